@@ -1,0 +1,1 @@
+//! Listeners and sessions around a platform, and the command line.

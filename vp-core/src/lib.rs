@@ -1,0 +1,1 @@
+//! The discrete-event kernel: time, processes, events, channels, transactions.

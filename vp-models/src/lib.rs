@@ -1,0 +1,7 @@
+//! The hardware: buses, memories, NVDLA, the programs a CPU would run, and the platform that wires them.
+
+pub mod bus;
+pub mod host;
+pub mod memory;
+pub mod nvdla;
+pub mod platform;
