@@ -1,1 +1,82 @@
 //! The discrete-event kernel: time, processes, events, channels, transactions.
+//!
+//! SystemC's semantics in Rust's idiom. A simulation repeats, at each point in time: *evaluate* (run every
+//! runnable process), *update* (channels take their new values), *delta notification* (who waits for what
+//! changed becomes runnable, and the time stays), until nothing is left at this time; then the earliest
+//! *timed notification* moves time on. One thread runs it all, ordered by time, then delta cycle, then
+//! order of notification: the same inputs give the same run, event for event.
+//!
+//! The kernel knows no hardware, no sockets, no files and no wall clock. The outside enters by one door,
+//! the [`Injector`]; what happens leaves by one interface, the [`observe::Observer`].
+//!
+//! # A first model
+//!
+//! ```
+//! use vp_core::{Fifo, Simulation, Time};
+//!
+//! let mut simulation = Simulation::new();
+//! let sim = simulation.sim();
+//! let requests = Fifo::new(&sim, "requests", 4);
+//!
+//! // A process is an async block: it runs until it awaits, and then others do.
+//! let (clock, port) = (sim.clone(), requests.clone());
+//! sim.process("cpu", async move {
+//!     for address in [0x100u32, 0x104, 0x108] {
+//!         port.put(address).await;
+//!         clock.wait(Time::ns(2)).await;
+//!     }
+//! });
+//!
+//! // A server waits for work for ever; that it still waits at the end is no deadlock.
+//! let clock = sim.clone();
+//! sim.server("memory", async move {
+//!     loop {
+//!         let _address = requests.get().await;
+//!         clock.wait(Time::ns(50)).await;
+//!     }
+//! });
+//!
+//! simulation.run();
+//! assert_eq!(simulation.now(), Time::ns(150));
+//! ```
+//!
+//! # For SystemC users
+//!
+//! | SystemC | here |
+//! | --- | --- |
+//! | `sc_start`, `sc_start(t)` | [`Simulation::run`], [`Simulation::run_for`], [`Simulation::run_until`] |
+//! | `sc_stop`, `sc_time_stamp`, `sc_delta_count` | [`Sim::stop`], [`Sim::now`], [`Sim::delta`] |
+//! | `SC_THREAD`, `sc_spawn` | [`Sim::process`], [`Sim::server`] |
+//! | `SC_METHOD`, `sensitive`, `dont_initialize`, `next_trigger` | [`Sim::method`], [`MethodBuilder`], [`Sim::next_trigger`] |
+//! | `wait(t)`, `wait(SC_ZERO_TIME)` | [`Sim::wait`] |
+//! | `wait(e)`, `wait(e1 \| e2)`, `wait(e1 & e2)`, `wait(t, e)` | [`Event::wait`], [`wait_any`], [`wait_all`], [`Sim::timeout`] |
+//! | `sc_event::notify()`, `notify(SC_ZERO_TIME)`, `notify(t)`, `cancel` | [`Event::notify`], [`Event::notify_delta`], [`Event::notify_after`], [`Event::cancel`] |
+//! | `sc_signal`, `sc_fifo`, `sc_semaphore`, `sc_mutex`, `sc_clock` | [`Signal`], [`Fifo`], [`Semaphore`], a semaphore of one, [`Clock`] |
+//! | `async_request_update` | [`Sim::injector`] |
+//! | `tlm_generic_payload`, sockets, `tlm_dmi`, `tlm_quantumkeeper`, `peq_with_get` | `tlm` |
+
+mod clock;
+mod combine;
+mod event;
+mod fifo;
+mod inject;
+mod kernel;
+pub mod observe;
+mod process;
+mod queue;
+mod report;
+mod semaphore;
+mod signal;
+mod time;
+
+pub use clock::Clock;
+pub use combine::{Either, join, select, wait_all, wait_any};
+pub use event::{Event, EventWait};
+pub use fifo::Fifo;
+pub use inject::{Bell, Injector};
+pub use kernel::{Hold, Sim, Simulation, Stop};
+pub use process::{MethodBuilder, Process, Trigger, Wait};
+pub use report::{Blocked, IdleReport};
+pub use semaphore::Semaphore;
+pub use signal::Signal;
+pub use time::{ParseTimeError, Time};

@@ -1,0 +1,64 @@
+//! Clocks (`sc_clock`).
+
+use crate::event::Event;
+use crate::kernel::Sim;
+use crate::process::Trigger;
+use crate::signal::Signal;
+use crate::time::Time;
+
+/// A line that rises every period (`sc_clock`), first at time zero, high for half of it.
+///
+/// A clock makes the simulation busy for ever: bound such runs with `run_until`. Models that only count
+/// cycles do better with a period and [`Sim::wait`].
+///
+/// ```
+/// use vp_core::{Clock, Simulation, Time};
+/// let mut simulation = Simulation::new();
+/// let clock = Clock::new(&simulation.sim(), "clk", Time::ns(10));
+/// simulation.run_until(Time::ns(95));
+/// assert_eq!(clock.posedge().fired(), 10);
+/// ```
+#[derive(Clone)]
+pub struct Clock {
+    line: Signal<bool>,
+    period: Time,
+}
+
+impl Clock {
+    /// A clock of the given period.
+    ///
+    /// # Panics
+    /// If the period is shorter than two picoseconds: it could not have two edges.
+    pub fn new(sim: &Sim, name: &str, period: Time) -> Clock {
+        assert!(period >= Time::ps(2), "clock {name} needs a period of at least 2 ps");
+        let line = Signal::line(sim, name, false);
+        let high = period / 2;
+        let (driver, mut level) = (line.clone(), false);
+        sim.method(name).run(move |sim| {
+            level = !level;
+            driver.write(level);
+            sim.next_trigger(Trigger::After(if level { high } else { period - high }));
+        });
+        Clock { line, period }
+    }
+
+    /// The clock's line.
+    pub fn signal(&self) -> &Signal<bool> {
+        &self.line
+    }
+
+    /// Fires at each rising edge.
+    pub fn posedge(&self) -> &Event {
+        self.line.posedge()
+    }
+
+    /// Fires at each falling edge.
+    pub fn negedge(&self) -> &Event {
+        self.line.negedge()
+    }
+
+    /// The time from one rising edge to the next.
+    pub fn period(&self) -> Time {
+        self.period
+    }
+}

@@ -1,0 +1,106 @@
+//! The one door by which the outside world enters: from any thread, in order, at a point in simulated time.
+//!
+//! Nothing else that happens in a run depends on the outside, so recording what comes through the door,
+//! and when it took effect, is enough to replay the run.
+
+use crate::kernel::Sim;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Rung when something waits at a door; the thread that drives the simulation can sleep on it.
+#[derive(Default)]
+pub struct Bell {
+    rung: AtomicBool,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Bell {
+    /// Whether something waits at a door.
+    pub fn is_rung(&self) -> bool {
+        self.rung.load(Ordering::Acquire)
+    }
+
+    /// Rings: wakes the driving thread even if nothing was sent.
+    pub fn ring(&self) {
+        self.rung.store(true, Ordering::Release);
+        // Taking the lock closes the gap between a sleeper's last look and its sleep.
+        drop(locked(&self.lock));
+        self.changed.notify_all();
+    }
+
+    /// Sleeps until the bell is rung.
+    pub fn wait(&self) {
+        let mut guard = locked(&self.lock);
+        while !self.is_rung() {
+            guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(crate) fn take(&self) -> bool {
+        self.is_rung() && self.rung.swap(false, Ordering::AcqRel)
+    }
+}
+
+/// A panic elsewhere leaves a queue of whole items behind: still good.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The outer side of a door; made by [`Sim::injector`], sent to any thread.
+pub struct Injector<T> {
+    queue: Arc<Mutex<Vec<T>>>,
+    bell: Arc<Bell>,
+}
+
+impl<T> Clone for Injector<T> {
+    fn clone(&self) -> Injector<T> {
+        Injector { queue: self.queue.clone(), bell: self.bell.clone() }
+    }
+}
+
+impl<T> Injector<T> {
+    /// Sends one item in.
+    pub fn send(&self, item: T) {
+        locked(&self.queue).push(item);
+        self.bell.ring();
+    }
+
+    /// How many items wait to be let in: what back-pressure is decided by.
+    pub fn backlog(&self) -> usize {
+        locked(&self.queue).len()
+    }
+}
+
+/// The inner side of a door, emptied by the run loop.
+pub(crate) trait Drain {
+    fn drain(&self, sim: &Sim);
+}
+
+struct Door<T, F> {
+    queue: Arc<Mutex<Vec<T>>>,
+    handle: RefCell<F>,
+    batch: RefCell<Vec<T>>,
+}
+
+impl<T, F: FnMut(&Sim, T)> Drain for Door<T, F> {
+    fn drain(&self, sim: &Sim) {
+        let mut batch = self.batch.borrow_mut();
+        std::mem::swap(&mut *batch, &mut *locked(&self.queue));
+        let mut handle = self.handle.borrow_mut();
+        for item in batch.drain(..) {
+            handle(sim, item);
+        }
+    }
+}
+
+pub(crate) fn door<T: Send + 'static>(
+    bell: Arc<Bell>,
+    handle: impl FnMut(&Sim, T) + 'static,
+) -> (Injector<T>, Rc<dyn Drain>) {
+    let queue = Arc::new(Mutex::new(Vec::new()));
+    let door = Door { queue: queue.clone(), handle: RefCell::new(handle), batch: RefCell::default() };
+    (Injector { queue, bell }, Rc::new(door))
+}

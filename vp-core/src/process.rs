@@ -1,0 +1,196 @@
+//! Processes: `async` blocks that wait (`SC_THREAD`) and methods that are called (`SC_METHOD`).
+
+use crate::event::Event;
+use crate::kernel::{Kernel, Sim};
+use crate::queue::{Entry, Target};
+use crate::time::Time;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+pub(crate) enum Body {
+    /// No process here.
+    Vacant,
+    /// Being run; the body is on the stack of the run loop.
+    Running,
+    Process(Pin<Box<dyn Future<Output = ()>>>),
+    Method(Box<dyn FnMut(&Sim)>),
+}
+
+pub(crate) struct Slot {
+    pub(crate) body: Body,
+    pub(crate) name: Rc<str>,
+    /// Already in the list of runnable processes.
+    pub(crate) queued: bool,
+    /// Told to end while it ran.
+    pub(crate) killed: bool,
+    /// Serves for ever and is not missed when everything else has ended.
+    pub(crate) background: bool,
+    /// A method's dynamic sensitivity, which replaces the static one until it is met.
+    pub(crate) armed: Option<Box<Armed>>,
+    pub(crate) listens_to: Vec<Event>,
+    pub(crate) ended: Option<Event>,
+}
+
+/// What a method waits for after `next_trigger`.
+pub(crate) struct Armed {
+    pub(crate) events: Vec<Event>,
+    pub(crate) timer: Option<Entry>,
+}
+
+#[derive(Default)]
+pub(crate) struct Processes {
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) free: Vec<u32>,
+}
+
+/// A process or method that was started; dropping the handle leaves it running.
+#[derive(Clone)]
+pub struct Process {
+    pub(crate) kernel: Rc<Kernel>,
+    pub(crate) id: u32,
+    pub(crate) ended: Event,
+}
+
+impl Process {
+    /// Fires when the process has returned or was killed.
+    pub fn ended(&self) -> &Event {
+        &self.ended
+    }
+
+    /// Whether it has returned or was killed.
+    pub fn has_ended(&self) -> bool {
+        self.ended.fired() > 0 || self.ended.is_pending()
+    }
+
+    /// Waits until it has returned or was killed.
+    pub async fn join(&self) {
+        if !self.has_ended() {
+            self.ended.wait().await;
+        }
+    }
+
+    /// Ends it where it waits; a process that kills itself ends at its next wait.
+    pub fn kill(&self) {
+        if !self.has_ended() {
+            self.kernel.kill(self.id);
+        }
+    }
+}
+
+/// Sets up a method; made by [`Sim::method`].
+#[must_use = "a method exists once `run` has given it its body"]
+pub struct MethodBuilder {
+    pub(crate) kernel: Rc<Kernel>,
+    pub(crate) name: Rc<str>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) initialize: bool,
+}
+
+impl MethodBuilder {
+    /// Calls the method whenever `event` fires (`sensitive << event`).
+    pub fn sensitive(mut self, event: &Event) -> MethodBuilder {
+        self.events.push(event.clone());
+        self
+    }
+
+    /// Leaves out the call at the start of simulation (`dont_initialize()`).
+    pub fn dont_initialize(mut self) -> MethodBuilder {
+        self.initialize = false;
+        self
+    }
+
+    /// Gives the method its body and registers it.
+    pub fn run(self, body: impl FnMut(&Sim) + 'static) -> Process {
+        self.kernel.spawn(self.name, Body::Method(Box::new(body)), self.events, self.initialize, true)
+    }
+}
+
+/// What a method waits for next; see [`Sim::next_trigger`].
+#[derive(Debug, Clone)]
+pub enum Trigger {
+    /// The passing of time.
+    After(Time),
+    /// An event, in place of the static sensitivity.
+    On(Event),
+    /// The first of several events.
+    OnAny(Vec<Event>),
+    /// An event, or the passing of time, whichever is first.
+    OnOrAfter(Event, Time),
+}
+
+impl Trigger {
+    pub(crate) fn parts(self) -> (Vec<Event>, Option<Time>) {
+        match self {
+            Trigger::After(delay) => (Vec::new(), Some(delay)),
+            Trigger::On(event) => (vec![event], None),
+            Trigger::OnAny(events) => (events, None),
+            Trigger::OnOrAfter(event, delay) => (vec![event], Some(delay)),
+        }
+    }
+}
+
+/// The passing of time; made by [`Sim::wait`].
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct Wait<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) delay: Time,
+    pub(crate) state: WaitState,
+}
+
+pub(crate) enum WaitState {
+    New,
+    /// Until the time, with the entry that wakes this process.
+    Timed(u64, Entry),
+    /// Until another delta cycle than this one.
+    Delta(u64, u32),
+    Done,
+}
+
+impl Future for Wait<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
+        let kernel = self.kernel;
+        match self.state {
+            WaitState::New => {
+                let process = kernel.running();
+                self.state = if self.delay == Time::ZERO {
+                    kernel.next_delta.borrow_mut().push(Target::Process(process));
+                    WaitState::Delta(kernel.delta(), process)
+                } else {
+                    let until = kernel.now().as_ps().saturating_add(self.delay.as_ps());
+                    let entry = kernel.timed.borrow_mut().insert(until, Target::Process(process));
+                    WaitState::Timed(until, entry)
+                };
+                return Poll::Pending;
+            }
+            WaitState::Timed(until, _) if kernel.now().as_ps() < until => return Poll::Pending,
+            WaitState::Delta(since, _) if kernel.delta() == since => return Poll::Pending,
+            _ => {}
+        }
+        self.state = WaitState::Done;
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        match self.state {
+            // What is due at this very time has left the queue already.
+            WaitState::Timed(until, entry) if self.kernel.now().as_ps() < until => {
+                self.kernel.timed.borrow_mut().remove(entry);
+            }
+            WaitState::Delta(since, process) if self.kernel.delta() == since => {
+                let mut next = self.kernel.next_delta.borrow_mut();
+                if let Some(at) =
+                    next.iter().rposition(|target| matches!(target, Target::Process(p) if *p == process))
+                {
+                    next.remove(at);
+                }
+            }
+            _ => {}
+        }
+    }
+}

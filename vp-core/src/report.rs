@@ -1,0 +1,52 @@
+//! What is said when nothing happens any more: who waits, and for what.
+
+use crate::time::Time;
+use std::fmt;
+use std::rc::Rc;
+
+/// One process that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    /// The process's name.
+    pub process: Rc<str>,
+    /// The names of the events it waits for; empty if it waits for nothing that this kernel knows.
+    pub waits_for: Vec<Rc<str>>,
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.waits_for.as_slice() {
+            [] => write!(f, "{} waits for nothing that could come", self.process),
+            [one] => write!(f, "{} waits for {one}", self.process),
+            several => write!(f, "{} waits for one of {}", self.process, several.join(", ")),
+        }
+    }
+}
+
+/// The state of a simulation in which nothing happens by itself any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleReport {
+    /// When it came to rest.
+    pub time: Time,
+    /// Processes that have not finished their work: if there are any, this is a deadlock.
+    pub blocked: Vec<Blocked>,
+    /// Processes that serve for ever and wait for the next request.
+    pub serving: Vec<Blocked>,
+}
+
+impl IdleReport {
+    /// Whether some process can never finish.
+    pub fn is_deadlock(&self) -> bool {
+        !self.blocked.is_empty()
+    }
+}
+
+impl fmt::Display for IdleReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing happens after {}", self.time)?;
+        for blocked in &self.blocked {
+            write!(f, "; {blocked}")?;
+        }
+        Ok(())
+    }
+}
