@@ -95,7 +95,7 @@ pub trait Observer {
     fn observe(&self, observation: &Observation<'_>);
 }
 
-/// Hashes all it is told (FNV-1a, 64 bits): two runs with the same hash went the same way.
+/// Hashes all it is told into 64 bits (multiply and fold, word by word): two runs with the same hash went the same way.
 ///
 /// Delta cycle numbers are left out: they may differ where the order of events does not.
 #[derive(Debug)]
@@ -122,11 +122,8 @@ impl EventHash {
     }
 
     fn mix(&self, word: u64) {
-        let hash = word
-            .to_le_bytes()
-            .iter()
-            .fold(self.hash.get(), |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        self.hash.set(hash);
+        let hash = (self.hash.get() ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.hash.set(hash ^ (hash >> 32));
     }
 
     fn mix_text(&self, text: &str) {

@@ -1,1 +1,5 @@
-//! `memory`.
+//! What lies behind the AXI interfaces.
+
+mod ram;
+
+pub use ram::{OutOfRange, Ram};

@@ -1,0 +1,256 @@
+//! The arbiter between the DMA clients of one memory interface (NVDLA's MCIF and SRAMIF).
+
+use super::read::ReadChannel;
+use super::write::WriteChannel;
+use super::{AxiConfig, AxiTarget, Burst, ReadStream, WriteStream};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+use vp_core::observe::Source;
+use vp_core::{Event, Sim};
+
+/// A client of an interconnect, in the order of creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientId(pub(super) usize);
+
+/// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn.
+#[derive(Default)]
+struct Turn {
+    client: usize,
+    left: u32,
+}
+
+impl Turn {
+    fn next(
+        &mut self,
+        clients: usize,
+        weight: impl Fn(usize) -> u32,
+        asks: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        if self.left > 0 && self.client < clients && asks(self.client) {
+            self.left -= 1;
+            return Some(self.client);
+        }
+        let next = (1..=clients).map(|step| (self.client + step) % clients).find(|&client| asks(client))?;
+        // A weight of zero would starve the client; hardware's arbiter counts it as one.
+        *self = Turn { client: next, left: weight(next).max(1) - 1 };
+        Some(next)
+    }
+}
+
+struct ReadClient {
+    id: u32,
+    weight: Cell<u32>,
+    queue: RefCell<VecDeque<Burst>>,
+    stream: RefCell<Weak<ReadStream>>,
+}
+
+struct WriteClient {
+    id: u32,
+    weight: Cell<u32>,
+    queue: RefCell<VecDeque<(Burst, Vec<u8>)>>,
+    stream: RefCell<Weak<WriteStream>>,
+}
+
+/// One memory interface: its clients, their arbitration, and the AXI channels behind it.
+pub struct Interconnect {
+    sim: Sim,
+    source: Source,
+    config: AxiConfig,
+    readers: RefCell<Vec<Rc<ReadClient>>>,
+    writers: RefCell<Vec<Rc<WriteClient>>>,
+    read_requested: Event,
+    write_requested: Event,
+    reads: Rc<ReadChannel>,
+    writes: Rc<WriteChannel>,
+}
+
+impl Interconnect {
+    /// An interface named `name` (observations carry that name) in front of `target`.
+    pub fn new(sim: &Sim, name: &str, config: AxiConfig, target: Rc<dyn AxiTarget>) -> Rc<Interconnect> {
+        let source = sim.source(name);
+        let memory_free = Rc::new(Cell::new(vp_core::Time::ZERO));
+        let interconnect = Rc::new_cyclic(|this: &Weak<Interconnect>| {
+            let (data, acknowledged) = (this.clone(), this.clone());
+            let free = memory_free.clone();
+            let on_data = Box::new(move |burst: Burst, bytes: &[u8]| {
+                if let Some(stream) = data.upgrade().and_then(|this| this.reader_of(burst.id)) {
+                    stream.deliver(&burst, bytes);
+                }
+            });
+            let on_acknowledged = Box::new(move |burst: Burst| {
+                if let Some(stream) = acknowledged.upgrade().and_then(|this| this.writer_of(burst.id)) {
+                    stream.acknowledged();
+                }
+            });
+            Interconnect {
+                sim: sim.clone(),
+                source,
+                readers: RefCell::default(),
+                writers: RefCell::default(),
+                read_requested: sim.event(format!("{name}.read_request")),
+                write_requested: sim.event(format!("{name}.write_request")),
+                reads: ReadChannel::new(sim, name, source, &config, target.clone(), free.clone(), on_data),
+                writes: WriteChannel::new(sim, name, source, &config, target, free, on_acknowledged),
+                config,
+            }
+        });
+        sim.server(format!("{name}.read_arbiter"), interconnect.clone().arbitrate_reads());
+        sim.server(format!("{name}.write_arbiter"), interconnect.clone().arbitrate_writes());
+        interconnect
+    }
+
+    /// The interface's shape.
+    pub fn config(&self) -> &AxiConfig {
+        &self.config
+    }
+
+    /// What the interface's transfers are reported as.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    pub(super) fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
+    /// How many requests a client may be granted in a row.
+    pub fn set_read_weight(&self, client: ClientId, weight: u32) {
+        if let Some(client) = self.readers.borrow().get(client.0) {
+            client.weight.set(weight);
+        }
+    }
+
+    /// How many requests a client may be granted in a row.
+    pub fn set_write_weight(&self, client: ClientId, weight: u32) {
+        if let Some(client) = self.writers.borrow().get(client.0) {
+            client.weight.set(weight);
+        }
+    }
+
+    /// Limits what is in flight further than the memory does.
+    pub fn set_outstanding(&self, reads: u32, writes: u32) {
+        self.reads.outstanding.set_limit(reads);
+        self.writes.outstanding.set_limit(writes);
+    }
+
+    pub(super) fn add_reader(&self, id: u32) -> ClientId {
+        let mut readers = self.readers.borrow_mut();
+        readers.push(Rc::new(ReadClient {
+            id,
+            weight: Cell::new(1),
+            queue: RefCell::default(),
+            stream: RefCell::default(),
+        }));
+        ClientId(readers.len() - 1)
+    }
+
+    pub(super) fn add_writer(&self, id: u32) -> ClientId {
+        let mut writers = self.writers.borrow_mut();
+        writers.push(Rc::new(WriteClient {
+            id,
+            weight: Cell::new(1),
+            queue: RefCell::default(),
+            stream: RefCell::default(),
+        }));
+        ClientId(writers.len() - 1)
+    }
+
+    pub(super) fn connect_reader(&self, client: ClientId, stream: &Rc<ReadStream>) {
+        *self.readers.borrow()[client.0].stream.borrow_mut() = Rc::downgrade(stream);
+    }
+
+    pub(super) fn connect_writer(&self, client: ClientId, stream: &Rc<WriteStream>) {
+        *self.writers.borrow()[client.0].stream.borrow_mut() = Rc::downgrade(stream);
+    }
+
+    pub(super) fn request_read(&self, client: ClientId, burst: Burst) {
+        self.readers.borrow()[client.0].queue.borrow_mut().push_back(burst);
+        self.read_requested.notify_delta();
+    }
+
+    pub(super) fn request_write(&self, client: ClientId, burst: Burst, data: Vec<u8>) {
+        self.writers.borrow()[client.0].queue.borrow_mut().push_back((burst, data));
+        self.write_requested.notify_delta();
+    }
+
+    fn reader_of(&self, id: u32) -> Option<Rc<ReadStream>> {
+        self.readers.borrow().iter().find(|client| client.id == id)?.stream.borrow().upgrade()
+    }
+
+    fn writer_of(&self, id: u32) -> Option<Rc<WriteStream>> {
+        self.writers.borrow().iter().find(|client| client.id == id)?.stream.borrow().upgrade()
+    }
+
+    async fn arbitrate_reads(self: Rc<Self>) {
+        let mut turn = Turn::default();
+        loop {
+            self.reads.outstanding.room().await;
+            let burst = {
+                let readers = self.readers.borrow();
+                let asks = |client: usize| !readers[client].queue.borrow().is_empty();
+                turn.next(readers.len(), |client| readers[client].weight.get(), asks)
+                    .and_then(|client| readers[client].queue.borrow_mut().pop_front())
+            };
+            let Some(burst) = burst else {
+                self.read_requested.wait().await;
+                continue;
+            };
+            self.reads.issue(burst);
+            // One address a cycle.
+            self.sim.wait(self.config.period).await;
+        }
+    }
+
+    async fn arbitrate_writes(self: Rc<Self>) {
+        let mut turn = Turn::default();
+        loop {
+            self.writes.outstanding.room().await;
+            let granted = {
+                let writers = self.writers.borrow();
+                let asks = |client: usize| !writers[client].queue.borrow().is_empty();
+                turn.next(writers.len(), |client| writers[client].weight.get(), asks).and_then(|client| {
+                    let granted = writers[client].queue.borrow_mut().pop_front();
+                    if let Some(stream) = writers[client].stream.borrow().upgrade() {
+                        stream.granted();
+                    }
+                    granted
+                })
+            };
+            let Some((burst, data)) = granted else {
+                self.write_requested.wait().await;
+                continue;
+            };
+            let busy = self.writes.issue(burst, data);
+            self.sim.wait(self.config.cycles(busy)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turn;
+
+    fn grants(weights: &[u32], rounds: usize) -> Vec<usize> {
+        let mut turn = Turn::default();
+        (0..rounds).filter_map(|_| turn.next(weights.len(), |client| weights[client], |_| true)).collect()
+    }
+
+    #[test]
+    fn equal_weights_take_turns() {
+        assert_eq!(grants(&[1, 1, 1], 6), [1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn a_weight_is_the_number_of_grants_in_a_row() {
+        assert_eq!(grants(&[1, 3], 8), [1, 1, 1, 0, 1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_client_that_does_not_ask_is_passed_over() {
+        let mut turn = Turn::default();
+        let mut grant = || turn.next(3, |_| 1, |client| client == 2);
+        assert_eq!((grant(), grant()), (Some(2), Some(2)));
+        assert_eq!(turn.next(3, |_| 1, |_| false), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! AXI: memory reads and writes in bursts, many in flight, answered in order.
+//!
+//! An engine has a [`ReadStream`] or a [`WriteStream`] for each of its DMA clients. An [`Interconnect`]
+//! arbitrates among the clients of one memory interface, by weight, one address a cycle. Behind it the
+//! read and the write channel hold what is in flight, say when data and acknowledgements come back, and
+//! reach the memory, an [`AxiTarget`], which may be in this process or beyond a socket.
+//!
+//! ```text
+//! engine → ReadStream ─┐                      ┌→ read channel  → AxiTarget
+//! engine → ReadStream ─┼→ Interconnect (WRR) ─┤
+//! engine → WriteStream ┘                      └→ write channel → AxiTarget
+//! ```
+
+mod burst;
+mod interconnect;
+mod latency;
+mod outstanding;
+mod read;
+mod statistics;
+mod stream;
+mod target;
+mod write;
+
+pub use burst::{Burst, bursts};
+pub use interconnect::{ClientId, Interconnect};
+pub use latency::{Drawn, Latency, LatencyError};
+pub use statistics::{AxiStatistics, Traffic};
+pub use stream::{ReadStream, ReadStreamConfig, WriteStream};
+pub use target::{Answer, AxiTarget, Completion, Unmapped};
+
+use vp_core::Time;
+
+/// The shape of one AXI interface and of the memory behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AxiConfig {
+    /// One clock cycle.
+    pub period: Time,
+    /// Width of the data bus in bytes: 4 to 64, a power of two.
+    pub beat_bytes: u32,
+    /// Longest burst in beats: a power of two.
+    pub burst_beats: u32,
+    /// Reads accepted and not yet completely returned, at most.
+    pub read_outstanding: u32,
+    /// Writes accepted and not yet acknowledged, at most.
+    pub write_outstanding: u32,
+    /// From the acceptance of a read's address to its first data.
+    pub read_latency: Latency,
+    /// From a write's last data to its acknowledgement.
+    pub write_latency: Latency,
+    /// Bytes a second that the memory can move, reads and writes together; the bus's own rate if `None`.
+    pub bandwidth: Option<u64>,
+    /// Where the drawing of latencies starts.
+    pub seed: u64,
+}
+
+impl AxiConfig {
+    /// How long the memory is busy with `bytes`, if it is slower than the bus.
+    fn memory_time(&self, bytes: u32) -> Time {
+        match self.bandwidth {
+            None => Time::ZERO,
+            Some(rate) => Time::ps((u128::from(bytes) * 1_000_000_000_000 / u128::from(rate.max(1))) as u64),
+        }
+    }
+
+    fn cycles(&self, n: u64) -> Time {
+        self.period * n
+    }
+}

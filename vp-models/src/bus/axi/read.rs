@@ -1,0 +1,114 @@
+//! The read channels AR and R: what is in flight, and when its data comes back.
+
+use super::latency::LatencySource;
+use super::outstanding::Outstanding;
+use super::{Answer, AxiConfig, AxiTarget, Burst};
+use crate::bus::DelayLine;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::observe::{Source, Stage, Transfer, What};
+use vp_core::{Sim, Time};
+
+/// A read accepted by the memory and not yet handed back.
+struct InFlight {
+    burst: Burst,
+    answer: Answer<Vec<u8>>,
+}
+
+/// Who gets the data: burst, its bytes, and when the first beat was on the bus.
+type Sink = Box<dyn Fn(Burst, &[u8])>;
+
+/// AR and R of one interface. Addresses are accepted one at a time, data returns in order over all ids.
+pub(super) struct ReadChannel {
+    sim: Sim,
+    source: Source,
+    config: AxiConfig,
+    latency: RefCell<LatencySource>,
+    target: Rc<dyn AxiTarget>,
+    pub(super) outstanding: Outstanding,
+    /// When the data bus is free for the next beat.
+    bus_free: Cell<Time>,
+    /// When the memory has moved all it was asked to; shared with the write channel.
+    memory_free: Rc<Cell<Time>>,
+    in_flight: DelayLine<InFlight>,
+    completing: DelayLine<Burst>,
+}
+
+impl ReadChannel {
+    pub(super) fn new(
+        sim: &Sim,
+        name: &str,
+        source: Source,
+        config: &AxiConfig,
+        target: Rc<dyn AxiTarget>,
+        memory_free: Rc<Cell<Time>>,
+        sink: Sink,
+    ) -> Rc<ReadChannel> {
+        let channel = Rc::new(ReadChannel {
+            sim: sim.clone(),
+            source,
+            latency: RefCell::new(LatencySource::new(config.read_latency, config.seed)),
+            target,
+            outstanding: Outstanding::new(sim, config.period, config.read_outstanding),
+            bus_free: Cell::new(Time::ZERO),
+            memory_free,
+            in_flight: DelayLine::new(sim, format!("{name}.r"), Time::ZERO),
+            completing: DelayLine::new(sim, format!("{name}.r_last"), Time::ZERO),
+            config: config.clone(),
+        });
+        sim.server(format!("{name}.read_data"), channel.clone().return_data(sink));
+        sim.server(format!("{name}.read_last"), channel.clone().complete());
+        channel
+    }
+
+    /// Puts an address on AR now.
+    pub(super) fn issue(&self, burst: Burst) {
+        let config = &self.config;
+        let arrival = self.sim.now() + config.cycles(self.latency.borrow_mut().draw());
+        // In order, one beat a cycle, and no faster than the memory moves bytes.
+        let first = arrival.max(self.bus_free.get()).max(self.memory_free.get());
+        let last = first + config.cycles(u64::from(burst.beats - 1));
+        self.memory_free.set(first + config.memory_time(burst.beats * config.beat_bytes));
+        self.bus_free.set(last + config.period);
+        self.outstanding.add(last);
+        self.report(Stage::Request, &burst);
+        let answer = self.target.read(&burst);
+        self.in_flight.push_at(first, InFlight { burst, answer });
+    }
+
+    async fn return_data(self: Rc<Self>, sink: Sink) {
+        loop {
+            let InFlight { burst, answer } = self.in_flight.next().await;
+            let data = match answer.get(&self.sim).await {
+                Ok(data) if data.len() == burst.bytes as usize => data,
+                refused => {
+                    // Hardware gets a DECERR response and whatever is on the bus: zeros here.
+                    let why =
+                        refused.map_or_else(|why| why.to_string(), |data| wrong_length(&burst, data.len()));
+                    self.sim.report(self.source, What::Warning(&format!("read: {why}; zeros returned")));
+                    vec![0; burst.bytes as usize]
+                }
+            };
+            self.report(Stage::Data, &burst);
+            sink(burst, &data);
+            let last = self.sim.now() + self.config.cycles(u64::from(burst.beats - 1));
+            self.completing.push_at(last, burst);
+        }
+    }
+
+    async fn complete(self: Rc<Self>) {
+        loop {
+            let burst = self.completing.next().await;
+            self.report(Stage::Response, &burst);
+        }
+    }
+
+    fn report(&self, stage: Stage, burst: &Burst) {
+        let Burst { id, address, bytes, .. } = *burst;
+        self.sim.report(self.source, What::Transfer(Transfer { stage, write: false, id, address, bytes }));
+    }
+}
+
+fn wrong_length(burst: &Burst, got: usize) -> String {
+    format!("the memory at 0x{:x} answered {got} bytes where {} were asked for", burst.address, burst.bytes)
+}

@@ -1,0 +1,103 @@
+//! What an AXI interface did, counted from its observations.
+
+use std::cell::{Ref, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use vp_core::Time;
+use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, What};
+
+/// The traffic of one direction of one interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bursts.
+    pub bursts: u64,
+    /// Bytes asked for or written.
+    pub bytes: u64,
+    /// Bursts by transaction id.
+    pub by_id: BTreeMap<u32, u64>,
+    /// Most bursts outstanding at once.
+    pub most_outstanding: u64,
+    /// Bursts that are over.
+    pub completed: u64,
+    /// From request to first data (reads) or to acknowledgement (writes): the sum over completed bursts…
+    pub latency_sum: Time,
+    /// …the shortest…
+    pub latency_min: Option<Time>,
+    /// …and the longest.
+    pub latency_max: Time,
+    /// Requests outstanding: when each was made. In order, as the channel answers.
+    pending: VecDeque<Time>,
+    outstanding: u64,
+    /// When the direction was first and last used.
+    pub first: Option<Time>,
+    /// When the last response came.
+    pub last: Option<Time>,
+}
+
+impl Traffic {
+    /// The mean latency of completed bursts.
+    pub fn latency_mean(&self) -> Option<Time> {
+        (self.completed > 0).then(|| self.latency_sum / self.completed)
+    }
+
+    fn see(&mut self, time: Time, transfer: &Transfer) {
+        // A read's latency ends with its first data, a write's with its acknowledgement.
+        let answered = if transfer.write { Stage::Response } else { Stage::Data };
+        if transfer.stage == Stage::Request {
+            self.bursts += 1;
+            self.bytes += u64::from(transfer.bytes);
+            *self.by_id.entry(transfer.id).or_default() += 1;
+            self.pending.push_back(time);
+            self.outstanding += 1;
+            self.most_outstanding = self.most_outstanding.max(self.outstanding);
+            self.first.get_or_insert(time);
+        }
+        if transfer.stage == answered
+            && let Some(requested) = self.pending.pop_front()
+        {
+            let latency = time - requested;
+            self.completed += 1;
+            self.latency_sum += latency;
+            self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
+            self.latency_max = self.latency_max.max(latency);
+        }
+        if transfer.stage == Stage::Response {
+            self.outstanding = self.outstanding.saturating_sub(1);
+            self.last = Some(time);
+        }
+    }
+}
+
+/// Watches one AXI interface.
+pub struct AxiStatistics {
+    source: Source,
+    traffic: RefCell<(Traffic, Traffic)>,
+}
+
+impl AxiStatistics {
+    /// Watches what `source` reports.
+    pub fn new(source: Source) -> AxiStatistics {
+        AxiStatistics { source, traffic: RefCell::default() }
+    }
+
+    /// The reads so far.
+    pub fn reads(&self) -> Ref<'_, Traffic> {
+        Ref::map(self.traffic.borrow(), |traffic| &traffic.0)
+    }
+
+    /// The writes so far.
+    pub fn writes(&self) -> Ref<'_, Traffic> {
+        Ref::map(self.traffic.borrow(), |traffic| &traffic.1)
+    }
+}
+
+impl Observer for AxiStatistics {
+    fn observe(&self, observation: &Observation<'_>) {
+        if let What::Transfer(transfer) = observation.what
+            && observation.source == self.source
+        {
+            let mut traffic = self.traffic.borrow_mut();
+            let (reads, writes) = &mut *traffic;
+            if transfer.write { writes } else { reads }.see(observation.time, &transfer);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What an engine's DMA sees of the memory: bytes in the order in which it asked for them.
+
+use super::{Burst, ClientId, Interconnect, bursts};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// The size of a read client's latency-hiding FIFO, and how its room is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadStreamConfig {
+    /// Bytes asked for and not yet taken, at most.
+    pub capacity: u32,
+    /// From the taking of data to the first request that may use its room.
+    pub credit_return: Time,
+}
+
+/// One DMA read client: a FIFO that is filled from memory and emptied by the engine.
+///
+/// One process asks ([`ReadStream::request`]), another takes ([`ReadStream::take`]); the FIFO between hides
+/// the memory's latency as far as it reaches.
+pub struct ReadStream {
+    sim: Sim,
+    interconnect: Rc<Interconnect>,
+    client: ClientId,
+    id: u32,
+    config: Cell<ReadStreamConfig>,
+    /// Bytes asked for whose room has not come back.
+    used: Cell<u32>,
+    returning: RefCell<VecDeque<(Time, u32)>>,
+    returned: Event,
+    data: RefCell<VecDeque<u8>>,
+    /// Beats in the FIFO: when each was on the bus, and the bytes of it not yet taken.
+    beats: RefCell<VecDeque<(Time, u32)>>,
+    arrived: Event,
+}
+
+impl ReadStream {
+    /// A client of `interconnect` whose transactions carry `id`.
+    pub fn new(
+        interconnect: &Rc<Interconnect>,
+        name: &str,
+        id: u32,
+        config: ReadStreamConfig,
+    ) -> Rc<ReadStream> {
+        let sim = interconnect.sim();
+        let stream = Rc::new(ReadStream {
+            sim: sim.clone(),
+            interconnect: interconnect.clone(),
+            client: interconnect.add_reader(id),
+            id,
+            config: Cell::new(config),
+            used: Cell::new(0),
+            returning: RefCell::default(),
+            returned: sim.event(format!("{name}.room")),
+            data: RefCell::default(),
+            beats: RefCell::default(),
+            arrived: sim.event(format!("{name}.data")),
+        });
+        interconnect.connect_reader(stream.client, &stream);
+        stream
+    }
+
+    /// The client's place in the arbitration.
+    pub fn client(&self) -> ClientId {
+        self.client
+    }
+
+    /// Asks for `bytes` from `address` on; waits as long as the FIFO has no room for what comes next.
+    pub async fn request(&self, address: u64, bytes: u32) {
+        let axi = self.interconnect.config();
+        for burst in bursts(self.id, address, bytes, axi.beat_bytes, axi.burst_beats) {
+            self.room(burst.bytes).await;
+            self.used.set(self.used.get() + burst.bytes);
+            self.interconnect.request_read(self.client, burst);
+        }
+    }
+
+    async fn room(&self, bytes: u32) {
+        // A burst larger than the whole FIFO may still pass alone.
+        let capacity = self.config.get().capacity.max(bytes);
+        loop {
+            let next = {
+                let mut returning = self.returning.borrow_mut();
+                while let Some(&(due, freed)) = returning.front()
+                    && due <= self.sim.now()
+                {
+                    returning.pop_front();
+                    self.used.set(self.used.get() - freed);
+                }
+                returning.front().map(|&(due, _)| due)
+            };
+            if self.used.get() + bytes <= capacity {
+                return;
+            }
+            match next {
+                Some(due) => self.sim.wait_until(due).await,
+                None => self.returned.wait().await,
+            }
+        }
+    }
+
+    /// Takes the next bytes, all of `into`; waits until they have been on the bus.
+    pub async fn take(&self, into: &mut [u8]) {
+        let mut filled = 0;
+        while filled < into.len() {
+            let front = self.beats.borrow().front().copied();
+            let Some((due, available)) = front else {
+                self.arrived.wait().await;
+                continue;
+            };
+            self.sim.wait_until(due).await;
+            let taken = (available as usize).min(into.len() - filled);
+            for (to, byte) in
+                into[filled..filled + taken].iter_mut().zip(self.data.borrow_mut().drain(..taken))
+            {
+                *to = byte;
+            }
+            filled += taken;
+            let mut beats = self.beats.borrow_mut();
+            match beats.front_mut() {
+                Some(front) if front.1 as usize > taken => front.1 -= taken as u32,
+                _ => drop(beats.pop_front()),
+            }
+        }
+        self.give_back(into.len() as u32);
+    }
+
+    /// Whether nothing is asked for and not yet taken.
+    pub fn is_empty(&self) -> bool {
+        self.used.get() == self.returning.borrow().iter().map(|&(_, freed)| freed).sum::<u32>()
+    }
+
+    fn give_back(&self, bytes: u32) {
+        let due = self.sim.now() + self.config.get().credit_return;
+        let mut returning = self.returning.borrow_mut();
+        returning.push_back((due, bytes));
+        if returning.len() == 1 {
+            self.returned.notify_delta();
+        }
+    }
+
+    /// The interconnect has data: its first beat is on the bus now, the others follow a cycle each.
+    pub(super) fn deliver(&self, burst: &Burst, bytes: &[u8]) {
+        let axi = self.interconnect.config();
+        self.data.borrow_mut().extend(bytes);
+        let mut beats = self.beats.borrow_mut();
+        let mut due = self.sim.now();
+        for beat in bursts(self.id, burst.address, burst.bytes, axi.beat_bytes, 1) {
+            beats.push_back((due, beat.bytes));
+            due += axi.period;
+        }
+        self.arrived.notify_delta();
+    }
+}
+
+/// One DMA write client: lines are announced, filled atom by atom, cut into bursts, and acknowledged.
+pub struct WriteStream {
+    interconnect: Rc<Interconnect>,
+    client: ClientId,
+    id: u32,
+    /// Bursts announced and not yet complete, in order.
+    planned: RefCell<VecDeque<Burst>>,
+    filling: RefCell<Vec<u8>>,
+    /// Bursts complete and waiting for the arbiter.
+    waiting: Cell<u32>,
+    limit: u32,
+    granted: Event,
+    unacknowledged: Cell<u64>,
+    acknowledged: Event,
+}
+
+impl WriteStream {
+    /// A client of `interconnect` whose transactions carry `id`; up to `buffer` bursts wait for the arbiter.
+    pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32, buffer: u32) -> Rc<WriteStream> {
+        let sim = interconnect.sim();
+        let stream = Rc::new(WriteStream {
+            interconnect: interconnect.clone(),
+            client: interconnect.add_writer(id),
+            id,
+            planned: RefCell::default(),
+            filling: RefCell::default(),
+            waiting: Cell::new(0),
+            limit: buffer.max(1),
+            granted: sim.event(format!("{name}.room")),
+            unacknowledged: Cell::new(0),
+            acknowledged: sim.event(format!("{name}.acknowledged")),
+        });
+        interconnect.connect_writer(stream.client, &stream);
+        stream
+    }
+
+    /// The client's place in the arbitration.
+    pub fn client(&self) -> ClientId {
+        self.client
+    }
+
+    /// Announces that the next `bytes` put go to `address` on.
+    pub fn line(&self, address: u64, bytes: u32) {
+        let axi = self.interconnect.config();
+        self.planned.borrow_mut().extend(bursts(self.id, address, bytes, axi.beat_bytes, axi.burst_beats));
+    }
+
+    /// Puts the next bytes; waits while too many bursts wait for the arbiter.
+    pub async fn put(&self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let Some(burst) = self.planned.borrow().front().copied() else { return };
+            let complete = {
+                let mut filling = self.filling.borrow_mut();
+                let (now, later) = bytes.split_at(bytes.len().min(burst.bytes as usize - filling.len()));
+                filling.extend_from_slice(now);
+                bytes = later;
+                filling.len() == burst.bytes as usize
+            };
+            if complete {
+                while self.waiting.get() >= self.limit {
+                    self.granted.wait().await;
+                }
+                self.planned.borrow_mut().pop_front();
+                self.waiting.set(self.waiting.get() + 1);
+                self.unacknowledged.set(self.unacknowledged.get() + 1);
+                self.interconnect.request_write(self.client, burst, self.filling.take());
+            }
+        }
+    }
+
+    /// Waits until the memory has acknowledged everything put so far.
+    pub async fn drained(&self) {
+        while self.unacknowledged.get() > 0 {
+            self.acknowledged.wait().await;
+        }
+    }
+
+    pub(super) fn granted(&self) {
+        self.waiting.set(self.waiting.get() - 1);
+        self.granted.notify_delta();
+    }
+
+    pub(super) fn acknowledged(&self) {
+        self.unacknowledged.set(self.unacknowledged.get() - 1);
+        if self.unacknowledged.get() == 0 {
+            self.acknowledged.notify_delta();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The interrupt line: one wire, level high.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use vp_core::observe::{Source, What};
+use vp_core::{Event, Signal, Sim, Time};
+
+type Sink = Box<dyn Fn(bool, Time)>;
+
+/// A level interrupt line between one device and whoever listens.
+///
+/// The line follows the last level it was driven to, one delta cycle later; sinks are told of each change.
+#[derive(Clone)]
+pub struct IrqLine {
+    level: Signal<bool>,
+    sinks: Rc<RefCell<Vec<Sink>>>,
+}
+
+impl IrqLine {
+    /// A line, low.
+    pub fn new(sim: &Sim, name: &str) -> IrqLine {
+        let line = IrqLine { level: Signal::line(sim, name, false), sinks: Rc::default() };
+        let (source, level, sinks): (Source, _, _) =
+            (sim.source(name), line.level.clone(), line.sinks.clone());
+        sim.method(format!("{name}.changed")).sensitive(line.level.changed()).dont_initialize().run(
+            move |sim| {
+                let level = level.read();
+                sim.report(source, What::Level(u64::from(level)));
+                for sink in sinks.borrow().iter() {
+                    sink(level, sim.now());
+                }
+            },
+        );
+        line
+    }
+
+    /// Drives the line.
+    pub fn drive(&self, level: bool) {
+        self.level.write(level);
+    }
+
+    /// The level now.
+    pub fn level(&self) -> bool {
+        self.level.read()
+    }
+
+    /// Fires when the line has gone high.
+    pub fn raised(&self) -> &Event {
+        self.level.posedge()
+    }
+
+    /// Fires on each change.
+    pub fn changed(&self) -> &Event {
+        self.level.changed()
+    }
+
+    /// Adds a listener, which is told the new level and when it came.
+    pub fn connect(&self, sink: impl Fn(bool, Time) + 'static) {
+        self.sinks.borrow_mut().push(Box::new(sink));
+    }
+}

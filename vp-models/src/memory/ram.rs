@@ -1,0 +1,142 @@
+//! RAM: bytes in a range of addresses, zero until written.
+
+use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Memory is taken from the host a page at a time, when it is first written.
+const PAGE: u64 = 64 * 1024;
+
+/// An access that lies outside a memory, in whole or in part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{bytes} bytes at 0x{address:x} are not inside the memory from 0x{start:x} to 0x{last:x}")]
+pub struct OutOfRange {
+    /// Address of the first byte.
+    pub address: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+    /// The memory's first address.
+    pub start: u64,
+    /// The memory's last address.
+    pub last: u64,
+}
+
+/// A RAM of any size; only what was written costs memory of the host.
+#[derive(Debug)]
+pub struct Ram {
+    range: Range<u64>,
+    pages: RefCell<HashMap<u64, Box<[u8]>>>,
+}
+
+impl Ram {
+    /// A RAM at the addresses of `range`.
+    pub fn new(range: Range<u64>) -> Ram {
+        Ram { range, pages: RefCell::default() }
+    }
+
+    /// The addresses it answers to.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Fills `into` with the bytes from `address` on.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
+        self.check(address, into.len())?;
+        let pages = self.pages.borrow();
+        for (page, offset, part) in parts(address, into.len()) {
+            match pages.get(&page) {
+                Some(bytes) => into[part.clone()].copy_from_slice(&bytes[offset..offset + part.len()]),
+                None => into[part].fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores `bytes` from `address` on.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+        self.check(address, bytes.len())?;
+        let mut pages = self.pages.borrow_mut();
+        for (page, offset, part) in parts(address, bytes.len()) {
+            let page = pages.entry(page).or_insert_with(|| vec![0; PAGE as usize].into_boxed_slice());
+            page[offset..offset + part.len()].copy_from_slice(&bytes[part]);
+        }
+        Ok(())
+    }
+
+    fn check(&self, address: u64, length: usize) -> Result<(), OutOfRange> {
+        let bytes = length as u64;
+        let inside = address >= self.range.start
+            && address.checked_add(bytes).is_some_and(|end| end <= self.range.end);
+        let Range { start, end } = self.range;
+        if inside { Ok(()) } else { Err(OutOfRange { address, bytes, start, last: end.saturating_sub(1) }) }
+    }
+}
+
+/// The pages that a run of bytes touches: page number, offset inside it, and which of the bytes.
+fn parts(address: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at == length {
+            return None;
+        }
+        let here = address + at as u64;
+        let offset = (here % PAGE) as usize;
+        let part = at..length.min(at + PAGE as usize - offset);
+        at = part.end;
+        Some((here / PAGE, offset, part))
+    })
+}
+
+impl From<OutOfRange> for Unmapped {
+    fn from(error: OutOfRange) -> Unmapped {
+        let OutOfRange { address, bytes, start, last } = error;
+        let why = format!("the memory reaches from 0x{start:x} to 0x{last:x}");
+        Unmapped { address, bytes: u32::try_from(bytes).unwrap_or(u32::MAX), why }
+    }
+}
+
+impl AxiTarget for Ram {
+    fn read(&self, burst: &Burst) -> Answer<Vec<u8>> {
+        let mut data = vec![0; burst.bytes as usize];
+        Answer::Now(Ram::read(self, burst.address, &mut data).map(|()| data).map_err(Unmapped::from))
+    }
+
+    fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
+        Answer::Now(Ram::write(self, burst.address, data).map_err(Unmapped::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_written_reads_zero() {
+        let ram = Ram::new(0x8000_0000..0x9000_0000);
+        let mut bytes = [7; 5];
+        ram.read(0x8123_4567, &mut bytes).unwrap();
+        assert_eq!(bytes, [0; 5]);
+    }
+
+    #[test]
+    fn a_write_across_pages_is_read_back() {
+        let ram = Ram::new(0..1 << 40);
+        let bytes: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
+        ram.write(3 * PAGE - 7, &bytes).unwrap();
+        let mut back = vec![0; bytes.len()];
+        ram.read(3 * PAGE - 7, &mut back).unwrap();
+        assert_eq!(back, bytes);
+    }
+
+    #[test]
+    fn an_access_that_leaves_the_memory_is_refused_whole() {
+        let ram = Ram::new(0x1000..0x2000);
+        let error = ram.write(0x1ffc, &[1; 8]).unwrap_err();
+        assert_eq!(error.to_string(), "8 bytes at 0x1ffc are not inside the memory from 0x1000 to 0x1fff");
+        assert!(ram.write(u64::MAX - 3, &[1; 8]).is_err());
+        let mut last = [9; 4];
+        ram.read(0x1ffc, &mut last).unwrap();
+        assert_eq!(last, [0; 4]);
+    }
+}
