@@ -102,8 +102,8 @@ pub struct Value {
     pub value: u32,
 }
 
-/// One field, with what differs between the families beside it.
-#[derive(Debug, PartialEq, Eq)]
+/// One field, with what differs between the families beside it. Two fields are equal when they are the same entry.
+#[derive(Debug)]
 pub struct Field {
     /// The table it stands in: a unit's name, `CMAC` and `MCIF` for the tables that two units share.
     pub unit: &'static str,
@@ -155,6 +155,14 @@ impl Field {
     }
 }
 
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (self.offset, self.bits, self.unit) == (other.offset, other.bits, other.unit)
+    }
+}
+
+impl Eq for Field {}
+
 /// `D_DP_BS_CFG.BS_BYPASS`: the spelling of error messages. The unit is the speaker's to add.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,8 +170,8 @@ impl fmt::Display for Field {
     }
 }
 
-/// One register.
-#[derive(Debug, PartialEq, Eq)]
+/// One register. Two registers are equal when they are the same entry.
+#[derive(Debug)]
 pub struct Register {
     /// The table it stands in, as in [`Field::unit`].
     pub unit: &'static str,
@@ -204,6 +212,14 @@ impl Register {
         usize::from(self.offset / 4)
     }
 }
+
+impl PartialEq for Register {
+    fn eq(&self, other: &Self) -> bool {
+        (self.offset, self.unit) == (other.offset, other.unit)
+    }
+}
+
+impl Eq for Register {}
 
 impl fmt::Display for Register {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
