@@ -1,1 +1,3 @@
 //! `nvdla`.
+
+pub mod registers;

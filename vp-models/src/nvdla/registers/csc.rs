@@ -1,0 +1,193 @@
+//! Convolution sequence controller: reads the buffer and feeds the MAC arrays.
+
+registers! {
+    unit "CSC";
+
+    /// State of both register groups.
+    S_STATUS s_status @ 0x00 single ro {
+        /// State of group 0.
+        STATUS_0 [1:0] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
+        /// State of group 1.
+        STATUS_1 [17:16] = 0 { IDLE = 0, RUNNING = 1, PENDING = 2 };
+    }
+
+    /// Group select for software and datapath.
+    S_POINTER s_pointer @ 0x04 single rw {
+        /// Group that register accesses reach.
+        PRODUCER [0] = 0 { GROUP_0 = 0, GROUP_1 = 1 };
+        /// Group the datapath runs from.
+        CONSUMER [16]: ro = 0 { GROUP_0 = 0, GROUP_1 = 1 };
+    }
+
+    /// Starts the layer described by this group.
+    D_OP_ENABLE d_op_enable @ 0x08 duplicated rw {
+        /// 1 to start; cleared by hardware when the layer ends.
+        OP_EN [0] = 0 { DISABLE = 0, ENABLE = 1 };
+    }
+
+    /// Mode, precision and buffer reuse.
+    D_MISC_CFG d_misc_cfg @ 0x0c duplicated rw {
+        /// Direct or winograd.
+        CONV_MODE [0] = 0 { DIRECT = 0, WINOGRAD = 1 };
+        /// Input data precision.
+        IN_PRECISION [9:8] = 1 { INT8 = 0, INT16 = 1, FP16 = 2 };
+        /// Processing precision.
+        PROC_PRECISION [13:12] = 1 { INT8 = 0, INT16 = 1, FP16 = 2 };
+        /// Keep input already in CBUF.
+        DATA_REUSE [16] = 0 { DISABLE = 0, ENABLE = 1 };
+        /// Keep weights already in CBUF.
+        WEIGHT_REUSE [20] = 0 { DISABLE = 0, ENABLE = 1 };
+        /// Do not release input from CBUF at layer end.
+        SKIP_DATA_RLS [24] = 0 { DISABLE = 0, ENABLE = 1 };
+        /// Do not release weights from CBUF at layer end.
+        SKIP_WEIGHT_RLS [28] = 0 { DISABLE = 0, ENABLE = 1 };
+    }
+
+    /// Input format.
+    D_DATAIN_FORMAT d_datain_format @ 0x10 duplicated rw {
+        /// Feature map or pixel image.
+        DATAIN_FORMAT [0] = 0 { FEATURE = 0, PIXEL = 1 };
+    }
+
+    /// Input width and height as seen after pixel extension.
+    D_DATAIN_SIZE_EXT_0 d_datain_size_ext_0 @ 0x14 duplicated rw {
+        /// Extended input width.
+        DATAIN_WIDTH_EXT [12:0] as minus1 = 0;
+        /// Extended input height.
+        DATAIN_HEIGHT_EXT [28:16] as minus1 = 0;
+    }
+
+    /// Input channels as seen after pixel extension.
+    D_DATAIN_SIZE_EXT_1 d_datain_size_ext_1 @ 0x18 duplicated rw {
+        /// Extended input channels.
+        DATAIN_CHANNEL_EXT [12:0] as minus1 = 0;
+    }
+
+    /// Batch count.
+    D_BATCH_NUMBER d_batch_number @ 0x1c duplicated rw {
+        /// Batch count.
+        BATCHES [4:0] as minus1 = 0;
+    }
+
+    /// Channel post-extension for image input.
+    D_POST_Y_EXTENSION d_post_y_extension @ 0x20 duplicated rw {
+        /// Log2 of lines merged per step, 0 to 2.
+        Y_EXTENSION [1:0] = 0;
+    }
+
+    /// CBUF entries used by one input line.
+    D_ENTRY_PER_SLICE d_entry_per_slice @ 0x24 duplicated rw {
+        /// CBUF entries per input line.
+        ENTRIES [13:0] as minus1 = 0, full [11:0];
+    }
+
+    /// Weight compression select.
+    D_WEIGHT_FORMAT d_weight_format @ 0x28 duplicated rw {
+        /// Compressed or plain weights.
+        WEIGHT_FORMAT [0] = 0 { UNCOMPRESSED = 0, COMPRESSED = 1 };
+    }
+
+    /// Kernel width and height as seen by the sequencer.
+    D_WEIGHT_SIZE_EXT_0 d_weight_size_ext_0 @ 0x2c duplicated rw {
+        /// Kernel width.
+        WEIGHT_WIDTH_EXT [4:0] as minus1 = 0;
+        /// Kernel height.
+        WEIGHT_HEIGHT_EXT [20:16] as minus1 = 0;
+    }
+
+    /// Kernel channels and kernel count as seen by the sequencer.
+    D_WEIGHT_SIZE_EXT_1 d_weight_size_ext_1 @ 0x30 duplicated rw {
+        /// Kernel channels.
+        WEIGHT_CHANNEL_EXT [12:0] as minus1 = 0;
+        /// Kernel count.
+        WEIGHT_KERNEL [28:16] as minus1 = 0;
+    }
+
+    /// Total weight size.
+    D_WEIGHT_BYTES d_weight_bytes @ 0x34 duplicated rw {
+        /// Weight bytes.
+        WEIGHT_BYTES [31:0] as bytes = 0, full [31:7];
+    }
+
+    /// Total weight mask size.
+    D_WMB_BYTES d_wmb_bytes @ 0x38 duplicated rw {
+        /// Weight mask bytes.
+        WMB_BYTES [27:0] as bytes = 0, full [27:7];
+    }
+
+    /// Output width and height.
+    D_DATAOUT_SIZE_0 d_dataout_size_0 @ 0x3c duplicated rw {
+        /// Output width.
+        DATAOUT_WIDTH [12:0] as minus1 = 0;
+        /// Output height.
+        DATAOUT_HEIGHT [28:16] as minus1 = 0;
+    }
+
+    /// Output channels.
+    D_DATAOUT_SIZE_1 d_dataout_size_1 @ 0x40 duplicated rw {
+        /// Output channels.
+        DATAOUT_CHANNEL [12:0] as minus1 = 0;
+    }
+
+    /// Output positions per channel plane.
+    D_ATOMICS d_atomics @ 0x44 duplicated rw {
+        /// Output width times height.
+        ATOMICS [20:0] as minus1 = 1;
+    }
+
+    /// Input lines released at layer end.
+    D_RELEASE d_release @ 0x48 duplicated rw {
+        /// Input lines to release.
+        RLS_SLICES [11:0] as minus1 = 1;
+    }
+
+    /// Convolution stride as seen by the sequencer.
+    D_CONV_STRIDE_EXT d_conv_stride_ext @ 0x4c duplicated rw {
+        /// Horizontal stride.
+        CONV_X_STRIDE_EXT [2:0] as minus1 = 0;
+        /// Vertical stride.
+        CONV_Y_STRIDE_EXT [18:16] as minus1 = 0;
+    }
+
+    /// Dilation as seen by the sequencer.
+    D_DILATION_EXT d_dilation_ext @ 0x50 duplicated rw {
+        /// Horizontal dilation.
+        X_DILATION_EXT [4:0] as minus1 = 0;
+        /// Vertical dilation.
+        Y_DILATION_EXT [20:16] as minus1 = 0;
+    }
+
+    /// Padding size.
+    D_ZERO_PADDING d_zero_padding @ 0x54 duplicated rw {
+        /// Left padding.
+        PAD_LEFT [4:0] = 0;
+        /// Top padding.
+        PAD_TOP [20:16] = 0;
+    }
+
+    /// Padding value.
+    D_ZERO_PADDING_VALUE d_zero_padding_value @ 0x58 duplicated rw {
+        /// Padding value; low byte only for INT8.
+        PAD_VALUE [15:0] as signed = 0;
+    }
+
+    /// CBUF bank split.
+    D_BANK d_bank @ 0x5c duplicated rw {
+        /// CBUF banks for input.
+        DATA_BANK [4:0] as minus1 = 0, full [3:0];
+        /// CBUF banks for weights.
+        WEIGHT_BANK [20:16] as minus1 = 0, full [19:16];
+    }
+
+    /// Winograd pre-addition truncation.
+    D_PRA_CFG d_pra_cfg @ 0x60 duplicated rw {
+        /// Right shift, 0 to 2.
+        PRA_TRUNCATE [1:0] = 0;
+    }
+
+    /// Spare bits without function.
+    D_CYA d_cya @ 0x64 duplicated rw {
+        /// No function.
+        CYA [31:0] = 0;
+    }
+}

@@ -1,0 +1,428 @@
+//! What one register and one field are, and the macro in which every unit's table is written.
+//!
+//! A table entry is the only place that knows an offset, a bit position, a reset value or an access right: decoding,
+//! register files, documentation and tests all read it. Nothing here holds a value.
+
+use std::fmt;
+
+/// One register of one unit. The tables hand these out as compile-time constants: `sdp::D_DP_BS_CFG`.
+pub type RegisterRef = &'static Register;
+
+/// One field of one register, also a compile-time constant: `sdp::d_dp_bs_cfg::BS_BYPASS`.
+pub type FieldRef = &'static Field;
+
+/// The two generations of field layouts. Offsets inside a unit are equal in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// `nv_full` (first public RTL): addresses and strides keep only bits 31:5, SDP stages reset to "not bypassed".
+    Full,
+    /// Everything later, `nv_small` to `nv_large`: addresses and strides keep all bits.
+    Small,
+}
+
+/// Whether a register exists once in its unit or once per ping-pong group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grouping {
+    /// One copy, always writable (the `S_` registers).
+    Single,
+    /// One copy per group, selected by `S_POINTER.PRODUCER` (the `D_` registers).
+    Duplicated,
+}
+
+/// What software may do with a register or field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Writes are ignored.
+    ReadOnly,
+    /// Plain storage.
+    ReadWrite,
+    /// Reads as 0.
+    WriteOnly,
+    /// Writing 1 clears the bit, writing 0 leaves it.
+    WriteOneToClear,
+}
+
+/// How the stored bits stand for a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// The stored value is the value.
+    Plain,
+    /// The stored value is the quantity minus one: sizes, strides in elements, counts that cannot be zero.
+    MinusOne,
+    /// Two's complement.
+    Signed,
+    /// A byte address, stride or size that stays in place in the word: bits below the field read as 0, so a field at
+    /// 31:5 counts bytes in steps of 32.
+    Bytes,
+}
+
+/// A contiguous run of bits in a 32-bit word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bits {
+    /// Highest bit, at most 31.
+    pub msb: u8,
+    /// Lowest bit, at most `msb`.
+    pub lsb: u8,
+}
+
+impl Bits {
+    /// Number of bits, 1 to 32.
+    pub const fn width(self) -> u32 {
+        (self.msb - self.lsb) as u32 + 1
+    }
+
+    /// The bits as a mask in the word.
+    pub const fn mask(self) -> u32 {
+        (u32::MAX >> (32 - self.width())) << self.lsb
+    }
+
+    /// The bits of `word`, right-aligned.
+    pub const fn extract(self, word: u32) -> u32 {
+        (word & self.mask()) >> self.lsb
+    }
+
+    /// `word` with these bits replaced by `value`; bits of `value` that do not fit are lost, as on a bus.
+    pub const fn insert(self, word: u32, value: u32) -> u32 {
+        (word & !self.mask()) | ((value << self.lsb) & self.mask())
+    }
+}
+
+impl fmt::Display for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.msb == self.lsb { write!(f, "{}", self.lsb) } else { write!(f, "{}:{}", self.msb, self.lsb) }
+    }
+}
+
+/// A name the manual gives to one value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The manual's name, e.g. `INT8`.
+    pub name: &'static str,
+    /// The stored (right-aligned) value.
+    pub value: u32,
+}
+
+/// One field, with what differs between the families beside it. Two fields are equal when they are the same entry.
+#[derive(Debug)]
+pub struct Field {
+    /// The table it stands in: a unit's name, `CMAC` and `MCIF` for the tables that two units share.
+    pub unit: &'static str,
+    /// Name of its register.
+    pub register: &'static str,
+    /// Offset of its register in the unit, in bytes.
+    pub offset: u16,
+    /// The field's name.
+    pub name: &'static str,
+    /// One sentence for people.
+    pub doc: &'static str,
+    /// Access right; differs from the register's only for `S_POINTER.CONSUMER`.
+    pub access: Access,
+    /// How to read the stored bits.
+    pub encoding: Encoding,
+    /// Names of values, empty when the field is a number.
+    pub values: &'static [Value],
+    pub(super) bits: Bits,
+    pub(super) bits_full: Bits,
+    pub(super) reset: u32,
+    pub(super) reset_full: u32,
+}
+
+impl Field {
+    /// Where the field lies in its word.
+    pub const fn bits(&self, family: Family) -> Bits {
+        match family {
+            Family::Full => self.bits_full,
+            Family::Small => self.bits,
+        }
+    }
+
+    /// The right-aligned value after reset.
+    pub const fn reset(&self, family: Family) -> u32 {
+        match family {
+            Family::Full => self.reset_full,
+            Family::Small => self.reset,
+        }
+    }
+
+    /// The manual's name of a stored value, if it has one.
+    pub fn value_name(&self, value: u32) -> Option<&'static str> {
+        self.values.iter().find(|named| named.value == value).map(|named| named.name)
+    }
+
+    /// The stored value that the manual calls `name`.
+    pub fn value_named(&self, name: &str) -> Option<u32> {
+        self.values.iter().find(|named| named.name == name).map(|named| named.value)
+    }
+}
+
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (self.offset, self.bits, self.unit) == (other.offset, other.bits, other.unit)
+    }
+}
+
+impl Eq for Field {}
+
+/// `D_DP_BS_CFG.BS_BYPASS`: the spelling of error messages. The unit is the speaker's to add.
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.register, self.name)
+    }
+}
+
+/// One register. Two registers are equal when they are the same entry.
+#[derive(Debug)]
+pub struct Register {
+    /// The table it stands in, as in [`Field::unit`].
+    pub unit: &'static str,
+    /// The register's name, without unit.
+    pub name: &'static str,
+    /// Offset in the unit's 4 KiB, in bytes.
+    pub offset: u16,
+    /// Once, or once per group.
+    pub grouping: Grouping,
+    /// Access right of the register as a whole.
+    pub access: Access,
+    /// One sentence for people.
+    pub doc: &'static str,
+    /// Its fields, as the table lists them.
+    pub fields: &'static [FieldRef],
+}
+
+impl Register {
+    /// The word after reset.
+    pub fn reset(&self, family: Family) -> u32 {
+        self.fields.iter().fold(0, |word, field| field.bits(family).insert(word, field.reset(family)))
+    }
+
+    /// The bits whose fields satisfy `wanted`; bits outside every field are never set.
+    pub fn mask(&self, family: Family, wanted: impl Fn(Access) -> bool) -> u32 {
+        self.fields
+            .iter()
+            .filter(|field| wanted(field.access))
+            .fold(0, |mask, field| mask | field.bits(family).mask())
+    }
+
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<FieldRef> {
+        self.fields.iter().find(|field| field.name == name).copied()
+    }
+
+    pub(super) fn index(&self) -> usize {
+        usize::from(self.offset / 4)
+    }
+}
+
+impl PartialEq for Register {
+    fn eq(&self, other: &Self) -> bool {
+        (self.offset, self.unit) == (other.offset, other.unit)
+    }
+}
+
+impl Eq for Register {}
+
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Writes one unit's table. The grammar, by example:
+///
+/// ```text
+/// registers! {
+///     unit "SDP";
+///     /// Sentence about the register.
+///     D_DP_BS_CFG d_dp_bs_cfg @ 0x58 duplicated rw {
+///         /// Sentence about the field.
+///         BS_BYPASS [0] = 1, full = 0 { NO = 0, YES = 1 };   // reset 1; 0 in the full family
+///         STRIDE [31:0] as bytes = 0, full [31:5];           // encoding; other bits in the full family
+///         CONSUMER [16]: ro = 0;                             // access where it is not the register's
+///     }
+/// }
+/// ```
+///
+/// and yields the constant `D_DP_BS_CFG`, a module `d_dp_bs_cfg` with one constant a field and, for a field with named
+/// values, a module of the field's name with one `u32` a value (`d_dp_bs_cfg::BS_ALU_ALGO::SUM`), and `REGISTERS`.
+macro_rules! registers {
+    (
+        unit $unit:literal;
+        $(
+            $(#[doc = $register_doc:literal])+
+            $REGISTER:ident $register:ident @ $offset:literal $grouping:ident $access:ident {
+                $(
+                    $(#[doc = $field_doc:literal])+
+                    $FIELD:ident [$msb:literal $(: $lsb:literal)?]
+                        $(: $field_access:ident)? $(as $encoding:ident)? = $reset:literal
+                        $(, full [$full_msb:literal : $full_lsb:literal])?
+                        $(, full = $full_reset:literal)?
+                        $({ $($VALUE:ident = $value:literal),+ $(,)? })?;
+                )+
+            }
+        )+
+    ) => {
+        /// Every register of the unit, by rising offset.
+        pub const REGISTERS: &[$crate::nvdla::registers::RegisterRef] = &[$($REGISTER),+];
+
+        $(
+            $(#[doc = $register_doc])+
+            pub const $REGISTER: $crate::nvdla::registers::RegisterRef = &$crate::nvdla::registers::Register {
+                unit: $unit,
+                name: stringify!($REGISTER),
+                offset: $offset,
+                grouping: registers!(@grouping $grouping),
+                access: registers!(@access $access),
+                doc: concat!($($register_doc),+).trim_ascii(),
+                fields: &[$($register::$FIELD),+],
+            };
+
+            #[doc = concat!("Fields of `", stringify!($REGISTER), "`.")]
+            pub mod $register {
+                use $crate::nvdla::registers::{Bits, Field, FieldRef};
+                $(
+                    $(#[doc = $field_doc])+
+                    pub const $FIELD: FieldRef = &Field {
+                        unit: $unit,
+                        register: stringify!($REGISTER),
+                        offset: $offset,
+                        name: stringify!($FIELD),
+                        doc: concat!($($field_doc),+).trim_ascii(),
+                        access: registers!(@access $($field_access or)? $access),
+                        encoding: registers!(@encoding $($encoding)?),
+                        values: &[$($($crate::nvdla::registers::Value {
+                            name: stringify!($VALUE),
+                            value: $value,
+                        }),+)?],
+                        bits: registers!(@bits $msb $(, $lsb)?),
+                        bits_full: registers!(@bits $($full_msb, $full_lsb, or)? $msb $(, $lsb)?),
+                        reset: $reset,
+                        reset_full: registers!(@first $($full_reset,)? $reset),
+                    };
+
+                    $(
+                        #[doc = concat!("Named values of `", stringify!($FIELD), "`.")]
+                        #[allow(non_snake_case, reason = "the manual's names, said once")]
+                        pub mod $FIELD {
+                            $(
+                                #[doc = concat!("`", stringify!($VALUE), "`, stored as ", $value, ".")]
+                                pub const $VALUE: u32 = $value;
+                            )+
+                        }
+                    )?
+                )+
+            }
+        )+
+    };
+
+    (@grouping single) => { $crate::nvdla::registers::Grouping::Single };
+    (@grouping duplicated) => { $crate::nvdla::registers::Grouping::Duplicated };
+    (@access $first:ident or $second:ident) => { registers!(@access $first) };
+    (@access ro) => { $crate::nvdla::registers::Access::ReadOnly };
+    (@access rw) => { $crate::nvdla::registers::Access::ReadWrite };
+    (@access wo) => { $crate::nvdla::registers::Access::WriteOnly };
+    (@access w1c) => { $crate::nvdla::registers::Access::WriteOneToClear };
+    (@encoding) => { $crate::nvdla::registers::Encoding::Plain };
+    (@encoding minus1) => { $crate::nvdla::registers::Encoding::MinusOne };
+    (@encoding signed) => { $crate::nvdla::registers::Encoding::Signed };
+    (@encoding bytes) => { $crate::nvdla::registers::Encoding::Bytes };
+    (@bits $msb:literal) => { Bits { msb: $msb, lsb: $msb } };
+    (@bits $msb:literal, $lsb:literal) => { Bits { msb: $msb, lsb: $lsb } };
+    (@bits $msb:literal, $lsb:literal, or $($rest:tt)+) => { Bits { msb: $msb, lsb: $lsb } };
+    (@first $first:literal $(, $rest:literal)*) => { $first };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Access, Bits, Encoding, Family, Grouping};
+    use crate::nvdla::registers::{Unit, sdp};
+
+    #[test]
+    fn bits_extract_what_they_insert_and_touch_nothing_else() {
+        let bits = Bits { msb: 20, lsb: 16 };
+        assert_eq!(bits.mask(), 0x001f_0000);
+        assert_eq!(bits.insert(u32::MAX, 0), !bits.mask());
+        assert_eq!(bits.extract(bits.insert(0, 0x2a)), 0x0a);
+        assert_eq!(Bits { msb: 31, lsb: 0 }.mask(), u32::MAX);
+    }
+
+    #[test]
+    fn families_differ_where_the_table_says_so() {
+        let bypass = sdp::d_dp_bs_cfg::BS_BYPASS;
+        assert_eq!((bypass.reset(Family::Full), bypass.reset(Family::Small)), (0, 1));
+        assert_eq!(sdp::D_DP_BS_CFG.reset(Family::Small), 0x73);
+        let stride = sdp::d_dst_line_stride::DST_LINE_STRIDE;
+        assert_eq!(stride.bits(Family::Full).to_string(), "31:5");
+        assert_eq!(stride.bits(Family::Small).to_string(), "31:0");
+    }
+
+    #[test]
+    fn named_values_are_constants_and_words() {
+        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO::SUM, 2);
+        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.value_name(2), Some("SUM"));
+        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.value_name(3), None);
+        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.to_string(), "D_DP_BS_CFG.BS_ALU_ALGO");
+    }
+
+    #[test]
+    fn tables_have_no_holes_and_no_overlapping_fields() {
+        for unit in Unit::ALL {
+            for (index, register) in unit.registers().iter().enumerate() {
+                assert_eq!(usize::from(register.offset), 4 * index, "{unit}.{register}");
+                for family in [Family::Full, Family::Small] {
+                    let mut taken = 0;
+                    for field in register.fields {
+                        let mask = field.bits(family).mask();
+                        assert_eq!(taken & mask, 0, "{unit}.{field}");
+                        assert!(field.reset(family) <= mask >> field.bits(family).lsb, "{unit}.{field}");
+                        taken |= mask;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_entry_has_a_sentence() {
+        for register in Unit::ALL.iter().flat_map(|unit| unit.registers()) {
+            let sentences = register.fields.iter().map(|field| field.doc).chain([register.doc]);
+            for sentence in sentences {
+                assert!(sentence.ends_with('.') && !sentence.starts_with(' '), "{register}: {sentence:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn duplicated_registers_begin_with_op_enable() {
+        for unit in Unit::ALL {
+            let first = unit.registers().iter().find(|register| register.grouping == Grouping::Duplicated);
+            assert_eq!(first.copied(), unit.op_enable(), "{unit}");
+            let after = first.map_or(usize::MAX, |register| register.index());
+            for register in unit.registers() {
+                assert_eq!(
+                    register.grouping == Grouping::Duplicated,
+                    register.index() >= after,
+                    "{unit}.{register}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn only_read_only_or_storage_fields_are_narrower_than_their_registers_right() {
+        for register in Unit::ALL.iter().flat_map(|unit| unit.registers()) {
+            for field in register.fields {
+                let consumer = field.name == "CONSUMER" && field.access == Access::ReadOnly;
+                assert!(field.access == register.access || consumer, "{field}");
+            }
+        }
+    }
+
+    #[test]
+    fn minus_one_fields_leave_room_for_the_one() {
+        for register in Unit::ALL.iter().flat_map(|unit| unit.registers()) {
+            for field in register.fields.iter().filter(|field| field.encoding == Encoding::MinusOne) {
+                assert!(field.bits(Family::Small).width() < 32, "{field}");
+            }
+        }
+    }
+}

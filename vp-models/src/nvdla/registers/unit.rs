@@ -1,0 +1,149 @@
+//! The units that have a slot in the register space.
+
+use std::fmt;
+
+use super::{
+    RegisterRef, bdma, cacc, cdma, cdp, cdp_rdma, cfgrom, cmac, csc, glb, mcif, pdp, pdp_rdma, rbk, sdp,
+    sdp_rdma,
+};
+
+/// One unit of NVDLA as software sees it: the owner of 4 KiB of register space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unit {
+    /// Capability ROM; absent in `nv_full`.
+    Cfgrom,
+    /// Global control: version and interrupts.
+    Glb,
+    /// Arbiter of the primary memory interface.
+    Mcif,
+    /// Arbiter of the secondary memory interface (the manual's SRAMIF).
+    Cvif,
+    /// Bridge DMA.
+    Bdma,
+    /// Convolution DMA.
+    Cdma,
+    /// Convolution sequence controller.
+    Csc,
+    /// MAC array, first half of the kernels.
+    CmacA,
+    /// MAC array, second half of the kernels.
+    CmacB,
+    /// Convolution accumulator.
+    Cacc,
+    /// Read DMA of the single data point processor.
+    SdpRdma,
+    /// Single data point processor.
+    Sdp,
+    /// Read DMA of the planar data processor.
+    PdpRdma,
+    /// Planar data processor.
+    Pdp,
+    /// Read DMA of the channel data processor.
+    CdpRdma,
+    /// Channel data processor.
+    Cdp,
+    /// Rubik, the reshape engine.
+    Rbk,
+}
+
+impl Unit {
+    /// Every unit, in the order of the manual.
+    pub const ALL: [Self; 17] = [
+        Self::Cfgrom,
+        Self::Glb,
+        Self::Mcif,
+        Self::Cvif,
+        Self::Bdma,
+        Self::Cdma,
+        Self::Csc,
+        Self::CmacA,
+        Self::CmacB,
+        Self::Cacc,
+        Self::SdpRdma,
+        Self::Sdp,
+        Self::PdpRdma,
+        Self::Pdp,
+        Self::CdpRdma,
+        Self::Cdp,
+        Self::Rbk,
+    ];
+
+    /// The manual's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cfgrom => "CFGROM",
+            Self::Glb => "GLB",
+            Self::Mcif => "MCIF",
+            Self::Cvif => "CVIF",
+            Self::Bdma => "BDMA",
+            Self::Cdma => "CDMA",
+            Self::Csc => "CSC",
+            Self::CmacA => "CMAC_A",
+            Self::CmacB => "CMAC_B",
+            Self::Cacc => "CACC",
+            Self::SdpRdma => "SDP_RDMA",
+            Self::Sdp => "SDP",
+            Self::PdpRdma => "PDP_RDMA",
+            Self::Pdp => "PDP",
+            Self::CdpRdma => "CDP_RDMA",
+            Self::Cdp => "CDP",
+            Self::Rbk => "RBK",
+        }
+    }
+
+    /// The unit of that name. `SRAMIF` and `RUBIK`, the architecture text's names, are accepted too.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "SRAMIF" => Some(Self::Cvif),
+            "RUBIK" => Some(Self::Rbk),
+            _ => Self::ALL.into_iter().find(|unit| unit.name() == name),
+        }
+    }
+
+    /// Its registers by rising offset, without holes: the register at byte offset `o` is element `o / 4`.
+    pub const fn registers(self) -> &'static [RegisterRef] {
+        match self {
+            Self::Cfgrom => cfgrom::REGISTERS,
+            Self::Glb => glb::REGISTERS,
+            Self::Mcif | Self::Cvif => mcif::REGISTERS,
+            Self::Bdma => bdma::REGISTERS,
+            Self::Cdma => cdma::REGISTERS,
+            Self::Csc => csc::REGISTERS,
+            Self::CmacA | Self::CmacB => cmac::REGISTERS,
+            Self::Cacc => cacc::REGISTERS,
+            Self::SdpRdma => sdp_rdma::REGISTERS,
+            Self::Sdp => sdp::REGISTERS,
+            Self::PdpRdma => pdp_rdma::REGISTERS,
+            Self::Pdp => pdp::REGISTERS,
+            Self::CdpRdma => cdp_rdma::REGISTERS,
+            Self::Cdp => cdp::REGISTERS,
+            Self::Rbk => rbk::REGISTERS,
+        }
+    }
+
+    /// The register at a byte offset inside the unit; `None` for a hole or an unaligned offset.
+    pub fn register_at(self, offset: u32) -> Option<RegisterRef> {
+        if offset.is_multiple_of(4) { self.registers().get(offset as usize / 4).copied() } else { None }
+    }
+
+    /// The register of that name.
+    pub fn register(self, name: &str) -> Option<RegisterRef> {
+        self.registers().iter().find(|register| register.name == name).copied()
+    }
+
+    /// Whether the unit has two register groups (`S_POINTER`, `D_OP_ENABLE`).
+    pub fn is_ping_pong(self) -> bool {
+        self.op_enable().is_some()
+    }
+
+    /// Its `D_OP_ENABLE`, if it has groups: the first duplicated register.
+    pub fn op_enable(self) -> Option<RegisterRef> {
+        self.register("D_OP_ENABLE")
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
