@@ -58,12 +58,17 @@ pub struct CsbResponse {
 }
 
 /// How long the bus takes, in clock cycles.
+///
+/// The FIFO between bus and device drains in groups: after the first request of a run, a group of requests
+/// is taken no faster than one in `group_period`, and the last of a group waits for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsbTiming {
-    /// Requests that the bus takes in consecutive cycles before it must pause…
-    pub burst: u32,
-    /// …for this many cycles, as the clock-crossing FIFO behind it drains.
-    pub pause: u32,
+    /// Requests in a group.
+    pub group: u32,
+    /// From the acceptance of a request to that of the one a group later, at least.
+    pub group_period: u32,
+    /// How much later than the others the last request of a group takes effect.
+    pub group_delay: u32,
     /// From the acceptance of a request to its effect in the register file.
     pub effect: u32,
     /// From the effect to the answer on the bus.
@@ -96,7 +101,7 @@ impl Csb {
             timing,
             queue: RefCell::default(),
             queued: sim.event(format!("{name}.request")),
-            in_flight: DelayLine::new(sim, format!("{name}.request_pipe"), period * u64::from(timing.effect)),
+            in_flight: DelayLine::new(sim, format!("{name}.request_pipe"), Time::ZERO),
             answers: DelayLine::new(sim, format!("{name}.answer_pipe"), period * u64::from(timing.answer)),
             responder: RefCell::default(),
             unanswered: Cell::new(0),
@@ -134,27 +139,35 @@ impl Csb {
         self.backlog() == 0 && self.in_flight.is_empty() && self.unanswered.get() == 0
     }
 
-    /// Takes requests from the queue: `burst` in consecutive cycles, then a pause.
+    /// Takes requests from the queue, in runs: a run ends when the FIFO has had time to drain.
     async fn accept(self: Rc<Self>) {
-        let mut taken = 0;
+        let group_period = self.period * u64::from(self.timing.group_period);
+        // The acceptance times of the present run's last group, oldest first, and the run's length.
+        let mut group = VecDeque::with_capacity(self.timing.group as usize);
+        let mut run = 0;
         loop {
-            let request = self.queue.borrow_mut().pop_front();
-            let Some(request) = request else {
-                let since = self.sim.now();
+            if self.queue.borrow().is_empty() {
                 self.queued.wait().await;
-                // The FIFO drains one request in pause/burst cycles; a rest gives that many back.
-                let rest = (self.sim.now() - since).cycles(self.period);
-                let drained = rest * u64::from(self.timing.burst) / u64::from(self.timing.pause.max(1));
-                taken = u64::from(taken).saturating_sub(drained) as u32;
-                continue;
-            };
-            self.in_flight.push((request, self.sim.now()));
-            taken += 1;
-            self.sim.wait(self.period).await;
-            if taken >= self.timing.burst {
-                self.sim.wait(self.period * u64::from(self.timing.pause)).await;
-                taken = 0;
             }
+            if group.back().is_some_and(|&last| self.sim.now() > last + group_period) {
+                group.clear();
+                run = 0;
+            }
+            if group.len() == self.timing.group as usize
+                && let Some(oldest) = group.pop_front()
+                // The first request of a run goes straight through and does not count.
+                && run > self.timing.group
+            {
+                self.sim.wait_until(oldest + group_period).await;
+            }
+            let Some(request) = self.queue.borrow_mut().pop_front() else { continue };
+            let accepted = self.sim.now();
+            let is_last_of_group = run > 0 && run % self.timing.group == 0;
+            let effect = self.timing.effect + if is_last_of_group { self.timing.group_delay } else { 0 };
+            self.in_flight.push_at(accepted + self.period * u64::from(effect), (request, accepted));
+            group.push_back(accepted);
+            run += 1;
+            self.sim.wait(self.period).await;
         }
     }
 
@@ -205,7 +218,7 @@ mod tests {
         }
     }
 
-    const TIMING: CsbTiming = CsbTiming { burst: 4, pause: 5, effect: 14, answer: 4 };
+    const TIMING: CsbTiming = CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 4 };
 
     fn answers_of(requests: &[CsbRequest]) -> Vec<(u64, u32, Time)> {
         let mut simulation = Simulation::new();
@@ -231,6 +244,18 @@ mod tests {
     #[test]
     fn a_read_takes_eighteen_cycles() {
         assert_eq!(answers_of(&[read(7, 1)]), [(7, 0, Time::ns(18))]);
+    }
+
+    #[test]
+    fn a_run_of_requests_is_taken_in_groups_of_four_every_nine_cycles() {
+        let requests: Vec<CsbRequest> = (0..14).map(|tag| write(tag, 0, 0, false)).collect();
+        let seen: Vec<u64> = answers_of(&requests)
+            .iter()
+            .map(|&(.., time)| (time - Time::ns(18)).cycles(Time::ns(1)))
+            .collect();
+        // Accepted at 0 1 2 3 4, 10 11 12 13, 19 20 21 22, 28; requests 4, 8 and 12 take effect five later,
+        // which here no later request overtakes.
+        assert_eq!(seen, [0, 1, 2, 3, 9, 10, 11, 12, 18, 19, 20, 21, 27, 28]);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 pub mod axi;
 pub mod csb;
 mod delay;
+mod handoff;
 pub mod irq;
 
 pub use delay::DelayLine;
+pub use handoff::Handoff;

@@ -16,7 +16,8 @@ pub struct ClientId(pub(super) usize);
 /// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn.
 #[derive(Default)]
 struct Turn {
-    client: usize,
+    /// Who was granted last; nobody at the start, so the first client comes first.
+    granted: Option<usize>,
     left: u32,
 }
 
@@ -27,13 +28,17 @@ impl Turn {
         weight: impl Fn(usize) -> u32,
         asks: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        if self.left > 0 && self.client < clients && asks(self.client) {
+        if let Some(client) = self.granted
+            && self.left > 0
+            && asks(client)
+        {
             self.left -= 1;
-            return Some(self.client);
+            return Some(client);
         }
-        let next = (1..=clients).map(|step| (self.client + step) % clients).find(|&client| asks(client))?;
+        let first = self.granted.map_or(0, |client| client + 1);
+        let next = (0..clients).map(|step| (first + step) % clients).find(|&client| asks(client))?;
         // A weight of zero would starve the client; hardware's arbiter counts it as one.
-        *self = Turn { client: next, left: weight(next).max(1) - 1 };
+        *self = Turn { granted: Some(next), left: weight(next).max(1) - 1 };
         Some(next)
     }
 }
@@ -238,12 +243,12 @@ mod tests {
 
     #[test]
     fn equal_weights_take_turns() {
-        assert_eq!(grants(&[1, 1, 1], 6), [1, 2, 0, 1, 2, 0]);
+        assert_eq!(grants(&[1, 1, 1], 6), [0, 1, 2, 0, 1, 2]);
     }
 
     #[test]
     fn a_weight_is_the_number_of_grants_in_a_row() {
-        assert_eq!(grants(&[1, 3], 8), [1, 1, 1, 0, 1, 1, 1, 0]);
+        assert_eq!(grants(&[1, 3], 8), [0, 1, 1, 1, 0, 1, 1, 1]);
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub struct ReadStream {
     config: Cell<ReadStreamConfig>,
     /// Bytes asked for whose room has not come back.
     used: Cell<u32>,
+    /// Bytes asked for and not yet taken.
+    pending: Cell<u64>,
+    emptied: Event,
     returning: RefCell<VecDeque<(Time, u32)>>,
     returned: Event,
     data: RefCell<VecDeque<u8>>,
@@ -51,6 +54,8 @@ impl ReadStream {
             id,
             config: Cell::new(config),
             used: Cell::new(0),
+            pending: Cell::new(0),
+            emptied: sim.event(format!("{name}.emptied")),
             returning: RefCell::default(),
             returned: sim.event(format!("{name}.room")),
             data: RefCell::default(),
@@ -72,6 +77,7 @@ impl ReadStream {
         for burst in bursts(self.id, address, bytes, axi.beat_bytes, axi.burst_beats) {
             self.room(burst.bytes).await;
             self.used.set(self.used.get() + burst.bytes);
+            self.pending.set(self.pending.get() + u64::from(burst.bytes));
             self.interconnect.request_read(self.client, burst);
         }
     }
@@ -126,12 +132,18 @@ impl ReadStream {
         self.give_back(into.len() as u32);
     }
 
-    /// Whether nothing is asked for and not yet taken.
-    pub fn is_empty(&self) -> bool {
-        self.used.get() == self.returning.borrow().iter().map(|&(_, freed)| freed).sum::<u32>()
+    /// Waits until all that was asked for is taken.
+    pub async fn emptied(&self) {
+        while self.pending.get() > 0 {
+            self.emptied.wait().await;
+        }
     }
 
     fn give_back(&self, bytes: u32) {
+        self.pending.set(self.pending.get() - u64::from(bytes));
+        if self.pending.get() == 0 {
+            self.emptied.notify_delta();
+        }
         let due = self.sim.now() + self.config.get().credit_return;
         let mut returning = self.returning.borrow_mut();
         returning.push_back((due, bytes));

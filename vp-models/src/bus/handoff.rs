@@ -1,0 +1,130 @@
+//! A registered FIFO between two pipeline stages.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// A FIFO of fixed depth whose full and empty signals are registered: an item can be taken `forward` after
+/// it was put, and its place used again `backward` after it was taken.
+///
+/// One process puts, one takes. [`Handoff::room`] and [`Handoff::ready`] wait; [`Handoff::put`] and
+/// [`Handoff::take`] then act at that very time, so that a stage can join several of them.
+pub struct Handoff<T> {
+    sim: Sim,
+    forward: Time,
+    backward: Time,
+    /// When each free place may be used.
+    places: RefCell<VecDeque<Time>>,
+    items: RefCell<VecDeque<(Time, T)>>,
+    put: Event,
+    taken: Event,
+}
+
+impl<T> Handoff<T> {
+    /// An empty FIFO of `depth` places.
+    pub fn new(
+        sim: &Sim,
+        name: impl Into<Rc<str>>,
+        depth: usize,
+        forward: Time,
+        backward: Time,
+    ) -> Handoff<T> {
+        let name = name.into();
+        Handoff {
+            sim: sim.clone(),
+            forward,
+            backward,
+            places: RefCell::new(vec![Time::ZERO; depth.max(1)].into()),
+            items: RefCell::default(),
+            put: sim.event(format!("{name}.put")),
+            taken: sim.event(format!("{name}.taken")),
+        }
+    }
+
+    /// Waits until a place is free.
+    pub async fn room(&self) {
+        loop {
+            let free = self.places.borrow().front().copied();
+            match free {
+                Some(free) => return self.sim.wait_until(free).await,
+                None => self.taken.wait().await,
+            }
+        }
+    }
+
+    /// Puts an item in; the caller has waited for [`Handoff::room`].
+    pub fn put(&self, item: T) {
+        self.places.borrow_mut().pop_front();
+        self.items.borrow_mut().push_back((self.sim.now() + self.forward, item));
+        self.put.notify_delta();
+    }
+
+    /// Waits until an item is there.
+    pub async fn ready(&self) {
+        loop {
+            let due = self.items.borrow().front().map(|&(due, _)| due);
+            match due {
+                Some(due) => return self.sim.wait_until(due).await,
+                None => self.put.wait().await,
+            }
+        }
+    }
+
+    /// Takes the oldest item, if [`Handoff::ready`] has found one.
+    pub fn take(&self) -> Option<T> {
+        let (_, item) = self.items.borrow_mut().pop_front()?;
+        self.places.borrow_mut().push_back(self.sim.now() + self.backward);
+        self.taken.notify_delta();
+        Some(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vp_core::Simulation;
+
+    /// Times at which a consumer that needs `work` cycles starts the items of a producer that is always ready.
+    fn starts(depth: usize, forward: u64, backward: u64, work: u64) -> Vec<u64> {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let (forward, backward) = (Time::ns(forward), Time::ns(backward));
+        let handoff = Rc::new(Handoff::new(&sim, "h", depth, forward, backward));
+        let (input, clock) = (handoff.clone(), sim.clone());
+        sim.process("producer", async move {
+            for item in 0..4 {
+                input.room().await;
+                input.put(item);
+                clock.wait(Time::ns(1)).await;
+            }
+        });
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let (log, clock) = (seen.clone(), sim.clone());
+        sim.process("consumer", async move {
+            for item in 0..4 {
+                handoff.ready().await;
+                assert_eq!(handoff.take(), Some(item));
+                log.borrow_mut().push(clock.now().cycles(Time::ns(1)));
+                clock.wait(Time::ns(work)).await;
+            }
+        });
+        simulation.run();
+        seen.take()
+    }
+
+    #[test]
+    fn one_register_with_registered_ready_passes_an_item_every_two_cycles() {
+        assert_eq!(starts(1, 1, 1, 1), [1, 3, 5, 7]);
+    }
+
+    #[test]
+    fn two_places_pass_an_item_every_cycle() {
+        assert_eq!(starts(2, 1, 1, 1), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_slow_consumer_sets_the_pace() {
+        assert_eq!(starts(2, 1, 1, 8), [1, 9, 17, 25]);
+    }
+}
