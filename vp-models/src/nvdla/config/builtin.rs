@@ -1,9 +1,10 @@
 //! The built-in configurations.
 //!
-//! Figures are those of the newest public hardware tree (branch `master`; `nv_full`: branch `nvdlav1`), but where the
-//! published scalability table has a column, its column: `nv_small` has a read latency of 50 and `nv_large` the features,
-//! bus widths and latencies that branch `master` later cut. `nv_large_master` is the cut one. One figure of the table is
-//! not followed: it gives `nv_small` bursts of 4, while the RTL of every branch makes none longer than 1.
+//! Figures are those of the newest public hardware tree (branch `master`; `nv_full`: branch `nvdlav1`), but
+//! where the published scalability table has a column, its column: `nv_small` has a read latency of 50 and
+//! `nv_large` the features, bus widths and latencies that branch `master` later cut. `nv_large_master` is the
+//! cut one. One figure of the table is not followed: it gives `nv_small` bursts of 4, while the RTL of every
+//! branch makes none longer than 1.
 
 use super::{Config, ConfigError, DataType};
 use crate::nvdla::registers::RegisterMap;
@@ -303,7 +304,8 @@ mod tests {
                 "nv_small" => &[("PRIMARY_MEMIF_MAX_BURST_LENGTH", 1)],
                 _ => &[],
             };
-            // The published table comes last, for it decides. Of branch `nv_small` only nv_large takes anything.
+            // The published table comes last, for it decides. Of branch `nv_small` only nv_large takes
+            // anything.
             let sources: &[&str] = match name {
                 "nv_small" => &["published scalability table"],
                 "nv_large" => &["branch nv_small", "published scalability table"],

@@ -1,8 +1,9 @@
-//! The capability ROM at the foot of the small and large maps: a list of descriptors that tell software what is there.
+//! The capability ROM at the foot of the small and large maps: a list of descriptors that tell software what
+//! is there.
 //!
-//! Each descriptor begins with a word of unit id (15:0) and payload bytes (31:16); a zero word ends the list. Two sources
-//! disagree about the contents, see [`CapabilityRom`]. The unit serves the words from offset 0, reads 0 behind them and
-//! ignores writes.
+//! Each descriptor begins with a word of unit id (15:0) and payload bytes (31:16); a zero word ends the list.
+//! Two sources disagree about the contents, see [`CapabilityRom`]. The unit serves the words from offset 0,
+//! reads 0 behind them and ignores writes.
 
 use super::{Config, DataType};
 use crate::nvdla::registers::{Family, RegisterRef, Unit, cfgrom};
@@ -11,9 +12,10 @@ use crate::nvdla::registers::{Family, RegisterRef, Unit, cfgrom};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CapabilityRom {
-    /// What the published capability table says of this configuration, one item a word in the RTL's order. The table's
-    /// items narrower than a word, and the two words the RTL has and the table omits, keep the RTL's place. Ids of other
-    /// units are the slots of the register map; the table's column for `nv_large` means a map that no RTL decodes.
+    /// What the published capability table says of this configuration, one item a word in the RTL's order.
+    /// The table's items narrower than a word, and the two words the RTL has and the table omits, keep the
+    /// RTL's place. Ids of other units are the slots of the register map; the table's column for `nv_large`
+    /// means a map that no RTL decodes.
     #[default]
     Published,
     /// What the RTL's ROM really holds: the words of `nv_small` in every build.
@@ -69,7 +71,8 @@ impl Config {
                         },
                     }));
                 }
-                // Only the published table knows these two; it gives them four bytes and does not say of what.
+                // Only the published table knows these two; it gives them four bytes and does not say of
+                // what.
                 "END_OF_LIST" => {
                     let extra = [(self.bdma, "BDMA_DESC", 0x4_000e, "BDMA_CAP_INCOMPAT")];
                     let extra =
@@ -202,7 +205,8 @@ mod tests {
         }
     }
 
-    /// Finds a descriptor's item among our words. Item names of the table lack the prefix, and here and there a part.
+    /// Finds a descriptor's item among our words. Item names of the table lack the prefix, and here and there
+    /// a part.
     fn item<'a>(words: &'a [CapabilityWord], prefix: &str, item: &str) -> &'a CapabilityWord {
         let cbuf = item.replace("BASE_BANK", "BASE_CBUF_BANK");
         let found = words

@@ -1,11 +1,12 @@
-//! For tests: the published register and configuration facts, where the folder with them lies beside the project.
+//! For tests: the published register and configuration facts, where the folder with them lies beside the
+//! project.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The path of `nvdla/{name}` in the nearest ancestor's `shared` folder. `None`, after saying so, when there is none: a
-/// clone on its own has no such folder.
+/// The path of `nvdla/{name}` in the nearest ancestor's `shared` folder. `None`, after saying so, when there
+/// is none: a clone on its own has no such folder.
 pub(in crate::nvdla) fn published_path(name: &str) -> Option<PathBuf> {
     let found = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
