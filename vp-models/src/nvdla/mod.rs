@@ -1,3 +1,5 @@
 //! `nvdla`.
 
+pub mod config;
+pub mod glb;
 pub mod registers;

@@ -1,16 +1,16 @@
 //! The indirect port through which software fills and reads the lookup tables of SDP and CDP.
 //!
-//! Software writes `S_LUT_ACCESS_CFG` (index, table, direction) and then moves entries through `S_LUT_ACCESS_DATA`. The
-//! two units advance the index by different rules ([`LutRules`]). The register file owns a port and drives it; models
-//! read the tables.
+//! Software writes `S_LUT_ACCESS_CFG` (index, table, direction) and then moves entries through
+//! `S_LUT_ACCESS_DATA`. The two units advance the index by different rules ([`LutRules`]). The register file
+//! owns a port and drives it; models read the tables.
 
 /// Which unit's rules the port obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LutRules {
     /// SDP: every data access advances a 10-bit index that wraps; software reads back the index it wrote.
     Sdp,
-    /// CDP: an access against the direction does not advance, the index stops at the table's last entry, and software
-    /// reads back the live index.
+    /// CDP: an access against the direction does not advance, the index stops at the table's last entry, and
+    /// software reads back the live index.
     Cdp,
 }
 

@@ -1,7 +1,7 @@
 //! The registers of NVDLA: one table, said once, and the state machines that obey it.
 //!
-//! One file a unit holds that unit's table ([`sdp`], [`cdma`], …). From it come offsets, fields, resets, access rights,
-//! the documentation `vp regs` prints, and the constants models decode layers with:
+//! One file a unit holds that unit's table ([`sdp`], [`cdma`], …). From it come offsets, fields, resets,
+//! access rights, the documentation `vp regs` prints, and the constants models decode layers with:
 //!
 //! ```
 //! use vp_models::nvdla::registers::{Group, RegisterMap, Unit, pdp};
@@ -11,9 +11,9 @@
 //! assert_eq!(group.actual(pdp::d_data_cube_in_width::CUBE_IN_WIDTH), 8);
 //! ```
 //!
-//! The three published maps ([`RegisterMap`]) differ in where units sit and in a few field layouts ([`Family`]); the
-//! table carries both beside the field. Values live in a
-//! [`Group`] as a layer sees them and in a [`RegisterFile`] as software sees them. Nothing here knows time or the kernel.
+//! The three published maps ([`RegisterMap`]) differ in where units sit and in a few field layouts
+//! ([`Family`]); the table carries both beside the field. Values live in a [`Group`] as a layer sees them and
+//! in a [`RegisterFile`] as software sees them. Nothing here knows time or the kernel.
 
 #[macro_use]
 mod table;
