@@ -2,7 +2,7 @@
 //!
 //! A trace is a script, the surface files beside it, and perhaps a `plusargs.txt`. There are two script
 //! languages: [`mod@cfg`] (declarations and concurrent register streams) and [`txn`] (one strict sequence,
-//! nv_full only). The text becomes a [`Trace`] here; what it means lies in the player.
+//! nv_full only). The text becomes a [`Trace`] here; what it means lies in [`player`].
 //!
 //! ```text
 //! discover(folder) → TraceSource → Trace::load → player::play(trace, host, names) → Outcome
@@ -25,6 +25,7 @@ mod check;
 mod cursor;
 mod discover;
 mod error;
+pub mod player;
 pub mod surface;
 pub mod txn;
 mod write;
