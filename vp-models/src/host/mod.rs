@@ -1,1 +1,161 @@
-//! `host`.
+//! The CPU's side: what a program needs from a platform to drive it, and the programs themselves.
+//!
+//! [`Host`] is the one door. The platform implements it for callers in the same process, the bridge for
+//! callers behind a socket; a program written against it cannot tell them apart. Programs here are [`trace`]
+//! (the vendor's conformance traces: parse, play, judge).
+//!
+//! Nothing here knows how a model works inside, owns a thread or reads a wall clock.
+
+use std::fmt;
+
+use thiserror::Error;
+
+pub mod trace;
+
+/// What a CPU-side program can do with a platform, whether it runs in this process or behind a socket.
+///
+/// Time moves only while a call waits: for an answer, an acknowledgement or the interrupt. Requests take
+/// effect in the order of the calls; a read never overtakes a posted write. [`load`](Host::load),
+/// [`fetch`](Host::fetch), [`now`](Host::now) and [`statistics`](Host::statistics) go round the simulated
+/// buses and let no time pass.
+///
+/// Register addresses are byte addresses inside the accelerator's window (0 is the first register of the
+/// map), always multiples of 4. Times are picoseconds since the start of the simulation.
+pub trait Host {
+    /// Posted 32-bit register write. Returns when the write is queued; an error of the transport shows here
+    /// or at the next call.
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError>;
+
+    /// Non-posted 32-bit register write: returns when the device has acknowledged it.
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError>;
+
+    /// 32-bit register read: returns when the answer has come back.
+    fn read(&mut self, address: u32) -> Result<u32, HostError>;
+
+    /// Lets time pass until the interrupt line is high, at once if it is, and says what time it is then.
+    ///
+    /// # Errors
+    /// [`HostError::Idle`] when nothing is left to simulate, [`HostError::Limit`] when a limit set on the run
+    /// ends it.
+    fn wait_interrupt(&mut self) -> Result<u64, HostError>;
+
+    /// The simulated time in picoseconds, as far as this side knows it.
+    fn now(&mut self) -> Result<u64, HostError>;
+
+    /// Puts bytes into a memory, as a debugger would.
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError>;
+
+    /// Takes bytes out of a memory, as a debugger would. What nothing has written reads as zero.
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError>;
+
+    /// Register map of the device on the other side.
+    fn map(&self) -> MapKind;
+
+    /// The platform's counters at this moment.
+    fn statistics(&mut self) -> Result<Statistics, HostError>;
+}
+
+/// The two memories an NVDLA can reach; separate address spaces, no translation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Memory {
+    /// Behind the primary interface (DBBIF, served by MCIF): the system's DRAM.
+    Primary,
+    /// Behind the secondary interface (SRAMIF, served by CVIF): on-chip SRAM.
+    Secondary,
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Memory::Primary => "primary",
+            Memory::Secondary => "secondary",
+        })
+    }
+}
+
+/// Which of the published register maps a device has. Several hardware configurations share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MapKind {
+    /// nv_small, nv_small_256, nv_medium_512: no CVIF, BDMA, RUBIK.
+    NvSmall,
+    /// nv_large, nv_medium_1024_full, nv_small_256_full: nv_small's layout with CVIF, BDMA and RUBIK
+    /// appended.
+    NvLarge,
+    /// nv_full: the layout of the architecture text.
+    NvFull,
+}
+
+impl fmt::Display for MapKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MapKind::NvSmall => "nv_small",
+            MapKind::NvLarge => "nv_large",
+            MapKind::NvFull => "nv_full",
+        })
+    }
+}
+
+/// Counters of a platform, in the platform's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// One entry a counter; names are unique.
+    pub counters: Vec<Counter>,
+}
+
+impl Statistics {
+    /// The value of the counter of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.counters.iter().find(|counter| counter.name == name).map(|counter| counter.value)
+    }
+}
+
+/// One counter: what was counted, how much, of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Dotted name, such as `dbb0.read_bytes`.
+    pub name: String,
+    /// The count since the start of the simulation.
+    pub value: u64,
+    /// What one of it is: `bytes`, `cycles`, `bursts`, `ps`.
+    pub unit: String,
+}
+
+/// Why a platform could not do what a [`Host`] call asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HostError {
+    /// Nothing is left to simulate and what the call waits for has not happened: it never will.
+    #[error("nothing left to simulate at {time_ps} ps: {report}")]
+    Idle {
+        /// Simulated time at which everything stood still, in picoseconds.
+        time_ps: u64,
+        /// One line naming who waits for what.
+        report: String,
+    },
+    /// A limit set on the run ended the wait.
+    #[error("stopped at {time_ps} ps by the limit of {limit}")]
+    Limit {
+        /// Simulated time at which the run was stopped, in picoseconds.
+        time_ps: u64,
+        /// The limit, with its unit: `2000000 cycles`.
+        limit: String,
+    },
+    /// The connection to the platform is broken; no later call will succeed.
+    #[error("connection to the platform lost: {0}")]
+    Transport(String),
+    /// The platform understood and declined; the text says why.
+    #[error("refused by the platform: {0}")]
+    Refused(String),
+    /// The bytes asked for do not lie in the memory.
+    #[error("{size:#x} bytes at {address:#x} are not in {memory} memory: {holds}")]
+    MemoryRange {
+        /// The memory addressed.
+        memory: Memory,
+        /// First byte asked for.
+        address: u64,
+        /// How many bytes were asked for.
+        size: u64,
+        /// What the memory does hold, such as `it spans 0x80000000..0x90000000` or `the platform has none`.
+        holds: String,
+    },
+}

@@ -1,0 +1,135 @@
+//! Finds traces: a script, a test's folder, or a folder of such folders.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::error::{TraceError, TraceErrorKind};
+
+/// How deep folders are searched: traces lie at `<configuration>/<test>/<script>`, with room for one more
+/// level.
+const MAX_DEPTH: usize = 4;
+
+/// The two script languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// `.cfg`, all configurations of the vendor's master branch.
+    Cfg,
+    /// `.txn`, nv_full of the vendor's first branch.
+    Txn,
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Language::Cfg => "cfg",
+            Language::Txn => "txn",
+        })
+    }
+}
+
+/// A trace that has been found and not yet read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceSource {
+    /// The test's name: the stem of a `.cfg`, the folder of an `input.txn`.
+    pub name: String,
+    /// The nearest folder above whose name begins with `nv_`: a guess at the hardware configuration it was
+    /// written for.
+    pub configuration: Option<String>,
+    /// The script; the files it uses lie beside it.
+    pub script: PathBuf,
+    /// Its language.
+    pub language: Language,
+}
+
+impl TraceSource {
+    /// What a script's path tells about it; none if its extension is neither `.cfg` nor `.txn`.
+    #[must_use]
+    pub fn of(script: &Path) -> Option<Self> {
+        let language = match script.extension()?.to_str()? {
+            "cfg" => Language::Cfg,
+            "txn" => Language::Txn,
+            _ => return None,
+        };
+        // Folders above a relative path count as well.
+        let absolute = std::path::absolute(script).unwrap_or_else(|_| script.to_owned());
+        let name_of = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let stem = script.file_stem()?.to_string_lossy().into_owned();
+        let name = match stem.as_str() {
+            "input" => absolute.parent().and_then(name_of).unwrap_or(stem),
+            _ => stem,
+        };
+        let folders = absolute.ancestors().skip(1).filter_map(name_of);
+        let configuration = folders.into_iter().find(|name| name.starts_with("nv_"));
+        Some(Self { name, configuration, script: script.to_owned(), language })
+    }
+}
+
+/// The traces at a path, sorted by configuration, then name.
+///
+/// # Errors
+/// A path that cannot be read, or where there is no trace at all.
+pub fn discover(path: &Path) -> Result<Vec<TraceSource>, TraceError> {
+    let mut found = Vec::new();
+    if path.is_dir() {
+        search(path, MAX_DEPTH, &mut found)?;
+    } else if let Err(error) = path.metadata() {
+        return Err(TraceError::whole(path, TraceErrorKind::Unreadable(error.to_string())));
+    } else {
+        found.extend(TraceSource::of(path));
+    }
+    if found.is_empty() {
+        return Err(TraceError::whole(path, TraceErrorKind::NoTrace));
+    }
+    found.sort_by(|a, b| (&a.configuration, &a.name, &a.script).cmp(&(&b.configuration, &b.name, &b.script)));
+    Ok(found)
+}
+
+fn search(folder: &Path, depth: usize, found: &mut Vec<TraceSource>) -> Result<(), TraceError> {
+    let unreadable =
+        |error: std::io::Error| TraceError::whole(folder, TraceErrorKind::Unreadable(error.to_string()));
+    for entry in folder.read_dir().map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            if depth > 0 {
+                search(&path, depth - 1, found)?;
+            }
+        } else {
+            found.extend(TraceSource::of(&path));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_of_configurations_gives_every_script_in_order() {
+        let root = tempfile::tempdir().unwrap();
+        for script in ["nv_small/b/b.cfg", "nv_small/a/a.cfg", "nv_full/z/input.txn", "nv_full/z/golden.dat"]
+        {
+            let path = root.path().join(script);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let found = discover(root.path()).unwrap();
+        let names: Vec<_> =
+            found.iter().map(|s| (s.configuration.as_deref().unwrap(), s.name.as_str())).collect();
+        assert_eq!(names, [("nv_full", "z"), ("nv_small", "a"), ("nv_small", "b")]);
+        assert_eq!(found[0].language, Language::Txn);
+        assert_eq!(discover(&root.path().join("nv_small/a")).unwrap(), found[1..2]);
+        assert_eq!(discover(&root.path().join("nv_small/a/a.cfg")).unwrap(), found[1..2]);
+    }
+
+    #[test]
+    fn a_path_without_a_trace_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let error = discover(root.path()).unwrap_err();
+        assert_eq!(error.kind, TraceErrorKind::NoTrace);
+        let error = discover(&root.path().join("missing")).unwrap_err();
+        assert!(matches!(error.kind, TraceErrorKind::Unreadable(_)), "{error}");
+    }
+}

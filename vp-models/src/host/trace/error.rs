@@ -1,0 +1,221 @@
+//! What can be wrong with a trace's text: one line for a person, with file, line and column.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Something wrong in a script or in a file it names. Displays as `file:line:column: what`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}: {kind}", self.place())]
+pub struct TraceError {
+    /// The file, as the caller named it.
+    pub file: PathBuf,
+    /// Line, from 1; 0 when the file as a whole is meant.
+    pub line: u32,
+    /// Column in characters, from 1; 0 when the whole line is meant.
+    pub column: u32,
+    /// What is wrong.
+    pub kind: TraceErrorKind,
+}
+
+impl TraceError {
+    /// An error that concerns a whole file.
+    pub(super) fn whole(file: &Path, kind: TraceErrorKind) -> Self {
+        Self { file: file.to_owned(), line: 0, column: 0, kind }
+    }
+
+    /// An error that concerns a whole line.
+    pub(super) fn line(file: &Path, line: u32, kind: TraceErrorKind) -> Self {
+        Self { file: file.to_owned(), line, column: 0, kind }
+    }
+
+    fn place(&self) -> String {
+        let file = self.file.display();
+        match (self.line, self.column) {
+            (0, _) => format!("{file}"),
+            (line, 0) => format!("{file}:{line}"),
+            (line, column) => format!("{file}:{line}:{column}"),
+        }
+    }
+}
+
+/// What is wrong, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TraceErrorKind {
+    /// The operating system would not give the file.
+    #[error("cannot read: {0}")]
+    Unreadable(String),
+    /// A script names a file that is not beside it.
+    #[error("no file `{name}` beside the script{}", hint(.nearest.as_deref()))]
+    MissingFile {
+        /// The name in the script.
+        name: String,
+        /// The file beside the script with the most similar name.
+        nearest: Option<String>,
+    },
+    /// A script names a file by a path.
+    #[error("`{0}` leaves the script's folder: name a file beside the script")]
+    NotBeside(String),
+    /// Neither a `.cfg` nor a `.txn`, or a folder without either.
+    #[error("no trace here: expected a `.cfg`, an `input.txn`, or a folder that holds them")]
+    NoTrace,
+    /// A file too large to be what it claims.
+    #[error("{bytes} bytes are more than a {what} may have ({limit})")]
+    FileTooLarge {
+        /// `script` or `surface file`.
+        what: &'static str,
+        /// Its size.
+        bytes: u64,
+        /// The largest size accepted.
+        limit: u64,
+    },
+    /// The bytes are not UTF-8.
+    #[error("not a text file: byte {0:#04x} is not UTF-8")]
+    NotText(u8),
+    /// A command the language does not have.
+    #[error("unknown command `{name}`{}", hint(*.nearest))]
+    UnknownCommand {
+        /// The word found.
+        name: String,
+        /// The command with the most similar name.
+        nearest: Option<&'static str>,
+    },
+    /// A name the vendor's tools reserve without giving it a meaning.
+    #[error("`{0}` has no defined meaning and is not played")]
+    Undefined(&'static str),
+    /// The grammar wants something else here.
+    #[error("expected {expected}, found {found}")]
+    Syntax {
+        /// What would be right.
+        expected: &'static str,
+        /// What is there, quoted, or `end of line`.
+        found: String,
+    },
+    /// Too few or too many arguments.
+    #[error("{found} arguments do not fit `{shape}`")]
+    ArgumentCount {
+        /// The command as it should look.
+        shape: &'static str,
+        /// How many arguments there are.
+        found: usize,
+    },
+    /// Not a number, or too wide for where it stands.
+    #[error("`{found}` is not {what}: expected decimal or 0x hex of at most {bits} bits")]
+    BadNumber {
+        /// The word found.
+        found: String,
+        /// What the number is for.
+        what: &'static str,
+        /// How wide it may be.
+        bits: u32,
+    },
+    /// A name that is not one of a small set.
+    #[error("`{found}` is not {what}: expected one of {choices}")]
+    BadChoice {
+        /// The word found.
+        found: String,
+        /// What the word is for.
+        what: &'static str,
+        /// The words that would be right.
+        choices: &'static str,
+    },
+    /// A surface entry whose payload is not as long as it says.
+    #[error("expected {expected} payload bytes, found {found}")]
+    PayloadLength {
+        /// The entry's `size`.
+        expected: u64,
+        /// The bytes that follow.
+        found: u64,
+    },
+    /// A surface file without its closing brace.
+    #[error("file ends without the closing `}}`: is it truncated?")]
+    Unclosed,
+    /// A surface file with nothing in it.
+    #[error("no entries, not even `{{` and `}}`: is it truncated?")]
+    NoEntries,
+    /// A surface file shorter than the command that uses it.
+    #[error("`{name}` holds {holds:#x} bytes, the command takes {needs:#x}")]
+    ShortFile {
+        /// The file.
+        name: String,
+        /// Bytes in the file.
+        holds: u64,
+        /// Bytes the command takes.
+        needs: u64,
+    },
+    /// A region that leaves its address space.
+    #[error("{size:#x} bytes at {base:#x} end beyond {last:#x}")]
+    BeyondMemory {
+        /// First byte.
+        base: u64,
+        /// Number of bytes.
+        size: u64,
+        /// Last address there is.
+        last: u64,
+    },
+    /// An address in no memory.
+    #[error("{0:#x} is in no memory: primary is 0x80000000..=0x8fffffff, secondary 0x50000000..=0x5fffffff")]
+    NoMemory(u64),
+    /// A script that fills, loads or compares more than any test needs.
+    #[error("the script {what} {total:#x} bytes in all, more than the limit of {limit:#x}")]
+    TooMuchMemory {
+        /// `writes` or `checks`.
+        what: &'static str,
+        /// Bytes up to and including this line.
+        total: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A CRC over part of a word.
+    #[error("a CRC is taken over whole words: {0:#x} is not a multiple of 4")]
+    Unaligned(u64),
+    /// A script that can only pass.
+    #[error("nothing is checked: the script has no {0}")]
+    NoChecks(&'static str),
+    /// An event that is waited for and never fired.
+    #[error("nobody fires event `{event}`: declare it with intr_notify or sync_notify{}", hint(.nearest.as_deref()))]
+    NobodyFires {
+        /// The event.
+        event: String,
+        /// A declared event with a similar name.
+        nearest: Option<String>,
+    },
+    /// A register the map does not have; the text is the register table's own.
+    #[error("{0}")]
+    UnknownRegister(String),
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; nearest: {name}"))
+}
+
+/// The candidate most like `word`, if one is like it at all.
+pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Distances cost length times length: what nobody would type is not compared.
+    let word: String = word.chars().take(80).collect();
+    candidates
+        .into_iter()
+        .take(10_000)
+        .filter(|candidate| candidate.len() <= 200)
+        .map(|candidate| (strsim::jaro_winkler(&word, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// A piece of the input short and tame enough to stand in an error line.
+pub(super) fn clip(text: &str) -> String {
+    let mut clipped = String::new();
+    for c in text.chars().take(60) {
+        if c.is_control() {
+            clipped.extend(c.escape_default());
+        } else {
+            clipped.push(c);
+        }
+    }
+    if text.chars().nth(60).is_some() {
+        clipped.push('…');
+    }
+    clipped
+}

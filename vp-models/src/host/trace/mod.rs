@@ -1,0 +1,363 @@
+//! The vendor's conformance traces: read, checked, played, judged.
+//!
+//! A trace is a script, the surface files beside it, and perhaps a `plusargs.txt`. There are two script
+//! languages: [`mod@cfg`] (declarations and concurrent register streams) and [`txn`] (one strict sequence,
+//! nv_full only). The text becomes a [`Trace`] here; what it means lies in [`player`].
+//!
+//! ```text
+//! discover(folder) → TraceSource → Trace::load → player::play(trace, host, names) → Outcome
+//! ```
+//!
+//! A [`Trace`] that exists has been checked as far as text can be: every file it names was there and whole,
+//! every region ends inside its address space, every event waited for is fired by somebody, and something is
+//! checked. Which registers exist is not known here: [`RegisterNames`] is the caller's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+pub mod cfg;
+mod check;
+mod cursor;
+mod discover;
+mod error;
+pub mod player;
+pub mod surface;
+pub mod txn;
+mod write;
+
+pub use discover::{Language, TraceSource, discover};
+pub use error::{TraceError, TraceErrorKind};
+pub use surface::Surface;
+pub use write::TraceBuilder;
+
+/// Largest script read, in bytes. The vendor's largest is 60 KiB.
+pub const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// Largest surface file read, in bytes of text. The vendor's largest is 20 MiB.
+pub const MAX_SURFACE_BYTES: u64 = 256 << 20;
+/// Most memory a script may fill and load, and again most it may check, in bytes.
+pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
+
+/// A script and the surfaces it uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    name: String,
+    script: PathBuf,
+    body: Body,
+    surfaces: BTreeMap<String, Surface>,
+}
+
+/// The commands of a trace, in the language they were written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// A `.cfg` script.
+    Cfg(Vec<Line<cfg::Command>>),
+    /// A `.txn` script.
+    Txn {
+        /// The commands, in order.
+        lines: Vec<Line<txn::Command>>,
+        /// The simulator switches beside it.
+        plusargs: txn::Plusargs,
+    },
+}
+
+/// A command and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line<C> {
+    /// Line number in the script, from 1.
+    pub number: u32,
+    /// What stands there.
+    pub command: C,
+}
+
+/// What a trace contains, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Register writes.
+    pub register_writes: usize,
+    /// Register reads whose value is checked once or until it fits.
+    pub register_reads_checked: usize,
+    /// Interrupts declared (`.cfg`) or waits for the interrupt line (`.txn`).
+    pub interrupts: usize,
+    /// Checks of memory against a CRC or a file.
+    pub memory_checks: usize,
+    /// Events that must happen with nothing compared.
+    pub event_checks: usize,
+}
+
+impl Trace {
+    /// Reads a script, whose language its extension tells, and every file it uses.
+    pub fn load(script: &Path) -> Result<Self, TraceError> {
+        let source =
+            TraceSource::of(script).ok_or_else(|| TraceError::whole(script, TraceErrorKind::NoTrace))?;
+        let text = read_text(script, "script", MAX_SCRIPT_BYTES)?;
+        let folder = script.parent().unwrap_or(Path::new(""));
+        let plusargs_file = folder.join("plusargs.txt");
+        let plusargs = match source.language {
+            Language::Txn if plusargs_file.is_file() => {
+                let text = read_text(&plusargs_file, "script", MAX_SCRIPT_BYTES)?;
+                Some((plusargs_file, text))
+            }
+            _ => None,
+        };
+        let plusargs = plusargs.as_ref().map(|(file, text)| (file.as_path(), text.as_str()));
+        Self::assemble(&source.name, script, source.language, &text, plusargs, &mut |name| {
+            let file = folder.join(name);
+            if file.is_file() {
+                read_text(&file, "surface file", MAX_SURFACE_BYTES).map(Some)
+            } else {
+                Ok(None)
+            }
+        })
+    }
+
+    /// Builds a trace from text that is already here. `read` gives the text of a file beside the script, or
+    /// none when there is no such file.
+    pub fn assemble(
+        name: &str,
+        script: &Path,
+        language: Language,
+        text: &str,
+        plusargs: Option<(&Path, &str)>,
+        read: &mut dyn FnMut(&str) -> Result<Option<String>, TraceError>,
+    ) -> Result<Self, TraceError> {
+        let body = match language {
+            Language::Cfg => Body::Cfg(cfg::parse(text, script)?),
+            Language::Txn => Body::Txn {
+                lines: txn::parse(text, script)?,
+                plusargs: match plusargs {
+                    Some((file, text)) => txn::parse_plusargs(text, file)?,
+                    None => txn::Plusargs::default(),
+                },
+            },
+        };
+        let mut surfaces = BTreeMap::new();
+        for (line, file) in body.files() {
+            if surfaces.contains_key(file) {
+                continue;
+            }
+            let Some(text) = read(file)? else {
+                let kind =
+                    TraceErrorKind::MissingFile { name: file.to_owned(), nearest: neighbour(script, file) };
+                return Err(TraceError::line(script, line, kind));
+            };
+            let path = script.parent().unwrap_or(Path::new("")).join(file);
+            let surface = match language {
+                Language::Cfg => Surface::parse_entries(&text, &path)?,
+                Language::Txn => Surface::parse_dump(&text, &path)?,
+            };
+            surfaces.insert(file.to_owned(), surface);
+        }
+        let trace = Self { name: name.to_owned(), script: script.to_owned(), body, surfaces };
+        check::check(&trace)?;
+        Ok(trace)
+    }
+
+    /// The test's name: the stem of a `.cfg`, the folder of an `input.txn`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The script's path, as it stands in every error and failure line.
+    #[must_use]
+    pub fn script(&self) -> &Path {
+        &self.script
+    }
+
+    /// The commands.
+    #[must_use]
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The surfaces, by the names the commands use.
+    #[must_use]
+    pub fn surfaces(&self) -> &BTreeMap<String, Surface> {
+        &self.surfaces
+    }
+
+    /// Counts what the trace contains.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        match &self.body {
+            Body::Cfg(lines) => {
+                for line in lines {
+                    match line.command {
+                        cfg::Command::RegWrite { .. } => summary.register_writes += 1,
+                        cfg::Command::RegReadCheck { .. } | cfg::Command::PollRegEqual { .. } => {
+                            summary.register_reads_checked += 1;
+                        }
+                        cfg::Command::IntrNotify { .. } => summary.interrupts += 1,
+                        cfg::Command::CheckCrc { .. } | cfg::Command::CheckFile { .. } => {
+                            summary.memory_checks += 1;
+                        }
+                        cfg::Command::CheckNothing { .. } => summary.event_checks += 1,
+                        _ => {}
+                    }
+                }
+            }
+            Body::Txn { lines, .. } => {
+                for line in lines {
+                    match line.command {
+                        txn::Command::WriteReg { .. } => summary.register_writes += 1,
+                        txn::Command::ReadReg { .. } => summary.register_reads_checked += 1,
+                        txn::Command::Wait => summary.interrupts += 1,
+                        txn::Command::DumpMem(_) => summary.memory_checks += 1,
+                        txn::Command::LoadMem(_) => {}
+                    }
+                }
+            }
+        }
+        summary
+    }
+
+    fn error(&self, line: u32, kind: TraceErrorKind) -> TraceError {
+        TraceError::line(&self.script, line, kind)
+    }
+
+    /// The surface of a name that stands in a command: [`assemble`](Self::assemble) has read them all.
+    fn surface(&self, name: &str) -> &Surface {
+        const EMPTY: &Surface = &Surface::empty();
+        self.surfaces.get(name).unwrap_or(EMPTY)
+    }
+}
+
+impl Body {
+    /// Every file the commands name, with the line.
+    fn files(&self) -> Vec<(u32, &str)> {
+        match self {
+            Body::Cfg(lines) => lines
+                .iter()
+                .filter_map(|line| match &line.command {
+                    cfg::Command::MemInit { extent: cfg::Extent::File(file), .. }
+                    | cfg::Command::MemLoad { file, .. }
+                    | cfg::Command::CheckFile { file, .. } => Some((line.number, file.as_str())),
+                    _ => None,
+                })
+                .collect(),
+            Body::Txn { lines, .. } => lines
+                .iter()
+                .filter_map(|line| match &line.command {
+                    txn::Command::LoadMem(transfer) | txn::Command::DumpMem(transfer) => {
+                        Some((line.number, transfer.file.as_str()))
+                    }
+                    _ => None,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// `UNIT.REGISTER`, as the register tables spell it.
+///
+/// Scripts write `NVDLA_SDP.S_POINTER_0`: the vendor's prefix and the index at the end are taken off,
+/// together only, for there are registers whose own names end in `_0`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RegisterName(String);
+
+impl RegisterName {
+    /// Reads either spelling. None unless it is two identifiers with a dot between them.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let own = match text.strip_prefix("NVDLA_") {
+            Some(vendor) => vendor.strip_suffix("_0").unwrap_or(vendor),
+            None => text,
+        };
+        let (unit, register) = own.split_once('.')?;
+        let identifier =
+            |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        (identifier(unit) && identifier(register)).then(|| Self(own.to_owned()))
+    }
+
+    /// `UNIT.REGISTER`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The unit: the block whose command stream the register belongs to.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        self.0.split_once('.').map_or("", |(unit, _)| unit)
+    }
+
+    /// The vendor's spelling, `NVDLA_UNIT.REGISTER_0`.
+    #[must_use]
+    pub fn vendor(&self) -> String {
+        format!("NVDLA_{}_0", self.0)
+    }
+}
+
+impl fmt::Display for RegisterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where registers lie: what the player asks of a register map. Any `Fn(&str) -> Result<u32,
+/// UnknownRegister>` will do.
+pub trait RegisterNames {
+    /// Byte address of `UNIT.REGISTER`, such as `SDP.S_POINTER`.
+    fn resolve(&self, unit_and_register: &str) -> Result<u32, UnknownRegister>;
+}
+
+impl<F: Fn(&str) -> Result<u32, UnknownRegister>> RegisterNames for F {
+    fn resolve(&self, unit_and_register: &str) -> Result<u32, UnknownRegister> {
+        self(unit_and_register)
+    }
+}
+
+/// A register the map does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct UnknownRegister {
+    /// The whole line: the name, the map, and the nearest name in it.
+    pub message: String,
+}
+
+/// Accepts the name of a file in the script's own folder.
+fn beside(name: &str) -> Result<String, TraceErrorKind> {
+    let plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':']);
+    if plain && !name.chars().any(char::is_control) {
+        Ok(name.to_owned())
+    } else {
+        Err(TraceErrorKind::NotBeside(error::clip(name)))
+    }
+}
+
+/// The file in the script's folder whose name is most like `name`.
+fn neighbour(script: &Path, name: &str) -> Option<String> {
+    let entries = script.parent()?.read_dir().ok()?.take(1000);
+    let names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    error::nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+fn read_text(file: &Path, what: &'static str, limit: u64) -> Result<String, TraceError> {
+    let unreadable = |error: std::io::Error| TraceErrorKind::Unreadable(error.to_string());
+    let whole = |kind| TraceError::whole(file, kind);
+    let opened = File::open(file).map_err(|error| whole(unreadable(error)))?;
+    let bytes = opened.metadata().map_err(|error| whole(unreadable(error)))?.len();
+    if bytes > limit {
+        return Err(whole(TraceErrorKind::FileTooLarge { what, bytes, limit }));
+    }
+    let mut text = Vec::new();
+    // The limit again: what is not a plain file has no length to ask for.
+    opened.take(limit).read_to_end(&mut text).map_err(|error| whole(unreadable(error)))?;
+    String::from_utf8(text).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        let line = u32::try_from(line).map_or(u32::MAX, |line| line.saturating_add(1));
+        let byte = error.as_bytes().get(at).copied().unwrap_or_default();
+        TraceError::line(file, line, TraceErrorKind::NotText(byte))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,354 @@
+//! Plays `.cfg` scripts: memory first, then the blocks' register streams, then interrupts until all declared
+//! have come.
+//!
+//! The streams are concurrent only in name: they run in file order in one thread, except that a stream held
+//! by a `sync_wait` lets the others pass it. Time therefore moves where registers are read and interrupts are
+//! waited for.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::ControlFlow;
+
+use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory, resolve};
+use crate::host::trace::cfg::{Command, Extent, Interrupt};
+use crate::host::trace::txn::Relation;
+use crate::host::trace::{Line, RegisterNames, Trace};
+
+/// A device that raises this many interrupts nobody declared is not worth hearing further.
+const MAX_UNEXPECTED: usize = 32;
+
+pub(super) fn play<'a>(
+    lines: &'a [Line<Command>],
+    trace: &'a Trace,
+    desk: &mut Desk<'a>,
+    names: &dyn RegisterNames,
+    options: &PlayOptions,
+) -> Result<(), PlayError> {
+    let mut player = Player::declare(lines, trace, desk, names, options)?;
+    for line in lines {
+        player.memory_command(line, None)?;
+    }
+    player.run()?;
+    player.conclude();
+    Ok(())
+}
+
+struct Player<'a, 'd> {
+    desk: &'d mut Desk<'a>,
+    trace: &'a Trace,
+    options: &'d PlayOptions,
+    status: u32,
+    mask: u32,
+    /// Declared interrupts that have not come, oldest first.
+    expected: Vec<Declared<'a>>,
+    /// Memory commands and checks, by the event they come after.
+    after: BTreeMap<&'a str, Vec<&'a Line<Command>>>,
+    fired: BTreeSet<&'a str>,
+    streams: Streams<'a>,
+    unexpected: usize,
+    /// Status bits that were active when the last ones had been cleared.
+    active: u32,
+}
+
+struct Declared<'a> {
+    interrupt: Interrupt,
+    event: &'a str,
+    line: u32,
+}
+
+impl<'a, 'd> Player<'a, 'd> {
+    /// Looks up every register and sorts the lines by what they are; touches nothing.
+    fn declare(
+        lines: &'a [Line<Command>],
+        trace: &'a Trace,
+        desk: &'d mut Desk<'a>,
+        names: &dyn RegisterNames,
+        options: &'d PlayOptions,
+    ) -> Result<Self, PlayError> {
+        let mut expected = Vec::new();
+        let mut after: BTreeMap<&str, Vec<&Line<Command>>> = BTreeMap::new();
+        let mut streams = Streams::default();
+        for line in lines {
+            match &line.command {
+                Command::RegWrite { register, .. }
+                | Command::RegRead { register, .. }
+                | Command::RegReadCheck { register, .. }
+                | Command::PollRegEqual { register, .. } => {
+                    let address = resolve(trace, line.number, register.as_str(), names)?;
+                    streams.append(register.unit(), Step { line, address });
+                }
+                Command::SyncNotify { block, .. } | Command::SyncWait { block, .. } => {
+                    streams.append(block, Step { line, address: 0 });
+                }
+                Command::IntrNotify { interrupt, event } => {
+                    expected.push(Declared { interrupt: *interrupt, event, line: line.number });
+                }
+                Command::MemInit { after: event, .. }
+                | Command::MemLoad { after: event, .. }
+                | Command::MemReserve { after: event, .. }
+                | Command::MemRelease { after: event, .. } => {
+                    if let Some(event) = event {
+                        after.entry(event).or_default().push(line);
+                    }
+                }
+                Command::CheckCrc { event, .. }
+                | Command::CheckFile { event, .. }
+                | Command::CheckNothing { event } => {
+                    after.entry(event).or_default().push(line);
+                }
+            }
+        }
+        let first = lines.first().map_or(0, |line| line.number);
+        let status = resolve(trace, first, "GLB.S_INTR_STATUS", names)?;
+        let mask = resolve(trace, first, "GLB.S_INTR_MASK", names)?;
+        Ok(Self {
+            desk,
+            trace,
+            options,
+            status,
+            mask,
+            expected,
+            after,
+            fired: BTreeSet::new(),
+            streams,
+            unexpected: 0,
+            active: 0,
+        })
+    }
+
+    /// The streams as far as they get, an interrupt, the streams again, until nothing is left to come.
+    fn run(&mut self) -> Result<(), PlayError> {
+        loop {
+            while let Some(step) = self.streams.next(&self.fired) {
+                self.register_command(step)?;
+            }
+            // Bits still active when all declared interrupts have come belong to nobody: they are heard once
+            // more.
+            if self.expected.is_empty() && self.active == 0 {
+                return Ok(());
+            }
+            self.desk.line = self.expected.first().map_or(self.desk.line, |declared| declared.line);
+            match self.desk.wait_interrupt()? {
+                Ok(time_ps) => {
+                    if self.serve(time_ps)?.is_break() {
+                        return Ok(());
+                    }
+                }
+                Err(reason) => {
+                    let names: Vec<String> =
+                        self.expected.iter().map(|one| one.interrupt.to_string()).collect();
+                    let kind = FailureKind::Missing { interrupts: names.join(", "), reason };
+                    self.desk.fail(Some(self.desk.line), kind);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn register_command(&mut self, Step { line, address }: Step<'a>) -> Result<(), PlayError> {
+        self.desk.line = line.number;
+        match &line.command {
+            Command::RegWrite { value, .. } => self.desk.write(address, *value)?,
+            Command::RegRead { .. } => drop(self.desk.read(address)?),
+            Command::RegReadCheck { register, value } => {
+                let verdict = self.desk.expect(address, 0, &equal(register.as_str(), *value))?;
+                self.desk.judge(verdict);
+            }
+            Command::PollRegEqual { register, value } => {
+                let retries = self.options.poll_reads.saturating_sub(1);
+                if let Err(kind) = self.desk.expect(address, retries, &equal(register.as_str(), *value))? {
+                    self.desk.fail(Some(line.number), kind);
+                }
+            }
+            Command::SyncNotify { event, .. } => self.fire(event)?,
+            // Streams are made of the commands above and of waits, which end by being passed.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes the interrupts that are active, fires their events, clears them.
+    fn serve(&mut self, time_ps: u64) -> Result<ControlFlow<()>, PlayError> {
+        let status = self.desk.read(self.status)?;
+        let mask = self.desk.read(self.mask)?;
+        let active = status & !mask;
+        if active == 0 {
+            self.desk.fail(None, FailureKind::NothingActive { status, mask });
+            return Ok(ControlFlow::Break(()));
+        }
+        for bit in (0..32).filter(|bit| active >> bit & 1 == 1) {
+            let interrupt = Interrupt::from_bit(bit);
+            self.desk.outcome.interrupts.push(SeenInterrupt { interrupt, time_ps });
+            let declared = self.expected.iter().position(|declared| Some(declared.interrupt) == interrupt);
+            match declared.map(|index| self.expected.remove(index)) {
+                Some(declared) => {
+                    self.desk.line = declared.line;
+                    self.fire(declared.event)?;
+                }
+                None => {
+                    self.unexpected += 1;
+                    let interrupt = interrupt
+                        .map_or_else(|| format!("of status bit {bit}"), |interrupt| interrupt.to_string());
+                    self.desk.fail(None, FailureKind::Unexpected { interrupt, time_ps });
+                }
+            }
+        }
+        self.desk.write(self.status, active)?;
+        let after = self.desk.read(self.status)?;
+        if after & active != 0 {
+            self.desk.fail(None, FailureKind::NotCleared { status: after, cleared: active });
+            return Ok(ControlFlow::Break(()));
+        }
+        self.active = after & !mask;
+        Ok(if self.unexpected < MAX_UNEXPECTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    }
+
+    /// Fires an event: memory commands and checks after it are done at once, streams held by it go on.
+    fn fire(&mut self, event: &'a str) -> Result<(), PlayError> {
+        if !self.fired.insert(event) {
+            let kind = FailureKind::FiredTwice { event: event.to_owned() };
+            self.desk.fail(Some(self.desk.line), kind);
+            return Ok(());
+        }
+        self.streams.release(event);
+        let firing = self.desk.line;
+        for line in self.after.remove(event).unwrap_or_default() {
+            self.memory_command(line, Some(event))?;
+            self.check(line)?;
+        }
+        self.desk.line = firing;
+        Ok(())
+    }
+
+    /// Does a memory command whose turn it is: before everything else, or after its event.
+    fn memory_command(&mut self, line: &'a Line<Command>, turn: Option<&str>) -> Result<(), PlayError> {
+        self.desk.line = line.number;
+        match &line.command {
+            Command::MemInit { memory, base, extent, pattern, after } if after.as_deref() == turn => {
+                let size = match extent {
+                    Extent::Bytes(size) => *size,
+                    Extent::File(file) => self.trace.surface(file).extent(),
+                };
+                let random = (self.options.seed, u64::from(line.number));
+                self.desk.ask(|host| memory::fill(host, *memory, *base, size, *pattern, random))
+            }
+            Command::MemLoad { memory, base, file, after } if after.as_deref() == turn => {
+                let surface = self.trace.surface(file);
+                self.desk.ask(|host| memory::place(host, *memory, *base, surface))
+            }
+            // Regions are the platform's to know: reserving and releasing them changes nothing here.
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&mut self, line: &'a Line<Command>) -> Result<(), PlayError> {
+        self.desk.line = line.number;
+        let verdict = match &line.command {
+            Command::CheckCrc { memory, base, size, crc: expected, .. } => {
+                let actual = self.desk.ask(|host| memory::crc(host, *memory, *base, *size))?;
+                let (memory, base, size, expected) = (*memory, *base, *size, *expected);
+                if actual == expected {
+                    Ok(())
+                } else {
+                    Err(FailureKind::Crc { memory, base, size, expected, actual })
+                }
+            }
+            Command::CheckFile { memory, base, size, file, .. } => {
+                let surface = (file.as_str(), self.trace.surface(file));
+                self.desk.ask(|host| memory::compare(host, *memory, *base, *size, surface))?
+            }
+            Command::CheckNothing { .. } => Ok(()),
+            _ => return Ok(()),
+        };
+        self.desk.judge(verdict);
+        Ok(())
+    }
+
+    /// What was asked for and did not happen.
+    fn conclude(&mut self) {
+        for (line, block, event) in self.streams.held() {
+            let kind = FailureKind::Held { block: block.to_owned(), event: event.to_owned() };
+            self.desk.fail(Some(line), kind);
+        }
+        for (event, lines) in std::mem::take(&mut self.after) {
+            for line in lines.into_iter().filter(|line| is_check(&line.command)) {
+                self.desk.fail(Some(line.number), FailureKind::NotChecked { event: event.to_owned() });
+            }
+        }
+    }
+}
+
+fn is_check(command: &Command) -> bool {
+    matches!(command, Command::CheckCrc { .. } | Command::CheckFile { .. } | Command::CheckNothing { .. })
+}
+
+fn equal(register: &str, value: u32) -> Wanted<'_> {
+    Wanted { register, relation: Relation::Equal, value, mask: u32::MAX }
+}
+
+/// A command of a stream, its register looked up.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    line: &'a Line<Command>,
+    /// Byte address; 0 for the commands without a register.
+    address: u32,
+}
+
+/// The register commands by block. Of the streams that may go on, the one whose next line stands first in the
+/// file does.
+#[derive(Default)]
+struct Streams<'a> {
+    streams: Vec<(&'a str, VecDeque<Step<'a>>)>,
+    by_block: BTreeMap<&'a str, usize>,
+    /// Line and stream of those that may go on.
+    ready: BTreeSet<(u32, usize)>,
+    held: BTreeMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Streams<'a> {
+    fn append(&mut self, block: &'a str, step: Step<'a>) {
+        let stream = *self.by_block.entry(block).or_insert_with(|| {
+            self.streams.push((block, VecDeque::new()));
+            self.ready.insert((step.line.number, self.streams.len() - 1));
+            self.streams.len() - 1
+        });
+        self.streams[stream].1.push_back(step);
+    }
+
+    fn next(&mut self, fired: &BTreeSet<&str>) -> Option<Step<'a>> {
+        while let Some((_, stream)) = self.ready.pop_first() {
+            let queue = &mut self.streams[stream].1;
+            let Some(step) = queue.front().copied() else { continue };
+            if let Command::SyncWait { event, .. } = &step.line.command
+                && !fired.contains(event.as_str())
+            {
+                self.held.entry(event).or_default().push(stream);
+                continue;
+            }
+            queue.pop_front();
+            if let Some(next) = queue.front() {
+                self.ready.insert((next.line.number, stream));
+            }
+            return Some(step);
+        }
+        None
+    }
+
+    fn release(&mut self, event: &str) {
+        for stream in self.held.remove(event).unwrap_or_default() {
+            if let Some(step) = self.streams[stream].1.front() {
+                self.ready.insert((step.line.number, stream));
+            }
+        }
+    }
+
+    /// Line, block and event of every stream that waits.
+    fn held(&self) -> Vec<(u32, &'a str, &'a str)> {
+        let held =
+            self.held.iter().flat_map(|(event, streams)| streams.iter().map(move |stream| (*event, *stream)));
+        held.filter_map(|(event, stream)| {
+            let (block, queue) = &self.streams[stream];
+            queue.front().map(|step| (step.line.number, *block, event))
+        })
+        .collect()
+    }
+}

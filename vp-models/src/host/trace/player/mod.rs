@@ -1,0 +1,387 @@
+//! Plays a [`Trace`] over a [`Host`] and judges what came of it.
+//!
+//! A wrong CRC, a missing or an unexpected interrupt is a failure of the test: it stands in the [`Outcome`],
+//! and the run goes on as far as it makes sense. What makes the run itself impossible (a register the map
+//! lacks, a broken connection, a memory the platform does not have) is a [`PlayError`].
+//!
+//! Never spins: every poll is bounded by a count, every wait by the host.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::cfg::Interrupt;
+use super::error::{TraceError, TraceErrorKind};
+use super::txn::Relation;
+use super::{Body, RegisterNames, Trace};
+use crate::host::{Host, HostError, MapKind, Memory};
+
+mod cfg;
+mod memory;
+mod txn;
+
+/// How a trace is played where the trace itself does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlayOptions {
+    /// Most reads of one `poll_reg_equal`.
+    pub poll_reads: u32,
+    /// Reads that may follow the first of a `read_reg` without a plusarg.
+    pub read_retries: u32,
+    /// Seed of the bytes that `mem_init` draws for RANDOM and X.
+    pub seed: u64,
+}
+
+impl Default for PlayOptions {
+    /// 100 000 polls, 100 retries (the most of the vendor's players), seed 1.
+    fn default() -> Self {
+        Self { poll_reads: 100_000, read_retries: 100, seed: 1 }
+    }
+}
+
+/// What came of playing a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The trace's name.
+    pub name: String,
+    /// Checks that found what they expected: CRCs, files, events, register reads.
+    pub checks_passed: usize,
+    /// Everything that was not as it should be, in the order it was found.
+    pub failures: Vec<Failure>,
+    /// The interrupts that came.
+    pub interrupts: Vec<SeenInterrupt>,
+    /// Register writes made, the player's own to S_INTR_STATUS included.
+    pub register_writes: u64,
+    /// Register reads made, polls and the player's own included.
+    pub register_reads: u64,
+    /// Simulated time at the first command, in picoseconds.
+    pub start_ps: u64,
+    /// Simulated time after the last command, in picoseconds.
+    pub finish_ps: u64,
+}
+
+impl Outcome {
+    /// Whether every check passed, every declared interrupt came and no other.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+/// The interrupt line was high.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenInterrupt {
+    /// Which status bit; none where the script reads the status itself (`.txn`), or no source has that bit.
+    pub interrupt: Option<Interrupt>,
+    /// Simulated time at which the player saw it, in picoseconds.
+    pub time_ps: u64,
+}
+
+/// One thing that was not as it should be. Displays as one line, `file:line: what`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The script.
+    pub file: PathBuf,
+    /// The line that asked for it; none for what no line asked for.
+    pub line: Option<u32>,
+    /// What is wrong.
+    pub kind: FailureKind,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.kind),
+            None => write!(f, "{}: {}", self.file.display(), self.kind),
+        }
+    }
+}
+
+/// What was not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// `check_crc`.
+    #[error(
+        "CRC of {memory} memory {base:#x}, {size:#x} bytes: expected {expected:#010x}, found {actual:#010x}"
+    )]
+    Crc {
+        /// The memory.
+        memory: Memory,
+        /// First byte.
+        base: u64,
+        /// How many bytes.
+        size: u64,
+        /// The script's CRC.
+        expected: u32,
+        /// The memory's.
+        actual: u32,
+    },
+    /// `check_file` or `dump_mem`.
+    #[error(
+        "{memory} memory differs from `{file}` in {differing} bytes, first at {address:#x}: expected {expected:#04x}, found {actual:#04x}"
+    )]
+    Bytes {
+        /// The memory.
+        memory: Memory,
+        /// The file with what was expected.
+        file: String,
+        /// How many bytes differ.
+        differing: u64,
+        /// Address of the first.
+        address: u64,
+        /// What it should be.
+        expected: u8,
+        /// What it is.
+        actual: u8,
+    },
+    /// `reg_read_check`, `poll_reg_equal` or `read_reg`.
+    #[error(
+        "{register} after {reads} reads: expected {relation} {expected:#x} under mask {mask:#x}, found {actual:#x}"
+    )]
+    Register {
+        /// Its name, or its address where the script has no name.
+        register: String,
+        /// How many times it was read.
+        reads: u64,
+        /// How the value should stand to the one expected.
+        relation: Relation,
+        /// The value expected, before the mask.
+        expected: u32,
+        /// The bits that count.
+        mask: u32,
+        /// The last value read, before the mask.
+        actual: u32,
+    },
+    /// Interrupts that were declared and never came.
+    #[error("{interrupts} never came: {reason}")]
+    Missing {
+        /// Their names.
+        interrupts: String,
+        /// Why the wait ended.
+        reason: HostError,
+    },
+    /// An interrupt nobody declared, or one more than were declared.
+    #[error("unexpected interrupt {interrupt} at {time_ps} ps")]
+    Unexpected {
+        /// Its name, or the number of its status bit.
+        interrupt: String,
+        /// When it was seen.
+        time_ps: u64,
+    },
+    /// The interrupt line was high for no reason.
+    #[error("interrupt line high with nothing active: S_INTR_STATUS {status:#x}, S_INTR_MASK {mask:#x}")]
+    NothingActive {
+        /// S_INTR_STATUS.
+        status: u32,
+        /// S_INTR_MASK.
+        mask: u32,
+    },
+    /// Status bits that write 1 to clear did not clear.
+    #[error("S_INTR_STATUS reads {status:#x} after clearing {cleared:#x}")]
+    NotCleared {
+        /// What it reads.
+        status: u32,
+        /// The bits that were cleared.
+        cleared: u32,
+    },
+    /// An event that fired a second time.
+    #[error("event `{event}` fires twice")]
+    FiredTwice {
+        /// The event.
+        event: String,
+    },
+    /// A check whose event did not happen.
+    #[error("not checked: event `{event}` did not happen")]
+    NotChecked {
+        /// The event.
+        event: String,
+    },
+    /// A command stream that did not finish.
+    #[error("the stream of {block} still waits for event `{event}`")]
+    Held {
+        /// The block.
+        block: String,
+        /// The event.
+        event: String,
+    },
+    /// `wait` ended without the interrupt.
+    #[error("the interrupt never came: {0}")]
+    WaitEnded(HostError),
+    /// The failures before ended the run.
+    #[error("run ended here: {checks} checks not made")]
+    Ended {
+        /// Memory checks, register checks and waits behind this line.
+        checks: usize,
+    },
+}
+
+/// Why a trace could not be played to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlayError {
+    /// A register the device's map does not have.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The device has another register map than the one the script was written for.
+    #[error("{}: written for the register map of {needs}, the platform has that of {has}", .script.display())]
+    Map {
+        /// The script.
+        script: PathBuf,
+        /// The map it needs.
+        needs: MapKind,
+        /// The map there is.
+        has: MapKind,
+    },
+    /// The platform could not do what a line asked.
+    #[error("{}:{line}: {source}", .script.display())]
+    Host {
+        /// The script.
+        script: PathBuf,
+        /// The line; 0 before the first.
+        line: u32,
+        /// What the platform said.
+        source: HostError,
+    },
+}
+
+/// Plays a trace from its first line to its last and says what came of it.
+///
+/// Every register name is looked up before anything is touched. The device is expected fresh from reset.
+///
+/// # Errors
+/// Only what makes the run impossible; see [`PlayError`].
+pub fn play(
+    trace: &Trace,
+    host: &mut dyn Host,
+    names: &dyn RegisterNames,
+    options: &PlayOptions,
+) -> Result<Outcome, PlayError> {
+    let mut desk = Desk::new(trace, host)?;
+    match &trace.body {
+        Body::Cfg(lines) => cfg::play(lines, trace, &mut desk, names, options)?,
+        Body::Txn { lines, plusargs } => {
+            let has = desk.host.map();
+            if has != MapKind::NvFull {
+                return Err(PlayError::Map { script: trace.script.clone(), needs: MapKind::NvFull, has });
+            }
+            txn::play(lines, *plusargs, trace, &mut desk, options)?;
+        }
+    }
+    desk.finish()
+}
+
+/// What both players sit at: the host, the line being played, and the outcome so far.
+struct Desk<'a> {
+    host: &'a mut dyn Host,
+    script: &'a Path,
+    line: u32,
+    outcome: Outcome,
+}
+
+impl<'a> Desk<'a> {
+    fn new(trace: &'a Trace, host: &'a mut dyn Host) -> Result<Self, PlayError> {
+        let outcome = Outcome {
+            name: trace.name.clone(),
+            checks_passed: 0,
+            failures: Vec::new(),
+            interrupts: Vec::new(),
+            register_writes: 0,
+            register_reads: 0,
+            start_ps: 0,
+            finish_ps: 0,
+        };
+        let mut desk = Self { host, script: &trace.script, line: 0, outcome };
+        desk.outcome.start_ps = desk.ask(|host| host.now())?;
+        Ok(desk)
+    }
+
+    fn finish(mut self) -> Result<Outcome, PlayError> {
+        self.outcome.finish_ps = self.ask(|host| host.now())?;
+        Ok(self.outcome)
+    }
+
+    /// Asks the host; an error gets the line being played.
+    fn ask<T>(&mut self, what: impl FnOnce(&mut dyn Host) -> Result<T, HostError>) -> Result<T, PlayError> {
+        what(self.host).map_err(|source| self.stopped(source))
+    }
+
+    fn stopped(&self, source: HostError) -> PlayError {
+        PlayError::Host { script: self.script.to_owned(), line: self.line, source }
+    }
+
+    fn write(&mut self, address: u32, value: u32) -> Result<(), PlayError> {
+        self.outcome.register_writes += 1;
+        self.ask(|host| host.write(address, value))
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, PlayError> {
+        self.outcome.register_reads += 1;
+        self.ask(|host| host.read(address))
+    }
+
+    /// Waits for the interrupt. A run that has come to rest without it is an answer, not an error.
+    fn wait_interrupt(&mut self) -> Result<Result<u64, HostError>, PlayError> {
+        match self.host.wait_interrupt() {
+            Ok(time_ps) => Ok(Ok(time_ps)),
+            Err(rest @ (HostError::Idle { .. } | HostError::Limit { .. })) => Ok(Err(rest)),
+            Err(source) => Err(self.stopped(source)),
+        }
+    }
+
+    /// Reads up to `1 + retries` times until the value is as it should be.
+    fn expect(
+        &mut self,
+        address: u32,
+        retries: u32,
+        wanted: &Wanted<'_>,
+    ) -> Result<Result<(), FailureKind>, PlayError> {
+        let mut reads = 0;
+        loop {
+            let actual = self.read(address)?;
+            reads += 1;
+            if wanted.relation.holds(actual & wanted.mask, wanted.value & wanted.mask) {
+                return Ok(Ok(()));
+            }
+            if reads > u64::from(retries) {
+                return Ok(Err(FailureKind::Register {
+                    register: wanted.register.to_owned(),
+                    reads,
+                    relation: wanted.relation,
+                    expected: wanted.value,
+                    mask: wanted.mask,
+                    actual,
+                }));
+            }
+        }
+    }
+
+    /// Enters the result of a check.
+    fn judge(&mut self, verdict: Result<(), FailureKind>) {
+        match verdict {
+            Ok(()) => self.outcome.checks_passed += 1,
+            Err(kind) => self.fail(Some(self.line), kind),
+        }
+    }
+
+    fn fail(&mut self, line: Option<u32>, kind: FailureKind) {
+        self.outcome.failures.push(Failure { file: self.script.to_owned(), line, kind });
+    }
+}
+
+/// What a register should read.
+struct Wanted<'a> {
+    register: &'a str,
+    relation: Relation,
+    value: u32,
+    mask: u32,
+}
+
+/// Looks a register up for a line of the script.
+fn resolve(trace: &Trace, line: u32, register: &str, names: &dyn RegisterNames) -> Result<u32, PlayError> {
+    names
+        .resolve(register)
+        .map_err(|unknown| trace.error(line, TraceErrorKind::UnknownRegister(unknown.message)).into())
+}
+
+#[cfg(test)]
+mod tests;

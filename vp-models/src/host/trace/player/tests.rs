@@ -1,0 +1,492 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use super::*;
+use crate::host::Statistics;
+use crate::host::trace::cfg::{Command, Extent, Pattern};
+use crate::host::trace::{Language, TraceBuilder, UnknownRegister};
+
+const STATUS: u32 = 0x100c;
+const MASK: u32 = 0x1004;
+const SOURCE: u32 = 0x9000;
+const DESTINATION: u32 = 0x9004;
+const SIZE: u32 = 0x9008;
+const ENABLE: u32 = 0x900c;
+const FLUSH: u32 = 0x3004;
+
+fn names(register: &str) -> Result<u32, UnknownRegister> {
+    Ok(match register {
+        "GLB.S_INTR_STATUS" => STATUS,
+        "GLB.S_INTR_MASK" => MASK,
+        "SDP.SOURCE" => SOURCE,
+        "SDP.DESTINATION" => DESTINATION,
+        "SDP.SIZE" => SIZE,
+        "SDP.ENABLE" => ENABLE,
+        "CDMA.FLUSH" => FLUSH,
+        _ => return Err(UnknownRegister { message: format!("no register `{register}`; nearest: SDP.SIZE") }),
+    })
+}
+
+/// A device whose enable register copies memory and raises interrupts, some of them later.
+struct Copier {
+    registers: BTreeMap<u32, u32>,
+    memory: BTreeMap<(Memory, u64), u8>,
+    /// What enabling raises, one entry an interrupt to wait for.
+    raises: VecDeque<u32>,
+    pending: VecDeque<u32>,
+    /// Reads of FLUSH until it is 1.
+    flush: u32,
+    writes: Vec<(u32, u32)>,
+    time: u64,
+    map: MapKind,
+    broken: bool,
+    copies: bool,
+}
+
+impl Copier {
+    fn raising(bits: &[u32]) -> Self {
+        Self {
+            registers: BTreeMap::new(),
+            memory: BTreeMap::new(),
+            raises: bits.iter().copied().collect(),
+            pending: VecDeque::new(),
+            flush: 3,
+            writes: Vec::new(),
+            time: 0,
+            map: MapKind::NvSmall,
+            broken: false,
+            copies: true,
+        }
+    }
+
+    fn register(&self, address: u32) -> u32 {
+        self.registers.get(&address).copied().unwrap_or(0)
+    }
+
+    fn high(&self) -> bool {
+        self.register(STATUS) & !self.register(MASK) != 0
+    }
+
+    fn bytes(&mut self, address: u64, size: usize) -> Vec<u8> {
+        let mut bytes = vec![0; size];
+        self.fetch(Memory::Primary, address, &mut bytes).unwrap();
+        bytes
+    }
+}
+
+impl Host for Copier {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        if self.broken {
+            return Err(HostError::Transport("peer vanished".into()));
+        }
+        self.writes.push((address, value));
+        match address {
+            STATUS => {
+                let left = self.register(STATUS) & !value;
+                self.registers.insert(STATUS, left);
+            }
+            ENABLE => {
+                let (from, to) = (u64::from(self.register(SOURCE)), u64::from(self.register(DESTINATION)));
+                if self.copies {
+                    let bytes = self.bytes(from, self.register(SIZE) as usize);
+                    self.load(Memory::Primary, to, &bytes)?;
+                }
+                self.pending.append(&mut self.raises);
+            }
+            _ => drop(self.registers.insert(address, value)),
+        }
+        Ok(())
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.time += 10;
+        self.write(address, value)
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        self.time += 10;
+        if address == FLUSH {
+            self.flush = self.flush.saturating_sub(1);
+            return Ok(u32::from(self.flush == 0));
+        }
+        Ok(self.register(address))
+    }
+
+    fn wait_interrupt(&mut self) -> Result<u64, HostError> {
+        while !self.high() {
+            let Some(bits) = self.pending.pop_front() else {
+                return Err(HostError::Idle { time_ps: self.time, report: "SDP idle".into() });
+            };
+            self.time += 1000;
+            let status = self.register(STATUS) | bits;
+            self.registers.insert(STATUS, status);
+        }
+        Ok(self.time)
+    }
+
+    fn now(&mut self) -> Result<u64, HostError> {
+        Ok(self.time)
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        if memory == Memory::Secondary {
+            let holds = "the platform has none".into();
+            return Err(HostError::MemoryRange { memory, address, size: bytes.len() as u64, holds });
+        }
+        self.memory.extend((address..).zip(bytes).map(|(address, byte)| ((memory, address), *byte)));
+        Ok(())
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        for (byte, address) in bytes.iter_mut().zip(address..) {
+            *byte = self.memory.get(&(memory, address)).copied().unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    fn map(&self) -> MapKind {
+        self.map
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        Ok(Statistics::default())
+    }
+}
+
+const DATA: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+
+fn copy() -> TraceBuilder {
+    TraceBuilder::new("copy")
+        .place(Memory::Primary, 0x1000, "in.dat", &DATA)
+        .write("SDP.SOURCE", 0x1000)
+        .write("SDP.DESTINATION", 0x2000)
+        .write("SDP.SIZE", 8)
+        .write("SDP.ENABLE", 1)
+        .interrupt(sdp(0), "done")
+        .check("done", Memory::Primary, 0x2000, &DATA)
+}
+
+fn sdp(group: u8) -> Interrupt {
+    Interrupt::parse(&format!("SDP_{group}")).unwrap()
+}
+
+fn run(trace: &Trace, device: &mut Copier) -> Outcome {
+    play(trace, device, &names, &PlayOptions::default()).unwrap()
+}
+
+fn failures(outcome: &Outcome) -> Vec<String> {
+    outcome.failures.iter().map(ToString::to_string).collect()
+}
+
+/// A `.cfg` from text; `in.dat` holds [`DATA`].
+fn cfg(text: &str) -> Trace {
+    let surface = crate::host::trace::Surface::from_bytes(DATA).emit_entries();
+    let mut read = |_: &str| Ok(Some(surface.clone()));
+    Trace::assemble("t", Path::new("t.cfg"), Language::Cfg, text, None, &mut read).unwrap()
+}
+
+/// A `.txn` from text; `in.dat` holds [`DATA`].
+fn txn(text: &str, plusargs: &str) -> Trace {
+    let mut read = |_: &str| Ok(Some(crate::host::trace::surface::emit_dump(&DATA)));
+    let plusargs = Some((Path::new("plusargs.txt"), plusargs));
+    Trace::assemble("t", Path::new("t.txn"), Language::Txn, text, plusargs, &mut read).unwrap()
+}
+
+fn full(bits: &[u32]) -> Copier {
+    Copier { map: MapKind::NvFull, ..Copier::raising(bits) }
+}
+
+#[test]
+fn a_device_that_does_its_work_passes() {
+    let mut device = Copier::raising(&[1]);
+    let outcome = run(&copy().build().unwrap(), &mut device);
+    assert!(outcome.passed(), "{:?}", failures(&outcome));
+    assert_eq!(outcome.checks_passed, 1);
+    assert_eq!(outcome.interrupts, [SeenInterrupt { interrupt: Some(sdp(0)), time_ps: 1000 }]);
+    assert_eq!((outcome.register_writes, outcome.register_reads), (5, 3));
+    assert_eq!((outcome.start_ps, outcome.finish_ps), (0, 1030));
+    assert!(!device.high());
+}
+
+#[test]
+fn a_wrong_crc_is_a_failure_that_gives_both() {
+    let mut device = Copier { copies: false, ..Copier::raising(&[1]) };
+    let outcome = run(&copy().build().unwrap(), &mut device);
+    let (expected, zero) = (crc32fast::hash(&DATA), crc32fast::hash(&[0; 8]));
+    assert_eq!(
+        failures(&outcome),
+        [format!(
+            "copy.cfg:7: CRC of primary memory 0x2000, 0x8 bytes: expected {expected:#010x}, found {zero:#010x}"
+        )]
+    );
+}
+
+#[test]
+fn an_interrupt_that_never_comes_is_a_failure_and_so_is_its_check() {
+    let outcome = run(&copy().build().unwrap(), &mut Copier::raising(&[]));
+    assert_eq!(
+        failures(&outcome),
+        [
+            "copy.cfg:6: SDP_0 never came: nothing left to simulate at 0 ps: SDP idle",
+            "copy.cfg:7: not checked: event `done` did not happen",
+        ]
+    );
+}
+
+#[test]
+fn an_interrupt_nobody_declared_is_a_failure() {
+    // Together with the right one, before it, and on a bit without a source.
+    for (raised, name) in
+        [(vec![0b101], "CDP_0"), (vec![0b10, 1], "SDP_1"), (vec![1 << 30, 1], "of status bit 30")]
+    {
+        let outcome = run(&copy().build().unwrap(), &mut Copier::raising(&raised));
+        assert_eq!(failures(&outcome), [format!("copy.cfg: unexpected interrupt {name} at 1000 ps")]);
+        assert_eq!(outcome.checks_passed, 1);
+    }
+}
+
+#[test]
+fn a_device_that_never_stops_interrupting_does_not_hold_the_player() {
+    let outcome = run(&copy().build().unwrap(), &mut Copier::raising(&[2; 1000]));
+    assert!(outcome.failures.len() <= 40);
+    assert!(outcome.interrupts.len() <= 32);
+}
+
+#[test]
+fn a_masked_interrupt_is_left_alone() {
+    let trace = cfg("reg_write(NVDLA_GLB.S_INTR_MASK_0, 0x3f03fc);\nreg_write(NVDLA_SDP.ENABLE_0, 1);\n\
+                     intr_notify(SDP_0, e);\ncheck_nothing(e);");
+    let mut device = Copier::raising(&[1 << 16, 1]);
+    let outcome = run(&trace, &mut device);
+    assert!(outcome.passed(), "{:?}", failures(&outcome));
+    assert_eq!(device.register(STATUS), 1 << 16);
+}
+
+#[test]
+fn the_groups_of_a_block_may_come_in_either_order() {
+    let trace = cfg("reg_write(NVDLA_SDP.ENABLE_0, 1);\nintr_notify(sdp_0, a);\nintr_notify(sdp_1, b);\n\
+                     check_nothing(a);\ncheck_nothing(b);");
+    for raised in [[1, 2].as_slice(), &[2, 1], &[3]] {
+        let outcome = run(&trace, &mut Copier::raising(raised));
+        assert!(outcome.passed(), "{:?}", failures(&outcome));
+        assert_eq!(outcome.checks_passed, 2);
+    }
+}
+
+#[test]
+fn an_event_that_fires_twice_is_a_failure() {
+    let trace = cfg(
+        "reg_write(NVDLA_SDP.ENABLE_0, 1);\nintr_notify(SDP_0, e);\nintr_notify(SDP_1, e);\ncheck_nothing(e);",
+    );
+    let outcome = run(&trace, &mut Copier::raising(&[1, 2]));
+    assert_eq!(failures(&outcome), ["t.cfg:3: event `e` fires twice"]);
+}
+
+#[test]
+fn a_poll_reads_until_it_fits_and_no_further_than_its_limit() {
+    let trace = cfg("poll_reg_equal(NVDLA_CDMA.FLUSH_0, 1);\nsync_notify(NVDLA_CDMA, e);\ncheck_nothing(e);");
+    let outcome = run(&trace, &mut Copier::raising(&[]));
+    assert!(outcome.passed());
+    assert_eq!(outcome.register_reads, 3);
+
+    let options = PlayOptions { poll_reads: 2, ..PlayOptions::default() };
+    let outcome = play(&trace, &mut Copier::raising(&[]), &names, &options).unwrap();
+    assert_eq!(
+        failures(&outcome),
+        ["t.cfg:1: CDMA.FLUSH after 2 reads: expected == 0x1 under mask 0xffffffff, found 0x0"]
+    );
+}
+
+#[test]
+fn memory_comes_first_and_what_waits_for_an_event_comes_after_it() {
+    let trace = cfg("reg_write(NVDLA_SDP.SOURCE_0, 0x1000);\nreg_write(NVDLA_SDP.DESTINATION_0, 0x2000);\n\
+                     reg_write(NVDLA_SDP.SIZE_0, 8);\nreg_write(NVDLA_SDP.ENABLE_0, 1);\n\
+                     mem_load(pri_mem, 0x1000, \"in.dat\");\nmem_init(pri_mem, 0x1000, \"in.dat\", ONES, done);\n\
+                     intr_notify(SDP_0, done);\ncheck_file(done, pri_mem, 0x2000, 8, \"in.dat\");\n\
+                     check_file(done, pri_mem, 0x1000, 8, \"in.dat\");");
+    let outcome = run(&trace, &mut Copier::raising(&[1]));
+    assert_eq!(outcome.checks_passed, 1);
+    assert_eq!(
+        failures(&outcome),
+        [
+            "t.cfg:9: primary memory differs from `in.dat` in 8 bytes, first at 0x1000: expected 0x01, found 0xff"
+        ]
+    );
+}
+
+#[test]
+fn a_held_stream_lets_the_others_pass() {
+    let trace = cfg(
+        "sync_wait(NVDLA_SDP, flushed);\nreg_write(NVDLA_SDP.SIZE_0, 1);\nreg_write(NVDLA_CDMA.FLUSH_0, 2);\n\
+                     sync_notify(NVDLA_CDMA, flushed);\nreg_write(NVDLA_CDMA.FLUSH_0, 3);\ncheck_nothing(flushed);",
+    );
+    let mut device = Copier::raising(&[]);
+    let outcome = run(&trace, &mut device);
+    assert!(outcome.passed(), "{:?}", failures(&outcome));
+    assert_eq!(device.writes, [(FLUSH, 2), (SIZE, 1), (FLUSH, 3)]);
+}
+
+#[test]
+fn streams_that_wait_for_each_other_are_told() {
+    let trace = cfg("sync_wait(NVDLA_SDP, a);\nsync_notify(NVDLA_SDP, b);\nsync_wait(NVDLA_CDP, b);\n\
+                     sync_notify(NVDLA_CDP, a);\ncheck_nothing(a);");
+    assert_eq!(
+        failures(&run(&trace, &mut Copier::raising(&[]))),
+        [
+            "t.cfg:1: the stream of SDP still waits for event `a`",
+            "t.cfg:3: the stream of CDP still waits for event `b`",
+            "t.cfg:5: not checked: event `a` did not happen",
+        ]
+    );
+}
+
+#[test]
+fn a_stream_held_by_an_interrupt_goes_on_after_it() {
+    let trace = cfg(
+        "reg_write(NVDLA_SDP.ENABLE_0, 1);\nsync_wait(NVDLA_SDP, e);\nreg_write(NVDLA_SDP.SIZE_0, 5);\n\
+                     reg_read_check(NVDLA_SDP.SIZE_0, 6);\nreg_read(NVDLA_SDP.SIZE_0, x);\nintr_notify(SDP_0, e);",
+    );
+    let mut device = Copier::raising(&[1]);
+    let outcome = run(&trace, &mut device);
+    assert_eq!(device.writes, [(ENABLE, 1), (STATUS, 1), (SIZE, 5)]);
+    assert_eq!(
+        failures(&outcome),
+        ["t.cfg:4: SDP.SIZE after 1 reads: expected == 0x6 under mask 0xffffffff, found 0x5"]
+    );
+}
+
+#[test]
+fn an_unknown_register_is_told_before_anything_is_touched() {
+    let trace = copy().write("SDP.SIEZ", 1).build().unwrap();
+    let mut device = Copier::raising(&[]);
+    let error = play(&trace, &mut device, &names, &PlayOptions::default()).unwrap_err();
+    assert_eq!(error.to_string(), "copy.cfg:8: no register `SDP.SIEZ`; nearest: SDP.SIZE");
+    assert!(device.writes.is_empty() && device.memory.is_empty());
+}
+
+#[test]
+fn what_the_platform_refuses_is_told_with_the_line() {
+    let mut device = Copier { broken: true, ..Copier::raising(&[]) };
+    let play = |trace: &Trace, device: &mut Copier| play(trace, device, &names, &PlayOptions::default());
+    assert_eq!(
+        play(&copy().build().unwrap(), &mut device).unwrap_err().to_string(),
+        "copy.cfg:2: connection to the platform lost: peer vanished"
+    );
+    let secondary = copy().fill(Memory::Secondary, 0x10, 4, Pattern::Ones).build().unwrap();
+    assert_eq!(
+        play(&secondary, &mut Copier::raising(&[])).unwrap_err().to_string(),
+        "copy.cfg:8: 0x4 bytes at 0x10 are not in secondary memory: the platform has none"
+    );
+}
+
+#[test]
+fn patterns_fill_what_they_say() {
+    let filled = |pattern, seed| {
+        let trace = copy()
+            .command(Command::MemInit {
+                memory: Memory::Primary,
+                base: 0x30fe,
+                extent: Extent::Bytes(4),
+                pattern,
+                after: None,
+            })
+            .build()
+            .unwrap();
+        let mut device = Copier::raising(&[1]);
+        play(&trace, &mut device, &names, &PlayOptions { seed, ..PlayOptions::default() }).unwrap();
+        device.bytes(0x30fd, 6)
+    };
+    for (pattern, bytes) in [
+        (Pattern::AllZero, [0; 4]),
+        (Pattern::Ones, [0xff; 4]),
+        (Pattern::Afive, [0xa5; 4]),
+        (Pattern::Fivea, [0x5a; 4]),
+        (Pattern::Addr, [0xfe, 0xff, 0x00, 0x01]),
+    ] {
+        let expected: Vec<u8> = [&[0], bytes.as_slice(), &[0]].concat();
+        assert_eq!(filled(pattern, 1), expected, "{pattern:?}");
+    }
+    assert_eq!(filled(Pattern::Random, 1), filled(Pattern::Random, 1));
+    assert_ne!(filled(Pattern::Random, 1), filled(Pattern::Random, 2));
+}
+
+#[test]
+fn large_regions_are_filled_and_summed_whole() {
+    let bytes: Vec<u8> = (0..200_000u32).map(|index| (index / 3) as u8).collect();
+    let mut device = Copier::raising(&[]);
+    let surface = crate::host::trace::Surface::from_bytes(bytes.as_slice());
+    memory::place(&mut device, Memory::Primary, 0x77, &surface).unwrap();
+    assert_eq!(memory::crc(&mut device, Memory::Primary, 0x77, 200_000).unwrap(), crc32fast::hash(&bytes));
+    device.memory.insert((Memory::Primary, 0x77 + 150_000), 0);
+    device.memory.insert((Memory::Primary, 0x77 + 199_999), 0);
+    let verdict = memory::compare(&mut device, Memory::Primary, 0x77, 200_000, ("f", &surface)).unwrap();
+    assert!(matches!(verdict, Err(FailureKind::Bytes { differing: 2, address: 0x24a67, .. })), "{verdict:?}");
+    memory::fill(&mut device, Memory::Primary, 0, 200_000, Pattern::Ones, (1, 1)).unwrap();
+    assert_eq!(device.bytes(0, 200_001)[199_998..], [0xff, 0xff, ((200_000 - 0x77) / 3) as u8]);
+}
+
+/// SOURCE, DESTINATION, SIZE, ENABLE and STATUS as word addresses.
+const TXN: &str = "load_mem 0x80000000 8 in.dat\nwrite_reg 0xffff2400 0x80000000 # SOURCE\n\
+                   write_reg 0xffff2401 0x80001000\nwrite_reg 0xffff2402 8\nread_reg 0xffff2402 0xf 0x8\n\
+                   write_reg 0xffff2403 1\nwait\nwrite_reg 0xffff0403 0xffffffff\n\
+                   read_reg 0xffff0403 0xffffffff 0\ndump_mem 0x80001000 8 in.dat\n";
+
+#[test]
+fn a_sequence_passes_step_by_step() {
+    let outcome = run(&txn(TXN, ""), &mut full(&[1]));
+    assert!(outcome.passed(), "{:?}", failures(&outcome));
+    assert_eq!(outcome.checks_passed, 3);
+    assert_eq!(outcome.interrupts, [SeenInterrupt { interrupt: None, time_ps: 1050 }]);
+}
+
+#[test]
+fn a_sequence_is_not_played_on_another_register_map() {
+    let error = play(&txn(TXN, ""), &mut Copier::raising(&[1]), &names, &PlayOptions::default()).unwrap_err();
+    let expected = "t.txn: written for the register map of nv_full, the platform has that of nv_small";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_mismatch_ends_the_sequence_unless_it_is_told_to_go_on() {
+    let wrong =
+        "read_reg 0xffff2402 0xff <= 0x5\nread_reg 0xffff2402 0xf0 0x1\nread_reg 0xffff2402 0xff >= 0x9 2\n";
+    let mut device = full(&[]);
+    device.registers.insert(SIZE, 0x8);
+    assert_eq!(
+        failures(&run(&txn(wrong, ""), &mut device)),
+        [
+            "t.txn:1: register 0x9008 after 101 reads: expected <= 0x5 under mask 0xff, found 0x8",
+            "t.txn:1: run ended here: 2 checks not made",
+        ]
+    );
+    let outcome = run(&txn(wrong, "+read_reg_poll_retries=0 +continue_on_fail"), &mut device);
+    assert_eq!(outcome.checks_passed, 1);
+    assert_eq!(
+        failures(&outcome),
+        [
+            "t.txn:1: register 0x9008 after 1 reads: expected <= 0x5 under mask 0xff, found 0x8",
+            "t.txn:3: register 0x9008 after 3 reads: expected >= 0x9 under mask 0xff, found 0x8",
+        ]
+    );
+}
+
+#[test]
+fn a_wait_in_vain_ends_the_sequence() {
+    assert_eq!(
+        failures(&run(&txn(TXN, "+continue_on_fail"), &mut full(&[]))),
+        [
+            "t.txn:7: the interrupt never came: nothing left to simulate at 50 ps: SDP idle",
+            "t.txn:7: run ended here: 2 checks not made",
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_dump_tells_the_first_byte() {
+    let mut device = Copier { copies: false, ..full(&[1]) };
+    assert_eq!(
+        failures(&run(&txn(TXN, ""), &mut device)),
+        [
+            "t.txn:10: primary memory differs from `in.dat` in 8 bytes, first at 0x80001000: expected 0x01, found 0x00"
+        ]
+    );
+}

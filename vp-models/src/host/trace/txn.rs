@@ -1,0 +1,381 @@
+//! The `.txn` language: one command a line, strictly in order. Text to [`Command`]s and back; no meaning yet.
+//!
+//! Called by [`Trace`](super::Trace). The scripts are written for the nv_full register map.
+
+use std::fmt;
+use std::path::Path;
+
+use super::Line;
+use super::cursor::{Cursor, Fault, Word, lines};
+use super::error::{TraceError, TraceErrorKind, clip, nearest};
+use crate::host::Memory;
+
+/// One command of a `.txn` script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `write_reg A D`: write a register and wait for the acknowledgement.
+    WriteReg {
+        /// Byte address in the register window: four times the low 16 bits of A.
+        address: u32,
+        /// The word.
+        value: u32,
+    },
+    /// `read_reg A M D` or `read_reg A M op D [retries]`: read until the masked value stands in the relation
+    /// to D.
+    ReadReg {
+        /// Byte address in the register window.
+        address: u32,
+        /// The bits that count.
+        mask: u32,
+        /// How the value must stand to the one expected.
+        relation: Relation,
+        /// What is expected, before the mask.
+        value: u32,
+        /// How many reads may follow the first; none: as the player is set.
+        retries: Option<u32>,
+    },
+    /// `load_mem A N file`: put the first N bytes of the file at A.
+    LoadMem(Transfer),
+    /// `dump_mem A N file`: the N bytes at A must be the first N of the file.
+    DumpMem(Transfer),
+    /// `wait`: until the interrupt output is high.
+    Wait,
+}
+
+/// How a value read must stand to the value expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `==`
+    Equal,
+    /// `<=`
+    AtMost,
+    /// `>=`
+    AtLeast,
+}
+
+impl Relation {
+    /// Whether `found` is as it should be.
+    #[must_use]
+    pub fn holds(self, found: u32, expected: u32) -> bool {
+        match self {
+            Relation::Equal => found == expected,
+            Relation::AtMost => found <= expected,
+            Relation::AtLeast => found >= expected,
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Relation::Equal => "==",
+            Relation::AtMost => "<=",
+            Relation::AtLeast => ">=",
+        })
+    }
+}
+
+/// Bytes between a file and a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The memory the address lies in.
+    pub memory: Memory,
+    /// First byte.
+    pub address: u64,
+    /// How many bytes.
+    pub size: u64,
+    /// The file, beside the script.
+    pub file: String,
+}
+
+/// What stands in a `plusargs.txt`: switches of the vendor's simulator that change how a script is played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plusargs {
+    /// `+read_reg_poll_retries=R`: reads that may follow the first of a `read_reg`.
+    pub read_reg_poll_retries: Option<u32>,
+    /// `+continue_on_fail`: a mismatch does not end the run (it is a failure all the same).
+    pub continue_on_fail: bool,
+}
+
+const SHAPES: [(&str, &str); 5] = [
+    ("write_reg", "write_reg ADDRESS DATA"),
+    ("read_reg", "read_reg ADDRESS MASK [==|<=|>=] DATA [retries]"),
+    ("load_mem", "load_mem ADDRESS SIZE FILE"),
+    ("dump_mem", "dump_mem ADDRESS SIZE FILE"),
+    ("wait", "wait"),
+];
+
+/// Reads a script. `file` only names the text in errors.
+pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<Command>>, TraceError> {
+    let mut commands = Vec::new();
+    for (number, line) in lines(text) {
+        let content = line.split_once('#').map_or(line, |(content, _)| content);
+        let words = words(content);
+        if let Some((name, arguments)) = words.split_first() {
+            let command = command(*name, arguments).map_err(|fault| fault.at(file, number))?;
+            commands.push(Line { number, command });
+        }
+    }
+    Ok(commands)
+}
+
+/// Reads a `plusargs.txt`. `file` only names the text in errors.
+pub fn parse_plusargs(text: &str, file: &Path) -> Result<Plusargs, TraceError> {
+    let mut plusargs = Plusargs::default();
+    for (number, line) in lines(text) {
+        for word in words(line) {
+            match word.text.split_once('=') {
+                None if word.text == "+continue_on_fail" => plusargs.continue_on_fail = true,
+                Some(("+read_reg_poll_retries", retries)) => {
+                    let retries = Word { text: retries, ..word };
+                    let retries =
+                        retries.number32("a number of retries").map_err(|fault| fault.at(file, number))?;
+                    plusargs.read_reg_poll_retries = Some(retries);
+                }
+                _ => {
+                    let choices = "+read_reg_poll_retries=R, +continue_on_fail";
+                    let kind =
+                        TraceErrorKind::BadChoice { found: clip(word.text), what: "a plusarg", choices };
+                    return Err(word.fault(kind).at(file, number));
+                }
+            }
+        }
+    }
+    Ok(plusargs)
+}
+
+fn words(line: &str) -> Vec<Word<'_>> {
+    let mut cursor = Cursor::new(line);
+    let mut words = Vec::new();
+    loop {
+        cursor.skip_blanks();
+        let word = cursor.take_while(|c| !c.is_whitespace());
+        if word.text.is_empty() {
+            return words;
+        }
+        words.push(word);
+    }
+}
+
+fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<Command, Fault> {
+    match (name.text, arguments) {
+        ("write_reg", [address, value]) => {
+            Ok(Command::WriteReg { address: register(*address)?, value: value.number32("a register value")? })
+        }
+        ("read_reg", [address, mask, value]) => read_reg(*address, *mask, Relation::Equal, *value, None),
+        ("read_reg", [address, mask, operator, value]) => {
+            read_reg(*address, *mask, relation(*operator)?, *value, None)
+        }
+        ("read_reg", [address, mask, operator, value, retries]) => {
+            read_reg(*address, *mask, relation(*operator)?, *value, Some(*retries))
+        }
+        ("load_mem", [address, size, file]) => transfer(*address, *size, *file).map(Command::LoadMem),
+        ("dump_mem", [address, size, file]) => transfer(*address, *size, *file).map(Command::DumpMem),
+        ("wait", []) => Ok(Command::Wait),
+        ("read_mem", _) => Err(name.fault(TraceErrorKind::Undefined("read_mem"))),
+        ("write_mem", _) => Err(name.fault(TraceErrorKind::Undefined("write_mem"))),
+        (text, _) => Err(name.fault(match SHAPES.iter().find(|(known, _)| *known == text) {
+            Some((_, shape)) => TraceErrorKind::ArgumentCount { shape, found: arguments.len() },
+            None => {
+                let likely = nearest(text, SHAPES.iter().map(|(known, _)| *known));
+                let nearest = SHAPES.iter().map(|(known, _)| *known).find(|known| Some(*known) == likely);
+                TraceErrorKind::UnknownCommand { name: clip(text), nearest }
+            }
+        })),
+    }
+}
+
+fn read_reg(
+    address: Word<'_>,
+    mask: Word<'_>,
+    relation: Relation,
+    value: Word<'_>,
+    retries: Option<Word<'_>>,
+) -> Result<Command, Fault> {
+    Ok(Command::ReadReg {
+        address: register(address)?,
+        mask: mask.number32("a mask")?,
+        relation,
+        value: value.number32("a register value")?,
+        retries: retries.map(number_of_retries).transpose()?,
+    })
+}
+
+/// The vendor asks for up to 100 000; the bound keeps a wrong script from reading for hours.
+fn number_of_retries(word: Word<'_>) -> Result<u32, Fault> {
+    word.number("a number of retries", 24).map(|retries| retries as u32)
+}
+
+fn relation(word: Word<'_>) -> Result<Relation, Fault> {
+    match word.text {
+        "==" => Ok(Relation::Equal),
+        "<=" => Ok(Relation::AtMost),
+        ">=" => Ok(Relation::AtLeast),
+        _ => Err(word.fault(TraceErrorKind::BadChoice {
+            found: clip(word.text),
+            what: "a relation",
+            choices: "==, <=, >=",
+        })),
+    }
+}
+
+/// The high 16 bits of a register address select the device in the vendor's bench; the low ones count words.
+fn register(word: Word<'_>) -> Result<u32, Fault> {
+    Ok((word.number32("a register address")? & 0xffff) << 2)
+}
+
+fn transfer(address: Word<'_>, size: Word<'_>, file: Word<'_>) -> Result<Transfer, Fault> {
+    let start = address.number("an address", 64)?;
+    let (memory, last) = match start >> 28 {
+        8 => (Memory::Primary, 0x8fff_ffff),
+        5 => (Memory::Secondary, 0x5fff_ffff),
+        _ => return Err(address.fault(TraceErrorKind::NoMemory(start))),
+    };
+    let bytes = size.number("a size", 64)?;
+    if bytes > last - start + 1 {
+        return Err(size.fault(TraceErrorKind::BeyondMemory { base: start, size: bytes, last }));
+    }
+    let file = super::beside(file.text).map_err(|kind| file.fault(kind))?;
+    Ok(Transfer { memory, address: start, size: bytes, file })
+}
+
+/// The line [`parse`] reads back as an equal command.
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |address: u32| 0xffff_0000 | (address >> 2 & 0xffff);
+        match self {
+            Command::WriteReg { address, value } => write!(f, "write_reg {:#x} {value:#x}", word(*address)),
+            Command::ReadReg { address, mask, relation: Relation::Equal, value, retries: None } => {
+                write!(f, "read_reg {:#x} {mask:#010x} {value:#010x}", word(*address))
+            }
+            Command::ReadReg { address, mask, relation, value, retries } => {
+                write!(f, "read_reg {:#x} {mask:#010x} {relation} {value:#010x}", word(*address))?;
+                retries.map_or(Ok(()), |retries| write!(f, " {retries}"))
+            }
+            Command::LoadMem(Transfer { address, size, file, .. }) => {
+                write!(f, "load_mem {address:#x} {size:#x} {file}")
+            }
+            Command::DumpMem(Transfer { address, size, file, .. }) => {
+                write!(f, "dump_mem {address:#x} {size:#x} {file}")
+            }
+            Command::Wait => f.write_str("wait"),
+        }
+    }
+}
+
+impl fmt::Display for Plusargs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(retries) = self.read_reg_poll_retries {
+            writeln!(f, "+read_reg_poll_retries={retries}")?;
+        }
+        if self.continue_on_fail { writeln!(f, "+continue_on_fail") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn one(line: &str) -> Result<Command, String> {
+        let commands = parse(line, Path::new("t.txn")).map_err(|error| error.to_string())?;
+        Ok(commands.into_iter().next().expect("a command").command)
+    }
+
+    #[test]
+    fn register_addresses_are_word_addresses_of_sixteen_bits() {
+        assert_eq!(one("write_reg 0xffff100b 5 # x"), Ok(Command::WriteReg { address: 0x402c, value: 5 }));
+    }
+
+    #[test]
+    fn the_address_tells_the_memory() {
+        let transfer = |memory, address| Transfer { memory, address, size: 4, file: "f.dat".into() };
+        assert_eq!(
+            one("load_mem 0x80000000 4 f.dat"),
+            Ok(Command::LoadMem(transfer(Memory::Primary, 0x8000_0000)))
+        );
+        assert_eq!(
+            one("dump_mem 0x5ffffffc 4 f.dat"),
+            Ok(Command::DumpMem(transfer(Memory::Secondary, 0x5fff_fffc)))
+        );
+    }
+
+    #[test]
+    fn plusargs_set_retries_and_whether_to_go_on() {
+        let read = parse_plusargs("+read_reg_poll_retries=10 +continue_on_fail\n", Path::new("p")).unwrap();
+        assert_eq!(read, Plusargs { read_reg_poll_retries: Some(10), continue_on_fail: true });
+        let error = parse_plusargs("+continue", Path::new("p.txt")).unwrap_err().to_string();
+        let expected = "p.txt:1:1: `+continue` is not a plusarg: expected one of +read_reg_poll_retries=R, +continue_on_fail";
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn every_wrong_line_is_told_with_its_place_and_what_would_be_right() {
+        for (line, expected) in [
+            ("write_rge 1 2", "1:1: unknown command `write_rge`; nearest: write_reg"),
+            (" write_reg 1", "1:2: 1 arguments do not fit `write_reg ADDRESS DATA`"),
+            ("wait 1", "1:1: 1 arguments do not fit `wait`"),
+            ("read_mem 1", "1:1: `read_mem` has no defined meaning and is not played"),
+            ("read_reg 1 2 = 3", "1:14: `=` is not a relation: expected one of ==, <=, >="),
+            (
+                "write_reg 1 0x1ffffffff",
+                "1:13: `0x1ffffffff` is not a register value: expected decimal or 0x hex of at most 32 bits",
+            ),
+            (
+                "load_mem 0x90000000 4 f",
+                "1:10: 0x90000000 is in no memory: primary is 0x80000000..=0x8fffffff, secondary 0x50000000..=0x5fffffff",
+            ),
+            ("load_mem 0x8ffffffc 8 f", "1:21: 0x8 bytes at 0x8ffffffc end beyond 0x8fffffff"),
+            (
+                "load_mem 0x80000000 8 a/f",
+                "1:23: `a/f` leaves the script's folder: name a file beside the script",
+            ),
+        ] {
+            assert_eq!(one(line), Err(format!("t.txn:{expected}")), "{line}");
+        }
+    }
+
+    fn any_command() -> impl Strategy<Value = Command> {
+        let address = || any::<u16>().prop_map(|word| u32::from(word) << 2);
+        let relation = prop::sample::select(vec![Relation::Equal, Relation::AtMost, Relation::AtLeast]);
+        let transfer = || {
+            (any::<bool>(), 0..0x1000_0000u64, 0..0x1000u64, "[a-z_.]{1,6}dat").prop_map(
+                |(primary, at, size, file)| {
+                    let (memory, base) = if primary {
+                        (Memory::Primary, 0x8000_0000)
+                    } else {
+                        (Memory::Secondary, 0x5000_0000)
+                    };
+                    Transfer { memory, address: base + at, size: size.min(0x1000_0000 - at), file }
+                },
+            )
+        };
+        prop_oneof![
+            (address(), any::<u32>()).prop_map(|(address, value)| Command::WriteReg { address, value }),
+            (address(), any::<u32>(), relation, any::<u32>(), prop::option::of(0..1u32 << 24)).prop_map(
+                |(address, mask, relation, value, retries)| {
+                    Command::ReadReg { address, mask, relation, value, retries }
+                }
+            ),
+            transfer().prop_map(Command::LoadMem),
+            transfer().prop_map(Command::DumpMem),
+            Just(Command::Wait),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_command_reads_back_as_written(command in any_command()) {
+            prop_assert_eq!(one(&command.to_string()), Ok(command));
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(
+            text in "(read_reg|write_reg|load_mem|wait|0x[0-9a-f]{1,9}| |\\PC){0,20}",
+        ) {
+            let _ = parse(&text, Path::new("t"));
+            let _ = parse_plusargs(&text, Path::new("t"));
+        }
+    }
+}
