@@ -1,3 +1,11 @@
 //! `nvdla`.
 
+pub mod cube;
+pub mod numeric;
+pub mod pdp;
+pub mod refused;
 pub mod registers;
+pub mod sdp;
+
+#[cfg(test)]
+mod vendor_traces;
