@@ -2,4 +2,12 @@
 
 pub mod config;
 pub mod glb;
+pub mod cube;
+pub mod numeric;
+pub mod pdp;
+pub mod refused;
 pub mod registers;
+pub mod sdp;
+
+#[cfg(test)]
+mod vendor_traces;

@@ -1,0 +1,390 @@
+//! One PDP layer: what a register group of PDP, and the one of PDP_RDMA beside it, say.
+//!
+//! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
+//! tests build layers by hand.
+
+use std::ops::Range;
+
+use crate::nvdla::cube::{self, Packing, Ram, Surface};
+use crate::nvdla::numeric::Precision;
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg};
+
+/// What a PDP consists of, by hardware configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hardware {
+    /// Bytes of a memory atom: 8, 16 or 32.
+    pub atom: usize,
+}
+
+/// One hardware layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Bytes of a memory atom.
+    pub atom: usize,
+    /// Channels in and out; the last surface may be partly used.
+    pub channels: u32,
+    /// Element format.
+    pub precision: Precision,
+    /// What a window is reduced to.
+    pub method: Method,
+    /// Left to right.
+    pub horizontal: Axis,
+    /// Top to bottom.
+    pub vertical: Axis,
+    /// Where input comes from.
+    pub source: Source,
+    /// Where output goes.
+    pub destination: Surface,
+    /// The input's vertical strips, left to right; a layer that is not split is one strip.
+    pub strips: Strips,
+}
+
+/// Window geometry along one direction, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Input size.
+    pub input: u32,
+    /// Output size.
+    pub output: u32,
+    /// Window size, 1 to 8.
+    pub kernel: u32,
+    /// Step from window to window, 1 to 16.
+    pub stride: u32,
+    /// Padding before the first pixel: how far the first window starts outside. Less than the window size.
+    pub padding: u32,
+    /// Padding behind the last pixel. Less than the window size.
+    pub padding_after: u32,
+}
+
+impl Axis {
+    /// The input pixels that the window of output pixel `output` covers. Never empty; shorter than the window where
+    /// it hangs over an edge.
+    #[inline]
+    pub fn window(&self, output: u32) -> Range<u32> {
+        let start = output * self.stride;
+        let end = (start + self.kernel - self.padding.min(start + self.kernel)).min(self.input);
+        start.saturating_sub(self.padding)..end
+    }
+}
+
+/// What a window is reduced to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The mean, by two reciprocals; padding counts.
+    Average(Average),
+    /// The largest element; padding does not take part.
+    Max,
+    /// The smallest element; padding does not take part.
+    Min,
+}
+
+/// Parameters of average pooling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Average {
+    /// 65536 / kernel width, 17 bits.
+    pub reciprocal_width: u32,
+    /// 65536 / kernel height, 17 bits.
+    pub reciprocal_height: u32,
+    /// What 1 to 7 missing pixels add together: `PAD_VALUE_nX`, 19 bits signed.
+    pub padding: [i32; 7],
+}
+
+/// Where the input comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// On the fly from SDP.
+    Sdp,
+    /// From memory.
+    Memory(Surface),
+}
+
+/// How a layer too wide for the line buffer is cut: `SPLIT_NUM` and the partial widths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strips {
+    /// Number of strips.
+    pub count: u32,
+    /// New input columns of the first, of the middle ones and of the last strip. Overlap is not included.
+    pub input: [u32; 3],
+    /// Output columns, likewise.
+    pub output: [u32; 3],
+}
+
+/// One vertical strip of a layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strip {
+    /// Input columns read, those shared with the strip before included.
+    pub input: Range<u32>,
+    /// Output columns made.
+    pub output: Range<u32>,
+}
+
+impl Strips {
+    /// The layer in one piece.
+    pub const fn whole(horizontal: &Axis) -> Self {
+        Strips { count: 1, input: [horizontal.input, 0, 0], output: [horizontal.output, 0, 0] }
+    }
+
+    fn columns(&self, widths: [u32; 3], index: u32) -> Range<u32> {
+        let [first, middle, last] = widths;
+        match index {
+            0 => 0..first,
+            _ => {
+                let start = first + middle * (index - 1);
+                start..start + if index + 1 == self.count { last } else { middle }
+            }
+        }
+    }
+
+    fn total(&self, widths: [u32; 3]) -> u32 {
+        self.columns(widths, self.count - 1).end
+    }
+
+    fn strips(self, horizontal: &Axis) -> impl Iterator<Item = Strip> + use<> {
+        let overlap = horizontal.kernel.saturating_sub(horizontal.stride);
+        (0..self.count).map(move |index| {
+            let new = self.columns(self.input, index);
+            let input = if index == 0 { new } else { new.start.saturating_sub(overlap)..new.end };
+            Strip { input, output: self.columns(self.output, index) }
+        })
+    }
+}
+
+impl Layer {
+    /// Elements in an atom.
+    pub const fn lanes(&self) -> usize {
+        self.atom / self.precision.bytes()
+    }
+
+    /// Surfaces of input and output.
+    pub const fn surfaces(&self) -> u32 {
+        cube::surfaces(self.channels, self.lanes())
+    }
+
+    /// The strips, left to right. Strips behind the first read again the columns their first window shares with the
+    /// strip before.
+    pub fn strips(&self) -> impl Iterator<Item = Strip> + use<> {
+        self.strips.strips(&self.horizontal)
+    }
+
+    /// Whether a layer that these PDP registers describe needs PDP_RDMA.
+    pub fn needs_rdma(pdp: &Group) -> bool {
+        pdp.get(reg::d_operation_mode_cfg::FLYING_MODE) == reg::d_operation_mode_cfg::FLYING_MODE::OFF_FLYING
+    }
+
+    /// Decodes and checks a group of PDP and, if the layer reads memory, of PDP_RDMA (not looked at otherwise).
+    ///
+    /// PDP's own source address and PDP_RDMA's flying mode are left to their reset values by drivers: neither counts.
+    pub fn decode(pdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+        let precision = match pdp.get(reg::d_data_format::INPUT_DATA) {
+            0 => Precision::Int8,
+            _ => return Err(Refused::new(pdp, reg::d_data_format::INPUT_DATA, "only int8 (0) is modelled")),
+        };
+        if pdp.get(reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL)
+            != pdp.get(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL)
+        {
+            let why = format!(
+                "pooling keeps the channels, PDP.{} is {}",
+                reg::d_data_cube_in_channel::CUBE_IN_CHANNEL,
+                pdp.get(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL)
+            );
+            return Err(Refused::new(pdp, reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL, why));
+        }
+        let horizontal = axis(pdp, &HORIZONTAL)?;
+        let vertical = axis(pdp, &VERTICAL)?;
+        let source = if Self::needs_rdma(pdp) {
+            check_rdma_agrees(pdp, rdma)?;
+            Source::Memory(Surface {
+                ram: Ram::from_field(rdma.get(rdma_reg::d_src_ram_cfg::SRC_RAM_TYPE)),
+                base: rdma.address(
+                    rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
+                    rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
+                ),
+                line_stride: rdma.actual(rdma_reg::d_src_line_stride::SRC_LINE_STRIDE),
+                surface_stride: rdma.actual(rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE),
+                pixel: hardware.atom as u32,
+                packing: Packing::Strided,
+            })
+        } else {
+            Source::Sdp
+        };
+        Ok(Layer {
+            atom: hardware.atom,
+            channels: pdp.actual(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL),
+            precision,
+            method: method(pdp)?,
+            horizontal,
+            vertical,
+            source,
+            destination: Surface {
+                ram: Ram::from_field(pdp.get(reg::d_dst_ram_cfg::DST_RAM_TYPE)),
+                base: pdp.address(
+                    reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW,
+                    reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH,
+                ),
+                line_stride: pdp.actual(reg::d_dst_line_stride::DST_LINE_STRIDE),
+                surface_stride: pdp.actual(reg::d_dst_surface_stride::DST_SURFACE_STRIDE),
+                pixel: hardware.atom as u32,
+                packing: Packing::Strided,
+            },
+            strips: strips(pdp, &horizontal, source)?,
+        })
+    }
+}
+
+fn method(pdp: &Group) -> Result<Method, Refused> {
+    use reg::d_operation_mode_cfg::POOLING_METHOD;
+    Ok(match pdp.get(POOLING_METHOD) {
+        POOLING_METHOD::POOLING_METHOD_AVERAGE => Method::Average(Average {
+            reciprocal_width: pdp.get(reg::d_recip_kernel_width::RECIP_KERNEL_WIDTH),
+            reciprocal_height: pdp.get(reg::d_recip_kernel_height::RECIP_KERNEL_HEIGHT),
+            padding: [
+                reg::d_pooling_padding_value_1_cfg::PAD_VALUE_1X,
+                reg::d_pooling_padding_value_2_cfg::PAD_VALUE_2X,
+                reg::d_pooling_padding_value_3_cfg::PAD_VALUE_3X,
+                reg::d_pooling_padding_value_4_cfg::PAD_VALUE_4X,
+                reg::d_pooling_padding_value_5_cfg::PAD_VALUE_5X,
+                reg::d_pooling_padding_value_6_cfg::PAD_VALUE_6X,
+                reg::d_pooling_padding_value_7_cfg::PAD_VALUE_7X,
+            ]
+            .map(|field| pdp.sign_extended(field)),
+        }),
+        POOLING_METHOD::POOLING_METHOD_MAX => Method::Max,
+        POOLING_METHOD::POOLING_METHOD_MIN => Method::Min,
+        _ => return Err(Refused::new(pdp, POOLING_METHOD, "there are 0 (average), 1 (max) and 2 (min)")),
+    })
+}
+
+/// The fields of one direction.
+struct AxisFields {
+    input: FieldRef,
+    output: FieldRef,
+    kernel: FieldRef,
+    stride: FieldRef,
+    padding: FieldRef,
+    padding_after: FieldRef,
+}
+
+const HORIZONTAL: AxisFields = AxisFields {
+    input: reg::d_data_cube_in_width::CUBE_IN_WIDTH,
+    output: reg::d_data_cube_out_width::CUBE_OUT_WIDTH,
+    kernel: reg::d_pooling_kernel_cfg::KERNEL_WIDTH,
+    stride: reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH,
+    padding: reg::d_pooling_padding_cfg::PAD_LEFT,
+    padding_after: reg::d_pooling_padding_cfg::PAD_RIGHT,
+};
+
+const VERTICAL: AxisFields = AxisFields {
+    input: reg::d_data_cube_in_height::CUBE_IN_HEIGHT,
+    output: reg::d_data_cube_out_height::CUBE_OUT_HEIGHT,
+    kernel: reg::d_pooling_kernel_cfg::KERNEL_HEIGHT,
+    stride: reg::d_pooling_kernel_cfg::KERNEL_STRIDE_HEIGHT,
+    padding: reg::d_pooling_padding_cfg::PAD_TOP,
+    padding_after: reg::d_pooling_padding_cfg::PAD_BOTTOM,
+};
+
+fn axis(pdp: &Group, fields: &AxisFields) -> Result<Axis, Refused> {
+    let axis = Axis {
+        input: pdp.actual(fields.input),
+        output: pdp.actual(fields.output),
+        kernel: pdp.actual(fields.kernel),
+        stride: pdp.actual(fields.stride),
+        padding: pdp.get(fields.padding),
+        padding_after: pdp.get(fields.padding_after),
+    };
+    if axis.kernel > 8 {
+        return Err(Refused::new(pdp, fields.kernel, "windows are at most 8 pixels long (7)"));
+    }
+    for (field, padding) in [(fields.padding, axis.padding), (fields.padding_after, axis.padding_after)] {
+        if padding >= axis.kernel {
+            let why = format!("a window of {} would hold only padding", axis.kernel);
+            return Err(Refused::new(pdp, field, why));
+        }
+    }
+    let padded = axis.padding + axis.input + axis.padding_after;
+    let Some(room) = padded.checked_sub(axis.kernel) else {
+        return Err(Refused::new(pdp, fields.kernel, format!("the padded input is only {padded} long")));
+    };
+    let windows = room / axis.stride + 1;
+    if axis.output != windows {
+        return Err(Refused::new(
+            pdp,
+            fields.output,
+            format!("{windows} windows fit, that is {}", windows - 1),
+        ));
+    }
+    let last = (axis.output - 1) * axis.stride;
+    if last >= axis.padding + axis.input {
+        return Err(Refused::new(pdp, fields.padding_after, "the last window would hold only padding"));
+    }
+    Ok(axis)
+}
+
+fn strips(pdp: &Group, horizontal: &Axis, source: Source) -> Result<Strips, Refused> {
+    use reg::{d_operation_mode_cfg::SPLIT_NUM, d_partial_width_in::*, d_partial_width_out::*};
+    let count = pdp.actual(SPLIT_NUM);
+    if count == 1 {
+        return Ok(Strips::whole(horizontal));
+    }
+    if source == Source::Sdp {
+        return Err(Refused::new(pdp, SPLIT_NUM, "input from SDP comes line by line and cannot be split"));
+    }
+    let strips = Strips {
+        count,
+        input: [PARTIAL_WIDTH_IN_FIRST, PARTIAL_WIDTH_IN_MID, PARTIAL_WIDTH_IN_LAST].map(|it| pdp.actual(it)),
+        output: [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST]
+            .map(|it| pdp.actual(it)),
+    };
+    for (field, widths, width) in [
+        (PARTIAL_WIDTH_IN_FIRST, strips.input, horizontal.input),
+        (PARTIAL_WIDTH_OUT_FIRST, strips.output, horizontal.output),
+    ] {
+        let total = strips.total(widths);
+        if total != width {
+            return Err(Refused::new(pdp, field, format!("the strips add up to {total} columns of {width}")));
+        }
+    }
+    for strip in strips.strips(horizontal) {
+        let needed = horizontal.window(strip.output.start).start..horizontal.window(strip.output.end - 1).end;
+        if needed.start < strip.input.start || needed.end > strip.input.end {
+            let why = format!(
+                "the strip that makes output columns {:?} reads input columns {:?}, its windows cover {needed:?}",
+                strip.output, strip.input
+            );
+            return Err(Refused::new(pdp, PARTIAL_WIDTH_OUT_FIRST, why));
+        }
+    }
+    Ok(strips)
+}
+
+/// PDP_RDMA must deliver what PDP expects: hardware would wait for the rest for ever.
+fn check_rdma_agrees(pdp: &Group, rdma: &Group) -> Result<(), Refused> {
+    let mut pairs = vec![
+        (reg::d_data_cube_in_width::CUBE_IN_WIDTH, rdma_reg::d_data_cube_in_width::CUBE_IN_WIDTH),
+        (reg::d_data_cube_in_height::CUBE_IN_HEIGHT, rdma_reg::d_data_cube_in_height::CUBE_IN_HEIGHT),
+        (reg::d_data_cube_in_channel::CUBE_IN_CHANNEL, rdma_reg::d_data_cube_in_channel::CUBE_IN_CHANNEL),
+        (reg::d_data_format::INPUT_DATA, rdma_reg::d_data_format::INPUT_DATA),
+        (reg::d_operation_mode_cfg::SPLIT_NUM, rdma_reg::d_operation_mode_cfg::SPLIT_NUM),
+    ];
+    if pdp.actual(reg::d_operation_mode_cfg::SPLIT_NUM) > 1 {
+        use {rdma_reg::d_partial_width_in as of_rdma, reg::d_partial_width_in as of_pdp};
+        // The strips' overlap is the reader's business: it needs the window too.
+        pairs.extend([
+            (of_pdp::PARTIAL_WIDTH_IN_FIRST, of_rdma::PARTIAL_WIDTH_IN_FIRST),
+            (of_pdp::PARTIAL_WIDTH_IN_MID, of_rdma::PARTIAL_WIDTH_IN_MID),
+            (of_pdp::PARTIAL_WIDTH_IN_LAST, of_rdma::PARTIAL_WIDTH_IN_LAST),
+            (reg::d_pooling_kernel_cfg::KERNEL_WIDTH, rdma_reg::d_pooling_kernel_cfg::KERNEL_WIDTH),
+            (
+                reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH,
+                rdma_reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH,
+            ),
+        ]);
+    }
+    for (of_pdp, of_rdma) in pairs {
+        let expected = pdp.get(of_pdp);
+        if rdma.get(of_rdma) != expected {
+            return Err(Refused::new(rdma, of_rdma, format!("PDP.{of_pdp} is {expected:#x}")));
+        }
+    }
+    Ok(())
+}

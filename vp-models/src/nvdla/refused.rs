@@ -1,0 +1,47 @@
+//! What an engine answers to a register group that does not describe a layer it can run.
+//!
+//! Made by the `layer` file of each engine; reported by the engine's process. Never a panic: register values come
+//! from outside.
+
+use std::borrow::Cow;
+
+use super::registers::{FieldRef, Group};
+
+/// A register value no layer can have, or not together with the others.
+///
+/// Displays as `SDP.D_DATA_FORMAT.PROC_PRECISION = 1 (INT16): this configuration has int8 only`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}.{field} = {value:#x}{}: {why}", field.unit, self.named())]
+pub struct Refused {
+    /// The field: its unit, register and name.
+    pub field: FieldRef,
+    /// Its stored value.
+    pub value: u32,
+    /// What it contradicts, and what would be right.
+    pub why: Cow<'static, str>,
+}
+
+impl Refused {
+    /// Refuses what `group` holds in `field`.
+    pub fn new(group: &Group, field: FieldRef, why: impl Into<Cow<'static, str>>) -> Self {
+        Refused { field, value: group.get(field), why: why.into() }
+    }
+
+    fn named(&self) -> String {
+        self.field.value_name(self.value).map_or_else(String::new, |name| format!(" ({name})"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::registers::{RegisterMap, Unit, sdp};
+
+    #[test]
+    fn names_unit_register_field_and_value() {
+        let mut group = Group::new(Unit::Sdp, RegisterMap::Small);
+        group.set(sdp::d_data_format::PROC_PRECISION, 1);
+        let refused = Refused::new(&group, sdp::d_data_format::PROC_PRECISION, "int8 only");
+        assert_eq!(refused.to_string(), "SDP.D_DATA_FORMAT.PROC_PRECISION = 0x1 (INT16): int8 only");
+    }
+}

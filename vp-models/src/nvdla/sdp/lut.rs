@@ -1,0 +1,414 @@
+//! The lookup table of the element-wise stage: two tables over different ranges, interpolated, with slopes outside.
+//!
+//! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
+//! looked up in both; priorities choose the answer. Used by [`super::compute`]; the register unit fills [`Tables`].
+
+use crate::nvdla::numeric::{round_shift, round_shift_either, saturate_32};
+use crate::nvdla::registers::{
+    Group,
+    sdp::{
+        s_lut_cfg, s_lut_info, s_lut_le_end, s_lut_le_slope_scale, s_lut_le_slope_shift, s_lut_le_start,
+        s_lut_lo_end, s_lut_lo_slope_scale, s_lut_lo_slope_shift, s_lut_lo_start,
+    },
+};
+
+/// One of the two tables: `LUT_TABLE_ID` and the priority fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Table {
+    /// 65 entries, linear or logarithmic.
+    Le,
+    /// 257 entries, linear.
+    Lo,
+}
+
+impl Table {
+    /// Reads a table or priority field.
+    pub const fn from_field(field: u32) -> Self {
+        if field & 1 == 0 { Table::Le } else { Table::Lo }
+    }
+}
+
+/// The table contents. One set per unit, shared by both register groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// Table LE.
+    pub le: [i16; 65],
+    /// Table LO.
+    pub lo: [i16; 257],
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Tables { le: [0; 65], lo: [0; 257] }
+    }
+}
+
+impl Tables {
+    /// What `S_LUT_ACCESS_DATA` reads; 0 behind the table's end.
+    pub fn entry(&self, table: Table, index: u32) -> i16 {
+        let entries: &[i16] = match table {
+            Table::Le => &self.le,
+            Table::Lo => &self.lo,
+        };
+        entries.get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// What `S_LUT_ACCESS_DATA` writes; ignored behind the table's end.
+    pub fn set_entry(&mut self, table: Table, index: u32, value: i16) {
+        let entries: &mut [i16] = match table {
+            Table::Le => &mut self.le,
+            Table::Lo => &mut self.lo,
+        };
+        if let Some(entry) = entries.get_mut(index as usize) {
+            *entry = value;
+        }
+    }
+}
+
+/// How LE is indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LeIndex {
+    /// `floor(log2(x - start)) - offset`.
+    Exponent {
+        /// `LUT_LE_INDEX_OFFSET`.
+        offset: i8,
+    },
+    /// `(x - start) >> select`.
+    Linear {
+        /// `LUT_LE_INDEX_SELECT`; negative shifts left.
+        select: i8,
+    },
+}
+
+/// Straight line outside a table: `entry + round_shift((x - bound) * scale, shift)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Slope {
+    /// Multiplier.
+    pub scale: i16,
+    /// Right shift, -16 to 15; negative shifts left.
+    pub shift: i8,
+}
+
+/// Range of one table and what lies outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// Inputs up to here underflow.
+    pub start: i32,
+    /// Where the overflow slope starts. Does not decide whether an input overflows; the index does.
+    pub end: i32,
+    /// Slope below `start`.
+    pub underflow: Slope,
+    /// Slope above `end`.
+    pub overflow: Slope,
+}
+
+/// The `S_LUT_*` registers but for the access port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// How LE is indexed.
+    pub le_index: LeIndex,
+    /// LO index: `(x - start) >> select`; negative shifts left.
+    pub lo_select: i8,
+    /// Range of LE.
+    pub le: Range,
+    /// Range of LO.
+    pub lo: Range,
+    /// Answers when both underflow.
+    pub underflow_priority: Table,
+    /// Answers when both overflow.
+    pub overflow_priority: Table,
+    /// Answers when both hit, or both miss on different sides.
+    pub hybrid_priority: Table,
+}
+
+impl Settings {
+    /// Reads the `S_LUT_*` registers of an SDP group. Every combination is legal.
+    pub fn decode(sdp: &Group) -> Self {
+        use {s_lut_cfg::*, s_lut_info::*};
+        Settings {
+            le_index: match sdp.get(LUT_LE_FUNCTION) {
+                LUT_LE_FUNCTION::EXPONENT => {
+                    LeIndex::Exponent { offset: sdp.get_signed(LUT_LE_INDEX_OFFSET) as i8 }
+                }
+                _ => LeIndex::Linear { select: sdp.get_signed(LUT_LE_INDEX_SELECT) as i8 },
+            },
+            lo_select: sdp.get_signed(LUT_LO_INDEX_SELECT) as i8,
+            le: Range {
+                start: sdp.get_signed(s_lut_le_start::LUT_LE_START),
+                end: sdp.get_signed(s_lut_le_end::LUT_LE_END),
+                underflow: Slope {
+                    scale: sdp.get_signed(s_lut_le_slope_scale::LUT_LE_SLOPE_UFLOW_SCALE) as i16,
+                    shift: sdp.get_signed(s_lut_le_slope_shift::LUT_LE_SLOPE_UFLOW_SHIFT) as i8,
+                },
+                overflow: Slope {
+                    scale: sdp.get_signed(s_lut_le_slope_scale::LUT_LE_SLOPE_OFLOW_SCALE) as i16,
+                    shift: sdp.get_signed(s_lut_le_slope_shift::LUT_LE_SLOPE_OFLOW_SHIFT) as i8,
+                },
+            },
+            lo: Range {
+                start: sdp.get_signed(s_lut_lo_start::LUT_LO_START),
+                end: sdp.get_signed(s_lut_lo_end::LUT_LO_END),
+                underflow: Slope {
+                    scale: sdp.get_signed(s_lut_lo_slope_scale::LUT_LO_SLOPE_UFLOW_SCALE) as i16,
+                    shift: sdp.get_signed(s_lut_lo_slope_shift::LUT_LO_SLOPE_UFLOW_SHIFT) as i8,
+                },
+                overflow: Slope {
+                    scale: sdp.get_signed(s_lut_lo_slope_scale::LUT_LO_SLOPE_OFLOW_SCALE) as i16,
+                    shift: sdp.get_signed(s_lut_lo_slope_shift::LUT_LO_SLOPE_OFLOW_SHIFT) as i8,
+                },
+            },
+            underflow_priority: Table::from_field(sdp.get(LUT_UFLOW_PRIORITY)),
+            overflow_priority: Table::from_field(sdp.get(LUT_OFLOW_PRIORITY)),
+            hybrid_priority: Table::from_field(sdp.get(LUT_HYBRID_PRIORITY)),
+        }
+    }
+}
+
+/// The statistics registers `D_PERF_LUT_*`, in elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Answers taken below a table.
+    pub underflow: u64,
+    /// Answers taken above a table.
+    pub overflow: u64,
+    /// Answers taken from inside a table.
+    pub hybrid: u64,
+    /// Inputs inside LE, whichever table answered.
+    pub le_hit: u64,
+    /// Inputs inside LO, whichever table answered.
+    pub lo_hit: u64,
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.underflow += other.underflow;
+        self.overflow += other.overflow;
+        self.hybrid += other.hybrid;
+        self.le_hit += other.le_hit;
+        self.lo_hit += other.lo_hit;
+    }
+}
+
+/// Where an input lies in one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Below,
+    /// Between entries `index` and `index + 1`, at `fraction` / 2^35.
+    Inside {
+        index: usize,
+        fraction: u64,
+    },
+    Above,
+}
+
+const FRACTION_BITS: u32 = 35;
+const FRACTION_MASK: u64 = (1 << FRACTION_BITS) - 1;
+
+/// Linear position of `distance` (over the table's start, not 0) in a table of `intervals`.
+fn linear(distance: u32, select: i8, intervals: u64) -> Place {
+    let distance = u64::from(distance);
+    let (index, fraction) = match u32::try_from(select) {
+        Ok(select) => {
+            let scaled = (u128::from(distance) << FRACTION_BITS) >> select;
+            ((scaled >> FRACTION_BITS) as u64, scaled as u64 & FRACTION_MASK)
+        }
+        // 9 places already leave every table.
+        Err(_) => (distance << select.unsigned_abs().min(9), 0),
+    };
+    if index >= intervals { Place::Above } else { Place::Inside { index: index as usize, fraction } }
+}
+
+/// Logarithmic position of `distance` (over the table's start, not 0) in LE.
+fn exponential(distance: u32, offset: i8, intervals: i32) -> Place {
+    let exponent = distance.ilog2();
+    match exponent as i32 - i32::from(offset) {
+        ..0 => Place::Below,
+        index if index >= intervals => Place::Above,
+        index => {
+            let below_leading_one = u64::from(distance & ((1 << exponent) - 1));
+            Place::Inside { index: index as usize, fraction: below_leading_one << (FRACTION_BITS - exponent) }
+        }
+    }
+}
+
+/// The table as a function: settings and contents.
+#[derive(Clone, Copy, Debug)]
+pub struct Lut<'a> {
+    /// Ranges, slopes and priorities.
+    pub settings: &'a Settings,
+    /// Contents.
+    pub tables: &'a Tables,
+}
+
+impl Lut<'_> {
+    /// Looks up one element, and counts it.
+    pub fn lookup(&self, x: i32, counters: &mut Counters) -> i32 {
+        let Settings { le, lo, .. } = self.settings;
+        let le_place = match distance(x, le.start) {
+            None => Place::Below,
+            Some(distance) => match self.settings.le_index {
+                LeIndex::Exponent { offset } => exponential(distance, offset, 64),
+                LeIndex::Linear { select } => linear(distance, select, 64),
+            },
+        };
+        let lo_place = distance(x, lo.start)
+            .map_or(Place::Below, |distance| linear(distance, self.settings.lo_select, 256));
+
+        use Place::{Above, Below, Inside};
+        let table = match (le_place, lo_place) {
+            (Below, Below) => self.settings.underflow_priority,
+            (Above, Above) => self.settings.overflow_priority,
+            (Inside { .. }, Below | Above) => Table::Le,
+            (Below | Above, Inside { .. }) => Table::Lo,
+            (Inside { .. }, Inside { .. }) | (Below, Above) | (Above, Below) => self.settings.hybrid_priority,
+        };
+        counters.le_hit += u64::from(matches!(le_place, Inside { .. }));
+        counters.lo_hit += u64::from(matches!(lo_place, Inside { .. }));
+        let (place, range, entries): (_, _, &[i16]) = match table {
+            Table::Le => (le_place, le, &self.tables.le),
+            Table::Lo => (lo_place, lo, &self.tables.lo),
+        };
+        match place {
+            Inside { index, fraction } => {
+                counters.hybrid += 1;
+                interpolate(entries[index], entries[index + 1], fraction)
+            }
+            Below => {
+                counters.underflow += 1;
+                let bias = match table {
+                    Table::Le => self.le_underflow_bias(),
+                    Table::Lo => 0,
+                };
+                extrapolate(entries[0], i64::from(x) - i64::from(range.start) - bias, range.underflow)
+            }
+            Above => {
+                counters.overflow += 1;
+                extrapolate(entries[entries.len() - 1], i64::from(x) - i64::from(range.end), range.overflow)
+            }
+        }
+    }
+
+    /// How far above its start a logarithmic LE begins: 2^offset, as a 32-bit shifter gives it.
+    fn le_underflow_bias(&self) -> i64 {
+        match self.settings.le_index {
+            LeIndex::Exponent { offset: offset @ 0..32 } => 1 << offset,
+            LeIndex::Exponent { .. } | LeIndex::Linear { .. } => 0,
+        }
+    }
+}
+
+/// `x - start`, unless that underflows the table.
+fn distance(x: i32, start: i32) -> Option<u32> {
+    (x > start).then(|| x.wrapping_sub(start) as u32)
+}
+
+fn interpolate(here: i16, next: i16, fraction: u64) -> i32 {
+    let fraction = fraction as i64;
+    let sum = i64::from(here) * ((1 << FRACTION_BITS) - fraction) + i64::from(next) * fraction;
+    saturate_32(round_shift(sum, FRACTION_BITS))
+}
+
+fn extrapolate(entry: i16, distance: i64, slope: Slope) -> i32 {
+    let rise = saturate_32(round_shift_either(distance * i64::from(slope.scale), i32::from(slope.shift)));
+    saturate_32(i64::from(entry) + i64::from(rise))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// LO: start -8192, 64 a step, entries i*i - 20000. LE: linear, start -32768, 1024 a step, entries 100 i.
+    fn example() -> (Settings, Tables) {
+        let mut tables = Tables::default();
+        for index in 0..257 {
+            tables.set_entry(Table::Le, index, (100 * index) as i16);
+            tables.set_entry(Table::Lo, index, (index as i32 * index as i32 - 20000) as i16);
+        }
+        let settings = Settings {
+            le_index: LeIndex::Linear { select: 10 },
+            lo_select: 6,
+            le: Range {
+                start: -32768,
+                end: 32768,
+                underflow: Slope { scale: 3, shift: 2 },
+                overflow: Slope { scale: -5, shift: 3 },
+            },
+            lo: Range { start: -8192, end: 8192, ..Range::default() },
+            underflow_priority: Table::Le,
+            overflow_priority: Table::Le,
+            hybrid_priority: Table::Lo,
+        };
+        (settings, tables)
+    }
+
+    fn look_up(settings: &Settings, tables: &Tables, x: i32) -> (i32, Counters) {
+        let mut counters = Counters::default();
+        (Lut { settings, tables }.lookup(x, &mut counters), counters)
+    }
+
+    #[test]
+    fn answers_as_the_reference_does() {
+        let (settings, tables) = example();
+        for (x, answer) in [(100, -3213), (9000, 4079), (-40000, -5424), (40000, 1880)] {
+            assert_eq!(look_up(&settings, &tables, x).0, answer, "x = {x}");
+        }
+    }
+
+    #[test]
+    fn counts_the_chosen_table_and_both_hits() {
+        let (settings, tables) = example();
+        let one = |x| look_up(&settings, &tables, x).1;
+        assert_eq!(one(100), Counters { hybrid: 1, le_hit: 1, lo_hit: 1, ..Counters::default() });
+        assert_eq!(one(9000), Counters { hybrid: 1, le_hit: 1, ..Counters::default() });
+        assert_eq!(one(-40000), Counters { underflow: 1, ..Counters::default() });
+        assert_eq!(one(40000), Counters { overflow: 1, ..Counters::default() });
+    }
+
+    #[test]
+    fn the_start_itself_underflows_and_the_end_register_decides_nothing() {
+        let (mut settings, tables) = example();
+        settings.lo.end = -9000;
+        let one = |x| look_up(&settings, &tables, x).1;
+        assert_eq!(one(-32768).underflow, 1);
+        assert_eq!(one(-32767).le_hit, 1);
+        assert_eq!(one(8191).lo_hit, 1);
+        assert_eq!(one(8192).lo_hit, 0);
+    }
+
+    #[test]
+    fn the_logarithmic_table_takes_its_index_from_the_leading_one() {
+        let (mut settings, tables) = example();
+        settings.le_index = LeIndex::Exponent { offset: 3 };
+        settings.le.start = 0;
+        settings.hybrid_priority = Table::Le;
+        // 8 * (1 + 1/2): halfway between entries 0 and 1.
+        assert_eq!(look_up(&settings, &tables, 12).0, 50);
+        assert_eq!(look_up(&settings, &tables, 16).0, 100);
+        // Below 8 the slope starts from 8: 0 + round(-1 * 3 / 4).
+        settings.lo.start = 1000;
+        assert_eq!(look_up(&settings, &tables, 7).0, -1);
+    }
+
+    #[test]
+    fn every_shift_and_every_input_has_an_answer() {
+        let (mut settings, tables) = example();
+        for select in i8::MIN..=i8::MAX {
+            for le_index in [LeIndex::Exponent { offset: select }, LeIndex::Linear { select }] {
+                settings.le_index = le_index;
+                settings.lo_select = select;
+                settings.le.underflow = Slope { scale: i16::MIN, shift: select % 16 };
+                for x in [i32::MIN, -40000, -32767, -8191, 0, 1, 40000, i32::MAX] {
+                    look_up(&settings, &tables, x);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn accesses_behind_the_table_end_are_ignored() {
+        let mut tables = Tables::default();
+        tables.set_entry(Table::Le, 65, 1);
+        tables.set_entry(Table::Lo, 256, 2);
+        assert_eq!((tables.entry(Table::Le, 65), tables.entry(Table::Lo, 256)), (0, 2));
+    }
+}
