@@ -1,0 +1,654 @@
+//! One session, seen from one side: handshake, ids, order, limits. No socket and no clock.
+//!
+//! Who owns a socket owns a [`Connection`] beside it, feeds it what it reads and writes what it finds in
+//! [`output`](Connection::output):
+//!
+//! ```
+//! use bytes::BytesMut;
+//! use vp_protocols::native::*;
+//!
+//! let hello = Connection::hello("example 1.0", None, TimeMode::Lockstep);
+//! let mut client = Connection::client(hello)?;
+//! let mut server = Connection::server(Terms::default());
+//!
+//! // What a socket would do: everything written here is read there.
+//! let mut wire: BytesMut = client.output().split();
+//! let Some(Event::Hello(hello)) = server.receive(&mut wire)? else { panic!() };
+//! assert_eq!(hello.agent, "example 1.0");
+//! server.accept(Offer { agent: "vp 0.1.0".into(), session: SessionId(1), ..Offer::default() })?;
+//!
+//! let mut wire = server.output().split();
+//! let Some(Event::Welcome(_)) = client.receive(&mut wire)? else { panic!() };
+//! let read = RegisterRead { port: PortId(0), address: 0x0, at: None };
+//! let id = client.request(Request::RegisterRead(read), &[])?;
+//!
+//! let mut wire = client.output().split();
+//! let Some(Event::Request { id: asked, .. }) = server.receive(&mut wire)? else { panic!() };
+//! server.reply(asked, Time(8_000), Reply::Value { value: 0x3231_3030 }, &[])?;
+//! # let mut wire = server.output().split();
+//! # assert!(matches!(client.receive(&mut wire)?, Some(Event::Reply { id: answered, .. }) if answered == id));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A peer that breaks a rule ends the session: [`receive`](Connection::receive) says which rule, and the parting frame that
+//! tells the peer is already in the output. What ports and roles allow is not judged here; that takes a platform.
+
+use bytes::{Bytes, BytesMut};
+use thiserror::Error;
+
+use super::ledger::Ledger;
+use super::{
+    Breach, Bye, Capabilities, DEFAULT_MAX_IN_FLIGHT, DEFAULT_MAX_PAYLOAD, Decoder, EmitError, ErrorCode,
+    Frame, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Magic, Malformed, Message, Notice,
+    Phase, Port, Posted, Refused, Reply, Request, RequestId, Rule, SessionId, Time, TimeMode, VERSION,
+    Welcome, emit,
+};
+
+/// What a server can bear, before it knows who comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// What it can do beyond the bare protocol.
+    pub capabilities: Capabilities,
+    /// Longest payload it takes, in bytes.
+    pub max_payload: u32,
+    /// Most unanswered requests in one direction.
+    pub max_in_flight: u32,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            capabilities: Capabilities::ALL,
+            max_payload: DEFAULT_MAX_PAYLOAD,
+            max_in_flight: DEFAULT_MAX_IN_FLIGHT,
+        }
+    }
+}
+
+/// What a server adds to the negotiated terms to make a [`Welcome`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Program and version.
+    pub agent: String,
+    /// The time mode granted.
+    pub time_mode: TimeMode,
+    /// Simulated time now.
+    pub time: Time,
+    /// The platform's name.
+    pub platform: String,
+    /// The session's name.
+    pub session: SessionId,
+    /// The platform's ports.
+    pub ports: Vec<Port>,
+}
+
+impl Default for Offer {
+    fn default() -> Self {
+        Self {
+            agent: String::new(),
+            time_mode: TimeMode::Lockstep,
+            time: Time(0),
+            platform: String::new(),
+            session: SessionId(0),
+            ports: Vec::new(),
+        }
+    }
+}
+
+/// What came in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Server: a client wants in. Answer with [`Connection::accept`] or [`Connection::refuse`]; until then nothing else
+    /// is read.
+    Hello(Hello),
+    /// Client: the session is open.
+    Welcome(Welcome),
+    /// Client: there will be no session. The connection is closed.
+    Refused(Refused),
+    /// Answer with [`Connection::reply`].
+    Request {
+        /// For the reply.
+        id: RequestId,
+        /// What to do.
+        request: Request,
+        /// Data of a memory write; else empty.
+        payload: Bytes,
+    },
+    /// Do it; do not answer.
+    Posted {
+        /// What to do.
+        posted: Posted,
+        /// Data of a memory write; else empty.
+        payload: Bytes,
+    },
+    /// The answer to [`Connection::request`].
+    Reply {
+        /// The request's.
+        id: RequestId,
+        /// When the request took effect.
+        time: Time,
+        /// The answer, of the kind the request asks for or [`Reply::Failed`].
+        reply: Reply,
+        /// Data of a memory read, as much as was asked for, or counters; else empty.
+        payload: Bytes,
+    },
+    /// Something happened.
+    Notice(Notice),
+    /// The peer has ended the session. The connection is closed.
+    Bye(Bye),
+}
+
+/// A rule that the peer broke. The session is over.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Violation {
+    /// Bytes that are no frame.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// No version in common.
+    #[error("peer speaks versions {min} to {max}, not {VERSION}")]
+    Version {
+        /// The peer's lowest.
+        min: u16,
+        /// The peer's highest.
+        max: u16,
+    },
+    /// A limit that cannot be worked with, or that goes beyond what was offered.
+    #[error("{field} of {value}; must be {low} to {high}")]
+    Limit {
+        /// `max_payload` or `max_in_flight`.
+        field: &'static str,
+        /// As found.
+        value: u32,
+        /// Least that would do.
+        low: u32,
+        /// Most that would do.
+        high: u32,
+    },
+    /// A message at the wrong moment, or in the wrong direction.
+    #[error("{message} is not for a {recipient} {moment}")]
+    Unexpected {
+        /// The message's name.
+        message: &'static str,
+        /// `client` or `server`.
+        recipient: &'static str,
+        /// In which state the session was.
+        moment: &'static str,
+    },
+    /// A rule about requests and replies.
+    #[error(transparent)]
+    Breach(#[from] Breach),
+    /// A capability that was not granted.
+    #[error("{message} needs a capability that was not granted")]
+    NotGranted {
+        /// The message's name.
+        message: &'static str,
+    },
+}
+
+impl Violation {
+    /// The code that tells the peer.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Malformed(_) => ErrorCode::Malformed,
+            Self::Version { .. } => ErrorCode::UnsupportedVersion,
+            Self::Limit { .. } => ErrorCode::BadLimits,
+            Self::Unexpected { .. } => ErrorCode::UnexpectedMessage,
+            Self::NotGranted { .. } => ErrorCode::NotGranted,
+            Self::Breach(breach) => match breach {
+                Breach::DuplicateId { .. } => ErrorCode::DuplicateId,
+                Breach::TooManyInFlight { .. } => ErrorCode::TooManyInFlight,
+                Breach::UnknownId { .. } => ErrorCode::UnknownId,
+                Breach::WrongReply { .. } | Breach::WrongLength { .. } => ErrorCode::ReplyMismatch,
+                Breach::OutOfOrder { .. } => ErrorCode::ReplyOutOfOrder,
+            },
+        }
+    }
+}
+
+/// Something that cannot be sent. Nothing was; the session is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// A rule about requests and replies. [`Breach::TooManyInFlight`] is back-pressure: try again after a reply.
+    #[error(transparent)]
+    Breach(#[from] Breach),
+    /// It makes no frame.
+    #[error(transparent)]
+    Emit(#[from] EmitError),
+    /// The session is not, or no longer, in a state to send it.
+    #[error("cannot send {message} {moment}")]
+    NotNow {
+        /// What was to be sent.
+        message: &'static str,
+        /// In which state the session is.
+        moment: &'static str,
+    },
+    /// The other side sends these.
+    #[error("a {sender} never sends {message}")]
+    WrongSide {
+        /// What was to be sent.
+        message: &'static str,
+        /// `client` or `server`.
+        sender: &'static str,
+    },
+    /// A capability that was not granted.
+    #[error("{message} needs a capability that was not granted")]
+    NotGranted {
+        /// What was to be sent.
+        message: &'static str,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+#[derive(Debug)]
+enum State {
+    /// Server: nobody has come.
+    AwaitingHello(Terms),
+    /// Server: somebody waits for an answer.
+    Deciding(Terms, Hello),
+    /// Client: waits for an answer.
+    AwaitingWelcome(Hello),
+    Open(Session),
+    Closed,
+}
+
+impl State {
+    fn moment(&self) -> &'static str {
+        match self {
+            Self::AwaitingHello(_) => "before the hello",
+            Self::Deciding(..) => "before the welcome is sent",
+            Self::AwaitingWelcome(_) => "before the welcome",
+            Self::Open(_) => "in an open session",
+            Self::Closed => "after the end of the session",
+        }
+    }
+}
+
+/// What an open session knows.
+#[derive(Debug)]
+struct Session {
+    capabilities: Capabilities,
+    max_payload: u32,
+    asked: Ledger,
+    to_answer: Ledger,
+    next_id: u32,
+}
+
+impl Session {
+    fn new(welcome: &Welcome) -> Self {
+        Self {
+            capabilities: welcome.capabilities,
+            max_payload: welcome.max_payload,
+            asked: Ledger::new(welcome.max_in_flight),
+            to_answer: Ledger::new(welcome.max_in_flight),
+            next_id: 0,
+        }
+    }
+
+    /// The next id that is free. The ledger has room, so that one is near.
+    fn free_id(&mut self) -> RequestId {
+        loop {
+            let id = RequestId(self.next_id);
+            self.next_id = self.next_id.wrapping_add(1);
+            if !self.asked.contains(id) {
+                return id;
+            }
+        }
+    }
+
+    fn grants(&self, message: &Message) -> bool {
+        let needed = match message {
+            Message::Notice(Notice::Warning { .. }) => Capabilities::WARNINGS,
+            _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
+            _ => Capabilities::NONE,
+        };
+        self.capabilities.contains(needed)
+    }
+}
+
+/// One side of one session.
+#[derive(Debug)]
+pub struct Connection {
+    side: Side,
+    state: State,
+    decoder: Decoder,
+    output: BytesMut,
+}
+
+impl Connection {
+    /// A hello with this crate's version, all its capabilities and the default limits.
+    pub fn hello(agent: &str, platform: Option<&str>, time_mode: TimeMode) -> Hello {
+        Hello {
+            magic: Magic,
+            version_min: VERSION,
+            version_max: VERSION,
+            agent: agent.into(),
+            capabilities: Capabilities::ALL,
+            max_payload: DEFAULT_MAX_PAYLOAD,
+            max_in_flight: DEFAULT_MAX_IN_FLIGHT,
+            platform: platform.map(Into::into),
+            time_mode,
+        }
+    }
+
+    /// A client; its hello is in the output.
+    ///
+    /// # Errors
+    /// [`SendError::Emit`] when agent and platform name are too long.
+    pub fn client(hello: Hello) -> Result<Self, SendError> {
+        let mut output = BytesMut::new();
+        emit(&Message::Hello(hello.clone()), &[], &mut output)?;
+        let state = State::AwaitingWelcome(hello);
+        Ok(Self { side: Side::Client, state, decoder: Decoder::new(Phase::Welcome), output })
+    }
+
+    /// A server that waits for a hello.
+    pub fn server(terms: Terms) -> Self {
+        let state = State::AwaitingHello(terms);
+        Self { side: Side::Server, state, decoder: Decoder::new(Phase::Hello), output: BytesMut::new() }
+    }
+
+    /// Bytes to be written to the peer. The caller takes them off the front as the socket takes them; how many wait here is
+    /// how far the peer lags behind.
+    pub fn output(&mut self) -> &mut BytesMut {
+        &mut self.output
+    }
+
+    /// Whether the session is open.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// Whether the session is over. What is still in the output should be written, then the stream closed.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Requests of ours without a reply.
+    pub fn in_flight(&self) -> usize {
+        self.session().map_or(0, |session| session.asked.in_flight())
+    }
+
+    /// Requests of the peer's that we have not answered.
+    pub fn to_answer(&self) -> usize {
+        self.session().map_or(0, |session| session.to_answer.in_flight())
+    }
+
+    /// Agreed payload limit in bytes; 0 when no session is open.
+    pub fn max_payload(&self) -> u32 {
+        self.session().map_or(0, |session| session.max_payload)
+    }
+
+    /// Agreed capabilities; none when no session is open.
+    pub fn capabilities(&self) -> Capabilities {
+        self.session().map_or(Capabilities::NONE, |session| session.capabilities)
+    }
+
+    fn session(&self) -> Option<&Session> {
+        match &self.state {
+            State::Open(session) => Some(session),
+            _ => None,
+        }
+    }
+
+    /// Takes the next event off the front of `input`. `Ok(None)`: more bytes are needed, or a hello waits to be answered.
+    /// After the end of the session input is thrown away.
+    ///
+    /// # Errors
+    /// [`Violation`]: the peer broke a rule. The session is over, and the output tells the peer why.
+    pub fn receive(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
+        match self.state {
+            State::Deciding(..) => return Ok(None),
+            State::Closed => {
+                input.clear();
+                return Ok(None);
+            }
+            _ => (),
+        }
+        self.take(input).inspect_err(|violation| self.part(Some(violation.code()), violation.to_string()))
+    }
+
+    fn take(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
+        let Some(Frame { message, payload }) = self.decoder.decode(input)? else { return Ok(None) };
+        let unexpected = Violation::Unexpected {
+            message: message.name(),
+            recipient: self.side.name(),
+            moment: self.state.moment(),
+        };
+        if self.session().is_some_and(|session| !session.grants(&message)) {
+            return Err(Violation::NotGranted { message: message.name() });
+        }
+        let event = match (&mut self.state, message) {
+            (State::AwaitingHello(terms), Message::Hello(hello)) => {
+                check_hello(&hello)?;
+                self.state = State::Deciding(*terms, hello.clone());
+                Event::Hello(hello)
+            }
+            (State::AwaitingWelcome(hello), Message::Welcome(welcome)) => {
+                check_welcome(&welcome, hello)?;
+                self.open(&welcome);
+                Event::Welcome(welcome)
+            }
+            (State::AwaitingWelcome(_), Message::Refused(refused)) => {
+                self.state = State::Closed;
+                Event::Refused(refused)
+            }
+            (State::Open(_), Message::Bye(bye)) => {
+                self.state = State::Closed;
+                Event::Bye(bye)
+            }
+            (State::Open(session), Message::Request { id, request })
+                if self.side == Side::Server || !request.is_clients_only() =>
+            {
+                session.to_answer.open(id, &request)?;
+                Event::Request { id, request, payload }
+            }
+            (State::Open(session), Message::Reply { id, time, reply }) => {
+                session.asked.judge(id, &reply, payload.len())?;
+                session.asked.close(id);
+                Event::Reply { id, time, reply, payload }
+            }
+            (State::Open(_), Message::Posted(posted)) => Event::Posted { posted, payload },
+            (State::Open(_), Message::Notice(notice))
+                if self.side == Side::Client || matches!(notice, Notice::Interrupt { .. }) =>
+            {
+                Event::Notice(notice)
+            }
+            _ => return Err(unexpected),
+        };
+        Ok(Some(event))
+    }
+
+    fn open(&mut self, welcome: &Welcome) {
+        self.decoder.set_phase(Phase::Session { max_payload: welcome.max_payload });
+        self.state = State::Open(Session::new(welcome));
+    }
+
+    /// Server: opens the session that the hello asked for. Gives the welcome as sent.
+    ///
+    /// # Errors
+    /// [`SendError::NotNow`] without a hello to answer, [`SendError::Emit`] when the ports do not fit a header.
+    pub fn accept(&mut self, offer: Offer) -> Result<Welcome, SendError> {
+        let State::Deciding(terms, hello) = &self.state else { return Err(self.not_now("Welcome")) };
+        let welcome = Welcome {
+            version: VERSION,
+            agent: offer.agent,
+            capabilities: terms.capabilities.intersection(hello.capabilities),
+            max_payload: terms.max_payload.min(hello.max_payload).clamp(MIN_MAX_PAYLOAD, HARD_MAX_PAYLOAD),
+            max_in_flight: terms.max_in_flight.min(hello.max_in_flight).clamp(1, HARD_MAX_IN_FLIGHT),
+            time_mode: offer.time_mode,
+            time_resolution: 1,
+            time: offer.time,
+            platform: offer.platform,
+            session: offer.session,
+            ports: offer.ports,
+        };
+        emit(&Message::Welcome(welcome.clone()), &[], &mut self.output)?;
+        self.open(&welcome);
+        Ok(welcome)
+    }
+
+    /// Server: turns the client away and closes the connection. Does nothing once the session is open.
+    pub fn refuse(&mut self, code: ErrorCode, reason: impl Into<String>) {
+        if self.side == Side::Server && !self.is_open() {
+            self.part(Some(code), reason.into());
+        }
+    }
+
+    /// Sends a request, and gives the id that its reply will have.
+    ///
+    /// # Errors
+    /// [`Breach::TooManyInFlight`] is back-pressure. Others are the caller's mistakes.
+    pub fn request(&mut self, request: Request, payload: &[u8]) -> Result<RequestId, SendError> {
+        if self.side == Side::Server && request.is_clients_only() {
+            return Err(SendError::WrongSide { message: request.name(), sender: self.side.name() });
+        }
+        let State::Open(session) = &mut self.state else { return Err(self.not_now(request.name())) };
+        session.asked.has_room()?;
+        let id = session.free_id();
+        let message = Message::Request { id, request };
+        send(session, &message, payload, &mut self.output)?;
+        if let Message::Request { request, .. } = &message {
+            session.asked.open(id, request)?;
+        }
+        Ok(id)
+    }
+
+    /// Answers a request of the peer's. `time` is the simulated time at which the request took effect.
+    ///
+    /// # Errors
+    /// [`Breach`] when there is no such request, when the reply does not fit it, or when an earlier register request of the
+    /// same port is still to be answered.
+    pub fn reply(
+        &mut self,
+        id: RequestId,
+        time: Time,
+        reply: Reply,
+        payload: &[u8],
+    ) -> Result<(), SendError> {
+        let State::Open(session) = &mut self.state else { return Err(self.not_now(reply.name())) };
+        session.to_answer.judge(id, &reply, payload.len())?;
+        let mut message = Message::Reply { id, time, reply };
+        message.cut_text();
+        send(session, &message, payload, &mut self.output)?;
+        session.to_answer.close(id);
+        Ok(())
+    }
+
+    /// Sends a write that will not be answered.
+    ///
+    /// # Errors
+    /// [`SendError`]: the caller's mistakes.
+    pub fn post(&mut self, posted: Posted, payload: &[u8]) -> Result<(), SendError> {
+        self.send_plain(Message::Posted(posted), payload)
+    }
+
+    /// Tells the peer that something happened. A warning that the peer does not want is quietly left out.
+    ///
+    /// # Errors
+    /// [`SendError`]: the caller's mistakes.
+    pub fn notify(&mut self, notice: Notice) -> Result<(), SendError> {
+        if let Notice::Warning { .. } = notice {
+            if self.side == Side::Client {
+                return Err(SendError::WrongSide { message: "Warning", sender: self.side.name() });
+            }
+            if self.is_open() && !self.capabilities().contains(Capabilities::WARNINGS) {
+                return Ok(());
+            }
+        }
+        self.send_plain(Message::Notice(notice), &[])
+    }
+
+    fn send_plain(&mut self, mut message: Message, payload: &[u8]) -> Result<(), SendError> {
+        let State::Open(session) = &mut self.state else { return Err(self.not_now(message.name())) };
+        message.cut_text();
+        send(session, &message, payload, &mut self.output)
+    }
+
+    /// Ends the session, and says why: `None` when all is well. Does nothing when it is over already.
+    pub fn bye(&mut self, code: Option<ErrorCode>, reason: impl Into<String>) {
+        self.part(code, reason.into());
+    }
+
+    /// The last frame, of the kind that the session's state calls for; then closes.
+    fn part(&mut self, code: Option<ErrorCode>, reason: String) {
+        let mut message = match (self.side, &self.state) {
+            (_, State::Open(_)) => Message::Bye(Bye { code, reason }),
+            (Side::Server, State::AwaitingHello(_) | State::Deciding(..)) => {
+                Message::Refused(Refused { code: code.unwrap_or(ErrorCode::ShuttingDown), reason })
+            }
+            // A client without a session has nothing to say that a server would read.
+            _ => {
+                self.state = State::Closed;
+                return;
+            }
+        };
+        message.cut_text();
+        let sent = emit(&message, &[], &mut self.output);
+        debug_assert_eq!(sent, Ok(()), "the text was cut to fit");
+        self.state = State::Closed;
+    }
+
+    fn not_now(&self, message: &'static str) -> SendError {
+        SendError::NotNow { message, moment: self.state.moment() }
+    }
+}
+
+fn send(
+    session: &Session,
+    message: &Message,
+    payload: &[u8],
+    output: &mut BytesMut,
+) -> Result<(), SendError> {
+    if !session.grants(message) {
+        return Err(SendError::NotGranted { message: message.name() });
+    }
+    let length = payload.len() as u64;
+    let limit = session.max_payload;
+    let fits = match length > u64::from(limit) {
+        true => Err(Rule::PayloadTooLong { length, limit }),
+        false => message.check(payload, limit),
+    };
+    fits.map_err(|rule| EmitError { message: message.name(), rule })?;
+    Ok(emit(message, payload, output)?)
+}
+
+fn check_hello(hello: &Hello) -> Result<(), Violation> {
+    if !(hello.version_min..=hello.version_max).contains(&VERSION) {
+        return Err(Violation::Version { min: hello.version_min, max: hello.version_max });
+    }
+    let limit = |field, value, low| match value < low {
+        true => Err(Violation::Limit { field, value, low, high: u32::MAX }),
+        false => Ok(()),
+    };
+    limit("max_payload", hello.max_payload, MIN_MAX_PAYLOAD)?;
+    limit("max_in_flight", hello.max_in_flight, 1)
+}
+
+fn check_welcome(welcome: &Welcome, hello: &Hello) -> Result<(), Violation> {
+    if welcome.version != VERSION {
+        return Err(Violation::Version { min: welcome.version, max: welcome.version });
+    }
+    if !hello.capabilities.contains(welcome.capabilities) {
+        return Err(Violation::NotGranted { message: "Welcome" });
+    }
+    let limit = |field, value, low, high| match (low..=high).contains(&value) {
+        true => Ok(()),
+        false => Err(Violation::Limit { field, value, low, high }),
+    };
+    limit("max_payload", welcome.max_payload, MIN_MAX_PAYLOAD, hello.max_payload.min(HARD_MAX_PAYLOAD))?;
+    limit("max_in_flight", welcome.max_in_flight, 1, hello.max_in_flight.min(HARD_MAX_IN_FLIGHT))
+}
