@@ -8,6 +8,9 @@ use vp_protocols::native::*;
 const MESSAGES: &str = include_str!("../vectors/native-messages.txt");
 const MALFORMED: &str = include_str!("../vectors/native-malformed.txt");
 
+/// What the lines of the files tell.
+const KEYS: &[&str] = &["means", "prefix", "header", "payload", "about", "phase", "bytes", "rule", "offset"];
+
 /// One entry of a vector file: a name in brackets, then `key: text` lines; `#` starts a comment line.
 #[derive(Default)]
 struct Vector<'a> {
@@ -36,6 +39,7 @@ fn vectors(file: &str) -> Vec<Vector<'_>> {
             Some(name) => vectors.push(Vector { name, ..Vector::default() }),
             None => {
                 let (key, text) = line.split_once(':').expect("a line is `key: text`");
+                assert!(KEYS.contains(&key), "no line `{key}:` is known");
                 vectors.last_mut().expect("a name before the first line").lines.push((key, text.trim()));
             }
         }
