@@ -7,6 +7,7 @@ use vp_protocols::native::*;
 
 const MESSAGES: &str = include_str!("../vectors/native-messages.txt");
 const MALFORMED: &str = include_str!("../vectors/native-malformed.txt");
+const PAGE: &str = include_str!("../../docs/protocol.md");
 
 /// What the lines of the files tell.
 const KEYS: &[&str] = &["means", "prefix", "header", "payload", "about", "phase", "bytes", "rule", "offset"];
@@ -346,5 +347,36 @@ fn malformed_vectors_break_the_rule_they_name_at_the_byte_they_name() {
         let error = error.expect_err(vector.name);
         assert_eq!(format!("{:?}", error.rule), vector.text("rule"), "{}", vector.name);
         assert_eq!(error.offset.to_string(), vector.text("offset"), "{}", vector.name);
+    }
+}
+
+/// The bytes of a worked example of the page: the columns of hexadecimal digits, up to the first wide gap.
+fn worked(example: &str) -> String {
+    let digits =
+        |line: &&str| line.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+    let columns = example.lines().filter(digits).map(|line| line.split("  ").next().unwrap_or(line).trim());
+    columns.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_page_shows_the_bytes_of_the_vectors() {
+    let vectors = vectors(MESSAGES);
+    let frame = |name| {
+        let vector = vectors.iter().find(|vector| vector.name == name).unwrap();
+        hex(&vector.bytes(&["prefix", "header", "payload"]))
+    };
+    let examples: Vec<_> = PAGE.split("```").skip(1).step_by(2).map(worked).collect();
+    assert_eq!(examples[0], frame("hello-private-lockstep"));
+    assert_eq!(examples[1], frame("register-read") + " " + &frame("value"));
+}
+
+#[test]
+fn the_page_lists_every_error_code_and_every_broken_rule() {
+    for code in ErrorCode::ALL {
+        assert!(PAGE.contains(&format!("| {} | {code:?} | ", u16::from(*code))), "{code:?}");
+    }
+    for vector in vectors(MALFORMED) {
+        let rule = vector.text("rule").split(' ').next().unwrap();
+        assert!(PAGE.contains(rule), "{rule}");
     }
 }

@@ -137,9 +137,15 @@ impl Decoder {
             rule,
         })?;
 
-        let mut frame = input.split_to(length);
-        frame.advance(PREFIX + header_length);
-        Ok(Some(Frame { message, payload: frame.freeze() }))
+        // A frame without payload takes no share in the buffer, so the buffer stays free to be used again.
+        let payload = if payload.is_empty() {
+            input.advance(length);
+            Bytes::new()
+        } else {
+            input.advance(PREFIX + header_length);
+            input.split_to(payload_length as usize).freeze()
+        };
+        Ok(Some(Frame { message, payload }))
     }
 }
 
