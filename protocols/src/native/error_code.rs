@@ -1,0 +1,120 @@
+//! Why something was refused: stable numbers that programs act upon, beside the sentence that people read.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        /// Why something was refused. On the wire a `u16`; numbers are never reused.
+        ///
+        /// New numbers may appear without a new protocol version, therefore [`Other`](ErrorCode::Other): a receiver
+        /// treats a number it does not know as a failure of unknown kind and shows the reason that came with it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(from = "u16", into = "u16")]
+        #[non_exhaustive]
+        pub enum ErrorCode {
+            $($(#[$doc])* $name,)*
+            /// A number that this version of the crate has no name for. Made by `From<u16>` only.
+            Other(u16),
+        }
+
+        impl From<u16> for ErrorCode {
+            fn from(number: u16) -> Self {
+                match number { $($number => Self::$name,)* other => Self::Other(other) }
+            }
+        }
+
+        impl From<ErrorCode> for u16 {
+            fn from(code: ErrorCode) -> u16 {
+                match code { $(ErrorCode::$name => $number,)* ErrorCode::Other(other) => other }
+            }
+        }
+
+        impl ErrorCode {
+            /// Every named code, in order of its number.
+            pub const ALL: &[ErrorCode] = &[$(Self::$name),*];
+        }
+
+        impl std::fmt::Display for ErrorCode {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self { $(Self::$name => f.write_str($text),)* Self::Other(number) => write!(f, "error {number}") }
+            }
+        }
+    };
+}
+
+codes! {
+    // 1..: the session was not opened.
+    /// No version is spoken by both sides.
+    UnsupportedVersion = 1, "no common protocol version";
+    /// An offered limit is below what the protocol needs.
+    BadLimits = 2, "unusable limits";
+    /// The time mode cannot be had on this platform.
+    TimeModeUnavailable = 3, "time mode unavailable";
+    /// The platform named does not exist and cannot be created, or may not be joined.
+    PlatformUnavailable = 4, "platform unavailable";
+    /// The server has as many sessions as it will take.
+    ServerFull = 5, "server full";
+
+    // 16..: the session is closed, because the peer broke a rule.
+    /// Bytes that are no frame of the protocol.
+    Malformed = 16, "malformed frame";
+    /// A well-formed message at the wrong moment or in the wrong direction.
+    UnexpectedMessage = 17, "unexpected message";
+    /// A request with the id of another that is still unanswered.
+    DuplicateId = 18, "request id already in flight";
+    /// A reply to no request.
+    UnknownId = 19, "reply to an unknown request";
+    /// More unanswered requests than agreed.
+    TooManyInFlight = 20, "too many requests in flight";
+    /// A reply of another kind, or with more or fewer bytes, than the request asks for.
+    ReplyMismatch = 21, "reply does not fit its request";
+    /// A register reply that overtook an earlier one of the same port.
+    ReplyOutOfOrder = 22, "register reply out of order";
+    /// Use of a capability that was not granted.
+    NotGranted = 23, "capability not granted";
+
+    // 32..: one request failed, the session goes on.
+    /// The port number is not in the list of the welcome.
+    NoSuchPort = 32, "no such port";
+    /// Another session holds that end of the port; the reason names it.
+    PortBusy = 33, "port busy";
+    /// The request needs an attached port.
+    NotAttached = 34, "port not attached";
+    /// The port does not offer that role, or the request does not fit the role attached.
+    WrongRole = 35, "wrong role";
+    /// The address range is empty, overflows, or lies outside the port's window.
+    BadRange = 36, "bad address range";
+    /// The request has no meaning in the session's time mode.
+    WrongTimeMode = 37, "wrong time mode";
+    /// The request is understood, but this platform or port cannot do it.
+    Unsupported = 38, "unsupported";
+    /// The request was given up: a reset, or the other end of the port went away.
+    Cancelled = 39, "cancelled";
+
+    // 64..: the simulated bus answered with an error.
+    /// Nothing answers at that address (AXI DECERR).
+    DecodeError = 64, "decode error";
+    /// The target refused the access (AXI SLVERR).
+    SlaveError = 65, "slave error";
+    /// The address or length is not one that the bus can carry.
+    Misaligned = 66, "misaligned access";
+
+    // 96..: the server.
+    /// The server or platform is going away.
+    ShuttingDown = 96, "shutting down";
+    /// The server failed, by its own fault.
+    Internal = 97, "internal error";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorCode;
+
+    #[test]
+    fn every_number_has_one_code_and_every_code_one_number() {
+        for number in 0..=u16::MAX {
+            assert_eq!(u16::from(ErrorCode::from(number)), number);
+        }
+        assert!(ErrorCode::ALL.windows(2).all(|pair| u16::from(pair[0]) < u16::from(pair[1])));
+    }
+}

@@ -1,0 +1,300 @@
+//! Frames: a fixed prefix, a postcard header, raw payload bytes.
+//!
+//! ```text
+//! 0        2        4                 8                8 + header_len       … + payload_len
+//! ├────────┼────────┼─────────────────┼────────────────┼────────────────────┤
+//! │ header │ flags  │   payload_len   │ header         │ payload            │
+//! │ _len   │ (0)    │                 │ (postcard)     │ (raw)              │
+//! └────────┴────────┴─────────────────┴────────────────┴────────────────────┘
+//!   u16 LE   u16 LE   u32 LE
+//! ```
+//!
+//! Parsing and emitting are each other's inverse: a message has one image in bytes, and all else is malformed.
+
+use std::cell::Cell;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use postcard::{de_flavors, ser_flavors};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{HARD_MAX_PAYLOAD, MAGIC, MAX_HEADER, MAX_HELLO, Malformed, Message, PREFIX, Rule};
+
+/// Offsets within the prefix.
+mod field {
+    pub(super) const FLAGS: usize = 2;
+    pub(super) const PAYLOAD_LEN: usize = 4;
+}
+
+/// What a frame says: its message and the payload behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// The header.
+    pub message: Message,
+    /// Shares memory with the buffer the frame was read from.
+    pub payload: Bytes,
+}
+
+/// How far a stream has come: what may stand in its next frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// A server before the hello: a short header, no payload, and nothing but a hello.
+    Hello,
+    /// A client before the welcome: no payload.
+    Welcome,
+    /// An open session.
+    Session {
+        /// The agreed payload limit, in bytes.
+        max_payload: u32,
+    },
+}
+
+impl Phase {
+    fn max_header(self) -> usize {
+        match self {
+            Self::Hello => MAX_HELLO,
+            Self::Welcome | Self::Session { .. } => MAX_HEADER,
+        }
+    }
+
+    fn max_payload(self) -> u32 {
+        match self {
+            Self::Hello | Self::Welcome => 0,
+            Self::Session { max_payload } => max_payload.min(HARD_MAX_PAYLOAD),
+        }
+    }
+}
+
+/// Takes frames out of a byte stream.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    phase: Phase,
+    broken: Option<Malformed>,
+}
+
+impl Decoder {
+    /// A decoder for a stream that has come to this phase.
+    pub fn new(phase: Phase) -> Self {
+        Self { phase, broken: None }
+    }
+
+    /// The stream has come to another phase; counts from the next frame.
+    pub fn set_phase(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    /// Takes one frame off the front of `input`; `Ok(None)` leaves it as it is and asks for more bytes.
+    ///
+    /// Lengths are judged as soon as the prefix is there, so a caller that reads on after every `Ok(None)` never holds more
+    /// than one frame of the phase's limits plus one read.
+    ///
+    /// # Errors
+    /// [`Malformed`], from then on for ever: a stream that lost its frames does not find them again.
+    pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
+        if let Some(broken) = self.broken {
+            return Err(broken);
+        }
+        let result = self.try_decode(input);
+        self.broken = result.as_ref().err().copied();
+        result
+    }
+
+    fn try_decode(&self, input: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
+        let Some(mut prefix) = input.get(..PREFIX) else { return Ok(None) };
+        let header_length = usize::from(prefix.get_u16_le());
+        let flags = prefix.get_u16_le();
+        let payload_length = prefix.get_u32_le();
+
+        let refuse = |offset, rule| Err(Malformed { offset, rule });
+        let limit = self.phase.max_header();
+        if header_length > limit {
+            return refuse(0, Rule::HeaderTooLong { length: header_length, limit });
+        }
+        if flags != 0 {
+            return refuse(field::FLAGS, Rule::FlagsNotZero { flags });
+        }
+        let limit = self.phase.max_payload();
+        if payload_length > limit {
+            return refuse(
+                field::PAYLOAD_LEN,
+                Rule::PayloadTooLong { length: u64::from(payload_length), limit },
+            );
+        }
+        let length = PREFIX + header_length + payload_length as usize;
+        if input.len() < length {
+            return Ok(None);
+        }
+
+        let message = parse_header(&input[PREFIX..PREFIX + header_length], self.phase)?;
+        let payload = &input[PREFIX + header_length..length];
+        // Before a session no message has a length to be judged by the limit, so 0 does no harm there.
+        message.check(payload, limit).map_err(|rule| Malformed {
+            offset: match rule {
+                Rule::UnexpectedPayload { .. } | Rule::PayloadLength { .. } => field::PAYLOAD_LEN,
+                Rule::StrobesBeyondData => length - 1,
+                _ => PREFIX,
+            },
+            rule,
+        })?;
+
+        // A frame without payload takes no share in the buffer, so the buffer stays free to be used again.
+        let payload = if payload.is_empty() {
+            input.advance(length);
+            Bytes::new()
+        } else {
+            input.advance(PREFIX + header_length);
+            input.split_to(payload_length as usize).freeze()
+        };
+        Ok(Some(Frame { message, payload }))
+    }
+}
+
+fn parse_header(header: &[u8], phase: Phase) -> Result<Message, Malformed> {
+    let at = Cell::new(0);
+    let refuse = |offset, rule| Malformed { offset: PREFIX + offset, rule };
+
+    // The number first: unlike postcard we tell an unknown message from a broken one, and a stranger from a client.
+    let number: u32 = take(header, &at).map_err(|rule| refuse(at.get().saturating_sub(1), rule))?;
+    if number >= Message::COUNT {
+        return Err(refuse(0, Rule::UnknownMessage { number }));
+    }
+    if phase == Phase::Hello && number != 0 {
+        return Err(refuse(0, Rule::NotHello { number }));
+    }
+    if number == 0 && header.get(at.get()..at.get() + MAGIC.len()).is_some_and(|magic| magic != MAGIC) {
+        return Err(refuse(at.get(), Rule::BadMagic));
+    }
+
+    at.set(0);
+    let message: Message = take(header, &at).map_err(|rule| {
+        let past = if rule == Rule::HeaderTruncated { header.len() } else { at.get().saturating_sub(1) };
+        refuse(past, rule)
+    })?;
+    let count = header.len() - at.get();
+    if count > 0 {
+        return Err(refuse(at.get(), Rule::TrailingBytes { count }));
+    }
+    // Padding a number is the only freedom postcard leaves; with it gone, a message has one image.
+    if postcard::experimental::serialized_size(&message) != Ok(header.len()) {
+        return Err(refuse(0, Rule::NotShortest));
+    }
+    Ok(message)
+}
+
+/// Reads a value from `bytes` starting at `at`, and moves `at` behind what was read, also on failure.
+fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8], at: &'a Cell<usize>) -> Result<T, Rule> {
+    let mut deserializer = postcard::Deserializer::from_flavor(Cursor { bytes, at });
+    Ok(T::deserialize(&mut deserializer)?)
+}
+
+/// postcard's view of a slice, with a position that outlives an error.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: &'a Cell<usize>,
+}
+
+impl<'a> de_flavors::Flavor<'a> for Cursor<'a> {
+    type Remainder = ();
+    type Source = &'a [u8];
+
+    fn pop(&mut self) -> postcard::Result<u8> {
+        let byte = self.bytes.get(self.at.get()).ok_or(postcard::Error::DeserializeUnexpectedEnd)?;
+        self.at.set(self.at.get() + 1);
+        Ok(*byte)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.bytes.len() - self.at.get())
+    }
+
+    fn try_take_n(&mut self, count: usize) -> postcard::Result<&'a [u8]> {
+        let rest = &self.bytes[self.at.get()..];
+        let taken = rest.get(..count).ok_or(postcard::Error::DeserializeUnexpectedEnd)?;
+        self.at.set(self.at.get() + count);
+        Ok(taken)
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+/// A message that cannot be put into a frame. Nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("cannot send {message}: {rule}")]
+pub struct EmitError {
+    /// Name of the message.
+    pub message: &'static str,
+    /// The rule that the frame would break.
+    pub rule: Rule,
+}
+
+/// Appends a frame to `out`.
+///
+/// # Errors
+/// [`EmitError`] when the frame would be malformed to any receiver: texts or lists too long for the header, a payload of
+/// another length than the message calls for. The agreed payload limit is [`Connection`](super::Connection)'s to keep.
+pub fn emit(message: &Message, payload: &[u8], out: &mut BytesMut) -> Result<(), EmitError> {
+    let refuse = |rule| EmitError { message: message.name(), rule };
+    message.check(payload, HARD_MAX_PAYLOAD).map_err(refuse)?;
+    emit_header(message, payload.len(), out)?;
+    out.extend_from_slice(payload);
+    Ok(())
+}
+
+/// Appends prefix and header only, for a caller that writes the payload itself, from where it lies.
+///
+/// # Errors
+/// [`EmitError`] when header or payload are too long. That the payload fits the message is the caller's promise.
+pub fn emit_header(message: &Message, payload_length: usize, out: &mut BytesMut) -> Result<(), EmitError> {
+    let refuse = |rule| EmitError { message: message.name(), rule };
+    let payload = match u32::try_from(payload_length) {
+        Ok(length) if length <= HARD_MAX_PAYLOAD => length,
+        _ => {
+            return Err(refuse(Rule::PayloadTooLong {
+                length: payload_length as u64,
+                limit: HARD_MAX_PAYLOAD,
+            }));
+        }
+    };
+    let limit = if matches!(message, Message::Hello(_)) { MAX_HELLO } else { MAX_HEADER };
+    // Our types give postcard nothing it could fail on, and the sink is unbounded.
+    let length = postcard::experimental::serialized_size(message).unwrap_or(usize::MAX);
+    let header = match u16::try_from(length) {
+        Ok(header) if length <= limit => header,
+        _ => return Err(refuse(Rule::HeaderTooLong { length, limit })),
+    };
+    out.reserve(PREFIX + length + payload_length);
+    out.put_u16_le(header);
+    out.put_u16_le(0);
+    out.put_u32_le(payload);
+    append(message, out);
+    Ok(())
+}
+
+/// Appends the postcard image of a value.
+pub(super) fn append<T: Serialize>(value: &T, out: &mut BytesMut) {
+    let done = postcard::serialize_with_flavor(value, Tail(out));
+    debug_assert!(done.is_ok(), "our types and this sink give postcard nothing to fail on");
+}
+
+/// The end of a growing buffer, as postcard wants to see it.
+struct Tail<'a>(&'a mut BytesMut);
+
+impl ser_flavors::Flavor for Tail<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.put_u8(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! The messages that open a session: who is there, what each side can bear, which ports there are.
+//!
+//! [`Hello`] and [`Refused`] keep their bytes in every future version, so that strangers can always part politely.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::{ErrorCode, MAGIC, SessionId, Time};
+
+/// The four bytes `VPNP`. Carries nothing; refuses to be read from anything else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Magic;
+
+impl Serialize for Magic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        MAGIC.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Magic {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match <[u8; 4]>::deserialize(deserializer)? {
+            MAGIC => Ok(Self),
+            _ => Err(de::Error::custom("not the magic bytes")),
+        }
+    }
+}
+
+/// Client → server, first frame of a session: who I am, what I can bear, what I want.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// `VPNP`.
+    pub magic: Magic,
+    /// Lowest protocol version the client speaks.
+    pub version_min: u16,
+    /// Highest protocol version the client speaks.
+    pub version_max: u16,
+    /// Program and version, for people: `qemu-glue 0.1.0`. At most 64 bytes are useful.
+    pub agent: String,
+    /// What the client can do beyond the bare protocol.
+    pub capabilities: Capabilities,
+    /// Longest payload the client takes, in bytes.
+    pub max_payload: u32,
+    /// Most requests the client takes, or wants to have, unanswered in one direction.
+    pub max_in_flight: u32,
+    /// `None`: a fresh platform that nobody else sees and that ends with the session. `Some(name)`: the shared platform of
+    /// that name, created when it is not there.
+    pub platform: Option<String>,
+    /// How simulated time should move.
+    pub time_mode: TimeMode,
+}
+
+/// Server → client, answer to [`Hello`]: the session is open on these terms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The version both sides speak from here on.
+    pub version: u16,
+    /// Program and version of the server, for people.
+    pub agent: String,
+    /// Capabilities both sides have: those that may be used.
+    pub capabilities: Capabilities,
+    /// Longest payload in either direction, in bytes: the smaller of both wishes.
+    pub max_payload: u32,
+    /// Most unanswered requests, each direction on its own: the smaller of both wishes.
+    pub max_in_flight: u32,
+    /// The time mode granted. A shared platform may already have another one than was asked for.
+    pub time_mode: TimeMode,
+    /// Picoseconds of one unit of every time on the wire. 1 in version 1.
+    pub time_resolution: u64,
+    /// Simulated time now.
+    pub time: Time,
+    /// Name of the platform: the shared name, or that of its description.
+    pub platform: String,
+    /// Names this session in status and busy reports. Unique while the server runs.
+    pub session: SessionId,
+    /// The platform's ports. A [`PortId`](super::PortId) is a position in this list. At most 32 with names of at most
+    /// 64 bytes are sure to fit the header.
+    pub ports: Vec<Port>,
+}
+
+/// Server → client, answer to [`Hello`] when there will be no session. The server closes the stream after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Why, for programs.
+    pub code: ErrorCode,
+    /// Why, and what would be right, for people.
+    pub reason: String,
+}
+
+/// One port of a platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Port {
+    /// Name in the platform's description: `csb0`, `irq0`, `dbb0`, `sram0`.
+    pub name: String,
+    /// What it carries.
+    pub kind: PortKind,
+    /// The roles that the outside may take.
+    pub roles: Roles,
+    /// Lowest byte address. Requests carry addresses of the port's own space, so they start here. 0 for interrupt lines.
+    pub base: u64,
+    /// Size of the window in bytes. 0 for interrupt lines.
+    pub size: u64,
+    /// Width of the data path in bits: 32 for CSB, 1 for interrupt lines.
+    pub width: u16,
+}
+
+/// What a port carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PortKind {
+    /// Register access in 32-bit words (NVDLA's configuration space bus, or any register window).
+    Csb,
+    /// One level-sensitive interrupt line.
+    Irq,
+    /// Memory access in bursts.
+    Axi,
+}
+
+/// What the outside is to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Role {
+    /// Asks: a CPU on CSB, a loader or a DMA engine on AXI.
+    Initiator,
+    /// Answers: a memory on AXI, a device on CSB.
+    Target,
+    /// Drives an interrupt line.
+    Source,
+    /// Watches an interrupt line.
+    Sink,
+}
+
+/// A set of [`Role`]s: bit 0 initiator, bit 1 target, bit 2 source, bit 3 sink.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Roles(u8);
+
+impl Roles {
+    /// The set of these roles.
+    pub fn of(roles: &[Role]) -> Self {
+        Self(roles.iter().fold(0, |bits, role| bits | 1 << *role as u8))
+    }
+
+    /// Whether the role is in the set.
+    pub fn contains(self, role: Role) -> bool {
+        self.0 & (1 << role as u8) != 0
+    }
+
+    /// From the byte on the wire. Bits without a meaning are kept and ignored.
+    pub fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// The byte on the wire.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// How simulated time moves in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TimeMode {
+    /// The platform runs whenever it has work.
+    Free,
+    /// Time moves only while the server works on a request of the client's that takes time: the client owns time.
+    Lockstep,
+    /// Time follows the wall clock.
+    Paced {
+        /// Simulated picoseconds in one nanosecond of wall clock; 1000 is real time. Not 0.
+        picoseconds_per_nanosecond: u64,
+    },
+}
+
+/// What a side can do beyond the bare protocol. Bits without a meaning are kept and ignored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Capabilities(u64);
+
+impl Capabilities {
+    /// Nothing beyond the bare protocol.
+    pub const NONE: Self = Self(0);
+    /// Takes memory writes with byte strobes.
+    pub const STROBES: Self = Self(1 << 0);
+    /// Wants [`Warning`](super::Notice::Warning)s.
+    pub const WARNINGS: Self = Self(1 << 1);
+    /// Respects the `at` of a request. Without it `at` is ignored.
+    pub const SCHEDULED: Self = Self(1 << 2);
+    /// All that this crate knows.
+    pub const ALL: Self = Self(0b111);
+
+    /// From the bits on the wire.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The bits on the wire.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Whether all of `others` are here.
+    pub const fn contains(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// What is in either.
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What is in both.
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}

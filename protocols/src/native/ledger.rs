@@ -1,0 +1,192 @@
+//! Requests in flight in one direction, and what their replies must be.
+//!
+//! Both sides of a connection keep two: one for what they asked, one for what they have to answer.
+
+use std::collections::{HashMap, VecDeque};
+
+use thiserror::Error;
+
+use super::{PortId, Reply, Request, RequestId};
+
+/// A rule about requests and replies that was broken, by the peer or by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Breach {
+    /// The id is that of a request still unanswered.
+    #[error("request id {} is already in flight", .id.0)]
+    DuplicateId {
+        /// The id.
+        id: RequestId,
+    },
+    /// As many requests as agreed are unanswered: wait for a reply.
+    #[error("{limit} requests are in flight, the most agreed")]
+    TooManyInFlight {
+        /// How many.
+        limit: u32,
+    },
+    /// No request with that id is in flight.
+    #[error("no request {} is in flight", .id.0)]
+    UnknownId {
+        /// The id.
+        id: RequestId,
+    },
+    /// A reply of a kind that the request does not ask for.
+    #[error("{reply} is no answer to request {}, a {request}", .id.0)]
+    WrongReply {
+        /// The request's id.
+        id: RequestId,
+        /// What was asked.
+        request: &'static str,
+        /// What was answered.
+        reply: &'static str,
+    },
+    /// Read data of another length than asked for.
+    #[error("{length} bytes are no answer to request {}, a read of {asked} bytes", .id.0)]
+    WrongLength {
+        /// The request's id.
+        id: RequestId,
+        /// In bytes.
+        length: usize,
+        /// In bytes.
+        asked: u32,
+    },
+    /// A register reply before that of an earlier register request of the same port.
+    #[error("request {} answered before request {}, which came first on port {}", .id.0, .first.0, .port.0)]
+    OutOfOrder {
+        /// The request answered.
+        id: RequestId,
+        /// The one to be answered first.
+        first: RequestId,
+        /// The port of both.
+        port: PortId,
+    },
+}
+
+/// What has to be known of a request to judge its reply.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Done,
+    Value(PortId),
+    Written(PortId),
+    Data(u32),
+    Reached,
+    Status,
+    Statistics,
+    Pong,
+}
+
+impl Wanted {
+    fn by(request: &Request) -> Self {
+        match request {
+            Request::RegisterRead(read) => Self::Value(read.port),
+            Request::RegisterWrite(write) => Self::Written(write.port),
+            Request::MemoryRead(read) => Self::Data(read.length),
+            Request::Attach(_) | Request::Detach { .. } | Request::MemoryWrite(_) | Request::Reset => {
+                Self::Done
+            }
+            Request::Advance { .. } => Self::Reached,
+            Request::Status => Self::Status,
+            Request::Statistics { .. } => Self::Statistics,
+            Request::Ping => Self::Pong,
+        }
+    }
+
+    /// The port whose register order the request belongs to.
+    fn ordered_by(self) -> Option<PortId> {
+        match self {
+            Self::Value(port) | Self::Written(port) => Some(port),
+            _ => None,
+        }
+    }
+
+    fn fits(self, reply: &Reply) -> bool {
+        matches!(
+            (self, reply),
+            (_, Reply::Failed { .. })
+                | (Self::Done | Self::Written(_), Reply::Done)
+                | (Self::Value(_), Reply::Value { .. })
+                | (Self::Data(_), Reply::Data)
+                | (Self::Reached, Reply::Reached { .. })
+                | (Self::Status, Reply::Status(_))
+                | (Self::Statistics, Reply::Statistics { .. })
+                | (Self::Pong, Reply::Pong)
+        )
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    wanted: Wanted,
+    name: &'static str,
+}
+
+/// The requests in flight in one direction.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    limit: u32,
+    open: HashMap<RequestId, Entry>,
+    /// Register requests in order of asking, of all ports: there are few, and mostly the first is answered.
+    registers: VecDeque<(PortId, RequestId)>,
+}
+
+impl Ledger {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { limit, open: HashMap::new(), registers: VecDeque::new() }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn contains(&self, id: RequestId) -> bool {
+        self.open.contains_key(&id)
+    }
+
+    /// Refuses one more request when all that were agreed are in flight.
+    pub(super) fn has_room(&self) -> Result<(), Breach> {
+        match self.open.len() < self.limit as usize {
+            true => Ok(()),
+            false => Err(Breach::TooManyInFlight { limit: self.limit }),
+        }
+    }
+
+    pub(super) fn open(&mut self, id: RequestId, request: &Request) -> Result<(), Breach> {
+        if self.contains(id) {
+            return Err(Breach::DuplicateId { id });
+        }
+        self.has_room()?;
+        let wanted = Wanted::by(request);
+        self.registers.extend(wanted.ordered_by().map(|port| (port, id)));
+        self.open.insert(id, Entry { wanted, name: request.name() });
+        Ok(())
+    }
+
+    /// Judges a reply without taking note of it.
+    pub(super) fn judge(&self, id: RequestId, reply: &Reply, payload: usize) -> Result<(), Breach> {
+        let entry = self.open.get(&id).ok_or(Breach::UnknownId { id })?;
+        if !entry.wanted.fits(reply) {
+            return Err(Breach::WrongReply { id, request: entry.name, reply: reply.name() });
+        }
+        match (entry.wanted, reply) {
+            (Wanted::Data(asked), Reply::Data) if asked as usize != payload => {
+                return Err(Breach::WrongLength { id, length: payload, asked });
+            }
+            _ => (),
+        }
+        if let Some(port) = entry.wanted.ordered_by() {
+            match self.registers.iter().find(|(of, _)| *of == port) {
+                Some(&(_, first)) if first != id => return Err(Breach::OutOfOrder { id, first, port }),
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of a reply that was judged right.
+    pub(super) fn close(&mut self, id: RequestId) {
+        if self.open.remove(&id).is_some_and(|entry| entry.wanted.ordered_by().is_some())
+            && let Some(place) = self.registers.iter().position(|(_, of)| *of == id)
+        {
+            self.registers.remove(place);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which rule bytes broke, and where.
+
+use thiserror::Error;
+
+/// Bytes that are no frame. The stream they came from cannot be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("malformed frame: byte {offset}: {rule}")]
+pub struct Malformed {
+    /// Where, in bytes from the start of the frame: the field that broke the rule, or the last byte read of it.
+    pub offset: usize,
+    /// What was broken.
+    pub rule: Rule,
+}
+
+/// A rule about the bytes of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The prefix's flags are not 0.
+    #[error("flags are {flags:#06x}; version 1 has none")]
+    FlagsNotZero {
+        /// As found.
+        flags: u16,
+    },
+    /// The header is longer than this phase of a session allows.
+    #[error("header of {length} bytes; at most {limit} here")]
+    HeaderTooLong {
+        /// In bytes.
+        length: usize,
+        /// In bytes.
+        limit: usize,
+    },
+    /// The payload is longer than this phase of a session allows.
+    #[error("payload of {length} bytes; at most {limit} here")]
+    PayloadTooLong {
+        /// In bytes.
+        length: u64,
+        /// In bytes.
+        limit: u32,
+    },
+    /// The header ends inside a field, or is empty.
+    #[error("header ends inside a field")]
+    HeaderTruncated,
+    /// The header goes on behind its last field.
+    #[error("{count} bytes behind the last field of the header")]
+    TrailingBytes {
+        /// How many.
+        count: usize,
+    },
+    /// The first message of a stream is not a hello.
+    #[error("message {number} before the hello")]
+    NotHello {
+        /// The message's number.
+        number: u32,
+    },
+    /// A hello without the magic bytes.
+    #[error("hello without the bytes \"VPNP\"")]
+    BadMagic,
+    /// No message has this number.
+    #[error("no message has the number {number}")]
+    UnknownMessage {
+        /// As found.
+        number: u32,
+    },
+    /// An enum inside a message has a number that means nothing.
+    #[error("no such variant")]
+    UnknownVariant,
+    /// A bool is neither 0 nor 1.
+    #[error("a bool is 0 or 1")]
+    BadBool,
+    /// An option's first byte is neither 0 nor 1.
+    #[error("an option starts with 0 or 1")]
+    BadOption,
+    /// A string is not UTF-8.
+    #[error("text is not UTF-8")]
+    BadText,
+    /// A number does not fit its type.
+    #[error("number too large for its field")]
+    BadNumber,
+    /// A number is written with more bytes than it needs.
+    #[error("number not in its shortest form")]
+    NotShortest,
+    /// The message carries no payload.
+    #[error("payload of {length} bytes on a message without one")]
+    UnexpectedPayload {
+        /// In bytes.
+        length: u64,
+    },
+    /// The header says another length than the payload has.
+    #[error("payload of {length} bytes; the header calls for {expected}")]
+    PayloadLength {
+        /// In bytes.
+        length: u64,
+        /// In bytes.
+        expected: u64,
+    },
+    /// A memory access of no bytes.
+    #[error("memory access of 0 bytes")]
+    ZeroLength,
+    /// A memory access that no payload can carry.
+    #[error("memory access of {length} bytes; at most {limit} here")]
+    LengthBeyondLimit {
+        /// In bytes.
+        length: u32,
+        /// In bytes.
+        limit: u32,
+    },
+    /// A strobe bit for a byte that is not there.
+    #[error("strobe set behind the last data byte")]
+    StrobesBeyondData,
+    /// Other bytes than the header's number of counters.
+    #[error("payload does not hold the counters the header tells of")]
+    BadCounters,
+}
+
+impl From<postcard::Error> for Rule {
+    fn from(error: postcard::Error) -> Self {
+        use postcard::Error as E;
+        match error {
+            E::DeserializeUnexpectedEnd => Self::HeaderTruncated,
+            E::DeserializeBadVarint => Self::BadNumber,
+            E::DeserializeBadBool => Self::BadBool,
+            E::DeserializeBadOption => Self::BadOption,
+            E::DeserializeBadUtf8 => Self::BadText,
+            // The only errors of serde's own that our types can cause are unknown variants.
+            _ => Self::UnknownVariant,
+        }
+    }
+}

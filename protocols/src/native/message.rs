@@ -1,0 +1,487 @@
+//! What frames mean once a session is open.
+//!
+//! The order of the variants of every enum is their number on the wire: new ones go to the end, none is ever removed.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::{ErrorCode, Hello, MAX_TEXT, Refused, Role, Rule, TimeMode, Welcome};
+
+/// Simulated time in picoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Time(pub u64);
+
+/// Names a request until it is answered. Chosen by who asks; each direction has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RequestId(pub u32);
+
+/// Position of a port in [`Welcome::ports`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PortId(pub u16);
+
+/// Names a session of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionId(pub u64);
+
+/// The header of a frame.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Message {
+    /// Client → server, first of all.
+    Hello(Hello),
+    /// Server → client: the session is open.
+    Welcome(Welcome),
+    /// Server → client: there will be no session.
+    Refused(Refused),
+    /// Either way: the last frame of its sender. What is in flight is dropped.
+    Bye(Bye),
+    /// Either way: something to do, answered by exactly one reply.
+    Request {
+        /// Chosen by the sender, not in flight already.
+        id: RequestId,
+        /// What to do.
+        request: Request,
+    },
+    /// Either way: the answer to a request.
+    Reply {
+        /// The request's.
+        id: RequestId,
+        /// Simulated time at which the request took effect.
+        time: Time,
+        /// The answer.
+        reply: Reply,
+    },
+    /// Either way: a write that is never answered.
+    Posted(Posted),
+    /// Either way: something that happened.
+    Notice(Notice),
+}
+
+/// The end of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bye {
+    /// `None`: all is well. `Some`: what the other side broke, or why the sender cannot go on.
+    pub code: Option<ErrorCode>,
+    /// The same for people.
+    pub reason: String,
+}
+
+/// Something to do. Answered by the reply named, or by [`Reply::Failed`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Request {
+    /// Client → server: take a role at a port. [`Reply::Done`].
+    Attach(Attach),
+    /// Client → server: give up a port. [`Reply::Done`].
+    Detach {
+        /// The port.
+        port: PortId,
+    },
+    /// Initiator → target of a CSB port. [`Reply::Value`].
+    RegisterRead(RegisterRead),
+    /// Initiator → target of a CSB port. [`Reply::Done`], once the write has taken effect.
+    RegisterWrite(RegisterWrite),
+    /// Initiator → target of an AXI port. [`Reply::Data`].
+    MemoryRead(MemoryRead),
+    /// Initiator → target of an AXI port; payload is the data. [`Reply::Done`].
+    MemoryWrite(MemoryWrite),
+    /// Client → server, lockstep only: let time move. [`Reply::Reached`].
+    Advance {
+        /// How far.
+        until: Until,
+    },
+    /// Client → server: reset the whole platform. Time goes on, ports stay attached. [`Reply::Done`].
+    Reset,
+    /// Client → server: how is it going? [`Reply::Status`].
+    Status,
+    /// Client → server: counters. [`Reply::Statistics`].
+    Statistics {
+        /// Only counters whose name starts so; empty for all.
+        prefix: String,
+        /// Skip so many of them: how a client reads on when they do not fit one payload.
+        first: u32,
+    },
+    /// Either way: are you there? [`Reply::Pong`], at once and without moving time.
+    Ping,
+}
+
+/// Take a role at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attach {
+    /// The port.
+    pub port: PortId,
+    /// What the client will be to it.
+    pub role: Role,
+    /// The part of the port's window that the client takes. `None` for all of it. Only targets take parts.
+    pub range: Option<Range>,
+}
+
+/// A range of byte addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// First byte.
+    pub base: u64,
+    /// Length in bytes.
+    pub size: u64,
+}
+
+/// Read one 32-bit register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterRead {
+    /// A CSB port.
+    pub port: PortId,
+    /// Byte address.
+    pub address: u64,
+    /// Client → server: not earlier than this (a moment already past means now). Server → client: when it was issued.
+    pub at: Option<Time>,
+}
+
+/// Write one 32-bit register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterWrite {
+    /// A CSB port.
+    pub port: PortId,
+    /// Byte address.
+    pub address: u64,
+    /// The word.
+    pub value: u32,
+    /// As in [`RegisterRead::at`].
+    pub at: Option<Time>,
+}
+
+/// Read bytes of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryRead {
+    /// An AXI port.
+    pub port: PortId,
+    /// Byte address, of any alignment.
+    pub address: u64,
+    /// How many bytes: at least 1, at most the payload limit.
+    pub length: u32,
+    /// Whether it takes simulated time.
+    pub access: Access,
+    /// The bus's transaction id. 0 when the asker has none.
+    pub axi_id: u16,
+    /// As in [`RegisterRead::at`].
+    pub at: Option<Time>,
+}
+
+/// Write bytes of memory.
+///
+/// The payload is `length` bytes of data and, with `strobes`, one bit for each of them behind: bit *i* mod 8 of byte *i*/8
+/// says whether data byte *i* is written. Bits beyond the last are 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryWrite {
+    /// An AXI port.
+    pub port: PortId,
+    /// Byte address, of any alignment.
+    pub address: u64,
+    /// How many bytes, strobed out or not: at least 1.
+    pub length: u32,
+    /// Whether it takes simulated time.
+    pub access: Access,
+    /// The bus's transaction id. 0 when the asker has none.
+    pub axi_id: u16,
+    /// Whether strobes follow the data. Needs [`Capabilities::STROBES`](super::Capabilities::STROBES).
+    pub strobes: bool,
+    /// As in [`RegisterRead::at`].
+    pub at: Option<Time>,
+}
+
+impl MemoryWrite {
+    /// Length the payload must have, in bytes.
+    pub fn payload_length(&self) -> u64 {
+        u64::from(self.length) + if self.strobes { u64::from(self.length.div_ceil(8)) } else { 0 }
+    }
+
+    /// Parts a payload into data and strobes, without a copy.
+    ///
+    /// For payloads of received frames, whose length was checked; one that is too short gives what is there.
+    pub fn split(&self, payload: &Bytes) -> (Bytes, Option<Bytes>) {
+        let data = payload.slice(..payload.len().min(self.length as usize));
+        (data.clone(), self.strobes.then(|| payload.slice(data.len()..)))
+    }
+}
+
+/// Whether a memory access takes part in the simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Access {
+    /// Goes over the simulated bus, takes its turn and its time.
+    Timed,
+    /// Happens at once, beside the bus: loaders and debuggers.
+    Debug,
+}
+
+/// How far time should move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Until {
+    /// To this time, also when nothing happens.
+    Time(Time),
+    /// Until the line rises, or is high already.
+    Interrupt {
+        /// An interrupt port that this session is attached to as sink.
+        port: PortId,
+        /// Give up then.
+        limit: Option<Time>,
+    },
+    /// Until nothing is left to do.
+    Idle,
+}
+
+/// Why time stopped moving.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// The time asked for, or the limit, is reached.
+    Time,
+    /// The line is high.
+    Interrupt,
+    /// Nothing is left to do.
+    Idle,
+    /// Nothing can happen any more, though work is unfinished.
+    Deadlock {
+        /// Who waits for what.
+        report: String,
+    },
+    /// Someone stopped the platform: a reset, another session, the operator.
+    Stopped,
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// The register's word.
+    Value {
+        /// The word.
+        value: u32,
+    },
+    /// The memory's bytes, as many as asked for, are the payload.
+    Data,
+    /// It could not be done, and was not done by half unless the reason says so.
+    Failed {
+        /// Why, for programs.
+        code: ErrorCode,
+        /// Why, and what would be right, for people.
+        reason: String,
+    },
+    /// Time has moved.
+    Reached {
+        /// Why no further.
+        why: Why,
+    },
+    /// The state of platform and session.
+    Status(StatusReport),
+    /// Counters, in the payload: see [`statistics`](super::statistics).
+    Statistics {
+        /// How many the prefix selects in all.
+        total: u32,
+        /// How many the payload holds, starting with the first asked for.
+        count: u32,
+    },
+    /// Here I am.
+    Pong,
+}
+
+/// The state of platform and session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// The time mode in force.
+    pub time_mode: TimeMode,
+    /// Whether the platform has work to do.
+    pub activity: Activity,
+    /// Sessions on this platform, this one included.
+    pub sessions: u32,
+    /// Unanswered requests of this session, both directions together, this one included.
+    pub in_flight: u32,
+    /// Events the kernel has handled since the platform began.
+    pub events: u64,
+    /// Which port ends are held, and by whom.
+    pub attached: Vec<Attached>,
+}
+
+/// Whether a platform has work to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Activity {
+    /// Time moves.
+    Running,
+    /// There is work, and time stands still until somebody advances it.
+    Held,
+    /// Nothing to do until a request comes.
+    Idle,
+    /// Nothing can happen any more, though work is unfinished.
+    Deadlocked,
+}
+
+/// One end of a port, held by a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Attached {
+    /// The port.
+    pub port: PortId,
+    /// What the session is to it.
+    pub role: Role,
+    /// The session.
+    pub session: SessionId,
+}
+
+/// A write that is never answered. One that fails causes a [`Notice::Warning`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Posted {
+    /// Initiator → target of a CSB port.
+    RegisterWrite(RegisterWrite),
+    /// Initiator → target of an AXI port; payload is the data.
+    MemoryWrite(MemoryWrite),
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// Source → sink of an interrupt port: the line changed. Also sent once on attaching, with the level found.
+    Interrupt {
+        /// The interrupt port.
+        port: PortId,
+        /// Whether the line is now high.
+        level: bool,
+        /// When it changed.
+        time: Time,
+    },
+    /// Server → client: something a person should know. Needs [`Capabilities::WARNINGS`](super::Capabilities::WARNINGS).
+    Warning {
+        /// When.
+        time: Time,
+        /// What, where, what would be right.
+        text: String,
+    },
+}
+
+/// Length that a message's payload must have.
+enum Payload {
+    Exactly(u64),
+    Any,
+}
+
+impl Message {
+    /// How many messages version 1 has: their numbers are below.
+    pub(super) const COUNT: u32 = 8;
+
+    /// Name of the message, or of the request, reply or notice in it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "Hello",
+            Self::Welcome(_) => "Welcome",
+            Self::Refused(_) => "Refused",
+            Self::Bye(_) => "Bye",
+            Self::Request { request, .. } => request.name(),
+            Self::Reply { reply, .. } => reply.name(),
+            Self::Posted(Posted::RegisterWrite(_)) => "Posted RegisterWrite",
+            Self::Posted(Posted::MemoryWrite(_)) => "Posted MemoryWrite",
+            Self::Notice(Notice::Interrupt { .. }) => "Interrupt",
+            Self::Notice(Notice::Warning { .. }) => "Warning",
+        }
+    }
+
+    /// The memory write in it, if it is one, posted or not.
+    pub(super) fn memory_write(&self) -> Option<&MemoryWrite> {
+        match self {
+            Self::Request { request: Request::MemoryWrite(write), .. } => Some(write),
+            Self::Posted(Posted::MemoryWrite(write)) => Some(write),
+            _ => None,
+        }
+    }
+
+    /// Checks what a header says about lengths against its payload, and against the payload limit.
+    pub(super) fn check(&self, payload: &[u8], max_payload: u32) -> Result<(), Rule> {
+        let length = payload.len() as u64;
+        let asked = match self {
+            Self::Request { request: Request::MemoryRead(read), .. } => Some(read.length),
+            _ => self.memory_write().map(|write| write.length),
+        };
+        match asked {
+            Some(0) => return Err(Rule::ZeroLength),
+            Some(asked) if asked > max_payload => {
+                return Err(Rule::LengthBeyondLimit { length: asked, limit: max_payload });
+            }
+            _ => (),
+        }
+        let expected = match self {
+            Self::Reply { reply: Reply::Data | Reply::Statistics { .. }, .. } => Payload::Any,
+            _ => Payload::Exactly(self.memory_write().map_or(0, MemoryWrite::payload_length)),
+        };
+        match expected {
+            Payload::Exactly(0) if length > 0 => return Err(Rule::UnexpectedPayload { length }),
+            Payload::Exactly(expected) if expected != length => {
+                return Err(Rule::PayloadLength { length, expected });
+            }
+            _ => (),
+        }
+        match self.memory_write() {
+            Some(MemoryWrite { strobes: true, length, .. }) if length % 8 != 0 => match payload.last() {
+                Some(last) if last >> (length % 8) != 0 => Err(Rule::StrobesBeyondData),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Cuts free text, so that a long report cannot make the header too long.
+    pub(super) fn cut_text(&mut self) {
+        let text = match self {
+            Self::Refused(Refused { reason, .. }) | Self::Bye(Bye { reason, .. }) => reason,
+            Self::Reply { reply: Reply::Failed { reason, .. }, .. } => reason,
+            Self::Reply { reply: Reply::Reached { why: Why::Deadlock { report } }, .. } => report,
+            Self::Notice(Notice::Warning { text, .. }) => text,
+            _ => return,
+        };
+        if text.len() > MAX_TEXT {
+            let room = MAX_TEXT - '…'.len_utf8();
+            let end = (0..=room).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+            text.truncate(end);
+            text.push('…');
+        }
+    }
+}
+
+impl Request {
+    /// Name of the request.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Attach(_) => "Attach",
+            Self::Detach { .. } => "Detach",
+            Self::RegisterRead(_) => "RegisterRead",
+            Self::RegisterWrite(_) => "RegisterWrite",
+            Self::MemoryRead(_) => "MemoryRead",
+            Self::MemoryWrite(_) => "MemoryWrite",
+            Self::Advance { .. } => "Advance",
+            Self::Reset => "Reset",
+            Self::Status => "Status",
+            Self::Statistics { .. } => "Statistics",
+            Self::Ping => "Ping",
+        }
+    }
+
+    /// Whether only a client may ask this.
+    pub fn is_clients_only(&self) -> bool {
+        !matches!(
+            self,
+            Self::RegisterRead(_)
+                | Self::RegisterWrite(_)
+                | Self::MemoryRead(_)
+                | Self::MemoryWrite(_)
+                | Self::Ping
+        )
+    }
+}
+
+impl Reply {
+    /// Name of the reply.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "Done",
+            Self::Value { .. } => "Value",
+            Self::Data => "Data",
+            Self::Failed { .. } => "Failed",
+            Self::Reached { .. } => "Reached",
+            Self::Status(_) => "Status report",
+            Self::Statistics { .. } => "Statistics report",
+            Self::Pong => "Pong",
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The platform's native protocol, version 1.
+//!
+//! Two programs, a *client* and a *server* that hosts platforms, exchange frames over one reliable, ordered byte stream.
+//! A frame is a fixed prefix, a [postcard](https://postcard.jamesmunns.com/wire-format) header (the [`Message`]) and raw
+//! payload bytes. The layers, from the bytes up:
+//!
+//! * [`frame`]: prefix, header, payload. [`Decoder`] takes frames out of a stream, [`emit`] appends one.
+//! * [`message`], [`greeting`], [`statistics`]: what frames mean.
+//! * [`connection`]: the rules of one session (handshake, ids, order, limits), seen from either side.
+//!
+//! Who only wants to speak the protocol uses [`Connection`]; who wants to look at recorded bytes uses [`Decoder`].
+//! `docs/protocol.md` says the same for implementers in other languages, and the byte vectors in
+//! `protocols/vectors/` hold both to it.
+
+pub mod connection;
+pub mod error_code;
+pub mod frame;
+pub mod greeting;
+mod ledger;
+pub mod malformed;
+pub mod message;
+pub mod statistics;
+
+pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
+pub use error_code::ErrorCode;
+pub use frame::{Decoder, EmitError, Frame, Phase, emit, emit_header};
+pub use greeting::{Capabilities, Hello, Magic, Port, PortKind, Refused, Role, Roles, TimeMode, Welcome};
+pub use ledger::Breach;
+pub use malformed::{Malformed, Rule};
+pub use message::*;
+pub use statistics::{Counter, CounterValue};
+
+/// The one version of the protocol this crate speaks.
+pub const VERSION: u16 = 1;
+/// First bytes of every session, right behind the message number of [`Hello`].
+pub const MAGIC: [u8; 4] = *b"VPNP";
+/// Bytes of the fixed prefix of a frame.
+pub const PREFIX: usize = 8;
+/// Longest header, in bytes.
+pub const MAX_HEADER: usize = 4096;
+/// Longest header of a [`Hello`], in bytes: all that a stranger can make a server hold.
+pub const MAX_HELLO: usize = 512;
+/// Payload limit that both sides should offer unless they have a reason, in bytes.
+pub const DEFAULT_MAX_PAYLOAD: u32 = 1 << 20;
+/// Lowest payload limit that may be offered, in bytes: a page of memory and its strobes fit.
+pub const MIN_MAX_PAYLOAD: u32 = 8 << 10;
+/// No payload is longer than this, whatever was offered, in bytes.
+pub const HARD_MAX_PAYLOAD: u32 = 16 << 20;
+/// In-flight limit that both sides should offer unless they have a reason, in requests.
+pub const DEFAULT_MAX_IN_FLIGHT: u32 = 256;
+/// No more requests than this are in flight in one direction, whatever was offered.
+pub const HARD_MAX_IN_FLIGHT: u32 = 4096;
+/// Free text (reasons, reports, warnings) is cut to this many bytes of UTF-8 by [`Connection`], so that it fits a header.
+pub const MAX_TEXT: usize = 2048;

@@ -1,0 +1,382 @@
+//! The byte vectors of the native protocol, in both directions: what the bytes mean, and which bytes a meaning has.
+//!
+//! The vectors are a promise to other implementations. They are added to, never changed.
+
+use bytes::{Bytes, BytesMut};
+use vp_protocols::native::*;
+
+const MESSAGES: &str = include_str!("../vectors/native-messages.txt");
+const MALFORMED: &str = include_str!("../vectors/native-malformed.txt");
+const PAGE: &str = include_str!("../../docs/protocol.md");
+
+/// What the lines of the files tell.
+const KEYS: &[&str] = &["means", "prefix", "header", "payload", "about", "phase", "bytes", "rule", "offset"];
+
+/// One entry of a vector file: a name in brackets, then `key: text` lines; `#` starts a comment line.
+#[derive(Default)]
+struct Vector<'a> {
+    name: &'a str,
+    lines: Vec<(&'a str, &'a str)>,
+}
+
+impl Vector<'_> {
+    fn text(&self, key: &str) -> &str {
+        let found = self.lines.iter().find(|(of, _)| *of == key);
+        found.unwrap_or_else(|| panic!("vector {} has no line `{key}:`", self.name)).1
+    }
+
+    /// The hexadecimal bytes of these lines, one after the other.
+    fn bytes(&self, keys: &[&str]) -> Vec<u8> {
+        let digits: String = keys.iter().flat_map(|key| self.text(key).split_whitespace()).collect();
+        let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("two hexadecimal digits");
+        (0..digits.len()).step_by(2).map(byte).collect()
+    }
+}
+
+fn vectors(file: &str) -> Vec<Vector<'_>> {
+    let mut vectors: Vec<Vector<'_>> = Vec::new();
+    for line in file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            Some(name) => vectors.push(Vector { name, ..Vector::default() }),
+            None => {
+                let (key, text) = line.split_once(':').expect("a line is `key: text`");
+                assert!(KEYS.contains(&key), "no line `{key}:` is known");
+                vectors.last_mut().expect("a name before the first line").lines.push((key, text.trim()));
+            }
+        }
+    }
+    vectors
+}
+
+fn request(id: u32, request: Request) -> Message {
+    Message::Request { id: RequestId(id), request }
+}
+
+fn reply(id: u32, time: u64, reply: Reply) -> Message {
+    Message::Reply { id: RequestId(id), time: Time(time), reply }
+}
+
+fn hello(platform: Option<&str>, time_mode: TimeMode) -> Hello {
+    Hello {
+        capabilities: Capabilities::from_bits(7),
+        ..Connection::hello("example 1.0", platform, time_mode)
+    }
+}
+
+fn welcome() -> Welcome {
+    let port = |name: &str, kind, roles: &[Role], base, size, width| Port {
+        name: name.into(),
+        kind,
+        roles: Roles::of(roles),
+        base,
+        size,
+        width,
+    };
+    let memory = [Role::Initiator, Role::Target];
+    Welcome {
+        version: 1,
+        agent: "vp 0.1.0".into(),
+        capabilities: Capabilities::from_bits(7),
+        max_payload: 1 << 20,
+        max_in_flight: 256,
+        time_mode: TimeMode::Lockstep,
+        time_resolution: 1,
+        time: Time(0),
+        platform: "nv_small".into(),
+        session: SessionId(7),
+        ports: vec![
+            port("csb0", PortKind::Csb, &[Role::Initiator], 0, 0x4_0000, 32),
+            port("irq0", PortKind::Irq, &[Role::Sink], 0, 0, 1),
+            port("dbb0", PortKind::Axi, &memory, 0x8000_0000, 0x4000_0000, 64),
+        ],
+    }
+}
+
+/// What each vector of `native-messages.txt` means.
+fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
+    let csb = PortId(0);
+    let irq = PortId(1);
+    let dbb = PortId(2);
+    let read = MemoryRead {
+        port: dbb,
+        address: 0x8000_1000,
+        length: 64,
+        access: Access::Timed,
+        axi_id: 5,
+        at: Some(Time(1_000_000)),
+    };
+    let write = MemoryWrite {
+        port: dbb,
+        address: 0x8000_0000,
+        length: 4,
+        access: Access::Debug,
+        axi_id: 0,
+        strobes: false,
+        at: None,
+    };
+    let register_write = RegisterWrite { port: csb, address: 0xb010, value: 1, at: None };
+    let strobed = MemoryWrite { length: 10, access: Access::Timed, axi_id: 3, strobes: true, ..write };
+    let counters = [
+        Counter { name: "dbb0.read.bytes".into(), unit: "bytes".into(), value: CounterValue::Count(4096) },
+        Counter { name: "pdp.busy".into(), unit: "%".into(), value: CounterValue::Real(37.5) },
+        Counter { name: "pdp.state".into(), unit: String::new(), value: CounterValue::Text("idle".into()) },
+    ];
+    let status = StatusReport {
+        time_mode: TimeMode::Lockstep,
+        activity: Activity::Held,
+        sessions: 1,
+        in_flight: 2,
+        events: 1234,
+        attached: vec![
+            Attached { port: csb, role: Role::Initiator, session: SessionId(7) },
+            Attached { port: irq, role: Role::Sink, session: SessionId(7) },
+        ],
+    };
+    let range = Range { base: 0x8000_0000, size: 0x1000_0000 };
+    let busy = "dbb0 is held as target by session 3; detach it there first";
+    let deadlock = "pdp waits for dbb0 read data that no request asks for";
+    let paced = TimeMode::Paced { picoseconds_per_nanosecond: 1000 };
+    let none = Vec::new;
+    vec![
+        ("hello-private-lockstep", Message::Hello(hello(None, TimeMode::Lockstep)), none()),
+        ("hello-shared-free", Message::Hello(hello(Some("lab"), TimeMode::Free)), none()),
+        ("hello-shared-paced", Message::Hello(hello(Some("lab"), paced)), none()),
+        ("welcome", Message::Welcome(welcome()), none()),
+        (
+            "refused-version",
+            Message::Refused(Refused {
+                code: ErrorCode::UnsupportedVersion,
+                reason: "peer speaks versions 2 to 3, not 1".into(),
+            }),
+            none(),
+        ),
+        ("bye-orderly", Message::Bye(Bye { code: None, reason: "done".into() }), none()),
+        (
+            "bye-after-violation",
+            Message::Bye(Bye {
+                code: Some(ErrorCode::UnknownId),
+                reason: "no request 9 is in flight".into(),
+            }),
+            none(),
+        ),
+        (
+            "attach-initiator",
+            request(0, Request::Attach(Attach { port: csb, role: Role::Initiator, range: None })),
+            none(),
+        ),
+        (
+            "attach-target-range",
+            request(1, Request::Attach(Attach { port: dbb, role: Role::Target, range: Some(range) })),
+            none(),
+        ),
+        ("detach", request(2, Request::Detach { port: irq }), none()),
+        (
+            "register-read",
+            request(3, Request::RegisterRead(RegisterRead { port: csb, address: 0xb000, at: None })),
+            none(),
+        ),
+        (
+            "register-read-scheduled",
+            request(
+                300,
+                Request::RegisterRead(RegisterRead { port: csb, address: 0, at: Some(Time(2_500_000)) }),
+            ),
+            none(),
+        ),
+        (
+            "register-write",
+            request(4, Request::RegisterWrite(RegisterWrite { value: 0xdead_beef, ..register_write })),
+            none(),
+        ),
+        ("memory-read-dma", request(0, Request::MemoryRead(read)), none()),
+        ("memory-write", request(5, Request::MemoryWrite(write)), vec![0xde, 0xad, 0xbe, 0xef]),
+        (
+            "memory-write-strobed",
+            request(6, Request::MemoryWrite(strobed)),
+            vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0b1111_0000, 0b01],
+        ),
+        ("advance-time", request(7, Request::Advance { until: Until::Time(Time(1_000_000_000)) }), none()),
+        (
+            "advance-interrupt",
+            request(8, Request::Advance { until: Until::Interrupt { port: irq, limit: None } }),
+            none(),
+        ),
+        (
+            "advance-interrupt-limit",
+            request(9, Request::Advance { until: Until::Interrupt { port: irq, limit: Some(Time(5_000)) } }),
+            none(),
+        ),
+        ("advance-idle", request(10, Request::Advance { until: Until::Idle }), none()),
+        ("reset", request(11, Request::Reset), none()),
+        ("status", request(12, Request::Status), none()),
+        ("statistics", request(13, Request::Statistics { prefix: "dbb0.".into(), first: 0 }), none()),
+        ("ping", request(14, Request::Ping), none()),
+        ("done", reply(4, 40_000, Reply::Done), none()),
+        ("value", reply(3, 32_000, Reply::Value { value: 0x3231_3030 }), none()),
+        ("data", reply(0, 1_400_000, Reply::Data), (0..64).collect()),
+        (
+            "failed-port-busy",
+            reply(1, 0, Reply::Failed { code: ErrorCode::PortBusy, reason: busy.into() }),
+            none(),
+        ),
+        (
+            "failed-unnamed-code",
+            reply(1, 0, Reply::Failed { code: ErrorCode::from(999), reason: "of a later day".into() }),
+            none(),
+        ),
+        ("reached-time", reply(7, 1_000_000_000, Reply::Reached { why: Why::Time }), none()),
+        ("reached-interrupt", reply(8, 1_200_000, Reply::Reached { why: Why::Interrupt }), none()),
+        ("reached-idle", reply(10, 1_300_000, Reply::Reached { why: Why::Idle }), none()),
+        (
+            "reached-deadlock",
+            reply(10, 1_300_000, Reply::Reached { why: Why::Deadlock { report: deadlock.into() } }),
+            none(),
+        ),
+        ("reached-stopped", reply(10, 1_300_000, Reply::Reached { why: Why::Stopped }), none()),
+        ("status-report", reply(12, 1_300_000, Reply::Status(status)), none()),
+        (
+            "statistics-report",
+            reply(13, 1_300_000, Reply::Statistics { total: 5, count: 3 }),
+            statistics::emit_counters(&counters, 1024).0.to_vec(),
+        ),
+        ("pong", reply(14, 1_300_000, Reply::Pong), none()),
+        ("posted-register-write", Message::Posted(Posted::RegisterWrite(register_write)), none()),
+        ("posted-memory-write", Message::Posted(Posted::MemoryWrite(write)), vec![1, 2, 3, 4]),
+        (
+            "interrupt",
+            Message::Notice(Notice::Interrupt { port: irq, level: true, time: Time(1_200_000) }),
+            none(),
+        ),
+        (
+            "warning",
+            Message::Notice(Notice::Warning {
+                time: Time(50_000),
+                text: "posted write to 0xfffc on csb0: no register there".into(),
+            }),
+            none(),
+        ),
+    ]
+}
+
+fn phase_of(message: &Message) -> Phase {
+    match message {
+        Message::Hello(_) => Phase::Hello,
+        Message::Welcome(_) | Message::Refused(_) => Phase::Welcome,
+        _ => Phase::Session { max_payload: DEFAULT_MAX_PAYLOAD },
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// How a vector is written, for whoever adds one.
+fn written(name: &str, message: &Message, payload: &[u8]) -> String {
+    let mut frame = BytesMut::new();
+    emit(message, payload, &mut frame).expect("an example can be sent");
+    let (prefix, rest) = frame.split_at(PREFIX);
+    let (header, payload) = rest.split_at(rest.len() - payload.len());
+    let [prefix, header, payload] = [prefix, header, payload].map(hex);
+    format!("[{name}]\nmeans: {message:?}\nprefix: {prefix}\nheader: {header}\npayload: {payload}\n\n")
+}
+
+#[test]
+fn every_example_has_a_vector_and_every_vector_an_example() {
+    let there = vectors(MESSAGES);
+    let missing: String = examples()
+        .iter()
+        .filter(|(name, ..)| !there.iter().any(|vector| vector.name == *name))
+        .map(|(name, message, payload)| written(name, message, payload))
+        .collect();
+    assert!(missing.is_empty(), "to be added to native-messages.txt:\n{missing}");
+    assert_eq!(there.len(), examples().len());
+}
+
+#[test]
+fn emitting_a_message_gives_the_bytes_of_its_vector() {
+    for ((name, message, payload), vector) in examples().iter().zip(vectors(MESSAGES)) {
+        let mut frame = BytesMut::new();
+        emit(message, payload, &mut frame).unwrap();
+        assert_eq!(vector.name, *name);
+        assert_eq!(hex(&frame), hex(&vector.bytes(&["prefix", "header", "payload"])), "{name}");
+    }
+}
+
+#[test]
+fn parsing_the_bytes_of_a_vector_gives_its_message() {
+    for ((name, message, payload), vector) in examples().into_iter().zip(vectors(MESSAGES)) {
+        let mut bytes = BytesMut::from(&vector.bytes(&["prefix", "header", "payload"])[..]);
+        let frame = Decoder::new(phase_of(&message)).decode(&mut bytes).unwrap().unwrap();
+        assert_eq!(format!("{:?}", frame.message), vector.text("means"), "{name}");
+        assert_eq!(frame, Frame { message, payload: Bytes::from(payload) }, "{name}");
+        assert!(bytes.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn the_counters_of_the_statistics_vector_can_be_read() {
+    let vectors = vectors(MESSAGES);
+    let vector = vectors.iter().find(|vector| vector.name == "statistics-report").unwrap();
+    let counters = statistics::parse_counters(&vector.bytes(&["payload"]), 3).unwrap();
+    assert_eq!(counters[1].value, CounterValue::Real(37.5));
+}
+
+#[test]
+fn the_vectors_cover_every_message() {
+    // An enum's number is the first byte of the header, or behind the numbers of id and time.
+    let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    // 4 of the handshake, 11 requests, 8 replies, 2 posted writes, 2 notices.
+    assert_eq!(seen.len(), 4 + 11 + 8 + 2 + 2, "{seen:?}");
+}
+
+#[test]
+fn malformed_vectors_break_the_rule_they_name_at_the_byte_they_name() {
+    let vectors = vectors(MALFORMED);
+    assert!(!vectors.is_empty());
+    for vector in vectors {
+        let phase = match vector.text("phase") {
+            "hello" => Phase::Hello,
+            "welcome" => Phase::Welcome,
+            "session" => Phase::Session { max_payload: DEFAULT_MAX_PAYLOAD },
+            other => panic!("{}: no phase `{other}`", vector.name),
+        };
+        let mut bytes = BytesMut::from(&vector.bytes(&["bytes"])[..]);
+        let error = Decoder::new(phase).decode(&mut bytes);
+        let error = error.expect_err(vector.name);
+        assert_eq!(format!("{:?}", error.rule), vector.text("rule"), "{}", vector.name);
+        assert_eq!(error.offset.to_string(), vector.text("offset"), "{}", vector.name);
+    }
+}
+
+/// The bytes of a worked example of the page: the columns of hexadecimal digits, up to the first wide gap.
+fn worked(example: &str) -> String {
+    let digits =
+        |line: &&str| line.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+    let columns = example.lines().filter(digits).map(|line| line.split("  ").next().unwrap_or(line).trim());
+    columns.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_page_shows_the_bytes_of_the_vectors() {
+    let vectors = vectors(MESSAGES);
+    let frame = |name| {
+        let vector = vectors.iter().find(|vector| vector.name == name).unwrap();
+        hex(&vector.bytes(&["prefix", "header", "payload"]))
+    };
+    let examples: Vec<_> = PAGE.split("```").skip(1).step_by(2).map(worked).collect();
+    assert_eq!(examples[0], frame("hello-private-lockstep"));
+    assert_eq!(examples[1], frame("register-read") + " " + &frame("value"));
+}
+
+#[test]
+fn the_page_lists_every_error_code_and_every_broken_rule() {
+    for code in ErrorCode::ALL {
+        assert!(PAGE.contains(&format!("| {} | {code:?} | ", u16::from(*code))), "{code:?}");
+    }
+    for vector in vectors(MALFORMED) {
+        let rule = vector.text("rule").split(' ').next().unwrap();
+        assert!(PAGE.contains(rule), "{rule}");
+    }
+}
