@@ -30,6 +30,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The caller bounds what a peer can make it hold: it takes events one at a time, none while the connection
+//! [is backlogged](Connection::is_backlogged), and reads more only when the last [`receive`](Connection::receive) gave
+//! `None`.
+//!
 //! A peer that breaks a rule ends the session: [`receive`](Connection::receive) says which rule, and the parting frame that
 //! tells the peer is already in the output. What ports and roles allow is not judged here; that takes a platform.
 
@@ -367,6 +371,12 @@ impl Connection {
         &mut self.output
     }
 
+    /// Whether the peer lags behind by more than the longest payload. Take no more events until it has caught up: each may
+    /// cause a reply, and a peer that asks without reading would fill our memory with them.
+    pub fn is_backlogged(&self) -> bool {
+        self.output.len() > self.max_payload().max(MIN_MAX_PAYLOAD) as usize
+    }
+
     /// Whether the session is open.
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
@@ -404,8 +414,8 @@ impl Connection {
         }
     }
 
-    /// Takes the next event off the front of `input`. `Ok(None)`: more bytes are needed, or a hello waits to be answered.
-    /// After the end of the session input is thrown away.
+    /// Takes the next event off the front of `input`. `Ok(None)`: more bytes are needed, or a hello waits to be answered; in
+    /// that case read nothing more into `input` before it is. After the end of the session input is thrown away.
     ///
     /// # Errors
     /// [`Violation`]: the peer broke a rule. The session is over, and the output tells the peer why.
@@ -944,6 +954,19 @@ mod tests {
         assert!(matches!(refused, Err(SendError::Emit(_))));
         assert!(matches!(client.request(memory_read(length), &[]), Err(SendError::Emit(_))));
         assert_eq!((client.in_flight(), client.output().len()), (0, 0));
+    }
+
+    #[test]
+    fn a_peer_that_asks_without_reading_is_backlogged_until_it_has_read() {
+        let (mut client, mut server) = greet(Hello { max_payload: 8 << 10, ..hello() }, Terms::default());
+        for _ in 0..2 {
+            assert!(!server.is_backlogged());
+            let id = client.request(memory_read(8 << 10), &[]).unwrap();
+            pass(&mut client, &mut server).unwrap();
+            server.reply(id, Time(0), Reply::Data, &[0; 8 << 10]).unwrap();
+            assert!(server.is_backlogged());
+            pass(&mut server, &mut client).unwrap();
+        }
     }
 
     #[test]
