@@ -98,6 +98,9 @@ fn check_regions(trace: &Trace, lines: &[Line<Cfg>]) -> Result<(), TraceError> {
                 add(&mut written, "writes", surface.len())?;
             }
             Cfg::MemReserve { base, size, .. } => fits(*base, *size)?,
+            Cfg::CheckCrc { size: 0, .. } | Cfg::CheckFile { size: 0, .. } => {
+                return Err(trace.error(line.number, TraceErrorKind::EmptyCheck));
+            }
             Cfg::CheckCrc { base, size, .. } => {
                 fits(*base, *size)?;
                 add(&mut checked, "checks", *size)?;
@@ -125,6 +128,9 @@ fn check_transfers(trace: &Trace, lines: &[Line<Txn>]) -> Result<(), TraceError>
             Txn::DumpMem(transfer) => (transfer, &mut checked, "checks"),
             _ => continue,
         };
+        if transfer.size == 0 && matches!(line.command, Txn::DumpMem(_)) {
+            return Err(trace.error(line.number, TraceErrorKind::EmptyCheck));
+        }
         let holds = trace.surface(&transfer.file).extent();
         if holds < transfer.size {
             let kind = TraceErrorKind::ShortFile { name: transfer.file.clone(), holds, needs: transfer.size };

@@ -170,6 +170,9 @@ pub enum TraceErrorKind {
     /// A CRC over part of a word.
     #[error("a CRC is taken over whole words: {0:#x} is not a multiple of 4")]
     Unaligned(u64),
+    /// A check of no bytes.
+    #[error("a check of 0 bytes proves nothing")]
+    EmptyCheck,
     /// A script that can only pass.
     #[error("nothing is checked: the script has no {0}")]
     NoChecks(&'static str),

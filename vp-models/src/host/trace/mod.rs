@@ -25,6 +25,7 @@ mod check;
 mod cursor;
 mod discover;
 mod error;
+mod interrupt;
 pub mod player;
 pub mod surface;
 pub mod txn;
@@ -32,6 +33,7 @@ mod write;
 
 pub use discover::{Language, TraceSource, discover};
 pub use error::{TraceError, TraceErrorKind};
+pub use interrupt::{Interrupt, Source};
 pub use surface::Surface;
 pub use write::TraceBuilder;
 

@@ -3,7 +3,7 @@ use std::fs;
 
 use proptest::prelude::*;
 
-use super::cfg::{Interrupt, Pattern};
+use super::cfg::Pattern;
 use super::*;
 use crate::host::Memory;
 
@@ -82,6 +82,7 @@ fn what_cannot_be_played_or_proves_nothing_is_refused() {
             "intr_notify(SDP_0, e);\ncheck_crc(e, 1, 0, 0x100000000, 0);",
             "t.cfg:2: the script checks 0x100000000 bytes in all, more than the limit of 0x40000000",
         ),
+        ("intr_notify(SDP_0, e);\ncheck_crc(e, 1, 0, 0, 0);", "t.cfg:2: a check of 0 bytes proves nothing"),
         (
             "intr_notify(SDP_0, e);\ncheck_file(e, pri_mem, 0, 16, \"s.dat\");",
             "t.cfg:2: `s.dat` holds 0xc bytes, the command takes 0x10",
@@ -92,6 +93,7 @@ fn what_cannot_be_played_or_proves_nothing_is_refused() {
     for (text, expected) in [
         ("write_reg 1 2", "t.txn: nothing is checked: the script has no dump_mem, read_reg or wait"),
         ("load_mem 0x80000000 3 d.dat\nwait", "t.txn:1: `d.dat` holds 0x2 bytes, the command takes 0x3"),
+        ("dump_mem 0x80000000 0 d.dat", "t.txn:1: a check of 0 bytes proves nothing"),
         ("dump_mem 0x80000000 3 no.dat", "t.txn:1: no file `no.dat` beside the script"),
     ] {
         assert_eq!(assemble(Language::Txn, text, &[("d.dat", "0x1 0x2")]).unwrap_err(), expected, "{text}");
@@ -160,7 +162,7 @@ fn the_builder_refuses_what_the_reader_would() {
         "b.cfg: a CRC is taken over whole words: 0x1 is not a multiple of 4"
     );
     assert!(
-        refused(new().check("e", Memory::Primary, 0, &[])).starts_with("b.cfg:1: nobody fires event `e`")
+        refused(new().check("e", Memory::Primary, 0, &[0; 4])).starts_with("b.cfg:1: nobody fires event `e`")
     );
 }
 
@@ -183,7 +185,7 @@ proptest! {
 
 /// The vendor's traces, in a folder `shared/nvdla/traces` beside one of this crate's ancestors; they are not
 /// part of the repository.
-fn vendor_traces() -> Option<PathBuf> {
+pub(super) fn vendor_traces() -> Option<PathBuf> {
     let found = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .map(|folder| folder.join("shared/nvdla/traces"))

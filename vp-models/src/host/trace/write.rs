@@ -5,10 +5,10 @@ use std::fmt::{Display, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::cfg::{Command, Extent, Interrupt, Pattern};
+use super::cfg::{Command, Extent, Pattern};
 use super::error::{TraceError, TraceErrorKind};
 use super::surface::emit_dump;
-use super::{Body, Line, RegisterName, Surface, Trace, check};
+use super::{Body, Interrupt, Line, RegisterName, Surface, Trace, check};
 use crate::host::Memory;
 
 /// Composes a `.cfg` trace, one command a call. What is wrong is told by [`build`](Self::build).

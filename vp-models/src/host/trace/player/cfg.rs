@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory, resolve};
-use crate::host::trace::cfg::{Command, Extent, Interrupt};
+use crate::host::trace::cfg::{Command, Extent};
 use crate::host::trace::txn::Relation;
-use crate::host::trace::{Line, RegisterNames, Trace};
+use crate::host::trace::{Interrupt, Line, RegisterNames, Trace};
 
 /// A device that raises this many interrupts nobody declared is not worth hearing further.
 const MAX_UNEXPECTED: usize = 32;

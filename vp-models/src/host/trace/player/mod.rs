@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::cfg::Interrupt;
 use super::error::{TraceError, TraceErrorKind};
 use super::txn::Relation;
-use super::{Body, RegisterNames, Trace};
+use super::{Body, Interrupt, RegisterNames, Trace};
 use crate::host::{Host, HostError, MapKind, Memory};
 
 mod cfg;
