@@ -1,13 +1,26 @@
-//! `nvdla`.
+//! NVDLA, the deep-learning accelerator: its registers, its engines, and the device they make.
+//!
+//! [`device`] is the whole; a [`config`] says which of the published hardware configurations it is, and
+//! [`timing`] how long each part takes. Every engine is built the same way (see [`sdp`]): `layer` decodes a
+//! register group, `compute` is its arithmetic, `timing` its shape in time, `mod` the process that joins
+//! them.
 
 pub mod config;
-pub mod glb;
+mod control;
 pub mod cube;
+pub mod device;
+mod dma;
+pub mod glb;
+mod interrupts;
+pub mod nocif;
 pub mod numeric;
 pub mod pdp;
 pub mod refused;
 pub mod registers;
 pub mod sdp;
+pub mod timing;
 
 #[cfg(test)]
 mod vendor_traces;
+
+pub use device::Nvdla;

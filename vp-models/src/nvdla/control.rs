@@ -1,0 +1,84 @@
+//! What an engine sees of its unit's registers: groups that come and groups that end.
+
+use super::registers::{Group, RegisterFile, RegisterMap, Unit, Written};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::observe::{Source, What};
+use vp_core::{Event, Sim, Time};
+
+/// One unit: its register file, and who waits for its groups.
+pub(crate) struct Control {
+    sim: Sim,
+    source: Source,
+    registers: RefCell<RegisterFile>,
+    enabled: Event,
+    /// When the enable bit of each group was accepted on the bus.
+    accepted: [Cell<Time>; 2],
+}
+
+impl Control {
+    pub(crate) fn new(sim: &Sim, unit: Unit, map: RegisterMap) -> Rc<Control> {
+        let name = unit.name().to_lowercase();
+        Rc::new(Control {
+            sim: sim.clone(),
+            source: sim.source(format!("nvdla.{name}")),
+            registers: RefCell::new(RegisterFile::new(unit, map)),
+            enabled: sim.event(format!("nvdla.{name}.op_enable")),
+            accepted: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
+        })
+    }
+
+    pub(crate) fn registers(&self) -> &RefCell<RegisterFile> {
+        &self.registers
+    }
+
+    /// What the unit reports as.
+    pub(crate) fn source(&self) -> Source {
+        self.source
+    }
+
+    /// A write from the bus; true if it enabled a group.
+    pub(crate) fn write(&self, offset: u32, value: u32, accepted: Time) -> bool {
+        let written = self.registers.borrow_mut().write(offset, value);
+        if let Written::Enabled { group } = written {
+            self.accepted[group].set(accepted);
+            self.enabled.notify_delta();
+        }
+        matches!(written, Written::Enabled { .. })
+    }
+
+    /// Waits until `group` is enabled, whether or not it is its turn, and gives what it then holds.
+    pub(crate) async fn enabled(&self, group: usize) -> Group {
+        loop {
+            if let registers = self.registers.borrow()
+                && registers.is_enabled(group)
+            {
+                return registers.group(group).clone();
+            }
+            self.enabled.wait().await;
+        }
+    }
+
+    /// Waits until the group whose turn it is is enabled.
+    pub(crate) async fn turn(&self) -> Group {
+        let group = self.registers.borrow().consumer();
+        self.enabled(group).await
+    }
+
+    /// Ends the running layer: its group is software's again and the other has its turn.
+    pub(crate) fn finish(&self) {
+        self.registers.borrow_mut().finish();
+    }
+
+    pub(crate) fn begin(&self, label: &str, group: usize) {
+        self.sim.report(self.source, What::Begin { label, id: group as u64 });
+    }
+
+    pub(crate) fn end(&self, label: &str, group: usize) {
+        self.sim.report(self.source, What::End { label, id: group as u64 });
+    }
+
+    pub(crate) fn warn(&self, text: &str) {
+        self.sim.report(self.source, What::Warning(text));
+    }
+}

@@ -1,0 +1,181 @@
+//! The two ends of an engine's DMA: lines asked for, atoms written back.
+
+use super::cube::{Packing, Ram, Surface};
+use crate::bus::DelayLine;
+use crate::bus::axi::{Interconnect, ReadStream, ReadStreamConfig, WriteStream};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// The largest memory atom, in bytes.
+pub(crate) const MAX_ATOM: usize = 32;
+
+/// One memory atom; configurations with smaller ones use the first bytes.
+pub(crate) type Atom = [u8; MAX_ATOM];
+
+/// The memory interfaces an engine can reach, by the `RAM_TYPE` bit of its registers.
+#[derive(Clone)]
+pub(crate) struct MemoryPorts {
+    pub(crate) primary: Rc<Interconnect>,
+    pub(crate) secondary: Option<Rc<Interconnect>>,
+}
+
+impl MemoryPorts {
+    /// A configuration without a second interface sends everything to the first (its RAM type is not wired).
+    fn index(&self, ram: Ram) -> usize {
+        usize::from(ram == Ram::Secondary && self.secondary.is_some())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Rc<Interconnect>> {
+        std::iter::once(&self.primary).chain(&self.secondary)
+    }
+}
+
+/// A cube's lines: for each surface, each line, `width` pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lines {
+    pub(crate) surface: Surface,
+    pub(crate) first_column: u32,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) surfaces: u32,
+}
+
+impl Lines {
+    /// The requests a DMA makes for them: address and bytes, in order. What is packed is one request.
+    pub(crate) fn requests(self) -> impl Iterator<Item = (u64, u32)> {
+        let Lines { surface, first_column, width, height, surfaces } = self;
+        let packed = surface.packing == Packing::Packed;
+        let (height, surfaces, pixels) = if packed { (1, 1, surfaces) } else { (height, surfaces, width) };
+        (0..surfaces).flat_map(move |plane| {
+            (0..height).map(move |y| (surface.address(plane, first_column, y), pixels.saturating_mul(surface.pixel)))
+        })
+    }
+}
+
+/// One read client of an engine: on each memory interface a stream, of which a layer uses one.
+pub(crate) struct ReadDma {
+    streams: Vec<Rc<ReadStream>>,
+    ports: MemoryPorts,
+}
+
+impl ReadDma {
+    pub(crate) fn new(ports: &MemoryPorts, name: &str, id: u32, config: ReadStreamConfig) -> Rc<ReadDma> {
+        let streams = ports.all().map(|port| ReadStream::new(port, name, id, config)).collect();
+        Rc::new(ReadDma { streams, ports: ports.clone() })
+    }
+
+    /// The stream that reads from `ram`.
+    pub(crate) fn stream(&self, ram: Ram) -> &Rc<ReadStream> {
+        &self.streams[self.ports.index(ram)]
+    }
+
+    /// Asks for all of some lines, as fast as the stream's room allows.
+    pub(crate) async fn request(&self, lines: Lines) {
+        let stream = self.stream(lines.surface.ram);
+        for (address, bytes) in lines.requests() {
+            stream.request(address, bytes).await;
+        }
+    }
+}
+
+/// One write client of an engine: atoms come out of its pipeline and go to memory in lines.
+pub(crate) struct WriteDma {
+    sim: Sim,
+    ports: MemoryPorts,
+    streams: Vec<Rc<WriteStream>>,
+    selected: Cell<usize>,
+    atom: usize,
+    pipeline: DelayLine<Atom>,
+    under_way: Cell<u64>,
+    passed: Event,
+    /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
+    lines: RefCell<Box<dyn Iterator<Item = (u64, u32)>>>,
+    line_left: Cell<u32>,
+}
+
+impl WriteDma {
+    pub(crate) fn new(sim: &Sim, ports: &MemoryPorts, name: &str, id: u32, atom: usize, buffer: u32) -> Rc<WriteDma> {
+        let dma = Rc::new(WriteDma {
+            sim: sim.clone(),
+            ports: ports.clone(),
+            streams: ports.all().map(|port| WriteStream::new(port, name, id, buffer)).collect(),
+            selected: Cell::new(0),
+            atom,
+            pipeline: DelayLine::new(sim, format!("{name}.pipeline"), Time::ZERO),
+            under_way: Cell::new(0),
+            passed: sim.event(format!("{name}.passed")),
+            lines: RefCell::new(Box::new(std::iter::empty())),
+            line_left: Cell::new(0),
+        });
+        sim.server(format!("{name}.write"), dma.clone().write());
+        dma
+    }
+
+    /// Says where the atoms of the next layer go, in order; all of the layer before has been put.
+    pub(crate) fn start(&self, ram: Ram, lines: impl Iterator<Item = (u64, u32)> + 'static) {
+        self.selected.set(self.ports.index(ram));
+        *self.lines.borrow_mut() = Box::new(lines);
+        self.line_left.set(0);
+    }
+
+    /// Puts the next atom, which leaves the engine's pipeline at `due`.
+    pub(crate) fn put_at(&self, due: Time, atom: Atom) {
+        self.under_way.set(self.under_way.get() + 1);
+        self.pipeline.push_at(due, atom);
+    }
+
+    /// Waits until memory has acknowledged every atom put so far.
+    pub(crate) async fn drained(&self) {
+        while self.under_way.get() > 0 {
+            self.passed.wait().await;
+        }
+        self.streams[self.selected.get()].drained().await;
+    }
+
+    async fn write(self: Rc<Self>) {
+        loop {
+            let atom = self.pipeline.next().await;
+            let stream = &self.streams[self.selected.get()];
+            if self.line_left.get() == 0
+                && let Some((address, bytes)) = self.lines.borrow_mut().next()
+            {
+                stream.line(address, bytes);
+                self.line_left.set(bytes);
+            }
+            self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
+            stream.put(&atom[..self.atom]).await;
+            self.under_way.set(self.under_way.get() - 1);
+            if self.under_way.get() == 0 {
+                self.passed.notify_delta();
+            }
+        }
+    }
+
+    pub(crate) fn sim(&self) -> &Sim {
+        &self.sim
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surface(packing: Packing) -> Surface {
+        Surface { ram: Ram::Primary, base: 0x1000, line_stride: 0x40, surface_stride: 0x200, pixel: 8, packing }
+    }
+
+    #[test]
+    fn lines_are_asked_for_surface_by_surface() {
+        let lines =
+            Lines { surface: surface(Packing::Strided), first_column: 2, width: 3, height: 2, surfaces: 2 };
+        let requests: Vec<_> = lines.requests().collect();
+        assert_eq!(requests, [(0x1010, 24), (0x1050, 24), (0x1210, 24), (0x1250, 24)]);
+    }
+
+    #[test]
+    fn a_packed_cube_is_one_request() {
+        let lines = Lines { surface: surface(Packing::Packed), first_column: 0, width: 1, height: 1, surfaces: 5 };
+        assert_eq!(lines.requests().collect::<Vec<_>>(), [(0x1000, 40)]);
+    }
+}

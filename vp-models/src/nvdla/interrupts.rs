@@ -1,0 +1,44 @@
+//! GLB and the interrupt line it drives.
+
+use super::config::Config;
+use super::glb::{Glb, Source};
+use crate::bus::irq::IrqLine;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::{Sim, Time};
+
+/// The device's interrupt state; the line always follows it.
+pub(crate) struct Interrupts {
+    sim: Sim,
+    glb: RefCell<Glb>,
+    line: IrqLine,
+    last_raised: Cell<Option<Time>>,
+}
+
+impl Interrupts {
+    pub(crate) fn new(sim: &Sim, config: &Config, line: IrqLine) -> Rc<Interrupts> {
+        let glb = RefCell::new(Glb::new(config));
+        Rc::new(Interrupts { sim: sim.clone(), glb, line, last_raised: Cell::new(None) })
+    }
+
+    /// A layer is done.
+    pub(crate) fn raise(&self, source: Source) {
+        self.glb.borrow_mut().raise(source);
+        self.last_raised.set(Some(self.sim.now()));
+        self.line.drive(self.glb.borrow().level());
+    }
+
+    /// When the last layer was done.
+    pub(crate) fn last_raised(&self) -> Option<Time> {
+        self.last_raised.get()
+    }
+
+    pub(crate) fn read(&self, offset: u32) -> u32 {
+        self.glb.borrow().read(offset)
+    }
+
+    pub(crate) fn write(&self, offset: u32, value: u32) {
+        self.glb.borrow_mut().write(offset, value);
+        self.line.drive(self.glb.borrow().level());
+    }
+}

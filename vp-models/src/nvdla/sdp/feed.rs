@@ -1,0 +1,127 @@
+//! From a latency FIFO to SDP's datapath: atoms are packed in fours, written to four lanes at once, and
+//! leave through one output register, one a cycle.
+//!
+//! The packing decides when room in the latency FIFO comes back: in groups, not atom by atom. As seen on the
+//! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
+
+use crate::bus::Handoff;
+use crate::nvdla::dma::{Atom, MAX_ATOM, ReadDma};
+use crate::nvdla::cube::Ram;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// Atoms packed into one group, and lanes they are written to.
+const LANES: usize = 4;
+
+/// The atoms of one layer: how many lines of how many atoms; a group never crosses the end of a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) ram: Ram,
+    pub(super) lines: u64,
+    pub(super) atoms: u64,
+}
+
+/// One operand of the datapath, as a queue of atoms.
+pub(super) struct Feed {
+    sim: Sim,
+    cycle: Time,
+    atom: usize,
+    dma: Rc<ReadDma>,
+    layers: RefCell<VecDeque<Shape>>,
+    layer_added: Event,
+    lanes: Vec<Handoff<Atom>>,
+    groups: RefCell<VecDeque<usize>>,
+    group_entered: Event,
+    output: Handoff<Atom>,
+}
+
+impl Feed {
+    /// `ahead`: how much earlier than the other inputs' the datapath can use this input's atoms, in cycles
+    /// (0 or 1): operands pass one register less than the main input.
+    pub(super) fn new(sim: &Sim, name: &str, cycle: Time, atom: usize, ahead: u64, dma: Rc<ReadDma>) -> Rc<Feed> {
+        let lane = |lane| Handoff::new(sim, format!("{name}.lane{lane}"), 1, cycle, cycle);
+        let feed = Rc::new(Feed {
+            sim: sim.clone(),
+            cycle,
+            atom,
+            dma,
+            layers: RefCell::default(),
+            layer_added: sim.event(format!("{name}.layer")),
+            lanes: (0..LANES).map(lane).collect(),
+            groups: RefCell::default(),
+            group_entered: sim.event(format!("{name}.group")),
+            output: Handoff::new(sim, format!("{name}.output"), 2, cycle - cycle * ahead, cycle),
+        });
+        sim.server(format!("{name}.pack"), feed.clone().pack());
+        sim.server(format!("{name}.spread"), feed.clone().spread());
+        feed
+    }
+
+    /// Announces a layer's atoms; they come once they are asked for.
+    pub(super) fn start(&self, shape: Shape) {
+        self.layers.borrow_mut().push_back(shape);
+        self.layer_added.notify_delta();
+    }
+
+    /// Waits for the next atom.
+    pub(super) async fn ready(&self) {
+        self.output.ready().await;
+    }
+
+    /// Takes the atom that is ready.
+    pub(super) fn take(&self) -> Atom {
+        self.output.take().unwrap_or([0; MAX_ATOM])
+    }
+
+    async fn pack(self: Rc<Self>) {
+        loop {
+            let layer = self.layers.borrow_mut().pop_front();
+            let Some(Shape { ram, lines, atoms }) = layer else {
+                self.layer_added.wait().await;
+                continue;
+            };
+            let stream = self.dma.stream(ram);
+            for _ in 0..lines {
+                let mut left = atoms;
+                while left > 0 {
+                    let count = left.min(LANES as u64) as usize;
+                    let mut group = [[0; MAX_ATOM]; LANES];
+                    for place in &mut group[..count] {
+                        stream.take(&mut place[..self.atom]).await;
+                        self.sim.wait(self.cycle).await;
+                    }
+                    // The whole group is written at once, when every lane it uses is free.
+                    for lane in &self.lanes[..count] {
+                        lane.room().await;
+                    }
+                    for (lane, &place) in self.lanes.iter().zip(&group[..count]) {
+                        lane.put(place);
+                    }
+                    self.groups.borrow_mut().push_back(count);
+                    self.group_entered.notify_delta();
+                    left -= count as u64;
+                }
+            }
+        }
+    }
+
+    async fn spread(self: Rc<Self>) {
+        loop {
+            let group = self.groups.borrow_mut().pop_front();
+            let Some(count) = group else {
+                self.group_entered.wait().await;
+                continue;
+            };
+            for lane in &self.lanes[..count] {
+                lane.ready().await;
+                self.output.room().await;
+                if let Some(atom) = lane.take() {
+                    self.output.put(atom);
+                }
+                self.sim.wait(self.cycle).await;
+            }
+        }
+    }
+}

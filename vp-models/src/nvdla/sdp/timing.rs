@@ -1,0 +1,59 @@
+//! SDP's shape in time: how long the stages of a layer take, and which reads it makes.
+
+use super::feed::Shape;
+use super::layer::{Elementwise, Layer, OperandStream, Source, Stage};
+use crate::nvdla::cube::{Packing, Surface};
+use crate::nvdla::dma::Lines;
+use crate::nvdla::timing::SdpTiming;
+
+/// From the start of an atom to its write address, with the stages that take part.
+///
+/// BS and BN take three cycles each, two more for the ALU and for the multiplier, and one for an operand
+/// from memory; ReLU and PReLU are free. EW takes ten, or sixteen with its table.
+pub(super) fn output_latency(layer: &Layer, timing: &SdpTiming) -> u32 {
+    let stage = |stage: &Option<Stage>| {
+        stage.map_or(0, |stage| {
+            3 + 2 * u32::from(stage.alu.is_some())
+                + 2 * u32::from(stage.multiplier.is_some())
+                + u32::from(stage.operands.is_some())
+        })
+    };
+    let elementwise = |ew: &Option<Elementwise>| ew.map_or(0, |ew| if ew.lut.is_some() { 16 } else { 10 });
+    timing.output + stage(&layer.bs) + stage(&layer.bn) + elementwise(&layer.ew)
+}
+
+/// Cycles between the starts of two atoms.
+pub(super) fn cycles_per_atom(layer: &Layer, timing: &SdpTiming) -> u32 {
+    if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom }
+}
+
+/// The lines of a surface that has the layer's shape.
+pub(super) fn lines(layer: &Layer, surface: Surface) -> Lines {
+    let Layer { width, height, .. } = *layer;
+    Lines { surface, first_column: 0, width, height, surfaces: layer.surfaces() }
+}
+
+/// What SDP_RDMA reads for the main input.
+pub(super) fn main_reads(layer: &Layer) -> Option<Lines> {
+    match layer.source {
+        Source::Accumulator => None,
+        Source::Memory(surface) => Some(lines(layer, surface)),
+    }
+}
+
+/// What SDP_RDMA reads for a stage's operands.
+pub(super) fn operand_reads(layer: &Layer, operands: &OperandStream) -> Lines {
+    lines(layer, operands.surface)
+}
+
+/// How the atoms of some reads lie in lines.
+pub(super) fn shape(lines: &Lines, atom: usize) -> Shape {
+    let packed = lines.surface.packing == Packing::Packed;
+    let per_pixel = u64::from(lines.surface.pixel) / atom as u64;
+    let (count, pixels) = if packed {
+        (1, u64::from(lines.surfaces))
+    } else {
+        (u64::from(lines.surfaces) * u64::from(lines.height), u64::from(lines.width))
+    };
+    Shape { ram: lines.surface.ram, lines: count, atoms: pixels * per_pixel }
+}

@@ -1,0 +1,140 @@
+//! How many clock cycles each part of the device takes.
+//!
+//! The mechanisms are in the engines' own `timing` files and in [`crate::bus`]; here are their parameters,
+//! derived from the hardware configuration where the hardware derives them, and read off the RTL's behaviour
+//! where it does not say. The published RTL exists in two trees that differ in how much latency their read
+//! DMAs can hide: [`RtlTree`] selects one.
+
+use super::config::Config;
+use crate::bus::csb::CsbTiming;
+use serde::{Deserialize, Serialize};
+
+/// Which of the two published RTL trees to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RtlTree {
+    /// The branch `nv_small`: read FIFOs of fixed, generous depth.
+    #[default]
+    NvSmall,
+    /// The branch `master`: read FIFOs sized for the configuration's memory latency and its throughput.
+    Master,
+}
+
+/// The cycles of one device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timing {
+    /// The register bus.
+    pub csb: CsbTiming,
+    /// From the effect of an RDMA's enable bit to its first read address.
+    pub dma_start: u32,
+    /// From the taking of data from a latency FIFO to the read address that uses its room.
+    pub credit_return: u32,
+    /// From the last write acknowledgement of a layer to its interrupt on the pin.
+    pub done_to_interrupt: u32,
+    /// From reset until the convolution buffer is cleared (`S_CBUF_FLUSH_STATUS`).
+    pub cbuf_flush: u32,
+    /// Bursts that a write DMA may have waiting for the arbiter.
+    pub write_buffer: u32,
+    /// The single data point processor.
+    pub sdp: SdpTiming,
+    /// The planar data processor.
+    pub pdp: PdpTiming,
+}
+
+/// SDP's shape in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SdpTiming {
+    /// Cycles between the starts of two atoms.
+    pub cycles_per_atom: u32,
+    /// The same when the element-wise stage takes part.
+    pub cycles_per_atom_elementwise: u32,
+    /// From the start of an atom to its write address, stages not counted.
+    pub output: u32,
+    /// Room of the main input's latency FIFO, in atoms.
+    pub main_credits: u32,
+    /// Room of an operand's latency FIFO, in atoms.
+    pub operand_credits: u32,
+    /// From the start of an atom to the earliest start of PDP with it.
+    pub to_pdp: u32,
+    /// Atoms under way to PDP.
+    pub to_pdp_depth: u32,
+}
+
+/// PDP's shape in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PdpTiming {
+    /// Cycles between the starts of two atoms, in and out.
+    pub cycles_per_atom: u32,
+    /// From the slot of an output atom to its write address.
+    pub output: u32,
+    /// Room of the input's latency FIFO, in atoms.
+    pub credits: u32,
+    /// Atoms read out of it ahead of the datapath.
+    pub read_ahead: u32,
+}
+
+impl Timing {
+    /// The timing of a configuration as the RTL of `tree` builds it.
+    ///
+    /// Proven against the RTL for the nv_small family; for other configurations the same mechanisms with the
+    /// parameters that these formulas give.
+    pub fn of(config: &Config, tree: RtlTree) -> Timing {
+        let atom = config.memory_atom.max(1);
+        let per_atom = |throughput: u32| atom.div_ceil(throughput.max(1));
+        let sdp_throughput = config.sdp_max_throughput().max(1);
+        // The depths of master are sized for 64 cycles of latency at the unit's own throughput, as far as
+        // the bus can deliver it (`projects.spec`).
+        let bus = config.primary().width_bytes;
+        let credits = |throughput: u32| (64 * throughput.min(bus / 4)).div_ceil(atom).max(4);
+        let sdp = per_atom(sdp_throughput);
+        let pdp = per_atom(config.pdp_throughput);
+        let later = match tree {
+            RtlTree::NvSmall => 3,
+            RtlTree::Master => 0,
+        };
+        let (main_credits, operand_credits, pdp_credits, read_ahead) = match tree {
+            RtlTree::NvSmall => (80, 160, 61, 4),
+            RtlTree::Master => {
+                (credits(sdp_throughput), credits(4 * config.sdp_bs_throughput), credits(config.pdp_throughput), 32)
+            }
+        };
+        // An SDP that is faster than one element a cycle has one more register towards PDP.
+        let wide = u32::from(sdp_throughput > 1);
+        Timing {
+            csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 4 },
+            dma_start: if tree == RtlTree::NvSmall { 7 } else { 6 },
+            credit_return: if tree == RtlTree::NvSmall { 16 } else { 14 },
+            done_to_interrupt: 11,
+            cbuf_flush: 4096,
+            write_buffer: 256,
+            sdp: SdpTiming {
+                cycles_per_atom: sdp,
+                cycles_per_atom_elementwise: per_atom(config.sdp_ew_throughput.max(1)).max(sdp),
+                output: 22 + sdp + later,
+                main_credits,
+                operand_credits,
+                to_pdp: 5 + wide,
+                to_pdp_depth: 2 + 2 * wide,
+            },
+            pdp: PdpTiming { cycles_per_atom: pdp, output: 31 + pdp + later, credits: pdp_credits, read_ahead },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formulas_give_the_depths_and_delays_seen_on_the_rtl() {
+        let of = |name: &str, tree| Timing::of(&Config::named(name).unwrap(), tree);
+        let small = of("nv_small", RtlTree::NvSmall);
+        assert_eq!((small.sdp.output, small.pdp.output, small.sdp.main_credits), (33, 42, 80));
+        let master = of("nv_small", RtlTree::Master);
+        assert_eq!((master.sdp.output, master.pdp.output), (30, 39));
+        assert_eq!((master.sdp.main_credits, master.sdp.operand_credits, master.pdp.credits), (8, 16, 8));
+        let full = of("nv_small_256_full", RtlTree::Master);
+        assert_eq!((full.sdp.cycles_per_atom, full.sdp.cycles_per_atom_elementwise), (4, 8));
+        assert_eq!((full.sdp.output, full.sdp.main_credits, full.sdp.operand_credits), (26, 16, 16));
+    }
+}
