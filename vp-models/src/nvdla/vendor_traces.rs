@@ -194,6 +194,7 @@ fn traces() -> Option<PathBuf> {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "says that it was skipped")]
 fn every_open_sdp_and_pdp_trace_leaves_the_vendors_bytes() {
     let Some(traces) = traces() else {
         eprintln!("skipped: no shared/nvdla/traces above {}", env!("CARGO_MANIFEST_DIR"));
