@@ -1,6 +1,8 @@
 //! `nvdla`.
 
+pub mod config;
 pub mod cube;
+pub mod glb;
 pub mod numeric;
 pub mod pdp;
 pub mod refused;

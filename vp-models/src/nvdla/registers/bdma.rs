@@ -104,7 +104,7 @@ registers! {
     /// Queue occupancy and busy flags.
     STATUS status @ 0x40 single ro {
         /// Free command queue slots (20 when empty).
-        FREE_SLOT [7:0] = 0x14;
+        FREE_SLOT [7:0] = 20;
         /// 1 when queue, loader and storer are idle.
         IDLE [8] = 1 { NO = 0, YES = 1 };
         /// Group 0 launched and unfinished.

@@ -1,5 +1,6 @@
-//! The capability ROM at the foot of the small and large maps. The resets are the words the RTL's ROM holds in every
-//! build; what a model serves instead is [`Config::capability_words`](crate::nvdla::config::Config::capability_words).
+//! The capability ROM at the foot of the small and large maps. The resets are the words the RTL's ROM holds
+//! in every build; what a model serves instead is
+//! [`Config::capability_words`](crate::nvdla::config::Config::capability_words).
 
 registers! {
     unit "CFGROM";

@@ -4,9 +4,9 @@ use super::{Encoding, Family, FieldRef, RegisterMap, RegisterRef, Unit};
 
 /// One unit's registers as a layer sees them: its group's `D_` registers and the unit's single ones.
 ///
-/// Layers are decoded from this type. It applies no access rules (the register file does); a test builds one with
-/// [`Group::new`] and [`Group::set`]. Asking for a field of another unit is a mistake in the model: it is caught by an
-/// assertion in debug builds and reads 0 in release builds.
+/// Layers are decoded from this type. It applies no access rules (the register file does); a test builds one
+/// with [`Group::new`] and [`Group::set`]. Asking for a field of another unit is a mistake in the model: it
+/// is caught by an assertion in debug builds and reads 0 in release builds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     unit: Unit,
@@ -72,14 +72,15 @@ impl Group {
         self.sign_extended(field)
     }
 
-    /// A field taken as two's complement whatever the table says: for operands whose sign depends on the precision.
+    /// A field taken as two's complement whatever the table says: for operands whose sign depends on the
+    /// precision.
     pub fn sign_extended(&self, field: FieldRef) -> i32 {
         let unused = 32 - field.bits(self.family).width();
         ((self.get(field) << unused) as i32) >> unused
     }
 
-    /// The quantity a field stands for: one is added to minus-one encodings, byte values are put back in place.
-    /// Other fields are as [`Group::get`].
+    /// The quantity a field stands for: one is added to minus-one encodings, byte values are put back in
+    /// place. Other fields are as [`Group::get`].
     pub fn actual(&self, field: FieldRef) -> u32 {
         let stored = self.get(field);
         match field.encoding {

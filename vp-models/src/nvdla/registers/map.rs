@@ -47,8 +47,7 @@ impl fmt::Display for Located {
 
 /// No register of that name is in the map.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no register `{name}` in the {map} map{}", nearest.map(|it| format!("; nearest: {it} ({:#06x})", it.address))
-    .unwrap_or_default())]
+#[error("no register `{name}` in the {map} map{}", Self::hint(*nearest))]
 pub struct UnknownRegister {
     /// What was asked for.
     pub name: String,
@@ -56,6 +55,12 @@ pub struct UnknownRegister {
     pub map: RegisterMap,
     /// The register with the most similar name, when one is similar at all.
     pub nearest: Option<Located>,
+}
+
+impl UnknownRegister {
+    fn hint(nearest: Option<Located>) -> String {
+        nearest.map(|it| format!("; nearest: {it} ({:#06x})", it.address)).unwrap_or_default()
+    }
 }
 
 /// No map of that name.
@@ -90,7 +95,8 @@ impl RegisterMap {
         }
     }
 
-    /// The unit in each 4 KiB slot, by rising address. Slots not named are empty: they read 0 and ignore writes.
+    /// The unit in each 4 KiB slot, by rising address. Slots not named are empty: they read 0 and ignore
+    /// writes.
     const fn slots(self) -> &'static [Option<Unit>] {
         use Unit::*;
         match self {
@@ -187,8 +193,8 @@ impl RegisterMap {
         self.registers().filter(move |located| located.to_string().contains(&text))
     }
 
-    /// The register of that name: `SDP.D_DP_BS_CFG`, or `NVDLA_SDP.D_DP_BS_CFG_0` as the vendor's traces and headers
-    /// spell it.
+    /// The register of that name: `SDP.D_DP_BS_CFG`, or `NVDLA_SDP.D_DP_BS_CFG_0` as the vendor's traces and
+    /// headers spell it.
     pub fn find(self, name: &str) -> Result<Located, UnknownRegister> {
         self.look_up(name).ok_or_else(|| UnknownRegister {
             name: name.to_owned(),
@@ -202,8 +208,8 @@ impl RegisterMap {
         let vendor_unit = unit_name.strip_prefix("NVDLA_");
         let unit = Unit::named(vendor_unit.unwrap_or(unit_name))?;
         let base = self.base(unit)?;
-        // The vendor numbers every register, also those whose own name ends in a number: with the prefix, the number
-        // is the vendor's; without it, the name as it stands comes first.
+        // The vendor numbers every register, also those whose own name ends in a number: with the prefix, the
+        // number is the vendor's; without it, the name as it stands comes first.
         let without_number = register_name.strip_suffix("_0");
         let (first, second) = match vendor_unit {
             Some(_) => (without_number, Some(register_name)),
@@ -214,7 +220,8 @@ impl RegisterMap {
     }
 
     fn nearest(self, name: &str) -> Option<Located> {
-        // Longer than any name: nothing can be near, and the comparison's cost would be the asker's to choose.
+        // Longer than any name: nothing can be near, and the comparison's cost would be the asker's to
+        // choose.
         if name.len() > 100 {
             return None;
         }

@@ -1,4 +1,5 @@
-//! The arbiters in front of the two memories: MCIF (primary) and CVIF (secondary, the manual's SRAMIF) share this table.
+//! The arbiters in front of the two memories: MCIF (primary) and CVIF (secondary, the manual's SRAMIF) share
+//! this table.
 
 registers! {
     unit "MCIF";

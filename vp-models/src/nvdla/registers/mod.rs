@@ -1,7 +1,7 @@
 //! The registers of NVDLA: one table, said once, and the state machines that obey it.
 //!
-//! One file a unit holds that unit's table ([`sdp`], [`cdma`], …). From it come offsets, fields, resets, access rights,
-//! the documentation `vp regs` prints, and the constants models decode layers with:
+//! One file a unit holds that unit's table ([`sdp`], [`cdma`], …). From it come offsets, fields, resets,
+//! access rights, the documentation `vp regs` prints, and the constants models decode layers with:
 //!
 //! ```
 //! use vp_models::nvdla::registers::{Group, RegisterMap, Unit, pdp};
@@ -11,12 +11,15 @@
 //! assert_eq!(group.actual(pdp::d_data_cube_in_width::CUBE_IN_WIDTH), 8);
 //! ```
 //!
-//! The three published maps ([`RegisterMap`]) differ in where units sit and in a few field layouts ([`Family`]); the
-//! table carries both beside the field. Values live in a [`Group`]. Nothing here knows time or the kernel.
+//! The three published maps ([`RegisterMap`]) differ in where units sit and in a few field layouts
+//! ([`Family`]); the table carries both beside the field. Values live in a [`Group`] as a layer sees them and
+//! in a [`RegisterFile`] as software sees them. Nothing here knows time or the kernel.
 
 #[macro_use]
 mod table;
+mod file;
 mod group;
+mod lut_port;
 mod map;
 #[cfg(test)]
 pub(in crate::nvdla) mod published;
@@ -38,7 +41,9 @@ pub mod rbk;
 pub mod sdp;
 pub mod sdp_rdma;
 
+pub use file::{Dropped, RegisterFile, Written};
 pub use group::Group;
+pub use lut_port::{Direction, LutPort, LutRules, Table};
 pub use map::{Located, RegisterMap, UnitSlot, UnknownMap, UnknownRegister};
 pub use table::{Access, Bits, Encoding, Family, Field, FieldRef, Grouping, Register, RegisterRef, Value};
 pub use unit::Unit;

@@ -64,7 +64,9 @@ registers! {
     /// Pooling mode and split count.
     D_OPERATION_MODE_CFG d_operation_mode_cfg @ 0x24 duplicated rw {
         /// Average, max or min.
-        POOLING_METHOD [1:0] = 0 { POOLING_METHOD_AVERAGE = 0, POOLING_METHOD_MAX = 1, POOLING_METHOD_MIN = 2 };
+        POOLING_METHOD [1:0] = 0 {
+            POOLING_METHOD_AVERAGE = 0, POOLING_METHOD_MAX = 1, POOLING_METHOD_MIN = 2,
+        };
         /// 0 takes input from SDP, 1 reads memory.
         FLYING_MODE [4] = 0 { ON_FLYING = 0, OFF_FLYING = 1 };
         /// Vertical split count.

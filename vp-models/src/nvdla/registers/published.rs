@@ -1,20 +1,26 @@
-//! For tests: the published register and configuration facts, where the folder with them lies beside the project.
+//! For tests: the published register and configuration facts, where the folder with them lies beside the
+//! project.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Reads `nvdla/{name}` from the nearest ancestor's `shared` folder. `None`, after saying so, when there is none: a
-/// clone on its own has no such folder.
-pub(in crate::nvdla) fn published(name: &str) -> Option<Value> {
+/// The path of `nvdla/{name}` in the nearest ancestor's `shared` folder. `None`, after saying so, when there
+/// is none: a clone on its own has no such folder.
+pub(in crate::nvdla) fn published_path(name: &str) -> Option<PathBuf> {
     let found = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .map(|folder| folder.join("shared/nvdla").join(name))
-        .find(|path| path.is_file());
-    let Some(path) = found else {
+        .find(|path| path.exists());
+    if found.is_none() {
         skipped(name);
-        return None;
-    };
+    }
+    found
+}
+
+/// Reads the JSON file `nvdla/{name}`, as [`published_path`] finds it.
+pub(in crate::nvdla) fn published(name: &str) -> Option<Value> {
+    let path = published_path(name)?;
     let text = std::fs::read_to_string(&path).expect("the file can be read");
     Some(serde_json::from_str(&text).expect("the file is JSON"))
 }
@@ -27,7 +33,7 @@ fn skipped(name: &str) {
 mod tests {
     use serde_json::Value;
 
-    use super::published;
+    use super::{published, published_path};
     use crate::nvdla::registers::{Access, Encoding, FieldRef, Grouping, RegisterMap};
 
     fn access(name: &Value) -> Access {
@@ -108,6 +114,41 @@ mod tests {
                 let base = format!("{:#07x}", slot.base);
                 assert_eq!(facts["layouts"][layout]["units"][slot.unit.name()], base, "{map} {}", slot.unit);
             }
+        }
+    }
+
+    #[test]
+    fn every_register_the_vendors_traces_name_is_found() {
+        let Some(traces) = published_path("traces") else { return };
+        for (configuration, map) in [
+            ("nv_small", RegisterMap::Small),
+            ("nv_small_256", RegisterMap::Small),
+            ("nv_small_256_full", RegisterMap::Large),
+            ("nv_medium_512", RegisterMap::Small),
+            ("nv_medium_1024_full", RegisterMap::Large),
+            ("nv_large", RegisterMap::Large),
+        ] {
+            let mut names = 0;
+            for trace in std::fs::read_dir(traces.join(configuration)).expect("traces") {
+                for file in std::fs::read_dir(trace.expect("a trace").path()).expect("a folder") {
+                    let path = file.expect("a file").path();
+                    if path.extension().is_none_or(|extension| extension != "cfg") {
+                        continue;
+                    }
+                    let script = std::fs::read_to_string(&path).expect("a script");
+                    for line in script.lines().filter(|line| line.trim_start().starts_with("reg_write")) {
+                        let name = line.split(['(', ',', ')']).nth(1).expect("an argument").trim();
+                        assert_eq!(
+                            map.find(name).map_err(|it| it.to_string()).err(),
+                            None,
+                            "{}",
+                            path.display()
+                        );
+                        names += 1;
+                    }
+                }
+            }
+            assert!(names > 100, "{configuration}: {names}");
         }
     }
 }

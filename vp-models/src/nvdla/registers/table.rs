@@ -1,7 +1,7 @@
 //! What one register and one field are, and the macro in which every unit's table is written.
 //!
-//! A table entry is the only place that knows an offset, a bit position, a reset value or an access right: decoding,
-//! register files, documentation and tests all read it. Nothing here holds a value.
+//! A table entry is the only place that knows an offset, a bit position, a reset value or an access right:
+//! decoding, register files, documentation and tests all read it. Nothing here holds a value.
 
 use std::fmt;
 
@@ -14,7 +14,8 @@ pub type FieldRef = &'static Field;
 /// The two generations of field layouts. Offsets inside a unit are equal in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// `nv_full` (first public RTL): addresses and strides keep only bits 31:5, SDP stages reset to "not bypassed".
+    /// `nv_full` (first public RTL): addresses and strides keep only bits 31:5, SDP stages reset to "not
+    /// bypassed".
     Full,
     /// Everything later, `nv_small` to `nv_large`: addresses and strides keep all bits.
     Small,
@@ -51,8 +52,8 @@ pub enum Encoding {
     MinusOne,
     /// Two's complement.
     Signed,
-    /// A byte address, stride or size that stays in place in the word: bits below the field read as 0, so a field at
-    /// 31:5 counts bytes in steps of 32.
+    /// A byte address, stride or size that stays in place in the word: bits below the field read as 0, so a
+    /// field at 31:5 counts bytes in steps of 32.
     Bytes,
 }
 
@@ -102,8 +103,9 @@ pub struct Value {
     pub value: u32,
 }
 
-/// One field, with what differs between the families beside it.
-#[derive(Debug, PartialEq, Eq)]
+/// One field, with what differs between the families beside it. Two fields are equal when they are the same
+/// entry.
+#[derive(Debug)]
 pub struct Field {
     /// The table it stands in: a unit's name, `CMAC` and `MCIF` for the tables that two units share.
     pub unit: &'static str,
@@ -155,6 +157,14 @@ impl Field {
     }
 }
 
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (self.offset, self.bits, self.unit) == (other.offset, other.bits, other.unit)
+    }
+}
+
+impl Eq for Field {}
+
 /// `D_DP_BS_CFG.BS_BYPASS`: the spelling of error messages. The unit is the speaker's to add.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,8 +172,8 @@ impl fmt::Display for Field {
     }
 }
 
-/// One register.
-#[derive(Debug, PartialEq, Eq)]
+/// One register. Two registers are equal when they are the same entry.
+#[derive(Debug)]
 pub struct Register {
     /// The table it stands in, as in [`Field::unit`].
     pub unit: &'static str,
@@ -205,6 +215,14 @@ impl Register {
     }
 }
 
+impl PartialEq for Register {
+    fn eq(&self, other: &Self) -> bool {
+        (self.offset, self.unit) == (other.offset, other.unit)
+    }
+}
+
+impl Eq for Register {}
+
 impl fmt::Display for Register {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
@@ -226,8 +244,9 @@ impl fmt::Display for Register {
 /// }
 /// ```
 ///
-/// and yields the constant `D_DP_BS_CFG`, a module `d_dp_bs_cfg` with one constant a field and, for a field with named
-/// values, a module of the field's name with one `u32` a value (`d_dp_bs_cfg::BS_ALU_ALGO::SUM`), and `REGISTERS`.
+/// and yields the constant `D_DP_BS_CFG`, a module `d_dp_bs_cfg` with one constant a field and, for a field
+/// with named values, a module of the field's name with one `u32` a value (`d_dp_bs_cfg::BS_ALU_ALGO::SUM`),
+/// and `REGISTERS`.
 macro_rules! registers {
     (
         unit $unit:literal;
