@@ -251,6 +251,14 @@ mod tests {
     }
 
     #[test]
+    fn results_too_large_lose_their_high_bits() {
+        assert_eq!(multiply(-130, 65536, 8), 126);
+        assert_eq!(multiply(130, 65536, 8), 2);
+        // Rounding comes after the cut, and may reach the sign.
+        assert_eq!(multiply(255, 32768, 8), -128);
+    }
+
+    #[test]
     fn missing_pixels_add_the_register_of_their_number() {
         // One pixel under a window of 3 x 3: two rows and two columns are missing.
         let axis = Axis { input: 1, output: 1, kernel: 3, stride: 1, padding: 1, padding_after: 1 };

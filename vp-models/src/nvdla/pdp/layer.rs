@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
@@ -15,6 +16,12 @@ use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg}
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
     pub atom: usize,
+}
+
+impl From<&Config> for Hardware {
+    fn from(config: &Config) -> Self {
+        Hardware { atom: config.memory_atom as usize }
+    }
 }
 
 /// One hardware layer.

@@ -3,6 +3,7 @@
 //! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
 
+use crate::nvdla::config::{Config, DataType};
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
 use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::refused::Refused;
@@ -25,6 +26,19 @@ pub struct Hardware {
     pub lut: bool,
     /// Computes int16 besides int8.
     pub int16: bool,
+}
+
+impl From<&Config> for Hardware {
+    fn from(config: &Config) -> Self {
+        Hardware {
+            atom: config.memory_atom as usize,
+            bs: config.sdp_bs,
+            bn: config.sdp_bn,
+            ew: config.sdp_ew,
+            lut: config.sdp_lut,
+            int16: config.feature_types.contains(&DataType::Int16),
+        }
+    }
 }
 
 /// One hardware layer.
