@@ -119,3 +119,153 @@ fn multiply(value: i64, reciprocal: u32, bits: u32) -> i64 {
         wrap(magnitude + ((product >> 15) & 1), bits)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::cube::{Packing, Ram, Surface};
+    use crate::nvdla::pdp::layer::{Axis, Source, Strips};
+    use proptest::prelude::*;
+
+    /// Pools the image padded with `value` (`None`: padding takes no part), one element at a time.
+    fn obvious(layer: &Layer, input: &Cube, value: Option<i64>, at: (u32, u32, u32), lane: usize) -> u8 {
+        let (surface, x, y) = at;
+        let Layer { horizontal, vertical, .. } = layer;
+        let mut elements = Vec::new();
+        for row in 0..vertical.kernel {
+            for column in 0..horizontal.kernel {
+                let column = i64::from(x * horizontal.stride + column) - i64::from(horizontal.padding);
+                let row = i64::from(y * vertical.stride + row) - i64::from(vertical.padding);
+                let inside = (0..i64::from(horizontal.input)).contains(&column)
+                    && (0..i64::from(vertical.input)).contains(&row);
+                match value {
+                    _ if inside => {
+                        let atom = input.atom(surface, column as u32, row as u32);
+                        elements.push(i64::from(atom[lane] as i8));
+                    }
+                    Some(value) => elements.push(value),
+                    None => {}
+                }
+            }
+        }
+        let result = match &layer.method {
+            Method::Max => *elements.iter().max().unwrap(),
+            Method::Min => *elements.iter().min().unwrap(),
+            Method::Average(average) => {
+                let over_width =
+                    round_shift(elements.iter().sum::<i64>() * i64::from(average.reciprocal_width), 16);
+                round_shift(over_width * i64::from(average.reciprocal_height), 16)
+            }
+        };
+        result as u8
+    }
+
+    prop_compose! {
+        fn padded_axis()(
+            (input, kernel, stride) in (1u32..20, 1u32..=8, 1u32..=16),
+        )(
+            (input, kernel, stride) in Just((input, kernel, stride)),
+            padding in 0..kernel,
+            padding_after in 0..kernel,
+        ) -> Axis {
+            let windows = (padding + input + padding_after).saturating_sub(kernel) / stride + 1;
+            Axis { input, output: windows, kernel, stride, padding, padding_after }
+        }
+    }
+
+    fn axis() -> impl Strategy<Value = Axis> {
+        padded_axis().prop_filter("some window lies in the padding, or beyond", |axis| {
+            axis.padding + axis.input + axis.padding_after >= axis.kernel
+                && (axis.output - 1) * axis.stride < axis.padding + axis.input
+        })
+    }
+
+    fn layer(atom: usize, channels: u32, horizontal: Axis, vertical: Axis, method: Method) -> Layer {
+        Layer {
+            atom,
+            channels,
+            precision: Precision::Int8,
+            method,
+            horizontal,
+            vertical,
+            source: Source::Sdp,
+            destination: Surface {
+                ram: Ram::Primary,
+                base: 0,
+                line_stride: 0,
+                surface_stride: 0,
+                pixel: atom as u32,
+                packing: Packing::Strided,
+            },
+            strips: Strips::whole(&horizontal),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn every_element_is_that_of_the_padded_image(
+            atom in prop_oneof![Just(8usize), Just(16), Just(32)],
+            channels in 1u32..40,
+            (horizontal, vertical) in (axis(), axis()),
+            method in 0..3,
+            value in -128i64..128,
+            seed: u64,
+        ) {
+            use rand::{RngCore, SeedableRng};
+            let (method, padding) = match method {
+                0 => (Method::Max, None),
+                1 => (Method::Min, None),
+                _ => {
+                    let average = Average {
+                        reciprocal_width: 65536 / horizontal.kernel,
+                        reciprocal_height: 65536 / vertical.kernel,
+                        padding: [1, 2, 3, 4, 5, 6, 7].map(|count| count * value as i32),
+                    };
+                    (Method::Average(average), Some(value))
+                }
+            };
+            let layer = layer(atom, channels, horizontal, vertical, method);
+            let mut input = Cube::new(horizontal.input, vertical.input, layer.surfaces(), atom);
+            rand::rngs::SmallRng::seed_from_u64(seed).fill_bytes(input.as_bytes_mut());
+            let output = run(&layer, &input);
+            for (surface, x, y) in output.coordinates() {
+                for (lane, &element) in output.atom(surface, x, y).iter().enumerate() {
+                    let expected = obvious(&layer, &input, padding, (surface, x, y), lane);
+                    prop_assert_eq!(element, expected, "({}, {}, {}) lane {}", surface, x, y, lane);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_average_rounds_twice() {
+        let axis = Axis { input: 3, output: 1, kernel: 3, stride: 1, padding: 0, padding_after: 0 };
+        let average = Average { reciprocal_width: 21845, reciprocal_height: 21845, padding: [0; 7] };
+        let layer = layer(8, 1, axis, axis, Method::Average(average));
+        let mut input = Cube::new(3, 3, 1, 8);
+        input.atom_mut(0, 1, 1)[0] = 10;
+        // 10 / 3 is 3, and 3 / 3 is 1.
+        assert_eq!(run(&layer, &input).as_bytes(), [1, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn results_too_large_lose_their_high_bits() {
+        assert_eq!(multiply(-130, 65536, 8), 126);
+        assert_eq!(multiply(130, 65536, 8), 2);
+        // Rounding comes after the cut, and may reach the sign.
+        assert_eq!(multiply(255, 32768, 8), -128);
+    }
+
+    #[test]
+    fn missing_pixels_add_the_register_of_their_number() {
+        // One pixel under a window of 3 x 3: two rows and two columns are missing.
+        let axis = Axis { input: 1, output: 1, kernel: 3, stride: 1, padding: 1, padding_after: 1 };
+        let padding = [1, 20, 1, 1, 1, 1, 1];
+        let average = Average { reciprocal_width: 65536, reciprocal_height: 65536, padding };
+        let layer = layer(8, 1, axis, axis, Method::Average(average));
+        let input = Cube::new(1, 1, 1, 8);
+        assert_eq!(run(&layer, &input).as_bytes(), [20 + 20 * 3; 8]);
+    }
+}

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
@@ -15,6 +16,12 @@ use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg}
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
     pub atom: usize,
+}
+
+impl From<&Config> for Hardware {
+    fn from(config: &Config) -> Self {
+        Hardware { atom: config.memory_atom as usize }
+    }
 }
 
 /// One hardware layer.
@@ -387,4 +394,140 @@ fn check_rdma_agrees(pdp: &Group, rdma: &Group) -> Result<(), Refused> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::registers::{RegisterMap, Unit};
+
+    const SMALL: Hardware = Hardware { atom: 8 };
+
+    /// Max pooling of 5 x 7 x 8, windows of 4 x 1, stride 2, one column of padding on the left, in two strips.
+    fn groups() -> (Group, Group) {
+        let mut pdp = Group::new(Unit::Pdp, RegisterMap::Small);
+        pdp.set_word(reg::D_DATA_CUBE_IN_WIDTH, 4);
+        pdp.set_word(reg::D_DATA_CUBE_IN_HEIGHT, 6);
+        pdp.set_word(reg::D_DATA_CUBE_IN_CHANNEL, 7);
+        pdp.set_word(reg::D_DATA_CUBE_OUT_WIDTH, 1);
+        pdp.set_word(reg::D_DATA_CUBE_OUT_HEIGHT, 3);
+        pdp.set_word(reg::D_DATA_CUBE_OUT_CHANNEL, 7);
+        pdp.set_word(reg::D_OPERATION_MODE_CFG, 0x111);
+        pdp.set_word(reg::D_POOLING_KERNEL_CFG, 0x11_0003);
+        pdp.set_word(reg::D_POOLING_PADDING_CFG, 1);
+        pdp.set_word(reg::D_PARTIAL_WIDTH_IN, 0x10_0402);
+        pdp.set_word(reg::D_PARTIAL_WIDTH_OUT, 0);
+        let mut rdma = Group::new(Unit::PdpRdma, RegisterMap::Small);
+        rdma.set_word(rdma_reg::D_DATA_CUBE_IN_WIDTH, 4);
+        rdma.set_word(rdma_reg::D_DATA_CUBE_IN_HEIGHT, 6);
+        rdma.set_word(rdma_reg::D_DATA_CUBE_IN_CHANNEL, 7);
+        rdma.set_word(rdma_reg::D_OPERATION_MODE_CFG, 1);
+        rdma.set_word(rdma_reg::D_POOLING_KERNEL_CFG, 0x13);
+        rdma.set_word(rdma_reg::D_PARTIAL_WIDTH_IN, 0x10_0402);
+        rdma.set_word(rdma_reg::D_SRC_BASE_ADDR_LOW, 0x8000_9000);
+        (pdp, rdma)
+    }
+
+    fn refusal(pdp: &Group, rdma: &Group) -> String {
+        Layer::decode(pdp, rdma, &SMALL).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn strips_read_again_what_their_windows_share() {
+        let (pdp, rdma) = groups();
+        let layer = Layer::decode(&pdp, &rdma, &SMALL).unwrap();
+        let strips: Vec<_> = layer.strips().collect();
+        assert_eq!(strips, [Strip { input: 0..3, output: 0..1 }, Strip { input: 1..5, output: 1..2 }]);
+    }
+
+    #[test]
+    fn windows_are_cut_at_the_edges() {
+        let axis = Axis { input: 5, output: 4, kernel: 3, stride: 2, padding: 2, padding_after: 2 };
+        assert_eq!([0, 1, 2, 3].map(|output| axis.window(output)), [0..1, 0..3, 2..5, 4..5]);
+    }
+
+    #[test]
+    fn the_rdmas_flying_mode_does_not_count_and_pdps_does() {
+        let (mut pdp, rdma) = groups();
+        assert_eq!(rdma.get(rdma_reg::d_flying_mode::FLYING_MODE), 0);
+        let layer = Layer::decode(&pdp, &rdma, &SMALL).unwrap();
+        let Source::Memory(source) = layer.source else { panic!("{:?}", layer.source) };
+        assert_eq!(source.base, 0x8000_9000);
+
+        pdp.set_word(reg::D_OPERATION_MODE_CFG, 1);
+        let untouched = Group::new(Unit::PdpRdma, RegisterMap::Small);
+        let layer = Layer::decode(&pdp, &untouched, &SMALL).unwrap();
+        assert_eq!((layer.source, layer.strips().count()), (Source::Sdp, 1));
+    }
+
+    #[test]
+    fn padding_registers_are_signed() {
+        let (mut pdp, rdma) = groups();
+        pdp.set(reg::d_operation_mode_cfg::POOLING_METHOD, 0);
+        pdp.set_word(reg::D_POOLING_PADDING_VALUE_2_CFG, 0x7_fffe);
+        let Method::Average(average) = Layer::decode(&pdp, &rdma, &SMALL).unwrap().method else {
+            panic!("method")
+        };
+        assert_eq!(average.padding, [0, -2, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn refuses_an_output_of_another_size() {
+        let (mut pdp, rdma) = groups();
+        pdp.set_word(reg::D_DATA_CUBE_OUT_HEIGHT, 4);
+        assert_eq!(
+            refusal(&pdp, &rdma),
+            "PDP.D_DATA_CUBE_OUT_HEIGHT.CUBE_OUT_HEIGHT = 0x4: 4 windows fit, that is 3"
+        );
+    }
+
+    #[test]
+    fn refuses_windows_of_padding_alone() {
+        let (mut pdp, rdma) = groups();
+        pdp.set_word(reg::D_POOLING_PADDING_CFG, 4);
+        assert_eq!(
+            refusal(&pdp, &rdma),
+            "PDP.D_POOLING_PADDING_CFG.PAD_LEFT = 0x4: a window of 4 would hold only padding"
+        );
+    }
+
+    #[test]
+    fn refuses_strips_that_miss_columns() {
+        let (mut pdp, mut rdma) = groups();
+        pdp.set_word(reg::D_PARTIAL_WIDTH_IN, 0x10_0403);
+        rdma.set_word(rdma_reg::D_PARTIAL_WIDTH_IN, 0x10_0403);
+        assert_eq!(
+            refusal(&pdp, &rdma),
+            "PDP.D_PARTIAL_WIDTH_IN.PARTIAL_WIDTH_IN_FIRST = 0x3: the strips add up to 6 columns of 5"
+        );
+        // 2 and 3 columns: the first window needs three.
+        pdp.set_word(reg::D_PARTIAL_WIDTH_IN, 0x10_0801);
+        rdma.set_word(rdma_reg::D_PARTIAL_WIDTH_IN, 0x10_0801);
+        assert!(refusal(&pdp, &rdma).contains("windows cover 0..3"), "{}", refusal(&pdp, &rdma));
+    }
+
+    #[test]
+    fn refuses_an_rdma_that_reads_another_cube() {
+        let (pdp, mut rdma) = groups();
+        rdma.set_word(rdma_reg::D_DATA_CUBE_IN_CHANNEL, 8);
+        assert!(refusal(&pdp, &rdma).starts_with("PDP_RDMA.D_DATA_CUBE_IN_CHANNEL.CUBE_IN_CHANNEL = 0x8"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_register_contents_are_decoded_or_refused(words in proptest::collection::vec(proptest::num::u32::ANY, 60)) {
+            let mut words = words.into_iter().cycle();
+            let mut pdp = Group::new(Unit::Pdp, RegisterMap::Small);
+            for register in Unit::Pdp.registers() {
+                pdp.set_word(register, words.next().unwrap_or(0));
+            }
+            pdp.set_word(reg::D_DATA_FORMAT, 0);
+            let rdma = Group::new(Unit::PdpRdma, RegisterMap::Small);
+            for field in [reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL, reg::d_operation_mode_cfg::FLYING_MODE] {
+                pdp.set(field, 0);
+            }
+            pdp.set(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL, 0);
+            let _ = Layer::decode(&pdp, &rdma, &SMALL);
+        }
+    }
 }

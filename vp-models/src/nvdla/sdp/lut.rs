@@ -1,32 +1,17 @@
 //! The lookup table of the element-wise stage: two tables over different ranges, interpolated, with slopes outside.
 //!
 //! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
-//! looked up in both; priorities choose the answer. Used by [`super::compute`]; the register unit fills [`Tables`].
+//! looked up in both; priorities choose the answer. Used by [`super::compute`]; software fills the tables through the
+//! registers' [`LutPort`].
 
 use crate::nvdla::numeric::{round_shift, round_shift_either, saturate_32};
 use crate::nvdla::registers::{
-    Group,
+    Group, LutPort, Table,
     sdp::{
         s_lut_cfg, s_lut_info, s_lut_le_end, s_lut_le_slope_scale, s_lut_le_slope_shift, s_lut_le_start,
         s_lut_lo_end, s_lut_lo_slope_scale, s_lut_lo_slope_shift, s_lut_lo_start,
     },
 };
-
-/// One of the two tables: `LUT_TABLE_ID` and the priority fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Table {
-    /// 65 entries, linear or logarithmic.
-    Le,
-    /// 257 entries, linear.
-    Lo,
-}
-
-impl Table {
-    /// Reads a table or priority field.
-    pub const fn from_field(field: u32) -> Self {
-        if field & 1 == 0 { Table::Le } else { Table::Lo }
-    }
-}
 
 /// The table contents. One set per unit, shared by both register groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,26 +28,15 @@ impl Default for Tables {
     }
 }
 
-impl Tables {
-    /// What `S_LUT_ACCESS_DATA` reads; 0 behind the table's end.
-    pub fn entry(&self, table: Table, index: u32) -> i16 {
-        let entries: &[i16] = match table {
-            Table::Le => &self.le,
-            Table::Lo => &self.lo,
-        };
-        entries.get(index as usize).copied().unwrap_or(0)
+impl From<&LutPort> for Tables {
+    fn from(port: &LutPort) -> Self {
+        Tables { le: *port.le(), lo: *port.lo() }
     }
+}
 
-    /// What `S_LUT_ACCESS_DATA` writes; ignored behind the table's end.
-    pub fn set_entry(&mut self, table: Table, index: u32, value: i16) {
-        let entries: &mut [i16] = match table {
-            Table::Le => &mut self.le,
-            Table::Lo => &mut self.lo,
-        };
-        if let Some(entry) = entries.get_mut(index as usize) {
-            *entry = value;
-        }
-    }
+/// Reads a priority field.
+fn priority(field: u32) -> Table {
+    if field == 0 { Table::Le } else { Table::Lo }
 }
 
 /// How LE is indexed.
@@ -103,7 +77,7 @@ pub struct Range {
 }
 
 /// The `S_LUT_*` registers but for the access port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How LE is indexed.
     pub le_index: LeIndex,
@@ -157,9 +131,9 @@ impl Settings {
                     shift: sdp.get_signed(s_lut_lo_slope_shift::LUT_LO_SLOPE_OFLOW_SHIFT) as i8,
                 },
             },
-            underflow_priority: Table::from_field(sdp.get(LUT_UFLOW_PRIORITY)),
-            overflow_priority: Table::from_field(sdp.get(LUT_OFLOW_PRIORITY)),
-            hybrid_priority: Table::from_field(sdp.get(LUT_HYBRID_PRIORITY)),
+            underflow_priority: priority(sdp.get(LUT_UFLOW_PRIORITY)),
+            overflow_priority: priority(sdp.get(LUT_OFLOW_PRIORITY)),
+            hybrid_priority: priority(sdp.get(LUT_HYBRID_PRIORITY)),
         }
     }
 }
@@ -320,10 +294,10 @@ mod tests {
     /// LO: start -8192, 64 a step, entries i*i - 20000. LE: linear, start -32768, 1024 a step, entries 100 i.
     fn example() -> (Settings, Tables) {
         let mut tables = Tables::default();
-        for index in 0..257 {
-            tables.set_entry(Table::Le, index, (100 * index) as i16);
-            tables.set_entry(Table::Lo, index, (index as i32 * index as i32 - 20000) as i16);
+        for index in 0i32..257 {
+            tables.lo[index as usize] = (index * index - 20000) as i16;
         }
+        tables.le = std::array::from_fn(|index| 100 * index as i16);
         let settings = Settings {
             le_index: LeIndex::Linear { select: 10 },
             lo_select: 6,
@@ -402,13 +376,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn accesses_behind_the_table_end_are_ignored() {
-        let mut tables = Tables::default();
-        tables.set_entry(Table::Le, 65, 1);
-        tables.set_entry(Table::Lo, 256, 2);
-        assert_eq!((tables.entry(Table::Le, 65), tables.entry(Table::Lo, 256)), (0, 2));
     }
 }
