@@ -9,6 +9,9 @@
 use std::fmt;
 
 use thiserror::Error;
+use vp_core::Time;
+
+use crate::nvdla::registers::RegisterMap;
 
 pub mod trace;
 
@@ -20,7 +23,7 @@ pub mod trace;
 /// buses and let no time pass.
 ///
 /// Register addresses are byte addresses inside the accelerator's window (0 is the first register of the
-/// map), always multiples of 4. Times are picoseconds since the start of the simulation.
+/// map), always multiples of 4.
 pub trait Host {
     /// Posted 32-bit register write. Returns when the write is queued; an error of the transport shows here
     /// or at the next call.
@@ -37,10 +40,10 @@ pub trait Host {
     /// # Errors
     /// [`HostError::Idle`] when nothing is left to simulate, [`HostError::Limit`] when a limit set on the run
     /// ends it.
-    fn wait_interrupt(&mut self) -> Result<u64, HostError>;
+    fn wait_interrupt(&mut self) -> Result<Time, HostError>;
 
-    /// The simulated time in picoseconds, as far as this side knows it.
-    fn now(&mut self) -> Result<u64, HostError>;
+    /// The simulated time, as far as this side knows it.
+    fn now(&mut self) -> Result<Time, HostError>;
 
     /// Puts bytes into a memory, as a debugger would.
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError>;
@@ -49,7 +52,7 @@ pub trait Host {
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError>;
 
     /// Register map of the device on the other side.
-    fn map(&self) -> MapKind;
+    fn map(&self) -> RegisterMap;
 
     /// The platform's counters at this moment.
     fn statistics(&mut self) -> Result<Statistics, HostError>;
@@ -73,28 +76,6 @@ impl fmt::Display for Memory {
     }
 }
 
-/// Which of the published register maps a device has. Several hardware configurations share one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MapKind {
-    /// nv_small, nv_small_256, nv_medium_512: no CVIF, BDMA, RUBIK.
-    NvSmall,
-    /// nv_large, nv_medium_1024_full, nv_small_256_full: nv_small's layout with CVIF, BDMA and RUBIK
-    /// appended.
-    NvLarge,
-    /// nv_full: the layout of the architecture text.
-    NvFull,
-}
-
-impl fmt::Display for MapKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            MapKind::NvSmall => "nv_small",
-            MapKind::NvLarge => "nv_large",
-            MapKind::NvFull => "nv_full",
-        })
-    }
-}
-
 /// Counters of a platform, in the platform's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -103,40 +84,75 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The value of the counter of that name.
+    /// The number counted under that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.counters.iter().find(|counter| counter.name == name).map(|counter| counter.value)
+        match self.find(name)?.value {
+            Value::Count(count) => Some(count),
+            Value::Text(_) => None,
+        }
+    }
+
+    /// The text kept under that name.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match &self.find(name)?.value {
+            Value::Count(_) => None,
+            Value::Text(text) => Some(text),
+        }
+    }
+
+    /// Adds a number.
+    pub fn count(&mut self, name: impl Into<String>, value: u64, unit: &str) {
+        self.counters.push(Counter { name: name.into(), value: Value::Count(value), unit: unit.to_owned() });
+    }
+
+    /// Adds a text.
+    pub fn note(&mut self, name: impl Into<String>, text: impl Into<String>) {
+        self.counters.push(Counter { name: name.into(), value: Value::Text(text.into()), unit: String::new() });
+    }
+
+    fn find(&self, name: &str) -> Option<&Counter> {
+        self.counters.iter().find(|counter| counter.name == name)
     }
 }
 
 /// One counter: what was counted, how much, of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Dotted name, such as `dbb0.read_bytes`.
+    /// Dotted name, such as `dbb0.read.bytes`.
     pub name: String,
-    /// The count since the start of the simulation.
-    pub value: u64,
-    /// What one of it is: `bytes`, `cycles`, `bursts`, `ps`.
+    /// The count since the start of the simulation, or what is said.
+    pub value: Value,
+    /// What one of it is: `bytes`, `cycles`, `bursts`, `ps`; empty for texts.
     pub unit: String,
+}
+
+/// What a counter holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A number.
+    Count(u64),
+    /// A text.
+    Text(String),
 }
 
 /// Why a platform could not do what a [`Host`] call asked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HostError {
     /// Nothing is left to simulate and what the call waits for has not happened: it never will.
-    #[error("nothing left to simulate at {time_ps} ps: {report}")]
+    #[error("nothing left to simulate at {time}: {report}")]
     Idle {
-        /// Simulated time at which everything stood still, in picoseconds.
-        time_ps: u64,
+        /// Simulated time at which everything stood still.
+        time: Time,
         /// One line naming who waits for what.
         report: String,
     },
     /// A limit set on the run ended the wait.
-    #[error("stopped at {time_ps} ps by the limit of {limit}")]
+    #[error("stopped at {time} by the limit of {limit}")]
     Limit {
-        /// Simulated time at which the run was stopped, in picoseconds.
-        time_ps: u64,
+        /// Simulated time at which the run was stopped.
+        time: Time,
         /// The limit, with its unit: `2000000 cycles`.
         limit: String,
     },

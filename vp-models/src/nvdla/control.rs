@@ -32,11 +32,6 @@ impl Control {
         &self.registers
     }
 
-    /// What the unit reports as.
-    pub(crate) fn source(&self) -> Source {
-        self.source
-    }
-
     /// A write from the bus; true if it enabled a group.
     pub(crate) fn write(&self, offset: u32, value: u32, accepted: Time) -> bool {
         let written = self.registers.borrow_mut().write(offset, value);

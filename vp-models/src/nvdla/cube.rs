@@ -78,14 +78,34 @@ pub struct Cube {
     height: u32,
     surfaces: u32,
     atom: usize,
+    /// Lines of a surface, and surfaces, that are kept at once; all of them unless it is a rolling one.
+    kept_lines: u32,
+    kept_surfaces: u32,
     bytes: Vec<u8>,
 }
 
 impl Cube {
     /// A cube of zeros. `atom` is in bytes; all four sizes are those of a checked layer (hence bounded).
     pub fn new(width: u32, height: u32, surfaces: u32, atom: usize) -> Self {
-        let bytes = vec![0; width as usize * height as usize * surfaces as usize * atom];
-        Cube { width, height, surfaces, atom, bytes }
+        Cube::keeping(width, height, surfaces, atom, height, surfaces)
+    }
+
+    /// A cube that is filled and used line by line: only the last `lines` lines of the last two surfaces are
+    /// kept, so its size does not grow with the layer's.
+    pub fn rolling(width: u32, height: u32, surfaces: u32, atom: usize, lines: u32) -> Self {
+        Cube::keeping(width, height, surfaces, atom, lines.clamp(1, height.max(1)), surfaces.min(2))
+    }
+
+    fn keeping(
+        width: u32,
+        height: u32,
+        surfaces: u32,
+        atom: usize,
+        kept_lines: u32,
+        kept_surfaces: u32,
+    ) -> Self {
+        let bytes = vec![0; width as usize * kept_lines as usize * kept_surfaces as usize * atom];
+        Cube { width, height, surfaces, atom, kept_lines, kept_surfaces, bytes }
     }
 
     /// Pixels in a line.
@@ -108,7 +128,7 @@ impl Cube {
         self.atom
     }
 
-    /// All atoms, surface by surface, line by line.
+    /// All atoms that are kept, surface by surface, line by line.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -159,7 +179,8 @@ impl Cube {
             self.width,
             self.height
         );
-        ((surface as usize * self.height as usize + y as usize) * self.width as usize + x as usize)
+        let (plane, line) = (surface % self.kept_surfaces, y % self.kept_lines);
+        ((plane as usize * self.kept_lines as usize + line as usize) * self.width as usize + x as usize)
             * self.atom
     }
 }

@@ -48,7 +48,8 @@ impl Lines {
         let packed = surface.packing == Packing::Packed;
         let (height, surfaces, pixels) = if packed { (1, 1, surfaces) } else { (height, surfaces, width) };
         (0..surfaces).flat_map(move |plane| {
-            (0..height).map(move |y| (surface.address(plane, first_column, y), pixels.saturating_mul(surface.pixel)))
+            (0..height)
+                .map(move |y| (surface.address(plane, first_column, y), pixels.saturating_mul(surface.pixel)))
         })
     }
 }
@@ -81,7 +82,6 @@ impl ReadDma {
 
 /// One write client of an engine: atoms come out of its pipeline and go to memory in lines.
 pub(crate) struct WriteDma {
-    sim: Sim,
     ports: MemoryPorts,
     streams: Vec<Rc<WriteStream>>,
     selected: Cell<usize>,
@@ -95,9 +95,15 @@ pub(crate) struct WriteDma {
 }
 
 impl WriteDma {
-    pub(crate) fn new(sim: &Sim, ports: &MemoryPorts, name: &str, id: u32, atom: usize, buffer: u32) -> Rc<WriteDma> {
+    pub(crate) fn new(
+        sim: &Sim,
+        ports: &MemoryPorts,
+        name: &str,
+        id: u32,
+        atom: usize,
+        buffer: u32,
+    ) -> Rc<WriteDma> {
         let dma = Rc::new(WriteDma {
-            sim: sim.clone(),
             ports: ports.clone(),
             streams: ports.all().map(|port| WriteStream::new(port, name, id, buffer)).collect(),
             selected: Cell::new(0),
@@ -151,10 +157,6 @@ impl WriteDma {
             }
         }
     }
-
-    pub(crate) fn sim(&self) -> &Sim {
-        &self.sim
-    }
 }
 
 #[cfg(test)]
@@ -162,7 +164,14 @@ mod tests {
     use super::*;
 
     fn surface(packing: Packing) -> Surface {
-        Surface { ram: Ram::Primary, base: 0x1000, line_stride: 0x40, surface_stride: 0x200, pixel: 8, packing }
+        Surface {
+            ram: Ram::Primary,
+            base: 0x1000,
+            line_stride: 0x40,
+            surface_stride: 0x200,
+            pixel: 8,
+            packing,
+        }
     }
 
     #[test]
@@ -175,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_packed_cube_is_one_request() {
-        let lines = Lines { surface: surface(Packing::Packed), first_column: 0, width: 1, height: 1, surfaces: 5 };
+        let lines =
+            Lines { surface: surface(Packing::Packed), first_column: 0, width: 1, height: 1, surfaces: 5 };
         assert_eq!(lines.requests().collect::<Vec<_>>(), [(0x1000, 40)]);
     }
 }

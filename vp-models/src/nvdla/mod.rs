@@ -10,6 +10,7 @@ mod control;
 pub mod cube;
 pub mod device;
 mod dma;
+mod engine;
 pub mod glb;
 mod interrupts;
 pub mod nocif;

@@ -1,30 +1,105 @@
 //! MCIF and SRAMIF: the registers that steer the memory interfaces.
 
-use super::registers::{Group, RegisterFile, mcif};
-use crate::bus::axi::{ClientId, Interconnect};
+use super::registers::{FieldRef, RegisterFile, mcif};
+use crate::bus::axi::Interconnect;
+use std::cell::RefCell;
+use std::rc::Rc;
 
-/// AXI transaction ids of the read clients (RTL: order of the clients at the interface).
+/// AXI transaction ids of the read clients: their places at the interface.
 pub mod read_id {
+    /// BDMA.
+    pub const BDMA: u32 = 0;
     /// SDP_RDMA, main input.
     pub const SDP: u32 = 1;
     /// PDP_RDMA.
     pub const PDP: u32 = 2;
     /// CDP_RDMA.
     pub const CDP: u32 = 3;
+    /// RUBIK.
+    pub const RUBIK: u32 = 4;
     /// SDP_RDMA, operands of BS.
     pub const SDP_BS: u32 = 5;
     /// SDP_RDMA, operands of BN.
     pub const SDP_BN: u32 = 6;
     /// SDP_RDMA, operands of EW.
     pub const SDP_EW: u32 = 7;
+    /// CDMA, feature data and images.
+    pub const CDMA_DATA: u32 = 8;
+    /// CDMA, weights.
+    pub const CDMA_WEIGHT: u32 = 9;
 }
 
 /// AXI transaction ids of the write clients.
 pub mod write_id {
+    /// BDMA.
+    pub const BDMA: u32 = 0;
     /// SDP.
     pub const SDP: u32 = 1;
     /// PDP.
     pub const PDP: u32 = 2;
     /// CDP.
     pub const CDP: u32 = 3;
+    /// RUBIK.
+    pub const RUBIK: u32 = 4;
+}
+
+const READ_WEIGHTS: [(u32, FieldRef); 10] = [
+    (read_id::BDMA, mcif::cfg_rd_weight_0::RD_WEIGHT_BDMA),
+    (read_id::SDP, mcif::cfg_rd_weight_0::RD_WEIGHT_SDP),
+    (read_id::PDP, mcif::cfg_rd_weight_0::RD_WEIGHT_PDP),
+    (read_id::CDP, mcif::cfg_rd_weight_0::RD_WEIGHT_CDP),
+    (read_id::SDP_BS, mcif::cfg_rd_weight_1::RD_WEIGHT_SDP_B),
+    (read_id::SDP_BN, mcif::cfg_rd_weight_1::RD_WEIGHT_SDP_N),
+    (read_id::SDP_EW, mcif::cfg_rd_weight_1::RD_WEIGHT_SDP_E),
+    (read_id::CDMA_DATA, mcif::cfg_rd_weight_1::RD_WEIGHT_CDMA_DAT),
+    (read_id::CDMA_WEIGHT, mcif::cfg_rd_weight_2::RD_WEIGHT_CDMA_WT),
+    (read_id::RUBIK, mcif::cfg_rd_weight_2::RD_WEIGHT_RBK),
+];
+
+const WRITE_WEIGHTS: [(u32, FieldRef); 5] = [
+    (write_id::BDMA, mcif::cfg_wr_weight_0::WR_WEIGHT_BDMA),
+    (write_id::SDP, mcif::cfg_wr_weight_0::WR_WEIGHT_SDP),
+    (write_id::PDP, mcif::cfg_wr_weight_0::WR_WEIGHT_PDP),
+    (write_id::CDP, mcif::cfg_wr_weight_0::WR_WEIGHT_CDP),
+    (write_id::RUBIK, mcif::cfg_wr_weight_1::WR_WEIGHT_RBK),
+];
+
+/// The settings of one memory interface, always in force.
+pub(crate) struct Nocif {
+    registers: RefCell<RegisterFile>,
+    interconnect: Rc<Interconnect>,
+}
+
+impl Nocif {
+    pub(crate) fn new(registers: RegisterFile, interconnect: Rc<Interconnect>) -> Nocif {
+        let nocif = Nocif { registers: RefCell::new(registers), interconnect };
+        nocif.apply();
+        nocif
+    }
+
+    pub(crate) fn read(&self, offset: u32) -> u32 {
+        let mut registers = self.registers.borrow_mut();
+        registers.set_field(0, mcif::status::IDLE, u32::from(self.interconnect.is_idle()));
+        registers.read(offset)
+    }
+
+    pub(crate) fn write(&self, offset: u32, value: u32) {
+        self.registers.borrow_mut().write(offset, value);
+        self.apply();
+    }
+
+    fn apply(&self) {
+        let registers = self.registers.borrow();
+        let settings = registers.group(0);
+        for (id, weight) in READ_WEIGHTS {
+            self.interconnect.set_read_weight(id, settings.get(weight));
+        }
+        for (id, weight) in WRITE_WEIGHTS {
+            self.interconnect.set_write_weight(id, settings.get(weight));
+        }
+        // The register counts from zero: 255 lets 256 be outstanding.
+        let limit = |field| settings.get(field) + 1;
+        let (reads, writes) = (mcif::cfg_outstanding_cnt::RD_OS_CNT, mcif::cfg_outstanding_cnt::WR_OS_CNT);
+        self.interconnect.set_outstanding(limit(reads), limit(writes));
+    }
 }

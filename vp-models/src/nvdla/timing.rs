@@ -94,9 +94,12 @@ impl Timing {
         };
         let (main_credits, operand_credits, pdp_credits, read_ahead) = match tree {
             RtlTree::NvSmall => (80, 160, 61, 4),
-            RtlTree::Master => {
-                (credits(sdp_throughput), credits(4 * config.sdp_bs_throughput), credits(config.pdp_throughput), 32)
-            }
+            RtlTree::Master => (
+                credits(sdp_throughput),
+                credits(4 * config.sdp_bs_throughput),
+                credits(config.pdp_throughput),
+                32,
+            ),
         };
         // An SDP that is faster than one element a cycle has one more register towards PDP.
         let wide = u32::from(sdp_throughput > 1);
@@ -116,7 +119,12 @@ impl Timing {
                 to_pdp: 5 + wide,
                 to_pdp_depth: 2 + 2 * wide,
             },
-            pdp: PdpTiming { cycles_per_atom: pdp, output: 31 + pdp + later, credits: pdp_credits, read_ahead },
+            pdp: PdpTiming {
+                cycles_per_atom: pdp,
+                output: 31 + pdp + later,
+                credits: pdp_credits,
+                read_ahead,
+            },
         }
     }
 }

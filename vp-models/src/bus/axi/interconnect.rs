@@ -11,7 +11,7 @@ use vp_core::{Event, Sim};
 
 /// A client of an interconnect, in the order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientId(pub(super) usize);
+pub(super) struct ClientId(usize);
 
 /// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn.
 #[derive(Default)]
@@ -119,18 +119,23 @@ impl Interconnect {
         &self.sim
     }
 
-    /// How many requests a client may be granted in a row.
-    pub fn set_read_weight(&self, client: ClientId, weight: u32) {
-        if let Some(client) = self.readers.borrow().get(client.0) {
+    /// How many requests the read client of this transaction id may be granted in a row.
+    pub fn set_read_weight(&self, id: u32, weight: u32) {
+        if let Some(client) = self.readers.borrow().iter().find(|client| client.id == id) {
             client.weight.set(weight);
         }
     }
 
-    /// How many requests a client may be granted in a row.
-    pub fn set_write_weight(&self, client: ClientId, weight: u32) {
-        if let Some(client) = self.writers.borrow().get(client.0) {
+    /// How many requests the write client of this transaction id may be granted in a row.
+    pub fn set_write_weight(&self, id: u32, weight: u32) {
+        if let Some(client) = self.writers.borrow().iter().find(|client| client.id == id) {
             client.weight.set(weight);
         }
+    }
+
+    /// Whether nothing is outstanding in either direction.
+    pub fn is_idle(&self) -> bool {
+        self.reads.outstanding.is_empty() && self.writes.outstanding.is_empty()
     }
 
     /// Limits what is in flight further than the memory does.

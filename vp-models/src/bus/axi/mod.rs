@@ -22,7 +22,7 @@ mod target;
 mod write;
 
 pub use burst::{Burst, bursts};
-pub use interconnect::{ClientId, Interconnect};
+pub use interconnect::Interconnect;
 pub use latency::{Drawn, Latency, LatencyError};
 pub use statistics::{AxiStatistics, Traffic};
 pub use stream::{ReadStream, ReadStreamConfig, WriteStream};

@@ -29,6 +29,11 @@ impl Outstanding {
         self.ends.borrow_mut().push_back(end);
     }
 
+    /// Whether nothing is in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.borrow().back().is_none_or(|&end| end <= self.sim.now())
+    }
+
     /// Waits until there is room: the cycle after one is over (`arready` and `awready` are registered).
     pub(super) async fn room(&self) {
         loop {

@@ -1,6 +1,7 @@
 //! What an engine's DMA sees of the memory: bytes in the order in which it asked for them.
 
-use super::{Burst, ClientId, Interconnect, bursts};
+use super::interconnect::ClientId;
+use super::{Burst, Interconnect, bursts};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -64,11 +65,6 @@ impl ReadStream {
         });
         interconnect.connect_reader(stream.client, &stream);
         stream
-    }
-
-    /// The client's place in the arbitration.
-    pub fn client(&self) -> ClientId {
-        self.client
     }
 
     /// Asks for `bytes` from `address` on; waits as long as the FIFO has no room for what comes next.
@@ -200,11 +196,6 @@ impl WriteStream {
         });
         interconnect.connect_writer(stream.client, &stream);
         stream
-    }
-
-    /// The client's place in the arbitration.
-    pub fn client(&self) -> ClientId {
-        self.client
     }
 
     /// Announces that the next `bytes` put go to `address` on.

@@ -5,8 +5,8 @@
 //! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
 
 use crate::bus::Handoff;
-use crate::nvdla::dma::{Atom, MAX_ATOM, ReadDma};
 use crate::nvdla::cube::Ram;
+use crate::nvdla::dma::{Atom, MAX_ATOM, ReadDma};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -40,7 +40,14 @@ pub(super) struct Feed {
 impl Feed {
     /// `ahead`: how much earlier than the other inputs' the datapath can use this input's atoms, in cycles
     /// (0 or 1): operands pass one register less than the main input.
-    pub(super) fn new(sim: &Sim, name: &str, cycle: Time, atom: usize, ahead: u64, dma: Rc<ReadDma>) -> Rc<Feed> {
+    pub(super) fn new(
+        sim: &Sim,
+        name: &str,
+        cycle: Time,
+        atom: usize,
+        ahead: u64,
+        dma: Rc<ReadDma>,
+    ) -> Rc<Feed> {
         let lane = |lane| Handoff::new(sim, format!("{name}.lane{lane}"), 1, cycle, cycle);
         let feed = Rc::new(Feed {
             sim: sim.clone(),

@@ -1,8 +1,316 @@
 //! SDP, the single data point processor: bias, normalisation, element-wise operations and activation, one element
 //! at a time.
 //!
-//! [`layer`] decodes a register group, [`compute`] does the arithmetic ([`lut`]: the lookup table of its last stage).
+//! [`layer`] decodes a register group, [`compute`] does the arithmetic ([`lut`]: the lookup table of its last
+//! stage), `timing` is its shape in time with `feed` the way of its inputs, and [`Sdp`] is the engine: two
+//! processes, one that is SDP_RDMA and one that is SDP.
 
 pub mod compute;
+mod feed;
 pub mod layer;
 pub mod lut;
+mod timing;
+
+use self::compute::{Counters, Datapath, Operands};
+use self::feed::Feed;
+use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
+use self::lut::Tables;
+use super::control::Control;
+use super::dma::{Atom, Lines, MAX_ATOM, ReadDma, WriteDma};
+use super::engine::Surroundings;
+use super::glb;
+use super::interrupts::Interrupts;
+use super::nocif::{read_id, write_id};
+use super::refused::Refused;
+use super::registers::{Group, sdp as reg};
+use super::timing::Timing;
+use crate::bus::Handoff;
+use crate::bus::axi::ReadStreamConfig;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time, join};
+
+/// The most atoms that hold the operands of one atom: two operands of two bytes for each lane.
+const MAX_OPERAND_ATOMS: usize = 4;
+
+/// A read client of SDP_RDMA and the way of its atoms into the datapath.
+struct Input {
+    dma: Rc<ReadDma>,
+    feed: Rc<Feed>,
+}
+
+/// The engine.
+pub struct Sdp {
+    sim: Sim,
+    cycle: Time,
+    timing: Timing,
+    hardware: Hardware,
+    control: Rc<Control>,
+    rdma: Rc<Control>,
+    interrupts: Rc<Interrupts>,
+    main: Input,
+    bs: Input,
+    bn: Input,
+    ew: Input,
+    output: Rc<WriteDma>,
+    /// Where atoms go on the fly.
+    pooling: Rc<Handoff<Atom>>,
+    /// Fires when the convolution accumulator has data.
+    accumulator: Event,
+    /// Layers decoded, their reads under way, in the order in which they run.
+    layers: RefCell<VecDeque<(usize, Result<Layer, Refused>)>>,
+    layer_decoded: Event,
+}
+
+impl Sdp {
+    /// Starts the engine's processes, which own it.
+    pub(crate) fn start(
+        around: &Surroundings<'_>,
+        control: Rc<Control>,
+        rdma: Rc<Control>,
+        pooling: Rc<Handoff<Atom>>,
+    ) {
+        let Surroundings { sim, cycle, config, timing, ports, interrupts } = *around;
+        let hardware = Hardware::from(config);
+        let input = |name: &str, id, atoms: u32, ahead| {
+            let credits = ReadStreamConfig {
+                capacity: atoms * hardware.atom as u32,
+                credit_return: cycle * u64::from(timing.credit_return),
+            };
+            let name = format!("nvdla.sdp_rdma.{name}");
+            let dma = ReadDma::new(ports, &name, id, credits);
+            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, ahead, dma.clone()), dma }
+        };
+        let credits = timing.sdp.operand_credits;
+        let sdp = Rc::new(Sdp {
+            sim: sim.clone(),
+            cycle,
+            hardware,
+            control,
+            rdma,
+            interrupts: interrupts.clone(),
+            main: input("main", read_id::SDP, timing.sdp.main_credits, 0),
+            bs: input("bs", read_id::SDP_BS, credits, 1),
+            bn: input("bn", read_id::SDP_BN, credits, 1),
+            ew: input("ew", read_id::SDP_EW, credits, 1),
+            output: WriteDma::new(sim, ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
+            pooling,
+            accumulator: sim.event("nvdla.cacc.data"),
+            layers: RefCell::default(),
+            layer_decoded: sim.event("nvdla.sdp.layer"),
+            timing: timing.clone(),
+        });
+        sim.server("nvdla.sdp_rdma", sdp.clone().fetch());
+        sim.server("nvdla.sdp", sdp.run());
+    }
+
+    /// SDP_RDMA: decodes enabled groups in their order and reads what they need, possibly while the layer
+    /// before still runs.
+    async fn fetch(self: Rc<Self>) {
+        let mut group = 0;
+        loop {
+            let registers = self.control.enabled(group).await;
+            let needs_rdma = Layer::needs_rdma(&registers, &self.hardware);
+            let rdma = if needs_rdma { self.rdma.turn().await } else { self.no_rdma() };
+            let layer = Layer::decode(&registers, &rdma, &self.hardware);
+            self.layers.borrow_mut().push_back((group, layer.clone()));
+            self.layer_decoded.notify_delta();
+            if needs_rdma {
+                if let Ok(layer) = layer {
+                    self.read(&layer).await;
+                }
+                self.rdma.finish();
+            }
+            group = 1 - group;
+        }
+    }
+
+    fn no_rdma(&self) -> Group {
+        self.rdma.registers().borrow().group(0).clone()
+    }
+
+    async fn read(&self, layer: &Layer) {
+        self.sim.wait(self.cycle * u64::from(self.timing.dma_start)).await;
+        let operands =
+            |stream: Option<OperandStream>| stream.map(|stream| timing::operand_reads(layer, &stream));
+        let bs = operands(layer.bs.and_then(|stage| stage.operands));
+        let bn = operands(layer.bn.and_then(|stage| stage.operands));
+        let ew = operands(layer.ew.and_then(|stage| stage.operands));
+        join(
+            join(self.request(&self.main, timing::main_reads(layer), 0), self.request(&self.bs, bs, 1)),
+            join(self.request(&self.bn, bn, 1), self.request(&self.ew, ew, 1)),
+        )
+        .await;
+    }
+
+    /// Reads one input's lines, the first after `later` cycles, and waits until the datapath has taken all.
+    async fn request(&self, input: &Input, lines: Option<Lines>, later: u64) {
+        let Some(lines) = lines else { return };
+        input.feed.start(timing::shape(&lines, self.hardware.atom));
+        self.sim.wait_until(self.sim.now() + self.cycle * later).await;
+        input.dma.request(lines).await;
+        input.dma.stream(lines.surface.ram).emptied().await;
+    }
+
+    /// SDP: takes a decoded layer, streams it, reports it done, takes the next.
+    async fn run(self: Rc<Self>) {
+        loop {
+            let next = self.layers.borrow_mut().pop_front();
+            let Some((group, layer)) = next else {
+                self.layer_decoded.wait().await;
+                continue;
+            };
+            match layer {
+                Ok(layer) => {
+                    let label = format!("{}x{}x{}", layer.width, layer.height, layer.channels);
+                    self.control.begin(&label, group);
+                    let counters = self.stream(&layer).await;
+                    self.output.drained().await;
+                    self.sim.wait(self.cycle * u64::from(self.timing.done_to_interrupt)).await;
+                    self.show(group, &counters);
+                    self.control.end(&label, group);
+                }
+                Err(refused) => {
+                    // Ends as hardware would, with its interrupt, so that a driver does not wait for ever.
+                    self.control.warn(&format!("layer refused: {refused}"));
+                    self.sim.wait(self.cycle * u64::from(self.timing.done_to_interrupt)).await;
+                }
+            }
+            self.control.finish();
+            self.interrupts.raise(glb::Source::Sdp(group));
+        }
+    }
+
+    /// Streams one layer, atom by atom: joins main input and operands, computes, hands on.
+    async fn stream(&self, layer: &Layer) -> Counters {
+        let tables = self.tables();
+        let datapath = Datapath::new(layer, &tables);
+        let atom = self.hardware.atom;
+        let pace = self.cycle * u64::from(timing::cycles_per_atom(layer, &self.timing.sdp));
+        let latency = self.cycle * u64::from(timing::output_latency(layer, &self.timing.sdp));
+        if let Destination::Memory(surface) = layer.destination {
+            self.output.start(surface.ram, timing::lines(layer, surface).requests());
+        }
+        let mut bs = StageOperands::of(&self.bs, layer.bs.and_then(|stage| stage.operands), layer);
+        let mut bn = StageOperands::of(&self.bn, layer.bn.and_then(|stage| stage.operands), layer);
+        let mut ew = StageOperands::of(&self.ew, layer.ew.and_then(|stage| stage.operands), layer);
+        let mut counters = Counters::default();
+        let mut earliest = Time::ZERO;
+        for _ in 0..layer.surfaces() {
+            for pixel in 0..u64::from(layer.width) * u64::from(layer.height) {
+                for operands in [&mut bs, &mut bn, &mut ew] {
+                    operands.gather(pixel).await;
+                }
+                match layer.source {
+                    Source::Memory(_) => self.main.feed.ready().await,
+                    Source::Accumulator => self.accumulator.wait().await,
+                }
+                if layer.destination == Destination::Pooling {
+                    self.pooling.room().await;
+                }
+                self.sim.wait_until(earliest).await;
+                earliest = self.sim.now() + pace;
+                for operands in [&mut bs, &mut bn, &mut ew] {
+                    operands.take(pixel);
+                }
+                let input = self.main.feed.take();
+                let mut output = [0; MAX_ATOM];
+                let operands = Operands { bs: bs.bytes(), bn: bn.bytes(), ew: ew.bytes() };
+                counters += datapath.memory_atom(&input[..atom], &operands, &mut output[..atom]);
+                match layer.destination {
+                    Destination::Pooling => self.pooling.put(output),
+                    Destination::Memory(_) if layer.has_output() => {
+                        self.output.put_at(self.sim.now() + latency, output);
+                    }
+                    Destination::Memory(_) => {}
+                }
+            }
+        }
+        if !layer.has_output() {
+            self.sim.wait(latency).await;
+        }
+        counters
+    }
+
+    fn tables(&self) -> Tables {
+        let registers = self.control.registers().borrow();
+        registers.lut().map_or_else(Tables::default, |lut| Tables { le: *lut.le(), lo: *lut.lo() })
+    }
+
+    /// Puts a layer's counters into its group's registers, those that are switched on.
+    fn show(&self, group: usize, counters: &Counters) {
+        let mut registers = self.control.registers().borrow_mut();
+        let enabled = |field| registers.group(group).flag(field);
+        let (saturation, lut) =
+            (enabled(reg::d_perf_enable::PERF_SAT_EN), enabled(reg::d_perf_enable::PERF_LUT_EN));
+        let mut count =
+            |register, value: u64| registers.set(group, register, value.min(u32::MAX.into()) as u32);
+        count(reg::D_STATUS, u64::from(counters.unequal));
+        if saturation {
+            count(reg::D_PERF_OUT_SATURATION, counters.out_saturation);
+        }
+        if lut {
+            count(reg::D_PERF_LUT_UFLOW, counters.lut.underflow);
+            count(reg::D_PERF_LUT_OFLOW, counters.lut.overflow);
+            count(reg::D_PERF_LUT_HYBRID, counters.lut.hybrid);
+            count(reg::D_PERF_LUT_LE_HIT, counters.lut.le_hit);
+            count(reg::D_PERF_LUT_LO_HIT, counters.lut.lo_hit);
+        }
+    }
+}
+
+/// The memory operands of one stage while a layer runs.
+struct StageOperands<'a> {
+    feed: &'a Feed,
+    /// Atoms that hold the operands of one atom; none if the stage reads nothing.
+    atoms: usize,
+    atom: usize,
+    per_element: bool,
+    buffer: [u8; MAX_OPERAND_ATOMS * MAX_ATOM],
+}
+
+impl<'a> StageOperands<'a> {
+    fn of(input: &'a Input, stream: Option<OperandStream>, layer: &Layer) -> StageOperands<'a> {
+        let atoms = stream.map_or(0, |stream| stream.group_bytes(layer.lanes()) / layer.atom);
+        StageOperands {
+            feed: &input.feed,
+            atoms: atoms.min(MAX_OPERAND_ATOMS),
+            atom: layer.atom,
+            per_element: stream.is_some_and(|stream| stream.per_element),
+            buffer: [0; MAX_OPERAND_ATOMS * MAX_ATOM],
+        }
+    }
+
+    /// Whether new operands are due at this pixel of a surface.
+    fn due(&self, pixel: u64) -> bool {
+        self.atoms > 0 && (self.per_element || pixel == 0)
+    }
+
+    /// Waits until the operands of the next atom are there; all but the last are taken at once.
+    async fn gather(&mut self, pixel: u64) {
+        if self.due(pixel) {
+            for index in 0..self.atoms - 1 {
+                self.feed.ready().await;
+                self.place(index);
+            }
+            self.feed.ready().await;
+        }
+    }
+
+    /// Takes the last of them as the datapath starts.
+    fn take(&mut self, pixel: u64) {
+        if self.due(pixel) {
+            self.place(self.atoms - 1);
+        }
+    }
+
+    fn place(&mut self, index: usize) {
+        let atom = self.feed.take();
+        self.buffer[index * self.atom..][..self.atom].copy_from_slice(&atom[..self.atom]);
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.atoms * self.atom]
+    }
+}

@@ -14,7 +14,8 @@ use thiserror::Error;
 use super::error::{TraceError, TraceErrorKind};
 use super::txn::Relation;
 use super::{Body, Interrupt, RegisterNames, Trace};
-use crate::host::{Host, HostError, MapKind, Memory};
+use crate::host::{Host, HostError, Memory};
+use crate::nvdla::registers::RegisterMap;
 
 mod cfg;
 mod memory;
@@ -227,9 +228,9 @@ pub enum PlayError {
         /// The script.
         script: PathBuf,
         /// The map it needs.
-        needs: MapKind,
+        needs: RegisterMap,
         /// The map there is.
-        has: MapKind,
+        has: RegisterMap,
     },
     /// The platform could not do what a line asked.
     #[error("{}:{line}: {source}", .script.display())]
@@ -260,8 +261,8 @@ pub fn play(
         Body::Cfg(lines) => cfg::play(lines, trace, &mut desk, names, options)?,
         Body::Txn { lines, plusargs } => {
             let has = desk.host.map();
-            if has != MapKind::NvFull {
-                return Err(PlayError::Map { script: trace.script.clone(), needs: MapKind::NvFull, has });
+            if has != RegisterMap::Full {
+                return Err(PlayError::Map { script: trace.script.clone(), needs: RegisterMap::Full, has });
             }
             txn::play(lines, *plusargs, trace, &mut desk, options)?;
         }

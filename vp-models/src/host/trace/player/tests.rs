@@ -39,7 +39,7 @@ struct Copier {
     flush: u32,
     writes: Vec<(u32, u32)>,
     time: u64,
-    map: MapKind,
+    map: RegisterMap,
     broken: bool,
     copies: bool,
 }
@@ -54,7 +54,7 @@ impl Copier {
             flush: 3,
             writes: Vec::new(),
             time: 0,
-            map: MapKind::NvSmall,
+            map: RegisterMap::Small,
             broken: false,
             copies: true,
         }
@@ -145,7 +145,7 @@ impl Host for Copier {
         Ok(())
     }
 
-    fn map(&self) -> MapKind {
+    fn map(&self) -> RegisterMap {
         self.map
     }
 
@@ -194,7 +194,7 @@ fn txn(text: &str, plusargs: &str) -> Trace {
 }
 
 fn full(bits: &[u32]) -> Copier {
-    Copier { map: MapKind::NvFull, ..Copier::raising(bits) }
+    Copier { map: RegisterMap::Full, ..Copier::raising(bits) }
 }
 
 #[test]

@@ -1,0 +1,179 @@
+//! The device: units on the register bus, engines behind them, memory interfaces and the interrupt line.
+
+use super::config::{CapabilityRom, Config};
+use super::control::Control;
+use super::dma::MemoryPorts;
+use super::engine::Surroundings;
+use super::interrupts::Interrupts;
+use super::nocif::Nocif;
+use super::pdp::Pdp;
+use super::registers::{RegisterFile, RegisterMap, Unit, cdma};
+use super::sdp::Sdp;
+use super::timing::Timing;
+use crate::bus::Handoff;
+use crate::bus::axi::Interconnect;
+use crate::bus::csb::CsbTarget;
+use crate::bus::irq::IrqLine;
+use std::cell::Cell;
+use std::rc::Rc;
+use vp_core::{Sim, Time};
+
+/// What a device is built from.
+pub struct Parts {
+    /// The hardware configuration.
+    pub config: Config,
+    /// Which words its capability ROM holds.
+    pub capability_rom: CapabilityRom,
+    /// How long its parts take.
+    pub timing: Timing,
+    /// One clock cycle.
+    pub cycle: Time,
+    /// The primary memory interface (DBBIF).
+    pub primary: Rc<Interconnect>,
+    /// The secondary memory interface (SRAMIF), if the configuration has one.
+    pub secondary: Option<Rc<Interconnect>>,
+    /// The interrupt line.
+    pub interrupt: IrqLine,
+}
+
+/// Where a unit's registers live.
+enum Registers {
+    /// Words that never change: the capability ROM.
+    Rom(Vec<u32>),
+    /// GLB.
+    Glb,
+    /// A memory interface's settings.
+    Nocif(Nocif),
+    /// A unit with a register file.
+    Unit(Rc<Control>),
+}
+
+/// An NVDLA.
+///
+/// Built by a platform; driven through its register bus ([`CsbTarget`]), its memory interfaces and its
+/// interrupt line, as hardware is.
+pub struct Nvdla {
+    map: RegisterMap,
+    units: Vec<(Unit, Registers)>,
+    interrupts: Rc<Interrupts>,
+    first_enabled: Cell<Option<Time>>,
+}
+
+impl Nvdla {
+    /// Builds a device and starts its processes.
+    pub fn new(sim: &Sim, parts: Parts) -> Rc<Nvdla> {
+        let Parts { config, capability_rom, timing, cycle, primary, secondary, interrupt } = parts;
+        let map = config.register_map;
+        let interrupts = Interrupts::new(sim, &config, interrupt);
+        let ports = MemoryPorts { primary: primary.clone(), secondary: secondary.clone() };
+        let control = |unit| Control::new(sim, unit, map);
+
+        let around = Surroundings {
+            sim,
+            cycle,
+            config: &config,
+            timing: &timing,
+            ports: &ports,
+            interrupts: &interrupts,
+        };
+        let (sdp, sdp_rdma) = (control(Unit::Sdp), control(Unit::SdpRdma));
+        let (pdp, pdp_rdma) = (control(Unit::Pdp), control(Unit::PdpRdma));
+        // SDP may run ahead of PDP by as many atoms as lie between them; PDP frees a place while the slot of
+        // the atom it took is still running.
+        let forward = timing.sdp.to_pdp;
+        let backward = timing.pdp.cycles_per_atom.saturating_sub(forward);
+        let cycles = |n: u32| cycle * u64::from(n);
+        let depth = timing.sdp.to_pdp_depth as usize;
+        let on_the_fly =
+            Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", depth, cycles(forward), cycles(backward)));
+        Sdp::start(&around, sdp.clone(), sdp_rdma.clone(), on_the_fly.clone());
+        Pdp::start(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly);
+
+        let units = Unit::ALL.into_iter().filter(|&unit| config.has_unit(unit) && map.base(unit).is_some());
+        let units = units.map(|unit| {
+            let registers = match unit {
+                Unit::Cfgrom => Registers::Rom(
+                    config.capability_words(capability_rom).into_iter().map(|word| word.value).collect(),
+                ),
+                Unit::Glb => Registers::Glb,
+                Unit::Mcif => Registers::Nocif(Nocif::new(RegisterFile::new(unit, map), primary.clone())),
+                Unit::Cvif => match &secondary {
+                    Some(secondary) => {
+                        Registers::Nocif(Nocif::new(RegisterFile::new(unit, map), secondary.clone()))
+                    }
+                    None => Registers::Unit(control(unit)),
+                },
+                Unit::Sdp => Registers::Unit(sdp.clone()),
+                Unit::SdpRdma => Registers::Unit(sdp_rdma.clone()),
+                Unit::Pdp => Registers::Unit(pdp.clone()),
+                Unit::PdpRdma => Registers::Unit(pdp_rdma.clone()),
+                _ => Registers::Unit(control(unit)),
+            };
+            (unit, registers)
+        });
+        let device =
+            Rc::new(Nvdla { map, units: units.collect(), interrupts, first_enabled: Cell::new(None) });
+        device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
+        device
+    }
+
+    /// The convolution buffer is cleared after reset, which takes a while and is then reported.
+    fn clear_buffer(&self, sim: &Sim, after: Time) {
+        if let Some(Registers::Unit(cdma)) = self.registers(Unit::Cdma) {
+            let (clock, cdma) = (sim.clone(), cdma.clone());
+            sim.server("nvdla.cdma.flush", async move {
+                clock.wait(after).await;
+                cdma.registers().borrow_mut().set_field(0, cdma::s_cbuf_flush_status::FLUSH_DONE, 1);
+            });
+        }
+    }
+
+    /// The register map of the device.
+    pub fn map(&self) -> RegisterMap {
+        self.map
+    }
+
+    /// When the first write that enabled a group was accepted on the bus.
+    pub fn first_enabled(&self) -> Option<Time> {
+        self.first_enabled.get()
+    }
+
+    /// When the last layer was done: the time of its interrupt.
+    pub fn last_done(&self) -> Option<Time> {
+        self.interrupts.last_raised()
+    }
+
+    fn registers(&self, unit: Unit) -> Option<&Registers> {
+        self.units.iter().find(|(of, _)| *of == unit).map(|(_, registers)| registers)
+    }
+
+    fn decode(&self, word: u16) -> Option<(&Registers, u32)> {
+        let (unit, offset) = self.map.unit_at(u32::from(word) * 4)?;
+        Some((self.registers(unit)?, offset))
+    }
+}
+
+impl CsbTarget for Nvdla {
+    fn read(&self, word: u16) -> u32 {
+        match self.decode(word) {
+            None => 0,
+            Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
+            Some((Registers::Glb, offset)) => self.interrupts.read(offset),
+            Some((Registers::Nocif(nocif), offset)) => nocif.read(offset),
+            Some((Registers::Unit(control), offset)) => control.registers().borrow_mut().read(offset),
+        }
+    }
+
+    fn write(&self, word: u16, value: u32, accepted: Time) {
+        match self.decode(word) {
+            None | Some((Registers::Rom(_), _)) => {}
+            Some((Registers::Glb, offset)) => self.interrupts.write(offset, value),
+            Some((Registers::Nocif(nocif), offset)) => nocif.write(offset, value),
+            Some((Registers::Unit(control), offset)) => {
+                if control.write(offset, value, accepted) && self.first_enabled.get().is_none() {
+                    self.first_enabled.set(Some(accepted));
+                }
+            }
+        }
+    }
+}
