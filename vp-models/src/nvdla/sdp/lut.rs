@@ -393,7 +393,7 @@ mod tests {
         let linear = |start: i32, select: i8, intervals: i128| match x - i128::from(start) {
             ..=0 => -1,
             over => {
-                let position = if select >= 0 { over * ONE >> select } else { over * ONE << -select };
+                let position = if select >= 0 { (over * ONE) >> select } else { (over * ONE) << -select };
                 if position >= intervals * ONE { i128::MAX } else { position }
             }
         };
@@ -498,7 +498,8 @@ mod tests {
                 le: std::array::from_fn(|_| random.random()),
                 lo: std::array::from_fn(|_| random.random()),
             };
-            for x in xs {
+            let near_starts = (0..4).flat_map(|near| [settings.le.start, settings.lo.start].map(|it| it.wrapping_add(near)));
+            for x in xs.into_iter().chain(near_starts) {
                 let (answer, counters) = look_up(&settings, &tables, x);
                 prop_assert_eq!(i128::from(answer), obvious(&settings, &tables, x), "x = {}", x);
                 prop_assert_eq!(counters.underflow + counters.overflow + counters.hybrid, 1);
