@@ -9,32 +9,86 @@ use crate::nvdla::numeric::{Precision, round_shift, wrap};
 
 use super::layer::{Average, Layer, Method};
 
-/// The largest atom, in bytes.
-const MAX_ATOM: usize = 32;
+/// The most elements an atom holds.
+const MAX_LANES: usize = 32;
 
-/// Bits of a row's sum in the int8 datapath, and of its padding.
-const ROW_BITS: u32 = 11;
-/// Bits of a window's sum in the int8 datapath.
-const WINDOW_BITS: u32 = 14;
+/// An element format, and the widths of the adders and multipliers behind it, in bits.
+trait Element: Copy + Ord {
+    const BYTES: usize;
+    const LOWEST: Self;
+    const HIGHEST: Self;
+    /// Padding of a row, and the sum of a row with it.
+    const ROW_BITS: u32;
+    /// Sum of a window.
+    const WINDOW_BITS: u32;
+    /// That sum over the window's width.
+    const OVER_WIDTH_BITS: u32;
+
+    fn read(bytes: &[u8]) -> Self;
+    /// Writes the low bits of a result.
+    fn write(bytes: &mut [u8], result: i64);
+    fn widen(self) -> i64;
+}
+
+impl Element for i8 {
+    const BYTES: usize = 1;
+    const LOWEST: Self = i8::MIN;
+    const HIGHEST: Self = i8::MAX;
+    const ROW_BITS: u32 = 11;
+    const WINDOW_BITS: u32 = 14;
+    const OVER_WIDTH_BITS: u32 = 11;
+
+    fn read(bytes: &[u8]) -> Self {
+        bytes[0].cast_signed()
+    }
+
+    fn write(bytes: &mut [u8], result: i64) {
+        bytes[0] = result as u8;
+    }
+
+    fn widen(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Element for i16 {
+    const BYTES: usize = 2;
+    const LOWEST: Self = i16::MIN;
+    const HIGHEST: Self = i16::MAX;
+    const ROW_BITS: u32 = 22;
+    const WINDOW_BITS: u32 = 22;
+    const OVER_WIDTH_BITS: u32 = 19;
+
+    fn read(bytes: &[u8]) -> Self {
+        i16::from_le_bytes([bytes[0], bytes[1]])
+    }
+
+    fn write(bytes: &mut [u8], result: i64) {
+        bytes.copy_from_slice(&(result as i16).to_le_bytes());
+    }
+
+    fn widen(self) -> i64 {
+        self.into()
+    }
+}
 
 /// Computes output atom (x, y) of a surface from the input cube, one atom long.
 ///
-/// Panics if the atom is outside the output, or the input's shape is not the layer's.
+/// Panics if the atom is outside the output, the input's shape is not the layer's, or the format is fp16.
 pub fn output_atom(layer: &Layer, input: &Cube, surface: u32, x: u32, y: u32, output: &mut [u8]) {
-    assert_eq!(layer.precision, Precision::Int8, "formats the decoder lets pass");
     assert!(x < layer.horizontal.output && y < layer.vertical.output, "output atom ({x}, {y})");
     assert_eq!((input.atom_bytes(), output.len()), (layer.atom, layer.atom), "bytes of an atom");
     let window = Window { layer, input, surface, x, y };
-    match &layer.method {
-        Method::Max => window.fold(output, i8::MIN, i8::max),
-        Method::Min => window.fold(output, i8::MAX, i8::min),
-        Method::Average(average) => window.average(average, output),
+    match layer.precision {
+        Precision::Int8 => window.pool::<i8>(output),
+        Precision::Int16 => window.pool::<i16>(output),
+        Precision::Fp16 => unreachable!("the decoder lets no fp16 pass"),
     }
 }
 
 /// Runs a whole layer.
 ///
-/// Panics if the input's shape is not the layer's.
+/// Panics if the input's shape is not the layer's, or the format is fp16.
 pub fn run(layer: &Layer, input: &Cube) -> Cube {
     let mut output = Cube::new(layer.horizontal.output, layer.vertical.output, layer.surfaces(), layer.atom);
     for (surface, x, y) in output.coordinates() {
@@ -61,42 +115,53 @@ impl<'a> Window<'a> {
         rows.map(move |row| input.atoms(surface, columns.start, row, columns.end - columns.start))
     }
 
+    fn pool<E: Element>(&self, output: &mut [u8]) {
+        match &self.layer.method {
+            Method::Max => self.fold(output, E::LOWEST, E::max),
+            Method::Min => self.fold(output, E::HIGHEST, E::min),
+            Method::Average(average) => self.average::<E>(average, output),
+        }
+    }
+
     /// Maximum or minimum: padding takes no part.
-    fn fold(&self, output: &mut [u8], start: i8, pick: impl Fn(i8, i8) -> i8) {
-        output.fill(start as u8);
+    fn fold<E: Element>(&self, output: &mut [u8], start: E, pick: impl Fn(E, E) -> E) {
+        let mut results = [start; MAX_LANES];
         for atom in self.rows().flat_map(|row| row.chunks_exact(self.layer.atom)) {
-            for (so_far, &element) in output.iter_mut().zip(atom) {
-                *so_far = pick(so_far.cast_signed(), element.cast_signed()) as u8;
+            for (result, element) in results.iter_mut().zip(atom.chunks_exact(E::BYTES)) {
+                *result = pick(*result, E::read(element));
             }
+        }
+        for (element, result) in output.chunks_exact_mut(E::BYTES).zip(results) {
+            E::write(element, result.widen());
         }
     }
 
     /// Average: pixels outside the input add the padding registers.
-    fn average(&self, average: &Average, output: &mut [u8]) {
+    fn average<E: Element>(&self, average: &Average, output: &mut [u8]) {
         let Layer { atom, horizontal, vertical, .. } = self.layer;
         let rows = self.rows();
         let missing_columns = horizontal.kernel as usize - horizontal.window(self.x).len();
         let missing_rows = vertical.kernel as usize - rows.len();
-        let row_padding = wrap(average.missing(missing_columns), ROW_BITS);
+        let row_padding = wrap(average.missing(missing_columns), E::ROW_BITS);
         // Wholly missing rows: each of their columns counts.
         let column_padding = average.missing(missing_rows) * i64::from(horizontal.kernel);
 
-        let mut sums = [0; MAX_ATOM];
+        let mut sums = [0; MAX_LANES];
         for row in rows {
-            let mut row_sums = [row_padding; MAX_ATOM];
+            let mut row_sums = [row_padding; MAX_LANES];
             for pixel in row.chunks_exact(*atom) {
-                for (sum, &element) in row_sums.iter_mut().zip(pixel) {
-                    *sum += i64::from(element.cast_signed());
+                for (sum, element) in row_sums.iter_mut().zip(pixel.chunks_exact(E::BYTES)) {
+                    *sum += E::read(element).widen();
                 }
             }
             for (sum, row_sum) in sums.iter_mut().zip(row_sums) {
-                *sum += wrap(row_sum, ROW_BITS);
+                *sum += wrap(row_sum, E::ROW_BITS);
             }
         }
-        for (element, sum) in output.iter_mut().zip(sums) {
-            let sum = wrap(sum + column_padding, WINDOW_BITS);
-            let over_width = multiply(sum, average.reciprocal_width, ROW_BITS);
-            *element = multiply(over_width, average.reciprocal_height, 8) as u8;
+        for (element, sum) in output.chunks_exact_mut(E::BYTES).zip(sums) {
+            let sum = wrap(sum + column_padding, E::WINDOW_BITS);
+            let over_width = multiply(sum, average.reciprocal_width, E::OVER_WIDTH_BITS);
+            E::write(element, multiply(over_width, average.reciprocal_height, 8 * E::BYTES as u32));
         }
     }
 }
@@ -128,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Pools the image padded with `value` (`None`: padding takes no part), one element at a time.
-    fn obvious(layer: &Layer, input: &Cube, value: Option<i64>, at: (u32, u32, u32), lane: usize) -> u8 {
+    fn obvious(layer: &Layer, input: &Cube, value: Option<i64>, at: (u32, u32, u32), lane: usize) -> i64 {
         let (surface, x, y) = at;
         let Layer { horizontal, vertical, .. } = layer;
         let mut elements = Vec::new();
@@ -140,8 +205,7 @@ mod tests {
                     && (0..i64::from(vertical.input)).contains(&row);
                 match value {
                     _ if inside => {
-                        let atom = input.atom(surface, column as u32, row as u32);
-                        elements.push(i64::from(atom[lane] as i8));
+                        elements.push(lanes_of(layer, input.atom(surface, column as u32, row as u32))[lane]);
                     }
                     Some(value) => elements.push(value),
                     None => {}
@@ -157,7 +221,14 @@ mod tests {
                 round_shift(over_width * i64::from(average.reciprocal_height), 16)
             }
         };
-        result as u8
+        wrap(result, 8 * layer.precision.bytes() as u32)
+    }
+
+    fn lanes_of(layer: &Layer, atom: &[u8]) -> Vec<i64> {
+        match layer.precision {
+            Precision::Int8 => atom.iter().map(|&byte| (byte as i8).into()).collect(),
+            _ => atom.chunks(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into()).collect(),
+        }
     }
 
     prop_compose! {
@@ -210,6 +281,7 @@ mod tests {
             channels in 1u32..40,
             (horizontal, vertical) in (axis(), axis()),
             method in 0..3,
+            precision in prop_oneof![2 => Just(Precision::Int8), 1 => Just(Precision::Int16)],
             value in -128i64..128,
             seed: u64,
         ) {
@@ -226,12 +298,12 @@ mod tests {
                     (Method::Average(average), Some(value))
                 }
             };
-            let layer = layer(atom, channels, horizontal, vertical, method);
+            let layer = Layer { precision, ..layer(atom, channels, horizontal, vertical, method) };
             let mut input = Cube::new(horizontal.input, vertical.input, layer.surfaces(), atom);
             rand::rngs::SmallRng::seed_from_u64(seed).fill_bytes(input.as_bytes_mut());
             let output = run(&layer, &input);
             for (surface, x, y) in output.coordinates() {
-                for (lane, &element) in output.atom(surface, x, y).iter().enumerate() {
+                for (lane, element) in lanes_of(&layer, output.atom(surface, x, y)).into_iter().enumerate() {
                     let expected = obvious(&layer, &input, padding, (surface, x, y), lane);
                     prop_assert_eq!(element, expected, "({}, {}, {}) lane {}", surface, x, y, lane);
                 }

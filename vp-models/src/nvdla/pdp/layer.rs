@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::nvdla::config::Config;
+use crate::nvdla::config::{Config, DataType};
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
@@ -16,11 +16,13 @@ use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg}
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
     pub atom: usize,
+    /// Pools int16 besides int8.
+    pub int16: bool,
 }
 
 impl From<&Config> for Hardware {
     fn from(config: &Config) -> Self {
-        Hardware { atom: config.memory_atom as usize }
+        Hardware { atom: config.memory_atom as usize, int16: config.has_feature_type(DataType::Int16) }
     }
 }
 
@@ -183,9 +185,19 @@ impl Layer {
     ///
     /// PDP's own source address and PDP_RDMA's flying mode are left to their reset values by drivers: neither counts.
     pub fn decode(pdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
-        let precision = match pdp.get(reg::d_data_format::INPUT_DATA) {
+        use reg::d_data_format::INPUT_DATA;
+        let precision = match pdp.get(INPUT_DATA) {
             0 => Precision::Int8,
-            _ => return Err(Refused::new(pdp, reg::d_data_format::INPUT_DATA, "only int8 (0) is modelled")),
+            1 if hardware.int16 => Precision::Int16,
+            1 => return Err(Refused::new(pdp, INPUT_DATA, "this configuration pools int8 only")),
+            2 => return Err(Refused::new(pdp, INPUT_DATA, "fp16 is not modelled")),
+            _ => {
+                return Err(Refused::new(
+                    pdp,
+                    INPUT_DATA,
+                    "there are formats 0 (int8), 1 (int16) and 2 (fp16)",
+                ));
+            }
         };
         if pdp.get(reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL)
             != pdp.get(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL)
@@ -401,7 +413,7 @@ mod tests {
     use super::*;
     use crate::nvdla::registers::{RegisterMap, Unit};
 
-    const SMALL: Hardware = Hardware { atom: 8 };
+    const SMALL: Hardware = Hardware { atom: 8, int16: false };
 
     /// Max pooling of 5 x 7 x 8, windows of 4 x 1, stride 2, one column of padding on the left, in two strips.
     fn groups() -> (Group, Group) {

@@ -36,7 +36,7 @@ impl From<&Config> for Hardware {
             bn: config.sdp_bn,
             ew: config.sdp_ew,
             lut: config.sdp_lut,
-            int16: config.feature_types.contains(&DataType::Int16),
+            int16: config.has_feature_type(DataType::Int16),
         }
     }
 }

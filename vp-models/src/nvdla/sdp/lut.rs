@@ -289,6 +289,8 @@ fn extrapolate(entry: i16, distance: i64, slope: Slope) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// LO: start -8192, 64 a step, entries i*i - 20000. LE: linear, start -32768, 1024 a step, entries 100 i.
@@ -374,6 +376,133 @@ mod tests {
                 for x in [i32::MIN, -40000, -32767, -8191, 0, 1, 40000, i32::MAX] {
                     look_up(&settings, &tables, x);
                 }
+            }
+        }
+    }
+
+    /// The same answer by exact fractions, step by step as the arithmetic notes say it.
+    fn obvious(settings: &Settings, tables: &Tables, x: i32) -> i128 {
+        const ONE: i128 = 1 << 35;
+        let clamp = |value: i128| value.clamp(i32::MIN.into(), i32::MAX.into());
+        let divide = |value: i128, divisor: i128| {
+            let (quotient, rest) = (value.abs() / divisor, value.abs() % divisor);
+            value.signum() * (quotient + i128::from(2 * rest >= divisor))
+        };
+        let x = i128::from(x);
+        // Positions in units of 1 / ONE entry; -1 below, i128::MAX above.
+        let linear = |start: i32, select: i8, intervals: i128| match x - i128::from(start) {
+            ..=0 => -1,
+            over => {
+                let position = if select >= 0 { (over * ONE) >> select } else { (over * ONE) << -select };
+                if position >= intervals * ONE { i128::MAX } else { position }
+            }
+        };
+        let le_position = match (settings.le_index, x - i128::from(settings.le.start)) {
+            (_, ..=0) => -1,
+            (LeIndex::Linear { select }, _) => linear(settings.le.start, select, 64),
+            (LeIndex::Exponent { offset }, over) => {
+                let exponent = (0..32).rev().find(|&exponent| over >> exponent == 1).unwrap();
+                let position =
+                    (exponent - i128::from(offset)) * ONE + (over - (1 << exponent)) * ONE / (1 << exponent);
+                if position < 0 {
+                    -1
+                } else if position >= 64 * ONE {
+                    i128::MAX
+                } else {
+                    position
+                }
+            }
+        };
+        let lo_position = linear(settings.lo.start, settings.lo_select, 256);
+        let hits = |position: i128| (0..i128::MAX).contains(&position);
+        let table = match (hits(le_position), hits(lo_position)) {
+            (true, false) => Table::Le,
+            (false, true) => Table::Lo,
+            (false, false) if le_position == -1 && lo_position == -1 => settings.underflow_priority,
+            (false, false) if le_position == lo_position => settings.overflow_priority,
+            _ => settings.hybrid_priority,
+        };
+        let (position, range, entries): (_, _, &[i16]) = match table {
+            Table::Le => (le_position, settings.le, &tables.le),
+            Table::Lo => (lo_position, settings.lo, &tables.lo),
+        };
+        if hits(position) {
+            let (index, fraction) = ((position / ONE) as usize, position % ONE);
+            let weighted =
+                i128::from(entries[index]) * (ONE - fraction) + i128::from(entries[index + 1]) * fraction;
+            return clamp(divide(weighted, ONE));
+        }
+        let (entry, bound, slope) = match position {
+            -1 => (entries[0], range.start, range.underflow),
+            _ => (entries[entries.len() - 1], range.end, range.overflow),
+        };
+        let mut distance = x - i128::from(bound);
+        if let (Table::Le, -1, LeIndex::Exponent { offset: offset @ 0..=31 }) =
+            (table, position, settings.le_index)
+        {
+            distance -= 1 << offset;
+        }
+        let rise = distance * i128::from(slope.scale);
+        let rise = if slope.shift < 0 { rise << -slope.shift } else { divide(rise, 1 << slope.shift) };
+        clamp(i128::from(entry) + clamp(rise))
+    }
+
+    fn table() -> impl Strategy<Value = Table> {
+        prop_oneof![Just(Table::Le), Just(Table::Lo)]
+    }
+
+    fn range() -> impl Strategy<Value = Range> {
+        let bound = || prop_oneof![-5000i32..5000, any::<i32>()];
+        let slope = || (any::<i16>(), -16i8..16).prop_map(|(scale, shift)| Slope { scale, shift });
+        (bound(), bound(), slope(), slope()).prop_map(|(start, end, underflow, overflow)| Range {
+            start,
+            end,
+            underflow,
+            overflow,
+        })
+    }
+
+    fn settings() -> impl Strategy<Value = Settings> {
+        let le_index = prop_oneof![
+            (-20i8..40).prop_map(|offset| LeIndex::Exponent { offset }),
+            (-12i8..50).prop_map(|select| LeIndex::Linear { select }),
+        ];
+        let lo_select = prop_oneof![0i8..26, -12i8..50];
+        (le_index, lo_select, range(), range(), table(), table(), table()).prop_map(
+            |(le_index, lo_select, le, lo, underflow_priority, overflow_priority, hybrid_priority)| {
+                Settings {
+                    le_index,
+                    lo_select,
+                    le,
+                    lo,
+                    underflow_priority,
+                    overflow_priority,
+                    hybrid_priority,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn every_answer_is_what_the_arithmetic_notes_say(
+            settings in settings(),
+            seed: u64,
+            xs in proptest::collection::vec(prop_oneof![-6000i32..6000, any::<i32>()], 20),
+        ) {
+            use rand::{Rng, SeedableRng};
+            let mut random = rand::rngs::SmallRng::seed_from_u64(seed);
+            let tables = Tables {
+                le: std::array::from_fn(|_| random.random()),
+                lo: std::array::from_fn(|_| random.random()),
+            };
+            let near_starts = (0..4).flat_map(|near| [settings.le.start, settings.lo.start].map(|it| it.wrapping_add(near)));
+            for x in xs.into_iter().chain(near_starts) {
+                let (answer, counters) = look_up(&settings, &tables, x);
+                prop_assert_eq!(i128::from(answer), obvious(&settings, &tables, x), "x = {}", x);
+                prop_assert_eq!(counters.underflow + counters.overflow + counters.hybrid, 1);
             }
         }
     }
