@@ -67,6 +67,16 @@ pub enum Memory {
     Secondary,
 }
 
+impl Memory {
+    /// The platform's port to it.
+    pub const fn port(self) -> &'static str {
+        match self {
+            Memory::Primary => "dbb0",
+            Memory::Secondary => "sram0",
+        }
+    }
+}
+
 impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -109,7 +119,11 @@ impl Statistics {
 
     /// Adds a text.
     pub fn note(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        self.counters.push(Counter { name: name.into(), value: Value::Text(text.into()), unit: String::new() });
+        self.counters.push(Counter {
+            name: name.into(),
+            value: Value::Text(text.into()),
+            unit: String::new(),
+        });
     }
 
     fn find(&self, name: &str) -> Option<&Counter> {

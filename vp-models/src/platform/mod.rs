@@ -1,1 +1,17 @@
-//! `platform`.
+//! A platform: device, buses and memories, wired from a description, with named ports.
+//!
+//! [`Description`] says what there is (TOML, or one of the built-in ones); [`Platform::build`] makes it;
+//! [`LocalHost`] drives it as a CPU in the same process would. The bridge drives the same [`Platform`] for
+//! those who come over a socket.
+
+mod assembly;
+mod description;
+mod local;
+mod memory_port;
+mod observers;
+
+pub use assembly::{Platform, Port, PortKind};
+pub use description::{Description, DescriptionError, MemoryDescription, NvdlaDescription};
+pub use local::LocalHost;
+pub use memory_port::MemoryPort;
+pub use observers::{LayerRecord, Warned};

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::nvdla::registers::RegisterMap;
+
 pub mod cfg;
 mod check;
 mod cursor;
@@ -312,6 +314,13 @@ pub trait RegisterNames {
 impl<F: Fn(&str) -> Result<u32, UnknownRegister>> RegisterNames for F {
     fn resolve(&self, unit_and_register: &str) -> Result<u32, UnknownRegister> {
         self(unit_and_register)
+    }
+}
+
+impl RegisterNames for RegisterMap {
+    fn resolve(&self, unit_and_register: &str) -> Result<u32, UnknownRegister> {
+        let found = self.find(unit_and_register);
+        found.map(|found| found.address).map_err(|error| UnknownRegister { message: error.to_string() })
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
+use vp_core::Time;
 
 use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory, resolve};
 use crate::host::trace::cfg::{Command, Extent};
@@ -128,8 +129,8 @@ impl<'a, 'd> Player<'a, 'd> {
             }
             self.desk.line = self.expected.first().map_or(self.desk.line, |declared| declared.line);
             match self.desk.wait_interrupt()? {
-                Ok(time_ps) => {
-                    if self.serve(time_ps)?.is_break() {
+                Ok(time) => {
+                    if self.serve(time)?.is_break() {
                         return Ok(());
                     }
                 }
@@ -167,7 +168,7 @@ impl<'a, 'd> Player<'a, 'd> {
     }
 
     /// Takes the interrupts that are active, fires their events, clears them.
-    fn serve(&mut self, time_ps: u64) -> Result<ControlFlow<()>, PlayError> {
+    fn serve(&mut self, time: Time) -> Result<ControlFlow<()>, PlayError> {
         let status = self.desk.read(self.status)?;
         let mask = self.desk.read(self.mask)?;
         let active = status & !mask;
@@ -177,7 +178,7 @@ impl<'a, 'd> Player<'a, 'd> {
         }
         for bit in (0..32).filter(|bit| active >> bit & 1 == 1) {
             let interrupt = Interrupt::from_bit(bit);
-            self.desk.outcome.interrupts.push(SeenInterrupt { interrupt, time_ps });
+            self.desk.outcome.interrupts.push(SeenInterrupt { interrupt, time });
             let declared = self.expected.iter().position(|declared| Some(declared.interrupt) == interrupt);
             match declared.map(|index| self.expected.remove(index)) {
                 Some(declared) => {
@@ -188,7 +189,7 @@ impl<'a, 'd> Player<'a, 'd> {
                     self.unexpected += 1;
                     let interrupt = interrupt
                         .map_or_else(|| format!("of status bit {bit}"), |interrupt| interrupt.to_string());
-                    self.desk.fail(None, FailureKind::Unexpected { interrupt, time_ps });
+                    self.desk.fail(None, FailureKind::Unexpected { interrupt, time });
                 }
             }
         }

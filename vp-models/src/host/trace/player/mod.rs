@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use vp_core::Time;
 
 use thiserror::Error;
 
@@ -55,9 +56,9 @@ pub struct Outcome {
     /// Register reads made, polls and the player's own included.
     pub register_reads: u64,
     /// Simulated time at the first command, in picoseconds.
-    pub start_ps: u64,
+    pub start: Time,
     /// Simulated time after the last command, in picoseconds.
-    pub finish_ps: u64,
+    pub finish: Time,
 }
 
 impl Outcome {
@@ -74,7 +75,7 @@ pub struct SeenInterrupt {
     /// Which status bit; none where the script reads the status itself (`.txn`), or no source has that bit.
     pub interrupt: Option<Interrupt>,
     /// Simulated time at which the player saw it, in picoseconds.
-    pub time_ps: u64,
+    pub time: Time,
 }
 
 /// One thing that was not as it should be. Displays as one line, `file:line: what`.
@@ -162,12 +163,12 @@ pub enum FailureKind {
         reason: HostError,
     },
     /// An interrupt nobody declared, or one more than were declared.
-    #[error("unexpected interrupt {interrupt} at {time_ps} ps")]
+    #[error("unexpected interrupt {interrupt} at {time}")]
     Unexpected {
         /// Its name, or the number of its status bit.
         interrupt: String,
         /// When it was seen.
-        time_ps: u64,
+        time: Time,
     },
     /// The interrupt line was high for no reason.
     #[error("interrupt line high with nothing active: S_INTR_STATUS {status:#x}, S_INTR_MASK {mask:#x}")]
@@ -287,16 +288,16 @@ impl<'a> Desk<'a> {
             interrupts: Vec::new(),
             register_writes: 0,
             register_reads: 0,
-            start_ps: 0,
-            finish_ps: 0,
+            start: Time::ZERO,
+            finish: Time::ZERO,
         };
         let mut desk = Self { host, script: &trace.script, line: 0, outcome };
-        desk.outcome.start_ps = desk.ask(|host| host.now())?;
+        desk.outcome.start = desk.ask(|host| host.now())?;
         Ok(desk)
     }
 
     fn finish(mut self) -> Result<Outcome, PlayError> {
-        self.outcome.finish_ps = self.ask(|host| host.now())?;
+        self.outcome.finish = self.ask(|host| host.now())?;
         Ok(self.outcome)
     }
 
@@ -320,9 +321,9 @@ impl<'a> Desk<'a> {
     }
 
     /// Waits for the interrupt. A run that has come to rest without it is an answer, not an error.
-    fn wait_interrupt(&mut self) -> Result<Result<u64, HostError>, PlayError> {
+    fn wait_interrupt(&mut self) -> Result<Result<Time, HostError>, PlayError> {
         match self.host.wait_interrupt() {
-            Ok(time_ps) => Ok(Ok(time_ps)),
+            Ok(time) => Ok(Ok(time)),
             Err(rest @ (HostError::Idle { .. } | HostError::Limit { .. })) => Ok(Err(rest)),
             Err(source) => Err(self.stopped(source)),
         }

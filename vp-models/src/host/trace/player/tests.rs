@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
+use vp_core::Time;
 
 use super::*;
 use crate::host::Statistics;
@@ -113,20 +114,20 @@ impl Host for Copier {
         Ok(self.register(address))
     }
 
-    fn wait_interrupt(&mut self) -> Result<u64, HostError> {
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
         while !self.high() {
             let Some(bits) = self.pending.pop_front() else {
-                return Err(HostError::Idle { time_ps: self.time, report: "SDP idle".into() });
+                return Err(HostError::Idle { time: Time::ps(self.time), report: "SDP idle".into() });
             };
             self.time += 1000;
             let status = self.register(STATUS) | bits;
             self.registers.insert(STATUS, status);
         }
-        Ok(self.time)
+        Ok(Time::ps(self.time))
     }
 
-    fn now(&mut self) -> Result<u64, HostError> {
-        Ok(self.time)
+    fn now(&mut self) -> Result<Time, HostError> {
+        Ok(Time::ps(self.time))
     }
 
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
@@ -203,9 +204,9 @@ fn a_device_that_does_its_work_passes() {
     let outcome = run(&copy().build().unwrap(), &mut device);
     assert!(outcome.passed(), "{:?}", failures(&outcome));
     assert_eq!(outcome.checks_passed, 1);
-    assert_eq!(outcome.interrupts, [SeenInterrupt { interrupt: Some(sdp(0)), time_ps: 1000 }]);
+    assert_eq!(outcome.interrupts, [SeenInterrupt { interrupt: Some(sdp(0)), time: Time::ps(1000) }]);
     assert_eq!((outcome.register_writes, outcome.register_reads), (5, 3));
-    assert_eq!((outcome.start_ps, outcome.finish_ps), (0, 1030));
+    assert_eq!((outcome.start, outcome.finish), (Time::ZERO, Time::ps(1030)));
     assert!(!device.high());
 }
 
@@ -437,7 +438,7 @@ fn a_sequence_passes_step_by_step() {
     let outcome = run(&txn(TXN, ""), &mut full(&[1]));
     assert!(outcome.passed(), "{:?}", failures(&outcome));
     assert_eq!(outcome.checks_passed, 3);
-    assert_eq!(outcome.interrupts, [SeenInterrupt { interrupt: None, time_ps: 1050 }]);
+    assert_eq!(outcome.interrupts, [SeenInterrupt { interrupt: None, time: Time::ps(1050) }]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn play<'a>(
                 desk.judge(verdict);
             }
             Command::Wait => match desk.wait_interrupt()? {
-                Ok(time_ps) => desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time_ps }),
+                Ok(time) => desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time }),
                 Err(reason) => {
                     desk.fail(Some(line.number), FailureKind::WaitEnded(reason));
                     // What follows a wait works on what the wait was for.

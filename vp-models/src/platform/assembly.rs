@@ -1,0 +1,246 @@
+//! Builds a platform from its description and holds it.
+
+use super::description::{Description, DescriptionError, MemoryDescription};
+use super::memory_port::MemoryPort;
+use super::observers::{Chronicle, LayerRecord, Warned};
+use crate::bus::axi::{AxiConfig, Latency, Traffic};
+use crate::bus::csb::Csb;
+use crate::bus::irq::IrqLine;
+use crate::host::Statistics;
+use crate::memory::Ram;
+use crate::nvdla::config::MemoryInterface;
+use crate::nvdla::device::Parts;
+use crate::nvdla::registers::RegisterMap;
+use crate::nvdla::timing::Timing;
+use crate::nvdla::{Nvdla, registers};
+use std::rc::Rc;
+use vp_core::observe::EventHash;
+use vp_core::{Sim, Simulation, Time};
+
+/// What kind of interface a port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortKind {
+    /// Register access: the outside is the CPU.
+    Csb,
+    /// The interrupt line: the outside listens.
+    Irq,
+    /// A memory interface: the outside owns the memory, or looks into the one inside.
+    Axi,
+}
+
+/// A named port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// `csb0`, `irq0`, `dbb0`, `sram0`.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: PortKind,
+    /// First address.
+    pub base: u64,
+    /// Size of its address range in bytes; zero for a line.
+    pub size: u64,
+    /// Width of its data in bits; one for a line.
+    pub width: u32,
+}
+
+/// A platform, ready to run.
+pub struct Platform {
+    description: Description,
+    simulation: Simulation,
+    csb: Rc<Csb>,
+    irq: IrqLine,
+    nvdla: Rc<Nvdla>,
+    memories: Vec<MemoryPort>,
+    chronicle: Rc<Chronicle>,
+    hash: Rc<EventHash>,
+}
+
+impl Platform {
+    /// Builds what `description` says.
+    pub fn build(description: &Description) -> Result<Platform, DescriptionError> {
+        description.check()?;
+        let simulation = Simulation::new();
+        let sim = simulation.sim();
+        let (hash, chronicle) = (Rc::new(EventHash::default()), Rc::new(Chronicle::new(&sim)));
+        sim.observe(hash.clone());
+        sim.observe(chronicle.clone());
+
+        let config = &description.nvdla.config;
+        let memory = |name, described: &MemoryDescription, interface: MemoryInterface, latency| {
+            let axi = axi_config(description.period, described, interface, latency);
+            MemoryPort::new(&sim, name, axi, Ram::new(described.range()))
+        };
+        let mut memories =
+            vec![memory("dbb0", &description.dbb0, config.primary(), description.dbb_latency())];
+        memories.extend(
+            config
+                .secondary()
+                .map(|interface| memory("sram0", &description.sram0, interface, description.sram_latency())),
+        );
+
+        let irq = IrqLine::new(&sim, "irq0");
+        let timing = Timing::of(config, description.nvdla.rtl);
+        let csb_timing = timing.csb;
+        let parts = Parts {
+            config: config.clone(),
+            capability_rom: description.nvdla.capability_rom,
+            timing,
+            cycle: description.period,
+            primary: memories[0].interconnect().clone(),
+            secondary: memories.get(1).map(|memory| memory.interconnect().clone()),
+            interrupt: irq.clone(),
+        };
+        let nvdla = Nvdla::new(&sim, parts);
+        let csb = Csb::new(&sim, "csb0", description.period, csb_timing, nvdla.clone());
+        let description = description.clone();
+        Ok(Platform { description, simulation, csb, irq, nvdla, memories, chronicle, hash })
+    }
+
+    /// What it was built from.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The simulation, to be run.
+    pub fn simulation_mut(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    /// The simulation, to be looked at.
+    pub fn simulation(&self) -> &Simulation {
+        &self.simulation
+    }
+
+    /// The simulation's handle.
+    pub fn sim(&self) -> Sim {
+        self.simulation.sim()
+    }
+
+    /// The register bus, `csb0`.
+    pub fn csb(&self) -> &Rc<Csb> {
+        &self.csb
+    }
+
+    /// The interrupt line, `irq0`.
+    pub fn irq(&self) -> &IrqLine {
+        &self.irq
+    }
+
+    /// The memory ports: `dbb0`, and `sram0` where there is one.
+    pub fn memories(&self) -> &[MemoryPort] {
+        &self.memories
+    }
+
+    /// The memory port of that name.
+    pub fn memory(&self, name: &str) -> Option<&MemoryPort> {
+        self.memories.iter().find(|memory| memory.name() == name)
+    }
+
+    /// The device's register map.
+    pub fn map(&self) -> RegisterMap {
+        self.nvdla.map()
+    }
+
+    /// All ports.
+    pub fn ports(&self) -> Vec<Port> {
+        let window = u64::from(registers::RegisterMap::SPACE_BYTES);
+        let mut ports = vec![
+            Port { name: "csb0", kind: PortKind::Csb, base: 0, size: window, width: 32 },
+            Port { name: "irq0", kind: PortKind::Irq, base: 0, size: 0, width: 1 },
+        ];
+        ports.extend(self.memories.iter().map(|memory| {
+            let range = memory.range();
+            let width = memory.interconnect().config().beat_bytes * 8;
+            Port {
+                name: memory.name(),
+                kind: PortKind::Axi,
+                base: range.start,
+                size: range.end - range.start,
+                width,
+            }
+        }));
+        ports
+    }
+
+    /// The layers that ran, oldest first.
+    pub fn layers(&self) -> Vec<LayerRecord> {
+        self.chronicle.layers()
+    }
+
+    /// The warnings since the last call.
+    pub fn take_warnings(&self) -> Vec<Warned> {
+        self.chronicle.take_warnings()
+    }
+
+    /// The hash of everything observed so far: equal for two runs that went the same way.
+    pub fn event_hash(&self) -> u64 {
+        self.hash.value()
+    }
+
+    /// All counters.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
+        let period = self.description.period;
+        statistics.note("platform", self.description.name.as_str());
+        statistics.count("time", self.simulation.now().as_ps(), "ps");
+        statistics.count("period", period.as_ps(), "ps");
+        statistics.note("events.hash", format!("{:016x}", self.hash.value()));
+        statistics.count("events", self.hash.count(), "events");
+        statistics.count("kernel.activations", self.simulation.activations(), "activations");
+        statistics.count("warnings", self.chronicle.warned(), "warnings");
+        if let Some(enabled) = self.nvdla.first_enabled() {
+            statistics.count("nvdla.enabled", enabled.as_ps(), "ps");
+            if let Some(done) = self.nvdla.last_done() {
+                statistics.count("nvdla.done", done.as_ps(), "ps");
+                statistics.count("nvdla.cycles", (done - enabled).cycles(period), "cycles");
+            }
+        }
+        for (index, layer) in self.chronicle.layers().iter().enumerate() {
+            let LayerRecord { unit, group, shape, begin, end } = layer;
+            statistics.note(format!("layer.{index}"), format!("{unit} {shape}, group {group}"));
+            statistics.count(format!("layer.{index}.begin"), begin.as_ps(), "ps");
+            if let Some(end) = end {
+                statistics.count(format!("layer.{index}.end"), end.as_ps(), "ps");
+            }
+        }
+        for memory in &self.memories {
+            let name = memory.name();
+            traffic(&mut statistics, &format!("{name}.read"), &memory.statistics().reads(), period);
+            traffic(&mut statistics, &format!("{name}.write"), &memory.statistics().writes(), period);
+        }
+        statistics
+    }
+}
+
+fn traffic(statistics: &mut Statistics, name: &str, traffic: &Traffic, period: Time) {
+    statistics.count(format!("{name}.bursts"), traffic.bursts, "bursts");
+    statistics.count(format!("{name}.bytes"), traffic.bytes, "bytes");
+    statistics.count(format!("{name}.most_outstanding"), traffic.most_outstanding, "bursts");
+    for (id, bursts) in &traffic.by_id {
+        statistics.count(format!("{name}.id{id}.bursts"), *bursts, "bursts");
+    }
+    if let (Some(least), Some(mean)) = (traffic.latency_min, traffic.latency_mean()) {
+        statistics.count(format!("{name}.latency.least"), least.cycles(period), "cycles");
+        statistics.count(format!("{name}.latency.mean"), mean.cycles(period), "cycles");
+        statistics.count(format!("{name}.latency.most"), traffic.latency_max.cycles(period), "cycles");
+    }
+}
+
+fn axi_config(
+    period: Time,
+    memory: &MemoryDescription,
+    interface: MemoryInterface,
+    read_latency: Latency,
+) -> AxiConfig {
+    AxiConfig {
+        period,
+        beat_bytes: interface.width_bytes,
+        burst_beats: interface.max_burst,
+        read_outstanding: memory.read_outstanding,
+        write_outstanding: memory.write_outstanding,
+        read_latency,
+        write_latency: memory.write_latency,
+        bandwidth: memory.bandwidth,
+        seed: memory.seed,
+    }
+}

@@ -1,0 +1,292 @@
+//! What a platform consists of, as a person writes it down.
+
+use crate::bus::axi::{Latency, LatencyError};
+use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
+use crate::nvdla::timing::RtlTree;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ops::Range;
+use vp_core::Time;
+
+/// A whole platform.
+///
+/// ```
+/// use vp_models::platform::Description;
+/// let text = r#"
+///     name = "small-slow-memory"
+///     [nvdla]
+///     base = "nv_small"
+///     [dbb0]
+///     read_latency = 200
+/// "#;
+/// let description = Description::parse(text).unwrap();
+/// assert_eq!(description.nvdla.config.mac_atomic_c, 8);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// The platform's name.
+    pub name: String,
+    /// One clock cycle of the device, its buses and its memories.
+    #[serde(default = "default_period", with = "time_text")]
+    pub period: Time,
+    /// The device.
+    pub nvdla: NvdlaDescription,
+    /// The memory behind the primary interface (DBBIF).
+    #[serde(default = "default_dbb")]
+    pub dbb0: MemoryDescription,
+    /// The memory behind the secondary interface (SRAMIF), for configurations that have one.
+    #[serde(default = "default_sram")]
+    pub sram0: MemoryDescription,
+}
+
+/// An NVDLA.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NvdlaDescription {
+    /// Which of the published RTL trees its timing follows.
+    #[serde(default)]
+    pub rtl: RtlTree,
+    /// Which words its capability ROM holds.
+    #[serde(default)]
+    pub capability_rom: CapabilityRom,
+    /// The hardware configuration: `base`, and the parameters that differ from it.
+    #[serde(flatten)]
+    pub config: Config,
+}
+
+/// A memory and the way to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryDescription {
+    /// Its first address.
+    pub base: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Cycles from a read's acceptance to its first data; the configuration's own figure if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_latency: Option<Latency>,
+    /// Cycles from a write's last data to its acknowledgement.
+    #[serde(default = "default_write_latency")]
+    pub write_latency: Latency,
+    /// Reads outstanding at most, 1 to 256.
+    #[serde(default = "default_outstanding")]
+    pub read_outstanding: u32,
+    /// Writes outstanding at most, 1 to 256.
+    #[serde(default = "default_outstanding")]
+    pub write_outstanding: u32,
+    /// Bytes a second the memory can move; as much as the bus if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<u64>,
+    /// Where drawn latencies start.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+}
+
+fn default_period() -> Time {
+    Time::ns(1)
+}
+
+fn default_write_latency() -> Latency {
+    Latency::Fixed(1)
+}
+
+const MOST_OUTSTANDING: u32 = 256;
+
+fn default_outstanding() -> u32 {
+    MOST_OUTSTANDING
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+impl MemoryDescription {
+    fn at(range: Range<u64>) -> MemoryDescription {
+        MemoryDescription {
+            base: range.start,
+            size: range.end - range.start,
+            read_latency: None,
+            write_latency: default_write_latency(),
+            read_outstanding: default_outstanding(),
+            write_outstanding: default_outstanding(),
+            bandwidth: None,
+            seed: default_seed(),
+        }
+    }
+
+    /// The addresses it answers to.
+    pub fn range(&self) -> Range<u64> {
+        self.base..self.base.saturating_add(self.size)
+    }
+
+    fn check(&self, memory: &'static str) -> Result<(), DescriptionError> {
+        let latency = |parameter| move |source| DescriptionError::Latency { memory, parameter, source };
+        self.read_latency.map_or(Ok(()), |read| read.check()).map_err(latency("read_latency"))?;
+        self.write_latency.check().map_err(latency("write_latency"))?;
+        let limits =
+            [("read_outstanding", self.read_outstanding), ("write_outstanding", self.write_outstanding)];
+        for (parameter, value) in limits {
+            if !(1..=MOST_OUTSTANDING).contains(&value) {
+                return Err(DescriptionError::Outstanding { memory, parameter, value });
+            }
+        }
+        if self.size == 0 || self.base.checked_add(self.size).is_none() {
+            return Err(DescriptionError::Range { memory, base: self.base, size: self.size });
+        }
+        if self.bandwidth == Some(0) {
+            return Err(DescriptionError::Bandwidth { memory });
+        }
+        Ok(())
+    }
+}
+
+// From 0x80000000 to the end of 32 bits: what the vendor's traces and its driver use.
+fn default_dbb() -> MemoryDescription {
+    MemoryDescription::at(0x8000_0000..0x1_0000_0000)
+}
+
+fn default_sram() -> MemoryDescription {
+    MemoryDescription::at(0x5000_0000..0x6000_0000)
+}
+
+/// A description that cannot be built.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DescriptionError {
+    /// It is no TOML, or not of this shape.
+    #[error("{0}")]
+    Text(String),
+    /// There is no such hardware configuration, or its parameters contradict each other.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A latency that makes no sense.
+    #[error("[{memory}] {parameter}: {source}")]
+    Latency {
+        /// The memory's name.
+        memory: &'static str,
+        /// The parameter's name.
+        parameter: &'static str,
+        /// What is wrong with it.
+        source: LatencyError,
+    },
+    /// A limit that AXI identifiers cannot express.
+    #[error(
+        "[{memory}] {parameter} = {value}: between 1 and {MOST_OUTSTANDING} transactions can be outstanding"
+    )]
+    Outstanding {
+        /// The memory's name.
+        memory: &'static str,
+        /// The parameter's name.
+        parameter: &'static str,
+        /// What was given.
+        value: u32,
+    },
+    /// A memory without bytes, or beyond 64 bits.
+    #[error(
+        "[{memory}] {size} bytes from 0x{base:x} on: a memory has at least one byte and ends within 64 bits"
+    )]
+    Range {
+        /// The memory's name.
+        memory: &'static str,
+        /// Its first address.
+        base: u64,
+        /// Its size.
+        size: u64,
+    },
+    /// A memory that never moves a byte.
+    #[error("[{memory}] bandwidth = 0 would stop the platform: leave it out for as much as the bus can move")]
+    Bandwidth {
+        /// The memory's name.
+        memory: &'static str,
+    },
+    /// A clock that stands still.
+    #[error("period = 0 would stop the clock: give the time of one cycle, such as \"1 ns\"")]
+    Period,
+}
+
+impl Description {
+    /// The names of the built-in platforms: one for each hardware configuration.
+    pub const NAMES: &'static [&'static str] = &Config::NAMES;
+
+    /// A built-in platform.
+    pub fn named(name: &str) -> Result<Description, DescriptionError> {
+        let config = Config::named(name)?;
+        let nvdla =
+            NvdlaDescription { rtl: RtlTree::default(), capability_rom: CapabilityRom::default(), config };
+        let (dbb0, sram0) = (default_dbb(), default_sram());
+        Ok(Description { name: name.to_owned(), period: default_period(), nvdla, dbb0, sram0 })
+    }
+
+    /// Reads and checks a description.
+    pub fn parse(text: &str) -> Result<Description, DescriptionError> {
+        let description: Description = toml::from_str(text)
+            .map_err(|error| DescriptionError::Text(error.to_string().trim_end().to_owned()))?;
+        description.check()?;
+        Ok(description)
+    }
+
+    /// The description as text that [`Description::parse`] reads back.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| format!("# cannot be written: {error}\n"))
+    }
+
+    /// Refuses what cannot be built.
+    pub fn check(&self) -> Result<(), DescriptionError> {
+        if self.period == Time::ZERO {
+            return Err(DescriptionError::Period);
+        }
+        self.nvdla.config.check()?;
+        self.dbb0.check("dbb0")?;
+        self.sram0.check("sram0")
+    }
+
+    /// The read latency of the primary memory in force.
+    pub fn dbb_latency(&self) -> Latency {
+        self.dbb0.read_latency.unwrap_or(Latency::Fixed(self.nvdla.config.primary_latency))
+    }
+
+    /// The read latency of the secondary memory in force.
+    pub fn sram_latency(&self) -> Latency {
+        self.sram0.read_latency.unwrap_or(Latency::Fixed(self.nvdla.config.secondary_latency))
+    }
+}
+
+mod time_text {
+    use super::{Deserialize, Deserializer, Serializer, Time};
+
+    pub(super) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(time)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_platform_is_read_back_as_it_is_written() {
+        for name in Description::NAMES {
+            let description = Description::named(name).unwrap();
+            description.check().unwrap();
+            assert_eq!(Description::parse(&description.to_toml()), Ok(description), "{name}");
+        }
+    }
+
+    fn refusal(text: &str) -> String {
+        Description::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn refusals_name_the_place() {
+        let with = |rest: &str| format!("name = \"x\"\n[nvdla]\nbase = \"nv_small\"\n{rest}");
+        let dbb = |rest: &str| with(&format!("[dbb0]\nbase = 0x80000000\nsize = 0x1000\n{rest}"));
+        assert!(refusal(&dbb("read_outstanding = 0")).contains("[dbb0] read_outstanding = 0"));
+        assert!(refusal(&dbb("read_latency = 9999999")).contains("[dbb0] read_latency"));
+        assert!(refusal(&dbb("bandwidth = 0")).contains("[dbb0] bandwidth"));
+        assert!(refusal(&dbb("latency = 5")).contains("latency"));
+        assert!(refusal(&with("mac_atomic_q = 5")).contains("mac_atomic_q"));
+        assert!(refusal("name = \"x\"\n[nvdla]\nbase = \"nv_smal\"").contains("nv_smal"));
+    }
+}

@@ -1,0 +1,181 @@
+//! A CPU in the same process as the platform.
+
+use super::assembly::Platform;
+use super::memory_port::MemoryPort;
+use crate::bus::csb::{CsbAccess, CsbRequest, CsbResponse};
+use crate::host::{Host, HostError, Memory, Statistics};
+use crate::nvdla::registers::RegisterMap;
+use std::cell::Cell;
+use std::rc::Rc;
+use vp_core::{Stop, Time};
+
+/// Drives a platform from the same thread. Simulated time moves only while a call waits, so the same
+/// program gives the same run.
+pub struct LocalHost {
+    platform: Platform,
+    answer: Rc<Cell<Option<CsbResponse>>>,
+    awaiting: Rc<Cell<bool>>,
+    next_tag: u64,
+    limit: Time,
+}
+
+impl LocalHost {
+    /// Takes the CPU's place at a platform.
+    pub fn new(platform: Platform) -> LocalHost {
+        let answer: Rc<Cell<Option<CsbResponse>>> = Rc::default();
+        let awaiting: Rc<Cell<bool>> = Rc::default();
+        let (sim, place) = (platform.sim(), answer.clone());
+        platform.csb().on_response(move |response| {
+            place.set(Some(response));
+            sim.stop();
+        });
+        let (sim, armed) = (platform.sim(), awaiting.clone());
+        platform.irq().connect(move |level, _| {
+            if level && armed.get() {
+                sim.stop();
+            }
+        });
+        LocalHost { platform, answer, awaiting, next_tag: 0, limit: Time::MAX }
+    }
+
+    /// Ends waits that reach this point in time.
+    pub fn set_limit(&mut self, limit: Time) {
+        self.limit = limit;
+    }
+
+    /// The platform.
+    pub fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Lets time pass until something stops the run; refuses when nothing can.
+    fn run(&mut self) -> Result<(), HostError> {
+        let limit = self.limit;
+        loop {
+            let simulation = self.platform.simulation_mut();
+            match simulation.run_until(limit) {
+                Stop::Requested => return Ok(()),
+                Stop::Held => simulation.bell().wait(),
+                Stop::Limit => {
+                    return Err(HostError::Limit { time: simulation.now(), limit: limit.to_string() });
+                }
+                Stop::Idle => {
+                    let report = idle_report(&self.platform);
+                    return Err(HostError::Idle { time: self.platform.simulation().now(), report });
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, address: u32, access: CsbAccess) -> Result<u32, HostError> {
+        let tag = self.send(address, access)?;
+        self.answer.set(None);
+        loop {
+            if let Some(response) = self.answer.take()
+                && response.tag == tag
+            {
+                return Ok(response.value);
+            }
+            self.run()?;
+        }
+    }
+
+    fn send(&mut self, address: u32, access: CsbAccess) -> Result<u64, HostError> {
+        let word = csb_word(address)?;
+        self.next_tag += 1;
+        self.platform.csb().send(CsbRequest { word, access, tag: self.next_tag });
+        Ok(self.next_tag)
+    }
+
+    fn memory(&self, memory: Memory, address: u64, bytes: usize) -> Result<&MemoryPort, HostError> {
+        self.platform.memory(memory.port()).ok_or_else(|| HostError::MemoryRange {
+            memory,
+            address,
+            size: bytes as u64,
+            holds: "the platform has none".to_owned(),
+        })
+    }
+}
+
+/// The word a byte address in the register window names.
+pub(crate) fn csb_word(address: u32) -> Result<u16, HostError> {
+    u16::try_from(address / 4).ok().filter(|_| address.is_multiple_of(4)).ok_or_else(|| {
+        let window = RegisterMap::SPACE_BYTES;
+        HostError::Refused(format!(
+            "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
+        ))
+    })
+}
+
+/// Who waits for what: first those that have not finished, then the units in the middle of a layer.
+fn idle_report(platform: &Platform) -> String {
+    let report = platform.simulation().idle_report();
+    let running: Vec<String> = (platform.layers().iter().filter(|layer| layer.end.is_none()))
+        .map(|layer| format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group))
+        .collect();
+    let waiting = report.blocked.iter().chain(&report.serving).filter(|blocked| {
+        // An engine at rest waits for its enable bit; a bus at rest for a request.
+        let at_rest = |event: &str| event.ends_with(".op_enable") || !event.starts_with("nvdla.");
+        blocked.waits_for.iter().any(|event| !at_rest(event))
+    });
+    let waiting: Vec<String> = waiting.map(ToString::to_string).collect();
+    match running.is_empty() {
+        true => "no engine runs a layer: none was enabled, or its partner was not".to_owned(),
+        false => [running, waiting].concat().join("; "),
+    }
+}
+
+impl Host for LocalHost {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.send(address, CsbAccess::Write { value, posted: true }).map(|_| ())
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.request(address, CsbAccess::Write { value, posted: false }).map(|_| ())
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        self.request(address, CsbAccess::Read)
+    }
+
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
+        self.awaiting.set(true);
+        let waited = loop {
+            if self.platform.irq().level() {
+                break Ok(self.platform.simulation().now());
+            }
+            if let Err(error) = self.run() {
+                break Err(error);
+            }
+        };
+        self.awaiting.set(false);
+        waited
+    }
+
+    fn now(&mut self) -> Result<Time, HostError> {
+        Ok(self.platform.simulation().now())
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        let port = self.memory(memory, address, bytes.len())?;
+        port.poke(address, bytes).map_err(|error| out_of_range(memory, &error))
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        let port = self.memory(memory, address, bytes.len())?;
+        port.peek(address, bytes).map_err(|error| out_of_range(memory, &error))
+    }
+
+    fn map(&self) -> RegisterMap {
+        self.platform.map()
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        Ok(self.platform.statistics())
+    }
+}
+
+fn out_of_range(memory: Memory, error: &crate::memory::OutOfRange) -> HostError {
+    let holds = format!("it spans 0x{:x} to 0x{:x}", error.start, error.last);
+    HostError::MemoryRange { memory, address: error.address, size: error.bytes, holds }
+}

@@ -1,0 +1,88 @@
+//! A memory interface as a port of the platform: its RAM inside, or a memory outside in its place.
+
+use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect};
+use crate::memory::{OutOfRange, Ram};
+use std::cell::RefCell;
+use std::rc::Rc;
+use vp_core::Sim;
+
+/// Passes bursts on to the memory inside, or to the one attached.
+struct Switch {
+    ram: Rc<Ram>,
+    outside: RefCell<Option<Rc<dyn AxiTarget>>>,
+}
+
+impl AxiTarget for Switch {
+    fn read(&self, burst: &Burst) -> Answer<Vec<u8>> {
+        match &*self.outside.borrow() {
+            Some(outside) => outside.read(burst),
+            None => AxiTarget::read(&*self.ram, burst),
+        }
+    }
+
+    fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
+        match &*self.outside.borrow() {
+            Some(outside) => outside.write(burst, data),
+            None => AxiTarget::write(&*self.ram, burst, data),
+        }
+    }
+}
+
+/// One memory interface with what lies behind it.
+pub struct MemoryPort {
+    name: &'static str,
+    interconnect: Rc<Interconnect>,
+    switch: Rc<Switch>,
+    statistics: Rc<AxiStatistics>,
+}
+
+impl MemoryPort {
+    pub(super) fn new(sim: &Sim, name: &'static str, config: AxiConfig, ram: Ram) -> MemoryPort {
+        let switch = Rc::new(Switch { ram: Rc::new(ram), outside: RefCell::default() });
+        let interconnect = Interconnect::new(sim, name, config, switch.clone());
+        let statistics = Rc::new(AxiStatistics::new(interconnect.source()));
+        sim.observe(statistics.clone());
+        MemoryPort { name, interconnect, switch, statistics }
+    }
+
+    /// The port's name: `dbb0` or `sram0`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The interface.
+    pub fn interconnect(&self) -> &Rc<Interconnect> {
+        &self.interconnect
+    }
+
+    /// What the interface did.
+    pub fn statistics(&self) -> &AxiStatistics {
+        &self.statistics
+    }
+
+    /// Puts a memory outside in the place of the RAM inside, or the RAM back (`None`). What is in flight
+    /// is still answered by the one it was sent to.
+    pub fn attach(&self, outside: Option<Rc<dyn AxiTarget>>) {
+        *self.switch.outside.borrow_mut() = outside;
+    }
+
+    /// Whether a memory outside is attached.
+    pub fn is_outside(&self) -> bool {
+        self.switch.outside.borrow().is_some()
+    }
+
+    /// Reads the RAM inside, past the bus (`transport_dbg`).
+    pub fn peek(&self, address: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
+        self.switch.ram.read(address, into)
+    }
+
+    /// Writes the RAM inside, past the bus (`transport_dbg`).
+    pub fn poke(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+        self.switch.ram.write(address, bytes)
+    }
+
+    /// The addresses of the RAM inside.
+    pub fn range(&self) -> std::ops::Range<u64> {
+        self.switch.ram.range()
+    }
+}
