@@ -12,8 +12,8 @@ pub(crate) struct Control {
     source: Source,
     registers: RefCell<RegisterFile>,
     enabled: Event,
-    /// When the enable bit of each group was accepted on the bus.
-    accepted: [Cell<Time>; 2],
+    /// When each group was last enabled.
+    enabled_at: [Cell<Time>; 2],
 }
 
 impl Control {
@@ -24,7 +24,7 @@ impl Control {
             source: sim.source(format!("nvdla.{name}")),
             registers: RefCell::new(RegisterFile::new(unit, map)),
             enabled: sim.event(format!("nvdla.{name}.op_enable")),
-            accepted: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
+            enabled_at: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
         })
     }
 
@@ -33,10 +33,10 @@ impl Control {
     }
 
     /// A write from the bus; true if it enabled a group.
-    pub(crate) fn write(&self, offset: u32, value: u32, accepted: Time) -> bool {
+    pub(crate) fn write(&self, offset: u32, value: u32) -> bool {
         let written = self.registers.borrow_mut().write(offset, value);
         if let Written::Enabled { group } = written {
-            self.accepted[group].set(accepted);
+            self.enabled_at[group].set(self.sim.now());
             self.enabled.notify_delta();
         }
         matches!(written, Written::Enabled { .. })
@@ -54,10 +54,10 @@ impl Control {
         }
     }
 
-    /// Waits until the group whose turn it is is enabled.
-    pub(crate) async fn turn(&self) -> Group {
+    /// Waits until the group whose turn it is is enabled; tells also when it was.
+    pub(crate) async fn turn(&self) -> (Group, Time) {
         let group = self.registers.borrow().consumer();
-        self.enabled(group).await
+        (self.enabled(group).await, self.enabled_at[group].get())
     }
 
     /// Ends the running layer: its group is software's again and the other has its turn.

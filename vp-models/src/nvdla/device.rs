@@ -170,7 +170,7 @@ impl CsbTarget for Nvdla {
             Some((Registers::Glb, offset)) => self.interrupts.write(offset, value),
             Some((Registers::Nocif(nocif), offset)) => nocif.write(offset, value),
             Some((Registers::Unit(control), offset)) => {
-                if control.write(offset, value, accepted) && self.first_enabled.get().is_none() {
+                if control.write(offset, value) && self.first_enabled.get().is_none() {
                     self.first_enabled.set(Some(accepted));
                 }
             }

@@ -215,7 +215,7 @@ impl Platform {
 fn traffic(statistics: &mut Statistics, name: &str, traffic: &Traffic, period: Time) {
     statistics.count(format!("{name}.bursts"), traffic.bursts, "bursts");
     statistics.count(format!("{name}.bytes"), traffic.bytes, "bytes");
-    statistics.count(format!("{name}.most_outstanding"), traffic.most_outstanding, "bursts");
+    statistics.count(format!("{name}.most_outstanding"), traffic.most_outstanding(), "bursts");
     for (id, bursts) in &traffic.by_id {
         statistics.count(format!("{name}.id{id}.bursts"), *bursts, "bursts");
     }

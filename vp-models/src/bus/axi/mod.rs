@@ -28,6 +28,7 @@ pub use statistics::{AxiStatistics, Traffic};
 pub use stream::{ReadStream, ReadStreamConfig, WriteStream};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 
+use std::cell::Cell;
 use vp_core::Time;
 
 /// The shape of one AXI interface and of the memory behind it.
@@ -54,12 +55,14 @@ pub struct AxiConfig {
 }
 
 impl AxiConfig {
-    /// How long the memory is busy with `bytes`, if it is slower than the bus.
-    fn memory_time(&self, bytes: u32) -> Time {
-        match self.bandwidth {
-            None => Time::ZERO,
-            Some(rate) => Time::ps((u128::from(bytes) * 1_000_000_000_000 / u128::from(rate.max(1))) as u64),
-        }
+    /// When the memory can start on a burst that reaches it at `now`: at once, or if it moves bytes more
+    /// slowly than the bus, when it is free; it is then busy with this one.
+    fn serve(&self, free: &Cell<Time>, now: Time, burst: &Burst) -> Time {
+        let Some(rate) = self.bandwidth else { return now };
+        let start = now.max(free.get());
+        let bytes = u128::from(burst.beats) * u128::from(self.beat_bytes);
+        free.set(start + Time::ps((bytes * 1_000_000_000_000 / u128::from(rate.max(1))) as u64));
+        start
     }
 
     fn cycles(&self, n: u64) -> Time {

@@ -64,11 +64,10 @@ impl ReadChannel {
     /// Puts an address on AR now.
     pub(super) fn issue(&self, burst: Burst) {
         let config = &self.config;
-        let arrival = self.sim.now() + config.cycles(self.latency.borrow_mut().draw());
-        // In order, one beat a cycle, and no faster than the memory moves bytes.
-        let first = arrival.max(self.bus_free.get()).max(self.memory_free.get());
+        let served = config.serve(&self.memory_free, self.sim.now(), &burst);
+        // In order, one beat a cycle.
+        let first = (served + config.cycles(self.latency.borrow_mut().draw())).max(self.bus_free.get());
         let last = first + config.cycles(u64::from(burst.beats - 1));
-        self.memory_free.set(first + config.memory_time(burst.beats * config.beat_bytes));
         self.bus_free.set(last + config.period);
         self.outstanding.add(last);
         self.report(Stage::Request, &burst);

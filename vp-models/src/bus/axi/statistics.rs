@@ -14,8 +14,9 @@ pub struct Traffic {
     pub bytes: u64,
     /// Bursts by transaction id.
     pub by_id: BTreeMap<u32, u64>,
-    /// Most bursts outstanding at once.
-    pub most_outstanding: u64,
+    /// Most bursts outstanding at the end of a cycle: one that ends in the cycle in which another begins
+    /// makes room for it.
+    most_outstanding: u64,
     /// Bursts that are over.
     pub completed: u64,
     /// From request to first data (reads) or to acknowledgement (writes): the sum over completed bursts…
@@ -27,6 +28,8 @@ pub struct Traffic {
     /// Requests outstanding: when each was made. In order, as the channel answers.
     pending: VecDeque<Time>,
     outstanding: u64,
+    /// The time that `outstanding` belongs to.
+    at: Time,
     /// When the direction was first and last used.
     pub first: Option<Time>,
     /// When the last response came.
@@ -39,16 +42,24 @@ impl Traffic {
         (self.completed > 0).then(|| self.latency_sum / self.completed)
     }
 
+    /// Most bursts outstanding at the end of a cycle.
+    pub fn most_outstanding(&self) -> u64 {
+        self.most_outstanding.max(self.outstanding)
+    }
+
     fn see(&mut self, time: Time, transfer: &Transfer) {
         // A read's latency ends with its first data, a write's with its acknowledgement.
         let answered = if transfer.write { Stage::Response } else { Stage::Data };
+        if time > self.at {
+            self.most_outstanding = self.most_outstanding();
+            self.at = time;
+        }
         if transfer.stage == Stage::Request {
             self.bursts += 1;
             self.bytes += u64::from(transfer.bytes);
             *self.by_id.entry(transfer.id).or_default() += 1;
             self.pending.push_back(time);
             self.outstanding += 1;
-            self.most_outstanding = self.most_outstanding.max(self.outstanding);
             self.first.get_or_insert(time);
         }
         if transfer.stage == answered

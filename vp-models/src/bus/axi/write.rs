@@ -71,8 +71,8 @@ impl WriteChannel {
     /// next address may follow.
     pub(super) fn issue(&self, burst: Burst, data: Vec<u8>) -> u64 {
         let config = &self.config;
-        let stored = (self.sim.now() + config.cycles(u64::from(burst.beats - 1))).max(self.memory_free.get());
-        self.memory_free.set(stored + config.memory_time(burst.beats * config.beat_bytes));
+        let last_beat = self.sim.now() + config.cycles(u64::from(burst.beats - 1));
+        let stored = config.serve(&self.memory_free, last_beat, &burst);
         let latency = config.cycles(self.latency.borrow_mut().draw());
         let acknowledged = (stored + latency).max(self.last_acknowledged.get());
         self.last_acknowledged.set(acknowledged);

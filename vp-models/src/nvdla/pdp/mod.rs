@@ -90,15 +90,18 @@ impl Pdp {
         loop {
             let registers = self.control.enabled(group).await;
             let needs_rdma = Layer::needs_rdma(&registers);
-            let rdma = match needs_rdma {
+            let (rdma, enabled) = match needs_rdma {
                 true => self.rdma.turn().await,
-                false => self.rdma.registers().borrow().group(0).clone(),
+                false => (self.rdma.registers().borrow().group(0).clone(), self.sim.now()),
             };
             let layer = Layer::decode(&registers, &rdma, &self.hardware);
             self.layers.borrow_mut().push_back((group, layer.clone()));
             self.layer_decoded.notify_delta();
             if needs_rdma {
                 if let Ok(layer) = layer {
+                    // PDP_RDMA starts by its own enable bit, which may have come before PDP's.
+                    let start = enabled + self.cycle * u64::from(self.timing.dma_start);
+                    self.sim.wait_until(start).await;
                     self.read(&layer).await;
                 }
                 self.rdma.finish();
@@ -109,7 +112,6 @@ impl Pdp {
 
     async fn read(&self, layer: &Layer) {
         let Source::Memory(source) = layer.source else { return };
-        self.sim.wait(self.cycle * u64::from(self.timing.dma_start)).await;
         let stream = self.input.stream(source.ram).clone();
         let atoms: u64 = timing::reads(layer, source)
             .map(|lines| u64::from(lines.width) * u64::from(lines.height) * u64::from(lines.surfaces))

@@ -112,12 +112,15 @@ impl Sdp {
         loop {
             let registers = self.control.enabled(group).await;
             let needs_rdma = Layer::needs_rdma(&registers, &self.hardware);
-            let rdma = if needs_rdma { self.rdma.turn().await } else { self.no_rdma() };
+            let (rdma, enabled) = if needs_rdma { self.rdma.turn().await } else { self.no_rdma() };
             let layer = Layer::decode(&registers, &rdma, &self.hardware);
             self.layers.borrow_mut().push_back((group, layer.clone()));
             self.layer_decoded.notify_delta();
             if needs_rdma {
                 if let Ok(layer) = layer {
+                    // SDP_RDMA starts by its own enable bit, which may have come before SDP's.
+                    let start = enabled + self.cycle * u64::from(self.timing.dma_start);
+                    self.sim.wait_until(start).await;
                     self.read(&layer).await;
                 }
                 self.rdma.finish();
@@ -126,12 +129,11 @@ impl Sdp {
         }
     }
 
-    fn no_rdma(&self) -> Group {
-        self.rdma.registers().borrow().group(0).clone()
+    fn no_rdma(&self) -> (Group, Time) {
+        (self.rdma.registers().borrow().group(0).clone(), self.sim.now())
     }
 
     async fn read(&self, layer: &Layer) {
-        self.sim.wait(self.cycle * u64::from(self.timing.dma_start)).await;
         let operands =
             |stream: Option<OperandStream>| stream.map(|stream| timing::operand_reads(layer, &stream));
         let bs = operands(layer.bs.and_then(|stage| stage.operands));
