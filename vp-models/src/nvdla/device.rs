@@ -43,7 +43,7 @@ enum Registers {
     /// GLB.
     Glb,
     /// A memory interface's settings.
-    Nocif(Nocif),
+    Nocif(Box<Nocif>),
     /// A unit with a register file.
     Unit(Rc<Control>),
 }
@@ -96,11 +96,14 @@ impl Nvdla {
                     config.capability_words(capability_rom).into_iter().map(|word| word.value).collect(),
                 ),
                 Unit::Glb => Registers::Glb,
-                Unit::Mcif => Registers::Nocif(Nocif::new(RegisterFile::new(unit, map), primary.clone())),
+                Unit::Mcif => {
+                    Registers::Nocif(Box::new(Nocif::new(RegisterFile::new(unit, map), primary.clone())))
+                }
                 Unit::Cvif => match &secondary {
-                    Some(secondary) => {
-                        Registers::Nocif(Nocif::new(RegisterFile::new(unit, map), secondary.clone()))
-                    }
+                    Some(secondary) => Registers::Nocif(Box::new(Nocif::new(
+                        RegisterFile::new(unit, map),
+                        secondary.clone(),
+                    ))),
                     None => Registers::Unit(control(unit)),
                 },
                 Unit::Sdp => Registers::Unit(sdp.clone()),

@@ -32,72 +32,104 @@ pub struct Description {
     /// The device.
     pub nvdla: NvdlaDescription,
     /// The memory behind the primary interface (DBBIF).
-    #[serde(default = "default_dbb")]
+    #[serde(default = "default_dbb", deserialize_with = "dbb")]
     pub dbb0: MemoryDescription,
     /// The memory behind the secondary interface (SRAMIF), for configurations that have one.
-    #[serde(default = "default_sram")]
+    #[serde(default = "default_sram", deserialize_with = "sram")]
     pub sram0: MemoryDescription,
 }
 
 /// An NVDLA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "toml::Table")]
 pub struct NvdlaDescription {
     /// Which of the published RTL trees its timing follows.
-    #[serde(default)]
     pub rtl: RtlTree,
     /// Which words its capability ROM holds.
-    #[serde(default)]
     pub capability_rom: CapabilityRom,
     /// The hardware configuration: `base`, and the parameters that differ from it.
     #[serde(flatten)]
     pub config: Config,
 }
 
-/// A memory and the way to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Its own keys are taken out, and the configuration sees the rest: so a key that is neither's is refused,
+/// which a flattened structure would pass over.
+impl TryFrom<toml::Table> for NvdlaDescription {
+    type Error = toml::de::Error;
+
+    fn try_from(mut table: toml::Table) -> Result<NvdlaDescription, toml::de::Error> {
+        let rtl = table.remove("rtl").map(RtlTree::deserialize).transpose()?.unwrap_or_default();
+        let rom = table.remove("capability_rom").map(CapabilityRom::deserialize).transpose()?;
+        let config = Config::deserialize(toml::Value::Table(table))?;
+        Ok(NvdlaDescription { rtl, capability_rom: rom.unwrap_or_default(), config })
+    }
+}
+
+/// A memory and the way to it. A description may leave out any of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryDescription {
     /// Its first address.
     pub base: u64,
     /// Its size in bytes.
     pub size: u64,
     /// Cycles from a read's acceptance to its first data; the configuration's own figure if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_latency: Option<Latency>,
     /// Cycles from a write's last data to its acknowledgement.
-    #[serde(default = "default_write_latency")]
     pub write_latency: Latency,
     /// Reads outstanding at most, 1 to 256.
-    #[serde(default = "default_outstanding")]
     pub read_outstanding: u32,
     /// Writes outstanding at most, 1 to 256.
-    #[serde(default = "default_outstanding")]
     pub write_outstanding: u32,
     /// Bytes a second the memory can move; as much as the bus if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
     /// Where drawn latencies start.
-    #[serde(default = "default_seed")]
     pub seed: u64,
+}
+
+/// What a description says of a memory, to be laid over the default of its port.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemoryOverrides {
+    base: Option<u64>,
+    size: Option<u64>,
+    read_latency: Option<Latency>,
+    write_latency: Option<Latency>,
+    read_outstanding: Option<u32>,
+    write_outstanding: Option<u32>,
+    bandwidth: Option<u64>,
+    seed: Option<u64>,
+}
+
+impl MemoryOverrides {
+    fn over(self, default: MemoryDescription) -> MemoryDescription {
+        MemoryDescription {
+            base: self.base.unwrap_or(default.base),
+            size: self.size.unwrap_or(default.size),
+            read_latency: self.read_latency.or(default.read_latency),
+            write_latency: self.write_latency.unwrap_or(default.write_latency),
+            read_outstanding: self.read_outstanding.unwrap_or(default.read_outstanding),
+            write_outstanding: self.write_outstanding.unwrap_or(default.write_outstanding),
+            bandwidth: self.bandwidth.or(default.bandwidth),
+            seed: self.seed.unwrap_or(default.seed),
+        }
+    }
+}
+
+fn dbb<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, D::Error> {
+    Ok(MemoryOverrides::deserialize(deserializer)?.over(default_dbb()))
+}
+
+fn sram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, D::Error> {
+    Ok(MemoryOverrides::deserialize(deserializer)?.over(default_sram()))
 }
 
 fn default_period() -> Time {
     Time::ns(1)
 }
 
-fn default_write_latency() -> Latency {
-    Latency::Fixed(1)
-}
-
 const MOST_OUTSTANDING: u32 = 256;
-
-fn default_outstanding() -> u32 {
-    MOST_OUTSTANDING
-}
-
-fn default_seed() -> u64 {
-    1
-}
 
 impl MemoryDescription {
     fn at(range: Range<u64>) -> MemoryDescription {
@@ -105,11 +137,11 @@ impl MemoryDescription {
             base: range.start,
             size: range.end - range.start,
             read_latency: None,
-            write_latency: default_write_latency(),
-            read_outstanding: default_outstanding(),
-            write_outstanding: default_outstanding(),
+            write_latency: Latency::Fixed(1),
+            read_outstanding: MOST_OUTSTANDING,
+            write_outstanding: MOST_OUTSTANDING,
             bandwidth: None,
-            seed: default_seed(),
+            seed: 1,
         }
     }
 

@@ -229,7 +229,7 @@ fn an_interrupt_that_never_comes_is_a_failure_and_so_is_its_check() {
     assert_eq!(
         failures(&outcome),
         [
-            "copy.cfg:6: SDP_0 never came: nothing left to simulate at 0 ps: SDP idle",
+            "copy.cfg:6: SDP_0 never came: nothing left to simulate at 0 s: SDP idle",
             "copy.cfg:7: not checked: event `done` did not happen",
         ]
     );
@@ -242,7 +242,7 @@ fn an_interrupt_nobody_declared_is_a_failure() {
         [(vec![0b101], "CDP_0"), (vec![0b10, 1], "SDP_1"), (vec![1 << 30, 1], "of status bit 30")]
     {
         let outcome = run(&copy().build().unwrap(), &mut Copier::raising(&raised));
-        assert_eq!(failures(&outcome), [format!("copy.cfg: unexpected interrupt {name} at 1000 ps")]);
+        assert_eq!(failures(&outcome), [format!("copy.cfg: unexpected interrupt {name} at 1 ns")]);
         assert_eq!(outcome.checks_passed, 1);
     }
 }
