@@ -66,7 +66,7 @@ impl TryFrom<toml::Table> for NvdlaDescription {
 }
 
 /// A memory and the way to it. A description may leave out any of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MemoryDescription {
     /// Its first address.
     pub base: u64,
