@@ -53,7 +53,7 @@
 //! | `sc_event::notify()`, `notify(SC_ZERO_TIME)`, `notify(t)`, `cancel` | [`Event::notify`], [`Event::notify_delta`], [`Event::notify_after`], [`Event::cancel`] |
 //! | `sc_signal`, `sc_fifo`, `sc_semaphore`, `sc_mutex`, `sc_clock` | [`Signal`], [`Fifo`], [`Semaphore`], a semaphore of one, [`Clock`] |
 //! | `async_request_update` | [`Sim::injector`] |
-//! | `tlm_generic_payload`, sockets, `tlm_dmi`, `tlm_quantumkeeper`, `peq_with_get` | `tlm` |
+//! | `tlm_generic_payload`, sockets, `tlm_dmi`, `tlm_quantumkeeper`, `peq_with_get` | [`tlm`] |
 
 mod clock;
 mod combine;
@@ -68,6 +68,7 @@ mod report;
 mod semaphore;
 mod signal;
 mod time;
+pub mod tlm;
 
 pub use clock::Clock;
 pub use combine::{Either, join, select, wait_all, wait_any};

@@ -1,0 +1,248 @@
+//! The non-blocking style: transactions in phases, many of them outstanding.
+
+use super::Payload;
+use crate::{Event, Sim, Time};
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::VecDeque;
+use std::fmt;
+use std::rc::{Rc, Weak};
+
+/// How far a transaction is (`tlm_phase`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// The initiator asks.
+    BeginReq,
+    /// The target can take the next request.
+    EndReq,
+    /// The target answers.
+    BeginResp,
+    /// The initiator can take the next answer.
+    EndResp,
+    /// A phase of a protocol of its own.
+    Other(u8),
+}
+
+/// What the called party did with a step (`tlm_sync_enum`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sync {
+    /// Took note; phase and delay are as they were. It calls back later.
+    Accepted,
+    /// Went on: phase and delay say how far.
+    Updated,
+    /// The transaction is over; the response holds.
+    Completed,
+}
+
+struct Shared {
+    payload: RefCell<Payload>,
+    pool: Weak<Store>,
+}
+
+/// A payload that is shared while it is on its way; made by [`Pool::take`]. Clones are handles of the same
+/// one; with the last handle it returns to its pool.
+#[derive(Clone)]
+pub struct Transaction(Rc<Shared>);
+
+impl Transaction {
+    /// A transaction of no pool.
+    pub fn new(payload: Payload) -> Transaction {
+        Transaction(Rc::new(Shared { payload: RefCell::new(payload), pool: Weak::new() }))
+    }
+
+    /// The payload, to look at.
+    ///
+    /// # Panics
+    /// While somebody holds [`Transaction::payload_mut`]: keep neither across a call or a wait.
+    #[inline]
+    pub fn payload(&self) -> Ref<'_, Payload> {
+        self.0.payload.borrow()
+    }
+
+    /// The payload, to change.
+    ///
+    /// # Panics
+    /// While somebody else holds the payload: keep it neither across a call nor across a wait.
+    #[inline]
+    pub fn payload_mut(&self) -> RefMut<'_, Payload> {
+        self.0.payload.borrow_mut()
+    }
+
+    /// Whether both are handles of one transaction.
+    #[inline]
+    pub fn same(&self, other: &Transaction) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Tells transactions that are on their way at the same time apart.
+    #[inline]
+    pub(crate) fn identity(&self) -> usize {
+        Rc::as_ptr(&self.0) as usize
+    }
+}
+
+impl Drop for Transaction {
+    #[inline]
+    fn drop(&mut self) {
+        if Rc::strong_count(&self.0) == 1
+            && let Some(store) = self.0.pool.upgrade()
+        {
+            store.free.borrow_mut().push(self.0.clone());
+        }
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.payload.try_borrow() {
+            Ok(payload) => fmt::Debug::fmt(&*payload, f),
+            Err(_) => f.write_str("Transaction(in use)"),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Store {
+    free: RefCell<Vec<Rc<Shared>>>,
+}
+
+/// Lends transactions and gets them back by itself (`tlm_mm_interface`): once there are as many as are ever
+/// outstanding, it allocates nothing.
+///
+/// ```
+/// use vp_core::tlm::Pool;
+/// let pool = Pool::new();
+/// let transaction = pool.take();
+/// transaction.payload_mut().set_read(0x1000, 64);
+/// let elsewhere = transaction.clone();
+/// drop(transaction);
+/// assert_eq!(pool.idle(), 0);
+/// drop(elsewhere);
+/// assert_eq!(pool.idle(), 1);
+/// ```
+#[derive(Clone, Default)]
+pub struct Pool(Rc<Store>);
+
+impl Pool {
+    /// An empty pool. Clones are handles of the same one.
+    pub fn new() -> Pool {
+        Pool::default()
+    }
+
+    /// A transaction with a payload as good as new.
+    #[inline]
+    pub fn take(&self) -> Transaction {
+        let free = self.0.free.borrow_mut().pop();
+        match free {
+            Some(shared) => {
+                shared.payload.borrow_mut().reset();
+                Transaction(shared)
+            }
+            None => {
+                let pool = Rc::downgrade(&self.0);
+                Transaction(Rc::new(Shared { payload: RefCell::default(), pool }))
+            }
+        }
+    }
+
+    /// How many transactions wait to be lent again.
+    pub fn idle(&self) -> usize {
+        self.0.free.borrow().len()
+    }
+}
+
+/// Keeps transactions until they are due (`peq_with_get`): what comes with a delay in one call is taken
+/// by a process at its time, ordered by time and then by arrival.
+///
+/// ```
+/// use std::rc::Rc;
+/// use vp_core::tlm::{Payload, PayloadEventQueue, Transaction};
+/// use vp_core::{Simulation, Time};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let queue = Rc::new(PayloadEventQueue::new(&sim, "queue"));
+/// queue.notify(Transaction::new(Payload::read(2, 1)), Time::ns(20));
+/// queue.notify(Transaction::new(Payload::read(1, 1)), Time::ns(10));
+/// sim.clone().process("target", async move {
+///     assert_eq!(queue.get().await.payload().address, 1);
+///     assert_eq!(queue.get().await.payload().address, 2);
+///     assert_eq!(sim.now(), Time::ns(20));
+/// });
+/// simulation.run();
+/// # assert!(!simulation.idle_report().is_deadlock());
+/// ```
+pub struct PayloadEventQueue<T = Transaction> {
+    sim: Sim,
+    /// In order of time, then of arrival.
+    queue: RefCell<VecDeque<(Time, T)>>,
+    due: Event,
+}
+
+impl<T> PayloadEventQueue<T> {
+    /// An empty queue.
+    pub fn new(sim: &Sim, name: &str) -> PayloadEventQueue<T> {
+        PayloadEventQueue {
+            sim: sim.clone(),
+            queue: RefCell::default(),
+            due: sim.event(format!("{name}.due")),
+        }
+    }
+
+    /// Makes an item due `delay` from now; [`Time::ZERO`] makes it due in the next delta cycle.
+    pub fn notify(&self, item: T, delay: Time) {
+        let time = self.sim.now() + delay;
+        let mut queue = self.queue.borrow_mut();
+        // Mostly the last to be due.
+        let mut at = queue.len();
+        while at > 0 && queue[at - 1].0 > time {
+            at -= 1;
+        }
+        queue.insert(at, (time, item));
+        self.due.notify_after(delay);
+    }
+
+    /// Takes the next item that is due (`get_next_transaction`). After `None`, [`PayloadEventQueue::due`]
+    /// fires when there is one again; so ask until then.
+    pub fn try_get(&self) -> Option<T> {
+        let mut queue = self.queue.borrow_mut();
+        let now = self.sim.now();
+        let &(time, _) = queue.front()?;
+        if time <= now {
+            return queue.pop_front().map(|(_, item)| item);
+        }
+        self.due.notify_after(time - now);
+        None
+    }
+
+    /// Takes the next item, waiting until it is due.
+    pub async fn get(&self) -> T {
+        loop {
+            if let Some(item) = self.try_get() {
+                return item;
+            }
+            self.due.wait().await;
+        }
+    }
+
+    /// Fires when an item is due.
+    pub fn due(&self) -> &Event {
+        &self.due
+    }
+
+    /// How many items are in it, due or not.
+    pub fn len(&self) -> usize {
+        self.queue.borrow().len()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets all items (`cancel_all`).
+    pub fn clear(&self) {
+        // Dropped once the queue is free again: items may have a life of their own.
+        let items = self.queue.take();
+        self.due.cancel();
+        drop(items);
+    }
+}

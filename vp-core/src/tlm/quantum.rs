@@ -1,0 +1,120 @@
+//! Temporal decoupling: running ahead of simulated time, but never further than a quantum.
+
+use crate::{Sim, Time};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// How far initiators may run ahead (`tlm_global_quantum`): one for all that shall meet at the same points
+/// in time. Clones are handles of the same quantum.
+#[derive(Debug, Clone, Default)]
+pub struct Quantum(Rc<Cell<Time>>);
+
+impl Quantum {
+    /// A quantum; with [`Time::ZERO`] nobody runs ahead.
+    pub fn new(span: Time) -> Quantum {
+        Quantum(Rc::new(Cell::new(span)))
+    }
+
+    /// Its length.
+    pub fn get(&self) -> Time {
+        self.0.get()
+    }
+
+    /// Changes its length; counts from each keeper's next synchronisation on.
+    pub fn set(&self, span: Time) {
+        self.0.set(span);
+    }
+}
+
+/// Keeps the time by which one initiator is ahead of the simulation (`tlm_quantumkeeper`).
+///
+/// Synchronisation points lie on multiples of the quantum, so that all who share it meet there.
+///
+/// ```
+/// use vp_core::tlm::{Quantum, QuantumKeeper};
+/// use vp_core::{Simulation, Time};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let keeper = QuantumKeeper::new(&sim, &Quantum::new(Time::us(1)));
+/// sim.process("cpu", async move {
+///     for _ in 0..10_000 {
+///         keeper.inc(Time::ns(1)); // an instruction
+///         if keeper.need_sync() {
+///             keeper.sync().await;
+///         }
+///     }
+/// });
+/// simulation.run();
+/// assert_eq!(simulation.now(), Time::us(10));
+/// assert!(simulation.activations() <= 11);
+/// ```
+pub struct QuantumKeeper {
+    sim: Sim,
+    quantum: Quantum,
+    local: Cell<Time>,
+    next: Cell<Time>,
+}
+
+impl QuantumKeeper {
+    /// A keeper that is not ahead.
+    pub fn new(sim: &Sim, quantum: &Quantum) -> QuantumKeeper {
+        let keeper = QuantumKeeper {
+            sim: sim.clone(),
+            quantum: quantum.clone(),
+            local: Cell::new(Time::ZERO),
+            next: Cell::new(Time::ZERO),
+        };
+        keeper.reset();
+        keeper
+    }
+
+    /// Goes further ahead by `span`.
+    pub fn inc(&self, span: Time) {
+        self.local.set(self.local.get() + span);
+    }
+
+    /// Sets by how much it is ahead: what a transport made of the delay it was given.
+    pub fn set(&self, local: Time) {
+        self.local.set(local);
+    }
+
+    /// By how much it is ahead: the delay to give to a transport.
+    pub fn local_time(&self) -> Time {
+        self.local.get()
+    }
+
+    /// The initiator's own time.
+    pub fn current_time(&self) -> Time {
+        self.sim.now() + self.local.get()
+    }
+
+    /// Whether the quantum is used up.
+    pub fn need_sync(&self) -> bool {
+        self.current_time() >= self.next.get()
+    }
+
+    /// Lets simulated time catch up.
+    pub async fn sync(&self) {
+        let ahead = self.local.take();
+        if ahead > Time::ZERO {
+            self.sim.wait(ahead).await;
+        }
+        self.reset();
+    }
+
+    /// Goes ahead by `span`, and synchronises if that uses up the quantum.
+    pub async fn advance(&self, span: Time) {
+        self.inc(span);
+        if self.need_sync() {
+            self.sync().await;
+        }
+    }
+
+    /// Forgets the time by which it is ahead, and finds the next synchronisation point.
+    pub fn reset(&self) {
+        self.local.set(Time::ZERO);
+        let (now, span) = (self.sim.now(), self.quantum.get());
+        let next = if span == Time::ZERO { now } else { span * (now.cycles(span) + 1) };
+        self.next.set(next);
+    }
+}

@@ -1,0 +1,181 @@
+//! Sockets: the named ends of a connection (`tlm_initiator_socket`, `tlm_target_socket`).
+
+use super::{Command, DirectRegion, Initiator, Payload, Phase, Response, Sync, Target, Transaction};
+use crate::Time;
+use std::cell::OnceCell;
+use std::fmt;
+use std::rc::{Rc, Weak};
+
+/// Why sockets cannot be used as they are bound.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// It has its other end already.
+    #[error("socket {socket} is bound already: put a router between to connect several")]
+    AlreadyBound {
+        /// The socket's name.
+        socket: Rc<str>,
+    },
+    /// It has no other end.
+    #[error("socket {socket} is bound to no target")]
+    Unbound {
+        /// The socket's name.
+        socket: Rc<str>,
+    },
+}
+
+/// Where an initiator sends its transactions (`tlm_initiator_socket`).
+///
+/// Bound once. Until then every transaction is answered with [`Response::GenericError`];
+/// [`InitiatorSocket::require_bound`] finds that out before the run.
+pub struct InitiatorSocket {
+    name: Rc<str>,
+    initiator: Option<Weak<dyn Initiator>>,
+    target: OnceCell<Rc<dyn Target>>,
+}
+
+impl InitiatorSocket {
+    /// A socket of someone who is never called back: blocking transport, debug, and direct access to
+    /// memory that is never withdrawn.
+    pub fn new(name: impl Into<Rc<str>>) -> InitiatorSocket {
+        InitiatorSocket { name: name.into(), initiator: None, target: OnceCell::new() }
+    }
+
+    /// A socket of someone who is called back. The link is weak, so that the initiator can own its socket
+    /// (see [`Rc::new_cyclic`]).
+    pub fn with_initiator(name: impl Into<Rc<str>>, initiator: Weak<dyn Initiator>) -> InitiatorSocket {
+        InitiatorSocket { name: name.into(), initiator: Some(initiator), target: OnceCell::new() }
+    }
+
+    /// Connects it with its target.
+    ///
+    /// # Errors
+    /// [`BindError::AlreadyBound`], by this socket or by the target's.
+    pub fn bind(&self, target: Rc<dyn Target>) -> Result<(), BindError> {
+        if self.is_bound() {
+            return Err(BindError::AlreadyBound { socket: self.name.clone() });
+        }
+        if let Some(initiator) = &self.initiator {
+            target.connect(initiator.clone())?;
+        }
+        self.target.set(target).map_err(|_| BindError::AlreadyBound { socket: self.name.clone() })
+    }
+
+    /// The name given at creation.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it has a target.
+    pub fn is_bound(&self) -> bool {
+        self.target.get().is_some()
+    }
+
+    /// Makes sure it has a target: for the end of a platform's assembly.
+    ///
+    /// # Errors
+    /// [`BindError::Unbound`].
+    pub fn require_bound(&self) -> Result<(), BindError> {
+        match self.is_bound() {
+            true => Ok(()),
+            false => Err(BindError::Unbound { socket: self.name.clone() }),
+        }
+    }
+
+    /// Sends a transaction and waits until it is over; see [`Target::b_transport`].
+    ///
+    /// The payload comes back with the address with which it was sent, whatever routers made of it.
+    #[inline]
+    pub async fn b_transport(&self, payload: &mut Payload, delay: &mut Time) {
+        let Some(target) = self.target.get() else {
+            payload.response = Response::GenericError;
+            return;
+        };
+        let address = payload.address;
+        target.b_transport(payload, delay).await;
+        payload.address = address;
+    }
+
+    /// Takes a transaction's next step towards the target; see [`Target::nb_transport_fw`].
+    #[inline]
+    pub fn nb_transport_fw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {
+        match self.target.get() {
+            Some(target) => target.nb_transport_fw(transaction, phase, delay),
+            None => {
+                transaction.payload_mut().response = Response::GenericError;
+                Sync::Completed
+            }
+        }
+    }
+
+    /// Reads or writes without time and without side effects; gives the number of bytes transferred.
+    pub fn transport_dbg(&self, payload: &mut Payload) -> usize {
+        self.target.get().map_or(0, |target| target.transport_dbg(payload))
+    }
+
+    /// Asks for direct access around `address`.
+    pub fn direct(&self, address: u64, command: Command) -> Option<DirectRegion> {
+        self.target.get()?.direct(address, command)
+    }
+}
+
+impl fmt::Debug for InitiatorSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InitiatorSocket({}, {})", self.name, if self.is_bound() { "bound" } else { "unbound" })
+    }
+}
+
+/// Where a target calls its initiator back (`tlm_target_socket`).
+///
+/// A target that calls back owns one, and gives it what [`Target::connect`] brings. If nobody is there,
+/// or not any more, calls back are answered with [`Sync::Completed`].
+pub struct TargetSocket {
+    name: Rc<str>,
+    initiator: OnceCell<Weak<dyn Initiator>>,
+}
+
+impl TargetSocket {
+    /// A socket that is not yet connected.
+    pub fn new(name: impl Into<Rc<str>>) -> TargetSocket {
+        TargetSocket { name: name.into(), initiator: OnceCell::new() }
+    }
+
+    /// Connects it with its initiator: what [`Target::connect`] passes on.
+    ///
+    /// # Errors
+    /// [`BindError::AlreadyBound`].
+    pub fn connect(&self, initiator: Weak<dyn Initiator>) -> Result<(), BindError> {
+        self.initiator.set(initiator).map_err(|_| BindError::AlreadyBound { socket: self.name.clone() })
+    }
+
+    /// The name given at creation.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether there is someone to call back.
+    pub fn is_bound(&self) -> bool {
+        self.initiator.get().is_some_and(|initiator| initiator.strong_count() > 0)
+    }
+
+    /// Takes a transaction's next step towards the initiator; see [`Initiator::nb_transport_bw`].
+    #[inline]
+    pub fn nb_transport_bw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {
+        match self.initiator.get().and_then(Weak::upgrade) {
+            Some(initiator) => initiator.nb_transport_bw(transaction, phase, delay),
+            None => Sync::Completed,
+        }
+    }
+
+    /// Withdraws direct access to `start..=end`.
+    pub fn invalidate_direct(&self, start: u64, end: u64) {
+        if let Some(initiator) = self.initiator.get().and_then(Weak::upgrade) {
+            initiator.invalidate_direct(start, end);
+        }
+    }
+}
+
+impl fmt::Debug for TargetSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TargetSocket({}, {})", self.name, if self.is_bound() { "bound" } else { "unbound" })
+    }
+}

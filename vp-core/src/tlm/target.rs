@@ -1,0 +1,123 @@
+//! The two parties: who serves transactions, and who sends them and is called back.
+
+use super::{Command, DirectRegion, Payload, Phase, Response, Sync, Transaction};
+use crate::Time;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Weak;
+use std::task::{Context, Poll};
+
+/// How a blocking transport goes on. Awaiting it finishes the transaction.
+#[must_use = "the transaction may not be over: await it"]
+pub enum Flow<'a> {
+    /// The transaction is over; what time it took is in the delay.
+    Done,
+    /// The target has to wait for something: this is the rest of its work.
+    Blocked(Pin<Box<dyn Future<Output = ()> + 'a>>),
+}
+
+impl<'a> Flow<'a> {
+    /// The rest of a target's work. Only this way of going on allocates.
+    pub fn blocked(rest: impl Future<Output = ()> + 'a) -> Flow<'a> {
+        Flow::Blocked(Box::pin(rest))
+    }
+}
+
+impl Future for Flow<'_> {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Flow::Blocked(rest) = &mut *self {
+            if rest.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            *self = Flow::Done;
+        }
+        Poll::Ready(())
+    }
+}
+
+/// Serves transactions: a memory, a device, one port of an interconnect (`tlm_fw_transport_if`).
+///
+/// A model with several ports has one target for each. Only [`Target::b_transport`] must be written; the
+/// rest has honest defaults.
+///
+/// ```
+/// use vp_core::tlm::{Flow, Payload, Response, Target};
+/// use vp_core::{Sim, Time};
+///
+/// /// Answers with zeros, after it has let the time pass itself.
+/// struct Slow { sim: Sim }
+///
+/// impl Target for Slow {
+///     fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
+///         Flow::blocked(async move {
+///             self.sim.wait(std::mem::take(delay) + Time::ns(80)).await;
+///             payload.data.fill(0);
+///             payload.response = Response::Ok;
+///         })
+///     }
+/// }
+/// ```
+pub trait Target {
+    /// Does a transaction and sets its response.
+    ///
+    /// `delay` is how far ahead of simulated time the initiator is: the transaction takes place at now +
+    /// `delay`. A target adds the time it takes, or lets the time pass itself and sets it to what is left.
+    fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a>;
+
+    /// Takes a step of a transaction in the non-blocking style. Never waits.
+    ///
+    /// By default a request is done at once by [`Target::b_transport`] and is [`Sync::Completed`]; if that
+    /// would wait, the rest of its work is dropped and the answer is [`Response::GenericError`]: a target
+    /// that waits writes its own.
+    fn nb_transport_fw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {
+        if *phase == Phase::BeginReq {
+            let mut payload = transaction.payload_mut();
+            let done = matches!(self.b_transport(&mut payload, delay), Flow::Done);
+            if !done {
+                payload.response = Response::GenericError;
+            }
+        }
+        Sync::Completed
+    }
+
+    /// Reads or writes without time and without side effects; gives the number of bytes transferred.
+    fn transport_dbg(&self, payload: &mut Payload) -> usize {
+        let _ = payload;
+        0
+    }
+
+    /// Grants direct access around `address`, as large a region as there is, or declines.
+    fn direct(&self, address: u64, command: Command) -> Option<DirectRegion> {
+        let _ = (address, command);
+        None
+    }
+
+    /// Told when a socket is bound: whom to call back. Hand it to a [`super::TargetSocket`] if there is
+    /// one.
+    ///
+    /// # Errors
+    /// [`super::BindError::AlreadyBound`] if only one initiator can be served.
+    fn connect(&self, initiator: Weak<dyn Initiator>) -> Result<(), super::BindError> {
+        let _ = initiator;
+        Ok(())
+    }
+}
+
+/// Is called back by targets (`tlm_bw_transport_if`); who only sends blocking transactions needs none.
+pub trait Initiator {
+    /// Takes a step of a transaction that came back. Never waits.
+    ///
+    /// By default accepts every step and ends the transaction with the response.
+    fn nb_transport_bw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {
+        let _ = (transaction, delay);
+        if *phase == Phase::BeginResp { Sync::Completed } else { Sync::Accepted }
+    }
+
+    /// Direct access to `start..=end` is withdrawn: regions that touch it may not be used any more.
+    fn invalidate_direct(&self, start: u64, end: u64) {
+        let _ = (start, end);
+    }
+}
