@@ -9,6 +9,7 @@ use vp_core::{Event, Sim, Time};
 /// One unit: its register file, and who waits for its groups.
 pub(crate) struct Control {
     sim: Sim,
+    name: Rc<str>,
     source: Source,
     registers: RefCell<RegisterFile>,
     enabled: Event,
@@ -18,14 +19,20 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn new(sim: &Sim, unit: Unit, map: RegisterMap) -> Rc<Control> {
-        let name = unit.name().to_lowercase();
+        let name: Rc<str> = format!("nvdla.{}", unit.name().to_lowercase()).into();
         Rc::new(Control {
             sim: sim.clone(),
-            source: sim.source(format!("nvdla.{name}")),
+            source: sim.source(name.clone()),
             registers: RefCell::new(RegisterFile::new(unit, map)),
-            enabled: sim.event(format!("nvdla.{name}.op_enable")),
+            enabled: sim.event(format!("{name}.op_enable")),
+            name,
             enabled_at: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
         })
+    }
+
+    /// Such as `nvdla.sdp`.
+    pub(crate) fn name(&self) -> Rc<str> {
+        self.name.clone()
     }
 
     pub(crate) fn registers(&self) -> &RefCell<RegisterFile> {
@@ -58,6 +65,11 @@ impl Control {
     pub(crate) async fn turn(&self) -> (Group, Time) {
         let group = self.registers.borrow().consumer();
         (self.enabled(group).await, self.enabled_at[group].get())
+    }
+
+    /// What the unit holds when no layer of its own is asked for.
+    pub(crate) fn idle(&self) -> (Group, Time) {
+        (self.registers.borrow().group(0).clone(), self.sim.now())
     }
 
     /// Ends the running layer: its group is software's again and the other has its turn.

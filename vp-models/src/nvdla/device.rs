@@ -3,7 +3,7 @@
 use super::config::{CapabilityRom, Config};
 use super::control::Control;
 use super::dma::MemoryPorts;
-use super::engine::Surroundings;
+use super::engine::{self, Surroundings};
 use super::interrupts::Interrupts;
 use super::nocif::Nocif;
 use super::pdp::Pdp;
@@ -86,8 +86,8 @@ impl Nvdla {
         let depth = timing.sdp.to_pdp_depth as usize;
         let on_the_fly =
             Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", depth, cycles(forward), cycles(backward)));
-        Sdp::start(&around, sdp.clone(), sdp_rdma.clone(), on_the_fly.clone());
-        Pdp::start(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly);
+        engine::start(Sdp::new(&around, sdp.clone(), sdp_rdma.clone(), on_the_fly.clone()));
+        engine::start(Pdp::new(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly));
 
         let units = Unit::ALL.into_iter().filter(|&unit| config.has_unit(unit) && map.base(unit).is_some());
         let units = units.map(|unit| {

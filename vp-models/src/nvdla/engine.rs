@@ -1,11 +1,21 @@
-//! What all engines have in common.
+//! What all engines have in common: two processes that take enabled register groups in their order.
+//!
+//! One is the engine's RDMA: it decodes a group as soon as that is enabled, and reads what the layer needs,
+//! possibly while the layer before still runs. The other is the engine itself: it streams decoded layers one
+//! after the other and reports each done. What differs between engines is the trait [`Engine`].
 
 use super::config::Config;
+use super::control::Control;
 use super::dma::MemoryPorts;
+use super::glb;
 use super::interrupts::Interrupts;
+use super::refused::Refused;
+use super::registers::Group;
 use super::timing::Timing;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
-use vp_core::{Sim, Time};
+use vp_core::{Event, Sim, Time};
 
 /// What the device gives its engines.
 pub(crate) struct Surroundings<'a> {
@@ -15,4 +25,131 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) timing: &'a Timing,
     pub(crate) ports: &'a MemoryPorts,
     pub(crate) interrupts: &'a Rc<Interrupts>,
+}
+
+/// What every engine has.
+pub(crate) struct Common<Layer> {
+    pub(crate) sim: Sim,
+    pub(crate) cycle: Time,
+    pub(crate) timing: Timing,
+    /// The engine's own registers.
+    pub(crate) control: Rc<Control>,
+    /// Its RDMA's.
+    pub(crate) rdma: Rc<Control>,
+    interrupts: Rc<Interrupts>,
+    /// Layers decoded, their reads under way, in the order in which they run.
+    decoded: RefCell<VecDeque<(usize, Result<Layer, Refused>)>>,
+    layer_decoded: Event,
+}
+
+impl<Layer> Common<Layer> {
+    pub(crate) fn new(around: &Surroundings<'_>, control: Rc<Control>, rdma: Rc<Control>) -> Common<Layer> {
+        Common {
+            sim: around.sim.clone(),
+            cycle: around.cycle,
+            timing: around.timing.clone(),
+            interrupts: around.interrupts.clone(),
+            decoded: RefCell::default(),
+            layer_decoded: around.sim.event(format!("{}.layer", control.name())),
+            control,
+            rdma,
+        }
+    }
+
+    /// A number of clock cycles as time.
+    pub(crate) fn cycles(&self, n: u32) -> Time {
+        self.cycle * u64::from(n)
+    }
+
+    /// The next layer to run, with its group.
+    async fn next(&self) -> (usize, Result<Layer, Refused>) {
+        loop {
+            if let Some(next) = self.decoded.borrow_mut().pop_front() {
+                return next;
+            }
+            self.layer_decoded.wait().await;
+        }
+    }
+}
+
+/// One engine.
+pub(crate) trait Engine: Sized + 'static {
+    /// Its hardware layer.
+    type Layer: Clone;
+
+    fn common(&self) -> &Common<Self::Layer>;
+
+    /// Whether a layer that these registers describe reads memory.
+    fn needs_rdma(&self, registers: &Group) -> bool;
+
+    fn decode(&self, registers: &Group, rdma: &Group) -> Result<Self::Layer, Refused>;
+
+    /// Width, height and channels, for people.
+    fn shape(layer: &Self::Layer) -> String;
+
+    /// The done event of a group.
+    fn done(group: usize) -> glb::Source;
+
+    /// Reads what the layer needs; ends when the engine has taken all of it.
+    async fn fetch(&self, layer: &Self::Layer);
+
+    /// Runs the layer; ends when memory holds its result.
+    async fn stream(&self, layer: &Self::Layer, group: usize);
+}
+
+/// Starts an engine's processes, which own it.
+pub(crate) fn start<E: Engine>(engine: E) {
+    let engine = Rc::new(engine);
+    let common = engine.common();
+    let (sim, fetch, run) = (&common.sim, common.rdma.name(), common.control.name());
+    sim.server(fetch, fetch_layers(engine.clone()));
+    sim.server(run, run_layers(engine.clone()));
+}
+
+/// The RDMA: takes enabled groups in their order, decodes them and reads what they need.
+async fn fetch_layers<E: Engine>(engine: Rc<E>) {
+    let Common { sim, control, rdma, decoded, layer_decoded, timing, .. } = engine.common();
+    let mut group = 0;
+    loop {
+        let registers = control.enabled(group).await;
+        let reads = engine.needs_rdma(&registers);
+        let (rdma_registers, enabled) = if reads { rdma.turn().await } else { rdma.idle() };
+        let layer = engine.decode(&registers, &rdma_registers);
+        decoded.borrow_mut().push_back((group, layer.clone()));
+        layer_decoded.notify_delta();
+        if reads {
+            if let Ok(layer) = layer {
+                // It starts by its own enable bit, which may have come before the engine's.
+                sim.wait_until(enabled + engine.common().cycles(timing.dma_start)).await;
+                engine.fetch(&layer).await;
+            }
+            rdma.finish();
+        }
+        group = 1 - group;
+    }
+}
+
+/// The engine: takes a decoded layer, streams it, reports it done, takes the next.
+async fn run_layers<E: Engine>(engine: Rc<E>) {
+    let common = engine.common();
+    let Common { sim, control, interrupts, timing, .. } = common;
+    loop {
+        let (group, layer) = common.next().await;
+        match &layer {
+            Ok(layer) => {
+                let shape = E::shape(layer);
+                control.begin(&shape, group);
+                engine.stream(layer, group).await;
+                sim.wait(common.cycles(timing.done_to_interrupt)).await;
+                control.end(&shape, group);
+            }
+            Err(refused) => {
+                // Ends as hardware would, with its interrupt, so that a driver does not wait for ever.
+                control.warn(&format!("layer refused: {refused}"));
+                sim.wait(common.cycles(timing.done_to_interrupt)).await;
+            }
+        }
+        control.finish();
+        interrupts.raise(E::done(group));
+    }
 }

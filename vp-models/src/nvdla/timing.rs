@@ -10,11 +10,10 @@ use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
 
 /// Which of the two published RTL trees to follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RtlTree {
     /// The branch `nv_small`: read FIFOs of fixed, generous depth.
-    #[default]
     NvSmall,
     /// The branch `master`: read FIFOs sized for the configuration's memory latency and its throughput.
     Master,
@@ -71,6 +70,14 @@ pub struct PdpTiming {
     pub credits: u32,
     /// Atoms read out of it ahead of the datapath.
     pub read_ahead: u32,
+}
+
+impl RtlTree {
+    /// The tree in which a configuration was published: `nv_small` has its own branch, which is the
+    /// reference for it; the others are built from `master`.
+    pub fn published(config: &Config) -> RtlTree {
+        if config.name == "nv_small" { RtlTree::NvSmall } else { RtlTree::Master }
+    }
 }
 
 impl Timing {

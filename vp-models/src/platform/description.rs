@@ -58,9 +58,10 @@ impl TryFrom<toml::Table> for NvdlaDescription {
     type Error = toml::de::Error;
 
     fn try_from(mut table: toml::Table) -> Result<NvdlaDescription, toml::de::Error> {
-        let rtl = table.remove("rtl").map(RtlTree::deserialize).transpose()?.unwrap_or_default();
+        let rtl = table.remove("rtl").map(RtlTree::deserialize).transpose()?;
         let rom = table.remove("capability_rom").map(CapabilityRom::deserialize).transpose()?;
         let config = Config::deserialize(toml::Value::Table(table))?;
+        let rtl = rtl.unwrap_or_else(|| RtlTree::published(&config));
         Ok(NvdlaDescription { rtl, capability_rom: rom.unwrap_or_default(), config })
     }
 }
@@ -241,8 +242,8 @@ impl Description {
     /// A built-in platform.
     pub fn named(name: &str) -> Result<Description, DescriptionError> {
         let config = Config::named(name)?;
-        let nvdla =
-            NvdlaDescription { rtl: RtlTree::default(), capability_rom: CapabilityRom::default(), config };
+        let rtl = RtlTree::published(&config);
+        let nvdla = NvdlaDescription { rtl, capability_rom: CapabilityRom::default(), config };
         let (dbb0, sram0) = (default_dbb(), default_sram());
         Ok(Description { name: name.to_owned(), period: default_period(), nvdla, dbb0, sram0 })
     }

@@ -2,8 +2,8 @@
 //! at a time.
 //!
 //! [`layer`] decodes a register group, [`compute`] does the arithmetic ([`lut`]: the lookup table of its last
-//! stage), `timing` is its shape in time with `feed` the way of its inputs, and [`Sdp`] is the engine: two
-//! processes, one that is SDP_RDMA and one that is SDP.
+//! stage), `timing` is its shape in time with `feed` the way of its inputs, and here is the engine that joins
+//! them.
 
 pub mod compute;
 mod feed;
@@ -17,19 +17,15 @@ use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
 use self::lut::Tables;
 use super::control::Control;
 use super::dma::{Atom, Lines, MAX_ATOM, ReadDma, WriteDma};
-use super::engine::Surroundings;
+use super::engine::{Common, Engine, Surroundings};
 use super::glb;
-use super::interrupts::Interrupts;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, sdp as reg};
-use super::timing::Timing;
 use crate::bus::Handoff;
 use crate::bus::axi::ReadStreamConfig;
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
-use vp_core::{Event, Sim, Time, join};
+use vp_core::{Event, Time, join};
 
 /// The most atoms that hold the operands of one atom: two operands of two bytes for each lane.
 const MAX_OPERAND_ATOMS: usize = 4;
@@ -41,14 +37,9 @@ struct Input {
 }
 
 /// The engine.
-pub struct Sdp {
-    sim: Sim,
-    cycle: Time,
-    timing: Timing,
+pub(crate) struct Sdp {
+    common: Common<Layer>,
     hardware: Hardware,
-    control: Rc<Control>,
-    rdma: Rc<Control>,
-    interrupts: Rc<Interrupts>,
     main: Input,
     bs: Input,
     bn: Input,
@@ -58,82 +49,32 @@ pub struct Sdp {
     pooling: Rc<Handoff<Atom>>,
     /// Fires when the convolution accumulator has data.
     accumulator: Event,
-    /// Layers decoded, their reads under way, in the order in which they run.
-    layers: RefCell<VecDeque<(usize, Result<Layer, Refused>)>>,
-    layer_decoded: Event,
 }
 
-impl Sdp {
-    /// Starts the engine's processes, which own it.
-    pub(crate) fn start(
-        around: &Surroundings<'_>,
-        control: Rc<Control>,
-        rdma: Rc<Control>,
-        pooling: Rc<Handoff<Atom>>,
-    ) {
-        let Surroundings { sim, cycle, config, timing, ports, interrupts } = *around;
-        let hardware = Hardware::from(config);
-        let input = |name: &str, id, atoms: u32, ahead| {
-            let credits = ReadStreamConfig {
-                capacity: atoms * hardware.atom as u32,
-                credit_return: cycle * u64::from(timing.credit_return),
-            };
-            let name = format!("nvdla.sdp_rdma.{name}");
-            let dma = ReadDma::new(ports, &name, id, credits);
-            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, ahead, dma.clone()), dma }
-        };
-        let credits = timing.sdp.operand_credits;
-        let sdp = Rc::new(Sdp {
-            sim: sim.clone(),
-            cycle,
-            hardware,
-            control,
-            rdma,
-            interrupts: interrupts.clone(),
-            main: input("main", read_id::SDP, timing.sdp.main_credits, 0),
-            bs: input("bs", read_id::SDP_BS, credits, 1),
-            bn: input("bn", read_id::SDP_BN, credits, 1),
-            ew: input("ew", read_id::SDP_EW, credits, 1),
-            output: WriteDma::new(sim, ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
-            pooling,
-            accumulator: sim.event("nvdla.cacc.data"),
-            layers: RefCell::default(),
-            layer_decoded: sim.event("nvdla.sdp.layer"),
-            timing: timing.clone(),
-        });
-        sim.server("nvdla.sdp_rdma", sdp.clone().fetch());
-        sim.server("nvdla.sdp", sdp.run());
+impl Engine for Sdp {
+    type Layer = Layer;
+
+    fn common(&self) -> &Common<Layer> {
+        &self.common
     }
 
-    /// SDP_RDMA: decodes enabled groups in their order and reads what they need, possibly while the layer
-    /// before still runs.
-    async fn fetch(self: Rc<Self>) {
-        let mut group = 0;
-        loop {
-            let registers = self.control.enabled(group).await;
-            let needs_rdma = Layer::needs_rdma(&registers, &self.hardware);
-            let (rdma, enabled) = if needs_rdma { self.rdma.turn().await } else { self.no_rdma() };
-            let layer = Layer::decode(&registers, &rdma, &self.hardware);
-            self.layers.borrow_mut().push_back((group, layer.clone()));
-            self.layer_decoded.notify_delta();
-            if needs_rdma {
-                if let Ok(layer) = layer {
-                    // SDP_RDMA starts by its own enable bit, which may have come before SDP's.
-                    let start = enabled + self.cycle * u64::from(self.timing.dma_start);
-                    self.sim.wait_until(start).await;
-                    self.read(&layer).await;
-                }
-                self.rdma.finish();
-            }
-            group = 1 - group;
-        }
+    fn needs_rdma(&self, registers: &Group) -> bool {
+        Layer::needs_rdma(registers, &self.hardware)
     }
 
-    fn no_rdma(&self) -> (Group, Time) {
-        (self.rdma.registers().borrow().group(0).clone(), self.sim.now())
+    fn decode(&self, registers: &Group, rdma: &Group) -> Result<Layer, Refused> {
+        Layer::decode(registers, rdma, &self.hardware)
     }
 
-    async fn read(&self, layer: &Layer) {
+    fn shape(layer: &Layer) -> String {
+        format!("{}x{}x{}", layer.width, layer.height, layer.channels)
+    }
+
+    fn done(group: usize) -> glb::Source {
+        glb::Source::Sdp(group)
+    }
+
+    async fn fetch(&self, layer: &Layer) {
         let operands =
             |stream: Option<OperandStream>| stream.map(|stream| timing::operand_reads(layer, &stream));
         let bs = operands(layer.bs.and_then(|stage| stage.operands));
@@ -146,51 +87,62 @@ impl Sdp {
         .await;
     }
 
+    async fn stream(&self, layer: &Layer, group: usize) {
+        let counters = self.pass(layer).await;
+        self.output.drained().await;
+        self.show(group, &counters);
+    }
+}
+
+impl Sdp {
+    pub(crate) fn new(
+        around: &Surroundings<'_>,
+        control: Rc<Control>,
+        rdma: Rc<Control>,
+        pooling: Rc<Handoff<Atom>>,
+    ) -> Sdp {
+        let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
+        let hardware = Hardware::from(config);
+        let input = |name: &str, id, atoms: u32, ahead| {
+            let credits = ReadStreamConfig {
+                capacity: atoms * hardware.atom as u32,
+                credit_return: cycle * u64::from(timing.credit_return),
+            };
+            let name = format!("nvdla.sdp_rdma.{name}");
+            let dma = ReadDma::new(ports, &name, id, credits);
+            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, ahead, dma.clone()), dma }
+        };
+        let credits = timing.sdp.operand_credits;
+        Sdp {
+            common: Common::new(around, control, rdma),
+            hardware,
+            main: input("main", read_id::SDP, timing.sdp.main_credits, 0),
+            bs: input("bs", read_id::SDP_BS, credits, 1),
+            bn: input("bn", read_id::SDP_BN, credits, 1),
+            ew: input("ew", read_id::SDP_EW, credits, 1),
+            output: WriteDma::new(sim, ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
+            pooling,
+            accumulator: sim.event("nvdla.cacc.data"),
+        }
+    }
+
     /// Reads one input's lines, the first after `later` cycles, and waits until the datapath has taken all.
     async fn request(&self, input: &Input, lines: Option<Lines>, later: u64) {
         let Some(lines) = lines else { return };
         input.feed.start(timing::shape(&lines, self.hardware.atom));
-        self.sim.wait_until(self.sim.now() + self.cycle * later).await;
+        self.common.sim.wait_until(self.common.sim.now() + self.common.cycle * later).await;
         input.dma.request(lines).await;
         input.dma.stream(lines.surface.ram).emptied().await;
     }
 
-    /// SDP: takes a decoded layer, streams it, reports it done, takes the next.
-    async fn run(self: Rc<Self>) {
-        loop {
-            let next = self.layers.borrow_mut().pop_front();
-            let Some((group, layer)) = next else {
-                self.layer_decoded.wait().await;
-                continue;
-            };
-            match layer {
-                Ok(layer) => {
-                    let label = format!("{}x{}x{}", layer.width, layer.height, layer.channels);
-                    self.control.begin(&label, group);
-                    let counters = self.stream(&layer).await;
-                    self.output.drained().await;
-                    self.sim.wait(self.cycle * u64::from(self.timing.done_to_interrupt)).await;
-                    self.show(group, &counters);
-                    self.control.end(&label, group);
-                }
-                Err(refused) => {
-                    // Ends as hardware would, with its interrupt, so that a driver does not wait for ever.
-                    self.control.warn(&format!("layer refused: {refused}"));
-                    self.sim.wait(self.cycle * u64::from(self.timing.done_to_interrupt)).await;
-                }
-            }
-            self.control.finish();
-            self.interrupts.raise(glb::Source::Sdp(group));
-        }
-    }
-
     /// Streams one layer, atom by atom: joins main input and operands, computes, hands on.
-    async fn stream(&self, layer: &Layer) -> Counters {
+    async fn pass(&self, layer: &Layer) -> Counters {
+        let Common { sim, timing, .. } = &self.common;
         let tables = self.tables();
         let datapath = Datapath::new(layer, &tables);
         let atom = self.hardware.atom;
-        let pace = self.cycle * u64::from(timing::cycles_per_atom(layer, &self.timing.sdp));
-        let latency = self.cycle * u64::from(timing::output_latency(layer, &self.timing.sdp));
+        let pace = self.common.cycles(timing::cycles_per_atom(layer, &timing.sdp));
+        let latency = self.common.cycles(timing::output_latency(layer, &timing.sdp));
         if let Destination::Memory(surface) = layer.destination {
             self.output.start(surface.ram, timing::lines(layer, surface).requests());
         }
@@ -211,8 +163,8 @@ impl Sdp {
                 if layer.destination == Destination::Pooling {
                     self.pooling.room().await;
                 }
-                self.sim.wait_until(earliest).await;
-                earliest = self.sim.now() + pace;
+                sim.wait_until(earliest).await;
+                earliest = sim.now() + pace;
                 for operands in [&mut bs, &mut bn, &mut ew] {
                     operands.take(pixel);
                 }
@@ -223,26 +175,26 @@ impl Sdp {
                 match layer.destination {
                     Destination::Pooling => self.pooling.put(output),
                     Destination::Memory(_) if layer.has_output() => {
-                        self.output.put_at(self.sim.now() + latency, output);
+                        self.output.put_at(sim.now() + latency, output);
                     }
                     Destination::Memory(_) => {}
                 }
             }
         }
         if !layer.has_output() {
-            self.sim.wait(latency).await;
+            sim.wait(latency).await;
         }
         counters
     }
 
     fn tables(&self) -> Tables {
-        let registers = self.control.registers().borrow();
+        let registers = self.common.control.registers().borrow();
         registers.lut().map_or_else(Tables::default, |lut| Tables { le: *lut.le(), lo: *lut.lo() })
     }
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
     fn show(&self, group: usize, counters: &Counters) {
-        let mut registers = self.control.registers().borrow_mut();
+        let mut registers = self.common.control.registers().borrow_mut();
         let enabled = |field| registers.group(group).flag(field);
         let (saturation, lut) =
             (enabled(reg::d_perf_enable::PERF_SAT_EN), enabled(reg::d_perf_enable::PERF_LUT_EN));

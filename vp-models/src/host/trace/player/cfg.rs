@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use vp_core::Time;
 
-use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory, resolve};
+use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Sum, Wanted, memory, resolve};
 use crate::host::trace::cfg::{Command, Extent};
 use crate::host::trace::txn::Relation;
 use crate::host::trace::{Interrupt, Line, RegisterNames, Trace};
@@ -247,6 +247,7 @@ impl<'a, 'd> Player<'a, 'd> {
             Command::CheckCrc { memory, base, size, crc: expected, .. } => {
                 let actual = self.desk.ask(|host| memory::crc(host, *memory, *base, *size))?;
                 let (memory, base, size, expected) = (*memory, *base, *size, *expected);
+                self.desk.outcome.sums.push(Sum { memory, base, size, crc: actual });
                 if actual == expected {
                     Ok(())
                 } else {

@@ -47,6 +47,8 @@ pub struct Outcome {
     pub name: String,
     /// Checks that found what they expected: CRCs, files, events, register reads.
     pub checks_passed: usize,
+    /// The regions whose CRC was taken, right or wrong.
+    pub sums: Vec<Sum>,
     /// Everything that was not as it should be, in the order it was found.
     pub failures: Vec<Failure>,
     /// The interrupts that came.
@@ -55,10 +57,23 @@ pub struct Outcome {
     pub register_writes: u64,
     /// Register reads made, polls and the player's own included.
     pub register_reads: u64,
-    /// Simulated time at the first command, in picoseconds.
+    /// Simulated time at the first command.
     pub start: Time,
-    /// Simulated time after the last command, in picoseconds.
+    /// Simulated time after the last command.
     pub finish: Time,
+}
+
+/// A region of memory and what its CRC was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// The memory.
+    pub memory: Memory,
+    /// First byte.
+    pub base: u64,
+    /// How many bytes.
+    pub size: u64,
+    /// CRC-32, as zlib computes it.
+    pub crc: u32,
 }
 
 impl Outcome {
@@ -284,6 +299,7 @@ impl<'a> Desk<'a> {
         let outcome = Outcome {
             name: trace.name.clone(),
             checks_passed: 0,
+            sums: Vec::new(),
             failures: Vec::new(),
             interrupts: Vec::new(),
             register_writes: 0,

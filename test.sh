@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs every test of the project, and installs what they need and the machine lacks.
+#
+#   ./test.sh            everything
+#   ./test.sh rtl        only tests whose name contains "rtl"
+#
+# Needs a stable Rust toolchain (1.88 or newer). On Debian and its kin the C linker that Rust uses is
+# installed by its package name if it is missing; elsewhere install it yourself.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+need() { # need COMMAND PACKAGE
+  command -v "$1" >/dev/null 2>&1 && return
+  if ! command -v apt-get >/dev/null 2>&1; then
+    echo "error: \`$1\` is missing and this is no Debian: install it with your package manager" >&2
+    exit 1
+  fi
+  local root=""
+  [ "$(id -u)" -eq 0 ] || root=sudo
+  $root apt-get update -q
+  $root apt-get install -y -q --no-install-recommends "$2"
+}
+
+need cc gcc
+if ! command -v cargo >/dev/null 2>&1; then
+  echo "error: no Rust toolchain: install a stable one (1.88 or newer), with rustup or your distribution's package" >&2
+  exit 1
+fi
+
+cargo test --workspace --quiet -- "$@"

@@ -1,0 +1,56 @@
+//! Where a program runs: on a platform in this process, or on one behind a socket.
+
+use super::Failure;
+use super::platform_args::{PlatformArgs, headline};
+use vp_models::host::Host;
+use vp_models::platform::{Description, LocalHost, Platform};
+
+/// Options that say where the platform is.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct HostArgs {
+    #[command(flatten)]
+    pub(super) platform: PlatformArgs,
+
+    /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDR", help_heading = "Server")]
+    pub(super) connect: Option<Address>,
+
+    /// Keep the RAM on this side of the connection: the device's DMA crosses it
+    #[arg(long, requires = "connect", help_heading = "Server")]
+    pub(super) own_memory: bool,
+}
+
+/// A CPU's place at a platform, and what is known of that platform.
+pub(super) struct Place {
+    pub(super) host: Box<dyn Host>,
+    /// The platform, if it is in this process.
+    pub(super) description: Option<Description>,
+    /// The platform in one line.
+    pub(super) headline: String,
+}
+
+impl HostArgs {
+    /// Refuses options that contradict each other.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.connect.is_some()
+            && let Some(option) = self.platform.first_given()
+        {
+            return Err(Failure::new(format!("{option} is the server's to say when --connect is given"))
+                .hint(format!("start the server with it: vp serve {option} …")));
+        }
+        Ok(())
+    }
+
+    /// A fresh platform: `default` unless another one is asked for.
+    pub(super) fn open(&self, default: &str) -> Result<Place, Failure> {
+        match &self.connect {
+            None => {
+                let description = self.platform.description(default)?;
+                let platform = Platform::build(&description).map_err(Failure::new)?;
+                let headline = headline(&description);
+                Ok(Place { host: Box::new(LocalHost::new(platform)), description: Some(description), headline })
+            }
+            Some(address) => self.open_remote(address),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The command line: what to do, on which platform, and how it is shown.
+//!
+//! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
+//! an exit status. Results go to standard output, everything else to standard error.
+
+mod platform;
+mod platform_args;
+mod regs;
+mod rtl;
+mod run;
+mod serve;
+mod text;
+
+use clap::{Parser, Subcommand};
+use std::fmt;
+use std::process::ExitCode;
+
+/// A virtual platform for NVDLA: runs layers, serves registers and memory over sockets, counts cycles.
+#[derive(Debug, Parser)]
+#[command(name = "vp", version, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run traces of register writes and check what they leave in memory
+    Run(run::Args),
+    /// Serve a platform to programs that connect
+    Serve(serve::Args),
+    /// Show the register map, whole or what matches
+    Regs(regs::Args),
+    /// List, describe, check and print platforms
+    Platform(platform::Args),
+}
+
+/// Why a command could not do its work, as a person is told it.
+#[derive(Debug)]
+struct Failure {
+    what: String,
+    /// What would be right, if that is known.
+    hint: Option<String>,
+}
+
+impl Failure {
+    fn new(what: impl fmt::Display) -> Failure {
+        Failure { what: what.to_string(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl fmt::Display) -> Failure {
+        self.hint = Some(hint.to_string());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n       {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::new(error)
+    }
+}
+
+/// Whether what was run turned out right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Right,
+    Wrong,
+}
+
+pub(super) fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => run::main(&args),
+        Command::Serve(args) => serve::main(&args),
+        Command::Regs(args) => regs::main(&args),
+        Command::Platform(args) => platform::main(&args),
+    };
+    match result {
+        Ok(Verdict::Right) => ExitCode::SUCCESS,
+        Ok(Verdict::Wrong) => ExitCode::FAILURE,
+        Err(failure) if failure.what.contains("Broken pipe") => ExitCode::SUCCESS,
+        Err(failure) => {
+            anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `vp platform`: what platforms there are, and what one of them consists of.
+
+use super::platform_args::{headline, latency, load};
+use super::{Failure, Verdict, text};
+use clap::Subcommand;
+use std::io::Write;
+use vp_models::platform::{Description, Platform, PortKind};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The built-in platforms, a line each (also without a subcommand)
+    List,
+    /// What a platform consists of: device, ports, memories
+    Describe {
+        /// A built-in platform or a TOML file
+        platform: String,
+    },
+    /// Whether a platform can be built; says what is wrong with it and where
+    Check {
+        /// TOML files, or built-in platforms
+        #[arg(required = true)]
+        platforms: Vec<String>,
+    },
+    /// A platform as TOML, to start one's own from
+    Print {
+        /// A built-in platform or a TOML file
+        platform: String,
+    },
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let mut out = anstream::stdout().lock();
+    match &args.command {
+        None | Some(Command::List) => {
+            for name in Description::NAMES {
+                writeln!(out, "{}", headline(&load(name)?))?;
+            }
+        }
+        Some(Command::Describe { platform }) => describe(&mut out, &load(platform)?)?,
+        Some(Command::Check { platforms }) => return check(&mut out, platforms),
+        Some(Command::Print { platform }) => write!(out, "{}", load(platform)?.to_toml())?,
+    }
+    Ok(Verdict::Right)
+}
+
+fn check(out: &mut impl Write, platforms: &[String]) -> Result<Verdict, Failure> {
+    let mut verdict = Verdict::Right;
+    for name in platforms {
+        let built = load(name).and_then(|description| {
+            Platform::build(&description).map_err(Failure::new)?;
+            Ok(description)
+        });
+        match built {
+            Ok(description) => writeln!(out, "{name}: {} {}", text::styled(text::GREEN, "ok"), headline(&description))?,
+            Err(failure) => {
+                verdict = Verdict::Wrong;
+                anstream::eprintln!("{} {failure}", text::styled(text::RED, "error:"));
+            }
+        }
+    }
+    Ok(verdict)
+}
+
+fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failure> {
+    let platform = Platform::build(description).map_err(Failure::new)?;
+    let config = &description.nvdla.config;
+    writeln!(out, "{}\n", headline(description))?;
+    let enabled = |parts: &[(&str, bool)]| {
+        let present: Vec<&str> = parts.iter().filter(|part| part.1).map(|part| part.0).collect();
+        present.join(", ")
+    };
+    let stages = [("BS", config.sdp_bs), ("BN", config.sdp_bn), ("EW", config.sdp_ew), ("lookup table", config.sdp_lut)];
+    let engines = [
+        ("convolution", true),
+        ("SDP", true),
+        ("PDP", config.pdp),
+        ("CDP", config.cdp),
+        ("BDMA", config.bdma),
+        ("RUBIK", config.rubik),
+    ];
+    let rows = [
+        ("register map", config.register_map.to_string()),
+        ("engines", enabled(&engines)),
+        ("SDP stages", enabled(&stages)),
+        ("MAC array", format!("{} channels x {} kernels", config.mac_atomic_c, config.mac_atomic_k)),
+        ("memory atom", format!("{} bytes", config.memory_atom)),
+        ("buffer", format!("{} banks, {}", config.cbuf_banks, text::size(u64::from(config.cbuf_bytes())))),
+    ];
+    for (name, value) in rows {
+        writeln!(out, "{name:<14} {value}")?;
+    }
+    writeln!(out)?;
+    let mut table = text::table(&["port", "kind", "width", "first", "size", "outside can be"], &[2, 3]);
+    for port in platform.ports() {
+        let (kind, outside) = match port.kind {
+            PortKind::Csb => ("register bus", "initiator (the CPU)"),
+            PortKind::Irq => ("interrupt line", "sink"),
+            PortKind::Axi => ("memory interface", "target (owns the memory), initiator (loads it)"),
+        };
+        let (first, size) = match port.size {
+            0 => (String::new(), String::new()),
+            size => (format!("{:#x}", port.base), text::size(size)),
+        };
+        table.add_row([port.name, kind, &format!("{} bit", port.width), &first, &size, outside]);
+    }
+    writeln!(out, "{}\n", table.trim_fmt())?;
+    for memory in platform.memories() {
+        let axi = memory.interconnect().config();
+        let burst = text::counted(u64::from(axi.burst_beats), "beat");
+        let bandwidth = axi.bandwidth.map_or_else(String::new, |rate| format!(", {} bytes/s", text::grouped(rate)));
+        writeln!(
+            out,
+            "{:<6} bursts to {burst}, reads {} and writes {}, {} and {} outstanding{bandwidth}",
+            memory.name(),
+            latency(axi.read_latency),
+            latency(axi.write_latency),
+            axi.read_outstanding,
+            axi.write_outstanding,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Which platform to use, and what to change in it.
+
+use super::{Failure, text};
+use clap::Args;
+use std::path::Path;
+use vp_models::bus::axi::{Drawn, Latency};
+use vp_models::nvdla::timing::RtlTree;
+use vp_models::platform::{Description, MemoryDescription};
+
+/// Options that choose a platform and override its memory.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Platform")]
+pub(super) struct PlatformArgs {
+    /// A built-in platform (see `vp platform`) or a TOML file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) platform: Option<String>,
+
+    /// Cycles from a read's acceptance to its first data, on DBBIF
+    #[arg(long, value_name = "CYCLES")]
+    dbb_latency: Option<u32>,
+
+    /// Cycles from a write's last data to its acknowledgement, on DBBIF
+    #[arg(long, value_name = "CYCLES")]
+    dbb_write_latency: Option<u32>,
+
+    /// Reads, and writes, that DBBIF's memory keeps outstanding at most (1 to 256)
+    #[arg(long, value_name = "N")]
+    outstanding: Option<u32>,
+
+    /// Bytes a second that DBBIF's memory can move; as much as the bus if left out
+    #[arg(long, value_name = "BYTES")]
+    dbb_bandwidth: Option<u64>,
+
+    /// The published RTL tree that the timing follows: nv_small or master
+    #[arg(long, value_name = "TREE", value_parser = rtl_tree)]
+    rtl: Option<RtlTree>,
+}
+
+fn rtl_tree(name: &str) -> Result<RtlTree, String> {
+    match name {
+        "nv_small" => Ok(RtlTree::NvSmall),
+        "master" => Ok(RtlTree::Master),
+        _ => Err("the published RTL trees are `nv_small` and `master`".to_owned()),
+    }
+}
+
+impl PlatformArgs {
+    /// The platform asked for, or else `default`, with the changes asked for.
+    pub(super) fn description(&self, default: &str) -> Result<Description, Failure> {
+        let mut description = load(self.platform.as_deref().unwrap_or(default))?;
+        let MemoryDescription { read_latency, write_latency, read_outstanding, write_outstanding, bandwidth, .. } =
+            &mut description.dbb0;
+        if let Some(cycles) = self.dbb_latency {
+            *read_latency = Some(Latency::Fixed(cycles));
+        }
+        if let Some(cycles) = self.dbb_write_latency {
+            *write_latency = Latency::Fixed(cycles);
+        }
+        if let Some(limit) = self.outstanding {
+            (*read_outstanding, *write_outstanding) = (limit, limit);
+        }
+        if let Some(rate) = self.dbb_bandwidth {
+            *bandwidth = Some(rate);
+        }
+        if let Some(tree) = self.rtl {
+            description.nvdla.rtl = tree;
+        }
+        description.check().map_err(Failure::new)?;
+        Ok(description)
+    }
+
+    /// The first option given that says something about the platform.
+    pub(super) fn first_given(&self) -> Option<&'static str> {
+        [
+            ("--platform", self.platform.is_some()),
+            ("--dbb-latency", self.dbb_latency.is_some()),
+            ("--dbb-write-latency", self.dbb_write_latency.is_some()),
+            ("--outstanding", self.outstanding.is_some()),
+            ("--dbb-bandwidth", self.dbb_bandwidth.is_some()),
+            ("--rtl", self.rtl.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(option, given)| given.then_some(option))
+    }
+}
+
+/// A built-in platform by name, or one from a file.
+pub(super) fn load(name: &str) -> Result<Description, Failure> {
+    if let Ok(description) = Description::named(name) {
+        return Ok(description);
+    }
+    let path = Path::new(name);
+    let is_path = path.extension().is_some() || path.components().count() > 1 || path.exists();
+    if !is_path {
+        let built_in = Description::named(name).map_or_else(|error| error.to_string(), |_| String::new());
+        return Err(Failure::new(built_in).hint("or name a TOML file, such as my-platform.toml"));
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("cannot read the platform `{name}`: {error}")))?;
+    Description::parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
+}
+
+/// What a platform is, in one line.
+pub(super) fn headline(description: &Description) -> String {
+    let config = &description.nvdla.config;
+    let interface = config.primary();
+    let mut parts = vec![
+        description.name.clone(),
+        format!("{} MACs", config.macs()),
+        format!("{} buffer", text::size(u64::from(config.cbuf_bytes()))),
+        format!("DBBIF {} bit", interface.width_bytes * 8),
+        format!("reads {}", latency(description.dbb_latency())),
+        format!("at most {} outstanding", description.dbb0.read_outstanding),
+    ];
+    if let Some(rate) = description.dbb0.bandwidth {
+        parts.push(format!("{} bytes/s", text::grouped(rate)));
+    }
+    parts.push(text::frequency(description.period));
+    parts.join(" · ")
+}
+
+/// A latency as a phrase.
+pub(super) fn latency(latency: Latency) -> String {
+    match latency {
+        Latency::Fixed(cycles) => text::counted(u64::from(cycles), "cycle"),
+        Latency::Drawn(Drawn::Uniform { min, max }) => format!("{min} to {max} cycles"),
+        Latency::Drawn(Drawn::Normal { mean, deviation, min }) => {
+            format!("{mean} ± {deviation} cycles, at least {min}")
+        }
+        Latency::Drawn(Drawn::Exponential { min, mean }) => format!("{min} cycles and on average {mean} more"),
+    }
+}

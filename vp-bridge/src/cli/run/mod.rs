@@ -1,0 +1,145 @@
+//! `vp run`: plays traces and shows what came of them.
+
+mod report;
+
+use super::hosts::{HostArgs, Place};
+use super::rtl::RtlTable;
+use super::{Failure, Verdict};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use vp_models::host::Statistics;
+use vp_models::host::trace::player::{self, Outcome, PlayOptions};
+use vp_models::host::trace::{Language, Trace, TraceSource, discover};
+use vp_models::platform::Description;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Trace scripts (.cfg, input.txn), folders of one, or folders of such folders. Left out: a layer that is
+    /// built in
+    #[arg(value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+
+    #[command(flatten)]
+    host: HostArgs,
+
+    /// A table of RTL cycles to compare with; found by itself in `rtl-golden` beside a folder named `traces`
+    #[arg(long, value_name = "CSV")]
+    rtl_table: Option<PathBuf>,
+}
+
+/// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
+const BUILT_IN: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
+const BUILT_IN_SCRIPT: &str = include_str!(
+    "../../../../traces/nv_small/sdp_pdp_batchnorm_relu_maxpool_16x16x16/sdp_pdp_batchnorm_relu_maxpool_16x16x16.cfg"
+);
+
+/// The platform for traces that do not tell theirs.
+const DEFAULT_PLATFORM: &str = "nv_small";
+
+/// A trace that was played.
+pub(super) struct Ran {
+    outcome: Outcome,
+    statistics: Statistics,
+    headline: String,
+    /// Cycles of the vendor's RTL on the same trace with the same memory.
+    rtl: Option<u64>,
+}
+
+/// A trace and what came of it.
+struct Run {
+    name: String,
+    configuration: String,
+    result: Result<Ran, Failure>,
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    args.host.check()?;
+    let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
+    if args.traces.is_empty() {
+        let trace = built_in()?;
+        let run = Run {
+            name: BUILT_IN.to_owned(),
+            configuration: DEFAULT_PLATFORM.to_owned(),
+            result: play(&trace, DEFAULT_PLATFORM, args, &mut tables),
+        };
+        return report::one(&run.name, &run.result?);
+    }
+    let mut sources = Vec::new();
+    for path in &args.traces {
+        sources.extend(discover(path).map_err(Failure::new)?);
+    }
+    if let [source] = sources.as_slice() {
+        let trace = Trace::load(&source.script).map_err(Failure::new)?;
+        let ran = play(&trace, platform_of(source), args, &mut tables)?;
+        return report::one(&source.name, &ran);
+    }
+    let bar = progress(sources.len());
+    let runs: Vec<Run> = sources
+        .iter()
+        .map(|source| {
+            bar.set_message(source.name.clone());
+            let configuration = platform_of(source);
+            let trace = Trace::load(&source.script).map_err(Failure::new);
+            let result = trace.and_then(|trace| play(&trace, configuration, args, &mut tables));
+            bar.inc(1);
+            Run { name: source.name.clone(), configuration: configuration.to_owned(), result }
+        })
+        .collect();
+    bar.finish_and_clear();
+    report::many(&runs)
+}
+
+fn built_in() -> Result<Trace, Failure> {
+    let mut read = |file: &str| {
+        Ok((file == BUILT_IN_DATA.0).then(|| BUILT_IN_DATA.1.to_owned()))
+    };
+    Trace::assemble(BUILT_IN, Path::new("built-in"), Language::Cfg, BUILT_IN_SCRIPT, None, &mut read)
+        .map_err(Failure::new)
+}
+
+/// The built-in platform that the folder of a trace names.
+fn platform_of(source: &TraceSource) -> &str {
+    match source.configuration.as_deref() {
+        Some(name) if Description::named(name).is_ok() => name,
+        _ => DEFAULT_PLATFORM,
+    }
+}
+
+fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<Ran, Failure> {
+    let Place { mut host, description, headline } = args.host.open(default)?;
+    let map = host.map();
+    let outcome =
+        player::play(trace, host.as_mut(), &map, &PlayOptions::default()).map_err(Failure::new)?;
+    let statistics = host.statistics().map_err(Failure::new)?;
+    let rtl = description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();
+    Ok(Ran { outcome, statistics, headline, rtl })
+}
+
+/// The tables of RTL cycles read so far.
+struct Tables {
+    given: Option<PathBuf>,
+    read: HashMap<PathBuf, RtlTable>,
+}
+
+impl Tables {
+    fn cycles(&mut self, trace: &Trace, description: &Description) -> Result<Option<u64>, Failure> {
+        let path = self.given.clone().or_else(|| RtlTable::beside(trace.script(), description));
+        let Some(path) = path else { return Ok(None) };
+        if !self.read.contains_key(&path) {
+            self.read.insert(path.clone(), RtlTable::read(&path)?);
+        }
+        Ok(self.read.get(&path).and_then(|table| table.cycles(trace.name(), description)))
+    }
+}
+
+/// A bar that appears when the work takes over a second.
+fn progress(traces: usize) -> ProgressBar {
+    let bar = ProgressBar::new(traces as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len}  {elapsed}  {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}

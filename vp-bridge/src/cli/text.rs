@@ -1,0 +1,81 @@
+//! Numbers, colours and tables as people read them.
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, Table, presets};
+use vp_core::Time;
+
+pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(super) const GREEN: Style = AnsiColor::Green.on_default().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
+
+/// A text in a style, which the stream leaves out where it is not wanted.
+pub(super) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{}{text}{}", style.render(), style.render_reset())
+}
+
+/// A number with its thousands apart: `31 204`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A quantity with its unit in the singular or plural: `1 burst`, `256 bursts`.
+pub(super) fn counted(number: u64, unit: &str) -> String {
+    format!("{} {unit}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// A size in bytes, in the largest unit that divides it: `2 GiB`.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let unit = units.into_iter().find(|&(_, shift)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift));
+    match unit {
+        Some((unit, shift)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// The frequency of a clock: `1 GHz`, `100 MHz`.
+pub(super) fn frequency(period: Time) -> String {
+    let hertz = 1e12 / period.as_ps().max(1) as f64;
+    let units = [("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)];
+    let (unit, scale) = units.into_iter().find(|&(_, scale)| hertz >= scale).unwrap_or(("Hz", 1.0));
+    let text = format!("{:.3}", hertz / scale);
+    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A table of aligned columns without lines; `right` names the columns that hold numbers.
+pub(super) fn table(header: &[&str], right: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header.iter().copied());
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if right.contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let texts: Vec<String> = [0, 999, 1_000, 31_204, 1_234_567].into_iter().map(grouped).collect();
+        assert_eq!(texts, ["0", "999", "1 000", "31 204", "1 234 567"]);
+    }
+
+    #[test]
+    fn sizes_and_frequencies_are_round_where_they_can_be() {
+        assert_eq!((size(2 << 30), size(1 << 18), size(1_000)), ("2 GiB".into(), "256 KiB".into(), "1000 bytes".into()));
+        assert_eq!((frequency(Time::ns(1)), frequency(Time::ns(10))), ("1 GHz".into(), "100 MHz".into()));
+    }
+}

@@ -1,0 +1,9 @@
+//! `vp`, the virtual platform's command line.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}
