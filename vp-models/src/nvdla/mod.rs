@@ -21,7 +21,4 @@ pub mod registers;
 pub mod sdp;
 pub mod timing;
 
-#[cfg(test)]
-mod vendor_traces;
-
 pub use device::Nvdla;

@@ -1,0 +1,116 @@
+//! The vendor's conformance tests: which there are, and how one is judged.
+//!
+//! A [`Way`] is how a test's host reaches a platform: in this process, or over a socket. A test that passes one
+//! way must pass every way, so all ways go through [`Test::run`].
+
+use std::path::{Path, PathBuf};
+
+use vp_models::host::Host;
+use vp_models::host::trace::Trace;
+use vp_models::host::trace::player::{self, FailureKind, Outcome, PlayOptions};
+use vp_models::platform::{Description, LocalHost, Platform};
+
+use crate::shared;
+
+/// A way from a host to a platform.
+#[derive(Clone, Copy)]
+pub struct Way {
+    /// What it is called in failures.
+    pub name: &'static str,
+    /// Builds the platform and connects to it.
+    pub connect: fn(&Description) -> Box<dyn Host>,
+}
+
+impl Way {
+    /// Host and platform in one process and one thread.
+    pub const IN_PROCESS: Way = Way { name: "in process", connect: |it| Box::new(local(it)) };
+}
+
+/// A platform of this description with a host at it.
+///
+/// # Panics
+/// When the description cannot be built.
+pub fn local(description: &Description) -> LocalHost {
+    LocalHost::new(Platform::build(description).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// One of the vendor's tests.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// The hardware configuration it was written for.
+    pub config: String,
+    /// Its name.
+    pub name: String,
+    /// `SDP`, `PDP`, `CDP`, `CONV`, `BDMA`.
+    pub engines: Vec<String>,
+    /// `cfg` or `txn`.
+    pub language: String,
+    /// Its script.
+    pub script: PathBuf,
+    /// It programs a stage the configuration lacks: its golden is that of another configuration.
+    pub needs_absent_hardware: bool,
+}
+
+impl Test {
+    /// Every test of the index in `folder`.
+    ///
+    /// # Panics
+    /// When the index is not as its description says.
+    pub fn all(folder: &Path) -> Vec<Test> {
+        let index = shared::index(folder);
+        let text = |value: &serde_json::Value| value.as_str().expect("text in INDEX.json").to_owned();
+        let tests = index["tests"].as_array().expect("tests in INDEX.json").iter();
+        tests
+            .map(|test| Test {
+                config: text(&test["config"]),
+                name: text(&test["test"]),
+                engines: test["engines"].as_array().into_iter().flatten().map(text).collect(),
+                language: text(&test["language"]),
+                script: folder.join(text(&test["files"]["@trace"]["path"])),
+                needs_absent_hardware: !test["flags"]["needs_hardware_absent_in_config"].is_null(),
+            })
+            .collect()
+    }
+
+    /// Whether no other engines than these take part.
+    pub fn uses_only(&self, engines: &[&str]) -> bool {
+        self.engines.iter().all(|engine| engines.contains(&engine.as_str()))
+    }
+
+    /// Its script and files.
+    ///
+    /// # Panics
+    /// When they cannot be read.
+    pub fn trace(&self) -> Trace {
+        Trace::load(&self.script).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Plays the test over a way to a platform of its own configuration. Says what is wrong, if anything is.
+    pub fn run(&self, way: Way) -> Result<Outcome, String> {
+        let description = Description::named(&self.config).map_err(|error| error.to_string())?;
+        self.run_on(&mut *(way.connect)(&description)).map_err(|wrong| format!("{}: {wrong}", way.name))
+    }
+
+    /// Plays the test at a host, which is fresh from reset.
+    pub fn run_on(&self, host: &mut dyn Host) -> Result<Outcome, String> {
+        let map = host.map();
+        let played = player::play(&self.trace(), host, &map, &PlayOptions::default());
+        let outcome = played.map_err(|error| error.to_string())?;
+        self.judge(&outcome)?;
+        Ok(outcome)
+    }
+
+    /// A test must pass; one of absent hardware must run to its interrupt and leave other bytes.
+    fn judge(&self, outcome: &Outcome) -> Result<(), String> {
+        let failures: Vec<String> = outcome.failures.iter().map(ToString::to_string).collect();
+        match self.needs_absent_hardware {
+            false if failures.is_empty() => Ok(()),
+            false => Err(failures.join("\n")),
+            true => match &outcome.failures[..] {
+                [only] if matches!(only.kind, FailureKind::Crc { .. }) => Ok(()),
+                [] => Err(format!("{}: passes without the stage it needs", self.script.display())),
+                _ => Err(failures.join("\n")),
+            },
+        }
+    }
+}

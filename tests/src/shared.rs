@@ -1,0 +1,62 @@
+//! Finds the conformance data: traces, goldens and measurements that are not ours to publish.
+//!
+//! They lie in a folder `shared` beside the repository or in any folder above, or where the environment
+//! variable `VP_SHARED` says. Tests that need them do so by [`folder`], which says aloud what is skipped.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+static SKIPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// The conformance data, if there is any.
+pub fn root() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("VP_SHARED") {
+        let named = PathBuf::from(named);
+        assert!(named.join("nvdla").is_dir(), "VP_SHARED = {}: no folder `nvdla` in it", named.display());
+        return Some(named);
+    }
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().map(|above| above.join("shared")).find(|folder| folder.join("nvdla").is_dir())
+}
+
+/// The folder of that path in the conformance data. Without it, says that `what` is skipped.
+pub fn folder(what: &str, path: &str) -> Option<PathBuf> {
+    let found = root().map(|root| root.join(path)).filter(|folder| folder.is_dir());
+    if found.is_none() {
+        SKIPPED.fetch_add(1, Ordering::Relaxed);
+        say(&format!("skipped: {what}: no conformance data"));
+    }
+    found
+}
+
+/// How many times [`folder`] found nothing in this process.
+pub fn skipped() -> usize {
+    SKIPPED.load(Ordering::Relaxed)
+}
+
+/// The file `INDEX.json` of a folder of the conformance data.
+pub fn index(folder: &Path) -> Value {
+    let file = folder.join("INDEX.json");
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// One line of a test's findings.
+#[allow(clippy::print_stderr, reason = "tests say what they found where people look for it")]
+pub fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_counted() {
+        let before = skipped();
+        assert_eq!(folder("a test of the tests", "no/such/folder"), None);
+        assert_eq!(skipped(), before + 1);
+    }
+}

@@ -1,0 +1,49 @@
+//! The vendor's conformance tests of SDP, PDP and both in a chain pass on every small configuration.
+
+use vp_tests::conformance::{Test, Way};
+use vp_tests::shared;
+
+/// Every way a host can reach a platform.
+const WAYS: &[Way] = &[Way::IN_PROCESS];
+
+fn every_test_passes(config: &str) {
+    let Some(folder) = shared::folder(&format!("conformance of {config}"), "nvdla/traces") else { return };
+    let mut tests = Test::all(&folder);
+    tests.retain(|test| test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP"]));
+    assert!(!tests.is_empty(), "no test of {config} in {}", folder.display());
+    let mut wrong = Vec::new();
+    for way in WAYS {
+        wrong.extend(tests.iter().filter_map(|test| test.run(*way).err()));
+    }
+    assert!(wrong.is_empty(), "{} of {} failed:\n{}", wrong.len(), tests.len(), wrong.join("\n"));
+    let absent = tests.iter().filter(|test| test.needs_absent_hardware).count();
+    shared::say(&format!(
+        "{config}: {} tests pass; {absent} of absent hardware end with other bytes, as they must",
+        tests.len() - absent
+    ));
+}
+
+#[test]
+fn nv_small_leaves_the_vendors_bytes() {
+    every_test_passes("nv_small");
+}
+
+#[test]
+fn nv_small_256_leaves_the_vendors_bytes() {
+    every_test_passes("nv_small_256");
+}
+
+#[test]
+fn nv_small_256_full_leaves_the_vendors_bytes() {
+    every_test_passes("nv_small_256_full");
+}
+
+#[test]
+fn nv_medium_1024_full_leaves_the_vendors_bytes() {
+    every_test_passes("nv_medium_1024_full");
+}
+
+#[test]
+fn nv_large_leaves_the_vendors_bytes() {
+    every_test_passes("nv_large");
+}
