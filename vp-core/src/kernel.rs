@@ -5,7 +5,9 @@
 use crate::event::{Event, EventState};
 use crate::inject::{Bell, Drain, Injector};
 use crate::observe::{Observation, Observer, Source, What};
-use crate::process::{Armed, Body, MethodBuilder, Process, Processes, Slot, Trigger, Wait, WaitState};
+use crate::process::{
+    Armed, ArmedTimer, Body, MethodBuilder, Process, Processes, Slot, Trigger, Wait, WaitState,
+};
 use crate::queue::{Target, TimedQueue};
 use crate::report::{Blocked, IdleReport};
 use crate::time::Time;
@@ -118,7 +120,8 @@ impl Kernel {
     /// Makes a process runnable because what it waits for has come.
     pub(crate) fn wake(&self, id: u32) {
         let mut processes = self.processes.borrow_mut();
-        let slot = &mut processes.slots[id as usize];
+        // Handles of events may outlive the simulation and its processes.
+        let Some(slot) = processes.slots.get_mut(id as usize) else { return };
         if let Some(armed) = slot.armed.take() {
             self.disarm(id, &armed);
         }
@@ -129,9 +132,14 @@ impl Kernel {
     }
 
     /// Makes a method runnable by its static sensitivity, unless a dynamic one replaces that.
+    ///
+    /// Not by its own immediate notification (IEEE 1666-2011, evaluation phase): it would run for ever.
     pub(crate) fn wake_listener(&self, id: u32) {
+        if self.running.get() == id {
+            return;
+        }
         let mut processes = self.processes.borrow_mut();
-        let slot = &mut processes.slots[id as usize];
+        let Some(slot) = processes.slots.get_mut(id as usize) else { return };
         if slot.armed.is_none() && !slot.queued {
             slot.queued = true;
             self.runnable.borrow_mut().push(id);
@@ -142,8 +150,21 @@ impl Kernel {
         for event in &armed.events {
             event.remove_waiter(id);
         }
-        if let Some(entry) = armed.timer {
-            self.timed.borrow_mut().remove(entry);
+        match armed.timer {
+            // What is due at this very time or in this very delta cycle has left its queue already.
+            ArmedTimer::Timed(until, entry) if self.now.get() < until => {
+                self.timed.borrow_mut().remove(entry);
+            }
+            ArmedTimer::Delta(since) if self.delta.get() == since => self.forget_delta(id),
+            _ => {}
+        }
+    }
+
+    /// Takes back a process's last wait for the next delta cycle.
+    pub(crate) fn forget_delta(&self, id: u32) {
+        let mut next = self.next_delta.borrow_mut();
+        if let Some(at) = next.iter().rposition(|target| matches!(target, Target::Process(p) if *p == id)) {
+            next.remove(at);
         }
     }
 
@@ -152,31 +173,27 @@ impl Kernel {
         for event in &events {
             event.add_waiter(id);
         }
-        let mut timer = None;
-        match delay {
-            Some(Time::ZERO) => self.next_delta.borrow_mut().push(Target::Process(id)),
+        let timer = match delay {
+            Some(Time::ZERO) => {
+                self.next_delta.borrow_mut().push(Target::Process(id));
+                ArmedTimer::Delta(self.delta())
+            }
             Some(delay) => {
                 let until = self.now().as_ps().saturating_add(delay.as_ps());
-                timer = Some(self.timed.borrow_mut().insert(until, Target::Process(id)));
+                ArmedTimer::Timed(until, self.timed.borrow_mut().insert(until, Target::Process(id)))
             }
-            None => {}
-        }
+            None => ArmedTimer::None,
+        };
         self.processes.borrow_mut().slots[id as usize].armed = Some(Box::new(Armed { events, timer }));
-    }
-
-    /// A timed entry of a process is due: it has left the queue, so nobody may remove it again.
-    fn wake_timed(&self, id: u32) {
-        if let Some(armed) = &mut self.processes.borrow_mut().slots[id as usize].armed {
-            armed.timer = None;
-        }
-        self.wake(id);
     }
 
     pub(crate) fn kill(&self, id: u32) {
         let mut processes = self.processes.borrow_mut();
-        let slot = &mut processes.slots[id as usize];
+        let Some(slot) = processes.slots.get_mut(id as usize) else { return };
         match slot.body {
             Body::Running => slot.killed = true,
+            // What it owns is being dropped, and kills it once more.
+            Body::Vacant => {}
             _ => {
                 let body = std::mem::replace(&mut slot.body, Body::Vacant);
                 drop(processes);
@@ -233,6 +250,7 @@ impl Kernel {
             Body::Vacant | Body::Running => unreachable!("a runnable process has a body"),
         };
         self.running.set(NOBODY);
+        let is_method = matches!(body, Body::Method(_));
         let killed = {
             let mut processes = self.processes.borrow_mut();
             let slot = &mut processes.slots[id as usize];
@@ -250,7 +268,7 @@ impl Kernel {
                 self.retire(id);
             }
             None => {
-                if let Some(trigger) = trigger {
+                if let Some(trigger) = trigger.filter(|_| is_method) {
                     self.arm(id, trigger);
                 }
             }
@@ -417,7 +435,7 @@ impl Simulation {
             kernel.delta.set(kernel.delta.get() + 1);
             for target in due.drain(..) {
                 match target {
-                    Target::Process(id) => kernel.wake_timed(id),
+                    Target::Process(id) => kernel.wake(id),
                     Target::Event(event) => event.fire_pending(),
                     Target::Vacant => {}
                 }
@@ -428,6 +446,7 @@ impl Simulation {
     /// When the next thing happens by itself, if anything does.
     pub fn next_time(&self) -> Option<Time> {
         let now_is_busy = !self.kernel.runnable.borrow().is_empty()
+            || !self.kernel.updates.borrow().is_empty()
             || !self.kernel.next_delta.borrow().is_empty()
             || self.kernel.bell.is_rung();
         if now_is_busy {
@@ -491,9 +510,10 @@ impl Drop for Simulation {
         let doors = self.kernel.doors.take();
         let observers = self.kernel.observers.take();
         let updates = self.kernel.updates.take();
+        let trigger = self.kernel.next_trigger.take();
         let next = self.kernel.next_delta.take();
         let slots = std::mem::take(&mut self.kernel.processes.borrow_mut().slots);
-        drop((doors, observers, updates, next, slots));
+        drop((doors, observers, updates, trigger, next, slots));
     }
 }
 
@@ -541,9 +561,11 @@ impl Sim {
     }
 
     /// Inside a method: what calls it next, in place of its static sensitivity (`next_trigger`).
-    /// Said twice in one call, the last counts.
+    /// Said twice in one call, the last counts; anywhere else it has no effect.
     pub fn next_trigger(&self, trigger: Trigger) {
-        *self.0.next_trigger.borrow_mut() = Some(trigger);
+        if self.0.running.get() != NOBODY {
+            *self.0.next_trigger.borrow_mut() = Some(trigger);
+        }
     }
 
     /// Waits until `delay` has passed; [`Time::ZERO`] waits for the next delta cycle.

@@ -36,7 +36,16 @@ pub(crate) struct Slot {
 /// What a method waits for after `next_trigger`.
 pub(crate) struct Armed {
     pub(crate) events: Vec<Event>,
-    pub(crate) timer: Option<Entry>,
+    pub(crate) timer: ArmedTimer,
+}
+
+/// The part of [`Armed`] that is the passing of time.
+pub(crate) enum ArmedTimer {
+    None,
+    /// Until the time, with the entry that calls the method.
+    Timed(u64, Entry),
+    /// Until another delta cycle than this one.
+    Delta(u64),
 }
 
 #[derive(Default)]
@@ -183,12 +192,7 @@ impl Drop for Wait<'_> {
                 self.kernel.timed.borrow_mut().remove(entry);
             }
             WaitState::Delta(since, process) if self.kernel.delta() == since => {
-                let mut next = self.kernel.next_delta.borrow_mut();
-                if let Some(at) =
-                    next.iter().rposition(|target| matches!(target, Target::Process(p) if *p == process))
-                {
-                    next.remove(at);
-                }
+                self.kernel.forget_delta(process);
             }
             _ => {}
         }

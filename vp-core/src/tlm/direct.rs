@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Storage that several parties read and write, byte by byte or in slices.
 ///
-/// Ready-made for `Box<[Cell<u8>]>`; whoever has memory of another kind (a guest's RAM, say) implements it.
+/// Ready-made for `[Cell<u8>]`, and so for a `Box` or `Rc` of it; whoever has memory of another kind (a guest's RAM, say) implements it.
 pub trait DirectMemory {
     /// Its size in bytes.
     fn size(&self) -> u64;
@@ -53,6 +53,9 @@ pub enum DirectError {
     },
 }
 
+/// The length that hardware asks for most: worth a copy without a call.
+const BURST: usize = 64;
+
 #[cold]
 fn outside(offset: u64, bytes: usize, size: usize) -> DirectError {
     DirectError::Outside { address: offset, bytes, start: 0, end: (size as u64).saturating_sub(1) }
@@ -63,7 +66,18 @@ fn part(cells: &[Cell<u8>], offset: u64, bytes: usize) -> Option<&[Cell<u8>]> {
     cells.get(start..start.checked_add(bytes)?)
 }
 
-impl DirectMemory for Box<[Cell<u8>]> {
+// Apart, so that the compiler sees that they are plain copies.
+#[inline(never)]
+fn copy_out(cells: &[Cell<u8>], data: &mut [u8]) {
+    data.iter_mut().zip(cells).for_each(|(byte, cell)| *byte = cell.get());
+}
+
+#[inline(never)]
+fn copy_in(cells: &[Cell<u8>], data: &[u8]) {
+    cells.iter().zip(data).for_each(|(cell, &byte)| cell.set(byte));
+}
+
+impl DirectMemory for [Cell<u8>] {
     fn size(&self) -> u64 {
         self.len() as u64
     }
@@ -71,8 +85,9 @@ impl DirectMemory for Box<[Cell<u8>]> {
     #[inline]
     fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), DirectError> {
         let cells = part(self, offset, data.len()).ok_or_else(|| outside(offset, data.len(), self.len()))?;
-        for (byte, cell) in data.iter_mut().zip(cells) {
-            *byte = cell.get();
+        match (<&mut [u8; BURST]>::try_from(&mut *data), cells.first_chunk::<BURST>()) {
+            (Ok(burst), Some(cells)) => (0..BURST).for_each(|at| burst[at] = cells[at].get()),
+            _ => copy_out(cells, data),
         }
         Ok(())
     }
@@ -80,12 +95,36 @@ impl DirectMemory for Box<[Cell<u8>]> {
     #[inline]
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), DirectError> {
         let cells = part(self, offset, data.len()).ok_or_else(|| outside(offset, data.len(), self.len()))?;
-        for (cell, &byte) in cells.iter().zip(data) {
-            cell.set(byte);
+        match (<&[u8; BURST]>::try_from(data), cells.first_chunk::<BURST>()) {
+            (Ok(burst), Some(cells)) => (0..BURST).for_each(|at| cells[at].set(burst[at])),
+            _ => copy_in(cells, data),
         }
         Ok(())
     }
 }
+
+macro_rules! by_its_content {
+    ($pointer:ident) => {
+        impl<M: DirectMemory + ?Sized> DirectMemory for $pointer<M> {
+            fn size(&self) -> u64 {
+                (**self).size()
+            }
+
+            #[inline]
+            fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), DirectError> {
+                (**self).read(offset, data)
+            }
+
+            #[inline]
+            fn write(&self, offset: u64, data: &[u8]) -> Result<(), DirectError> {
+                (**self).write(offset, data)
+            }
+        }
+    };
+}
+
+by_its_content!(Box);
+by_its_content!(Rc);
 
 /// The directions for which direct access is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -33,9 +33,26 @@ pub enum Sync {
     Completed,
 }
 
+/// Where a transaction passed a router, and what its address was before.
+#[derive(Clone, Copy)]
+pub(super) struct Hop {
+    pub(super) router: usize,
+    pub(super) port: usize,
+    pub(super) region: usize,
+    pub(super) address: u64,
+}
+
 struct Shared {
     payload: RefCell<Payload>,
+    /// The way back. A handful at most.
+    hops: RefCell<Vec<Hop>>,
     pool: Weak<Store>,
+}
+
+impl Shared {
+    fn new(payload: Payload, pool: Weak<Store>) -> Shared {
+        Shared { payload: RefCell::new(payload), hops: RefCell::default(), pool }
+    }
 }
 
 /// A payload that is shared while it is on its way; made by [`Pool::take`]. Clones are handles of the same
@@ -46,7 +63,7 @@ pub struct Transaction(Rc<Shared>);
 impl Transaction {
     /// A transaction of no pool.
     pub fn new(payload: Payload) -> Transaction {
-        Transaction(Rc::new(Shared { payload: RefCell::new(payload), pool: Weak::new() }))
+        Transaction(Rc::new(Shared::new(payload, Weak::new())))
     }
 
     /// The payload, to look at.
@@ -73,10 +90,24 @@ impl Transaction {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Tells transactions that are on their way at the same time apart.
-    #[inline]
-    pub(crate) fn identity(&self) -> usize {
-        Rc::as_ptr(&self.0) as usize
+    /// Passes a router on the way to the target.
+    pub(super) fn pass(&self, hop: Hop) {
+        let mut hops = self.0.hops.borrow_mut();
+        // A transaction that was given up on its way and is sent again.
+        hops.retain(|earlier| earlier.router != hop.router);
+        hops.push(hop);
+    }
+
+    /// Where it passed a router.
+    pub(super) fn hop(&self, router: usize) -> Option<Hop> {
+        self.0.hops.borrow().iter().find(|hop| hop.router == router).copied()
+    }
+
+    /// Is over as far as a router is concerned.
+    pub(super) fn leave(&self, router: usize) -> Option<Hop> {
+        let mut hops = self.0.hops.borrow_mut();
+        let at = hops.iter().position(|hop| hop.router == router)?;
+        Some(hops.swap_remove(at))
     }
 }
 
@@ -135,11 +166,12 @@ impl Pool {
         match free {
             Some(shared) => {
                 shared.payload.borrow_mut().reset();
+                shared.hops.borrow_mut().clear();
                 Transaction(shared)
             }
             None => {
                 let pool = Rc::downgrade(&self.0);
-                Transaction(Rc::new(Shared { payload: RefCell::default(), pool }))
+                Transaction(Rc::new(Shared::new(Payload::default(), pool)))
             }
         }
     }

@@ -58,7 +58,8 @@ impl Response {
 pub struct Payload {
     /// What is to be done.
     pub command: Command,
-    /// Byte address of the first byte, as the party that looks at it counts: routers rebase it.
+    /// Byte address of the first byte, as the party that looks at it counts. Routers rebase it in place, so
+    /// an initiator sets it anew for each transaction.
     pub address: u64,
     /// The bytes to write, or room for the bytes to read.
     pub data: Vec<u8>,
@@ -156,11 +157,13 @@ impl Payload {
     /// assert_eq!([4, 5, 6, 7].map(|at| memory[at].get()), [1, 0, 3, 0]);
     /// assert_eq!(Payload::read(14, 4).access(&memory), Response::AddressError);
     /// ```
+    #[inline]
     pub fn access(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
         self.response = self.perform(memory);
         self.response
     }
 
+    #[inline]
     fn perform(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
         let whole = self.byte_enable.is_none() && self.streaming_width >= self.data.len();
         let done = match self.command {

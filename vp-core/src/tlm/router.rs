@@ -1,5 +1,6 @@
 //! Address decoding: one interconnect, several initiators, each target at its range of addresses.
 
+use super::nonblocking::Hop;
 use super::{
     BindError, Command, DirectRegion, Flow, Initiator, Payload, Phase, Response, Sync, Target, Transaction,
 };
@@ -79,15 +80,6 @@ impl Region {
     }
 }
 
-/// A non-blocking transaction under way: where it came from, and what its address was there.
-#[derive(Clone, Copy)]
-struct Route {
-    transaction: usize,
-    port: usize,
-    region: usize,
-    address: u64,
-}
-
 /// Finds targets by address and rebases addresses, so that each target counts from its own zero.
 ///
 /// An access must lie in one range as a whole; any other is answered with [`Response::AddressError`]. All
@@ -123,7 +115,6 @@ pub struct Router {
     regions: Box<[Region]>,
     starts: Box<[u64]>,
     ports: RefCell<Vec<Weak<RouterPort>>>,
-    routes: RefCell<Vec<Route>>,
     /// What targets call back; each distinct target has one.
     backs: OnceCell<Vec<Rc<Back>>>,
 }
@@ -187,7 +178,6 @@ impl RouterBuilder {
             starts: regions.iter().map(|region| region.start).collect(),
             regions: regions.into(),
             ports: RefCell::default(),
-            routes: RefCell::default(),
             backs: OnceCell::new(),
         });
         let mut backs = Vec::new();
@@ -245,7 +235,13 @@ impl Router {
     /// The region in which all of an access lies.
     #[inline]
     fn find(&self, address: u64, span: u64) -> Option<usize> {
-        let index = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
+        // Few ranges are counted faster than searched: nothing in it for the processor to guess.
+        let begun = if self.starts.len() <= 16 {
+            self.starts.iter().map(|&start| usize::from(start <= address)).sum()
+        } else {
+            self.starts.partition_point(|&start| start <= address)
+        };
+        let index = usize::checked_sub(begun, 1)?;
         let region = &self.regions[index];
         (address <= region.end && span.saturating_sub(1) <= region.end - address).then_some(index)
     }
@@ -259,17 +255,9 @@ impl Router {
         found
     }
 
-    fn route(&self, transaction: &Transaction) -> Option<Route> {
-        let id = transaction.identity();
-        self.routes.borrow().iter().find(|route| route.transaction == id).copied()
-    }
-
-    /// The transaction is over here.
-    fn forget(&self, transaction: &Transaction) -> Option<Route> {
-        let id = transaction.identity();
-        let mut routes = self.routes.borrow_mut();
-        let at = routes.iter().position(|route| route.transaction == id)?;
-        Some(routes.swap_remove(at))
+    /// Tells routers apart on a transaction's way.
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self) as usize
     }
 
     fn nb_transport_fw(
@@ -284,17 +272,11 @@ impl Router {
             let Some(region) = self.find_for(&mut payload) else { return Sync::Completed };
             let address = payload.address;
             payload.address = self.regions[region].to_local(address);
-            let route = Route { transaction: transaction.identity(), port, region, address };
-            let mut routes = self.routes.borrow_mut();
-            // One that was given up on its way leaves a route behind; its place in memory may come again.
-            match routes.iter_mut().find(|stale| stale.transaction == route.transaction) {
-                Some(stale) => *stale = route,
-                None => routes.push(route),
-            }
+            transaction.pass(Hop { router: self.identity(), port, region, address });
             region
         } else {
-            match self.route(transaction) {
-                Some(route) => route.region,
+            match transaction.hop(self.identity()) {
+                Some(hop) => hop.region,
                 None => {
                     transaction.payload_mut().response = Response::GenericError;
                     return Sync::Completed;
@@ -304,34 +286,34 @@ impl Router {
         let last = *phase == Phase::EndResp;
         let sync = self.regions[region].target.nb_transport_fw(transaction, phase, delay);
         let answered = sync == Sync::Updated && *phase == Phase::BeginResp;
-        let route = if sync == Sync::Completed || last {
-            self.forget(transaction)
+        let hop = if sync == Sync::Completed || last {
+            transaction.leave(self.identity())
         } else if answered {
-            self.route(transaction)
+            transaction.hop(self.identity())
         } else {
             None
         };
         // With the answer the initiator gets its own address back.
-        if let Some(route) = route {
-            transaction.payload_mut().address = route.address;
+        if let Some(hop) = hop {
+            transaction.payload_mut().address = hop.address;
         }
         sync
     }
 
     fn nb_transport_bw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {
-        let Some(route) = self.route(transaction) else { return Sync::Completed };
-        let port = self.ports.borrow().get(route.port).and_then(Weak::upgrade);
+        let Some(hop) = transaction.hop(self.identity()) else { return Sync::Completed };
+        let port = self.ports.borrow().get(hop.port).and_then(Weak::upgrade);
         let Some(initiator) = port.and_then(|port| port.initiator.get()?.upgrade()) else {
-            self.forget(transaction);
+            transaction.leave(self.identity());
             return Sync::Completed;
         };
         if *phase == Phase::BeginResp {
-            transaction.payload_mut().address = route.address;
+            transaction.payload_mut().address = hop.address;
         }
         let sync = initiator.nb_transport_bw(transaction, phase, delay);
         if sync == Sync::Completed || (sync == Sync::Updated && *phase == Phase::EndResp) {
             // The address is the initiator's since the response passed; leave it so.
-            self.forget(transaction);
+            transaction.leave(self.identity());
         }
         sync
     }

@@ -1,6 +1,6 @@
 //! Sockets: the named ends of a connection (`tlm_initiator_socket`, `tlm_target_socket`).
 
-use super::{Command, DirectRegion, Initiator, Payload, Phase, Response, Sync, Target, Transaction};
+use super::{Command, DirectRegion, Flow, Initiator, Payload, Phase, Response, Sync, Target, Transaction};
 use crate::Time;
 use std::cell::OnceCell;
 use std::fmt;
@@ -83,16 +83,16 @@ impl InitiatorSocket {
 
     /// Sends a transaction and waits until it is over; see [`Target::b_transport`].
     ///
-    /// The payload comes back with the address with which it was sent, whatever routers made of it.
+    /// The payload may come back with another address, as the target counts.
     #[inline]
-    pub async fn b_transport(&self, payload: &mut Payload, delay: &mut Time) {
-        let Some(target) = self.target.get() else {
-            payload.response = Response::GenericError;
-            return;
-        };
-        let address = payload.address;
-        target.b_transport(payload, delay).await;
-        payload.address = address;
+    pub fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
+        match self.target.get() {
+            Some(target) => target.b_transport(payload, delay),
+            None => {
+                payload.response = Response::GenericError;
+                Flow::Done
+            }
+        }
     }
 
     /// Takes a transaction's next step towards the target; see [`Target::nb_transport_fw`].

@@ -1,0 +1,205 @@
+//! The life of a simulation: running up to a time, stopping, resting, waiting for the outside.
+
+use crate::Log;
+use std::cell::Cell;
+use std::rc::Rc;
+use vp_core::{Signal, Simulation, Stop, Time};
+
+fn ticking() -> (Simulation, Rc<Cell<u32>>) {
+    let simulation = Simulation::new();
+    let (sim, ticks) = (simulation.sim(), Rc::new(Cell::new(0)));
+    let count = ticks.clone();
+    sim.clone().process("ticker", async move {
+        for _ in 0..10 {
+            sim.wait(Time::ns(10)).await;
+            count.set(count.get() + 1);
+        }
+    });
+    (simulation, ticks)
+}
+
+#[test]
+fn run_until_includes_its_limit_and_can_be_continued() {
+    let (mut simulation, ticks) = ticking();
+    assert_eq!(simulation.run_until(Time::ns(20)), Stop::Limit);
+    assert_eq!((simulation.now(), ticks.get()), (Time::ns(20), 2));
+    assert_eq!(simulation.run_until(Time::ns(29)), Stop::Limit);
+    assert_eq!((simulation.now(), ticks.get()), (Time::ns(29), 2));
+    assert_eq!(simulation.next_time(), Some(Time::ns(30)));
+    assert_eq!(simulation.run_for(Time::ns(1)), Stop::Limit);
+    assert_eq!(ticks.get(), 3);
+    assert_eq!(simulation.run(), Stop::Idle);
+    assert_eq!((simulation.now(), ticks.get()), (Time::ns(100), 10));
+}
+
+#[test]
+fn a_limit_in_the_past_does_not_turn_time_back() {
+    let (mut simulation, ticks) = ticking();
+    simulation.run_until(Time::ns(20));
+    assert_eq!(simulation.run_until(Time::ns(5)), Stop::Limit);
+    assert_eq!((simulation.now(), ticks.get()), (Time::ns(20), 2));
+}
+
+#[test]
+fn stop_ends_the_run_after_the_present_delta_cycle() {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    let log = Log::new(&sim);
+    let note = log.clone();
+    sim.process("stopper", async move {
+        note.sim.wait(Time::ns(1)).await;
+        note.sim.stop();
+        note.say("stopped");
+        note.sim.wait(Time::ZERO).await;
+        note.at("went on");
+    });
+    let note = log.clone();
+    sim.process("other", async move {
+        note.sim.wait(Time::ns(1)).await;
+        note.say("same delta cycle");
+    });
+    assert_eq!(simulation.run(), Stop::Requested);
+    assert_eq!(log.take(), "stopped same delta cycle");
+    assert_eq!(simulation.next_time(), Some(Time::ns(1)));
+    assert_eq!(simulation.run(), Stop::Idle);
+    assert_eq!(log.take(), "went on@1");
+}
+
+#[test]
+fn the_idle_report_names_who_waits_for_what_and_leaves_out_servers() {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    let (a, b) = (sim.event("irq"), sim.event("done"));
+    let (one, two) = (a.clone(), b.clone());
+    sim.process("driver", async move {
+        {
+            _ = vp_core::select(one.wait(), two.wait()).await;
+        }
+    });
+    sim.server("device", async move { a.wait().await });
+    assert_eq!(simulation.run(), Stop::Idle);
+    let report = simulation.idle_report();
+    assert!(report.is_deadlock());
+    assert_eq!(report.to_string(), "nothing happens after 0 s; driver waits for one of irq, done");
+    assert_eq!(report.serving.len(), 1);
+}
+
+#[test]
+fn a_wait_until_the_end_of_time_is_no_work() {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    sim.clone().process("sleeper", async move { sim.wait(Time::MAX).await });
+    assert_eq!(simulation.run(), Stop::Idle);
+    assert_eq!((simulation.now(), simulation.next_time()), (Time::ZERO, None));
+    assert!(simulation.idle_report().is_deadlock());
+}
+
+#[test]
+fn what_waits_for_its_update_is_work_to_do_now() {
+    let mut simulation = Simulation::new();
+    let signal = Signal::new(&simulation.sim(), "s", 0);
+    assert_eq!(simulation.next_time(), None);
+    signal.write(1);
+    assert_eq!(simulation.next_time(), Some(Time::ZERO));
+    simulation.run();
+    assert_eq!(simulation.next_time(), None);
+}
+
+#[test]
+fn time_stands_while_it_is_held_and_delta_cycles_go_on() {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    let log = Log::new(&sim);
+    let answer = sim.event("answer");
+    let arrived = answer.clone();
+    let door = sim.injector(move |_, ()| arrived.notify());
+    let note = log.clone();
+    sim.process("asker", async move {
+        note.sim.wait(Time::ns(5)).await;
+        let hold = note.sim.hold();
+        answer.wait().await;
+        drop(hold);
+        note.at("answered");
+    });
+    let note = log.clone();
+    sim.process("other", async move {
+        note.sim.wait(Time::ns(5)).await;
+        note.sim.wait(Time::ZERO).await;
+        note.at("delta");
+        note.sim.wait(Time::ps(1)).await;
+        note.at("later");
+    });
+    assert_eq!(simulation.run(), Stop::Held);
+    assert_eq!((simulation.now(), simulation.run()), (Time::ns(5), Stop::Held));
+    assert_eq!(log.take(), "delta@5");
+    door.send(());
+    assert_eq!(simulation.run(), Stop::Idle);
+    assert_eq!(log.take(), "answered@5 later@5");
+}
+
+#[test]
+fn what_other_threads_send_is_taken_in_order_and_between_delta_cycles() {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    let level = Signal::new(&sim, "level", 0u32);
+    let seen = Rc::new(Cell::new(0));
+    let (driven, last) = (level.clone(), seen.clone());
+    let door = sim.injector(move |_, value: u32| {
+        assert_eq!(value, last.get() + 1, "in the order in which it was sent");
+        last.set(value);
+        driven.write(value);
+    });
+    // Whatever arrives while this runs, both reads are of one delta cycle.
+    let (clock, watched) = (sim.clone(), level.clone());
+    sim.server("watcher", async move {
+        loop {
+            let before = watched.read();
+            assert_eq!(watched.read(), before);
+            clock.wait(Time::ns(1)).await;
+        }
+    });
+    let sender = std::thread::spawn(move || (1..=1_000).for_each(|value| door.send(value)));
+    while seen.get() < 1_000 {
+        simulation.run_for(Time::ns(10));
+    }
+    sender.join().expect("the sender has finished");
+    simulation.run_for(Time::ns(1));
+    assert_eq!(level.read(), 1_000);
+}
+
+#[test]
+fn the_bell_wakes_the_driving_thread() {
+    let mut simulation = Simulation::new();
+    let sum = Rc::new(Cell::new(0));
+    let total = sum.clone();
+    let door = simulation.sim().injector(move |_, value: u32| total.set(total.get() + value));
+    let bell = simulation.bell();
+    let sender = std::thread::spawn(move || door.send(7));
+    while sum.get() == 0 {
+        bell.wait();
+        simulation.run();
+    }
+    sender.join().expect("the sender has finished");
+    assert_eq!(sum.get(), 7);
+}
+
+#[test]
+fn a_door_may_open_another_and_start_processes() {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    let log = Log::new(&sim);
+    let note = log.clone();
+    let door = sim.injector(move |sim, name: &'static str| {
+        let note = note.clone();
+        sim.process(name, async move {
+            note.sim.wait(Time::ns(1)).await;
+            note.at(name);
+        });
+        sim.injector(|_, ()| {}).send(());
+    });
+    door.send("a");
+    door.send("b");
+    assert_eq!(door.backlog(), 2);
+    simulation.run();
+    assert_eq!(log.take(), "a@1 b@1");
+}
