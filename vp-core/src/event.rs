@@ -21,6 +21,8 @@ enum Pending {
 pub(crate) struct EventState {
     kernel: Rc<Kernel>,
     name: Rc<str>,
+    /// Announces work: a server that waits for it is at rest.
+    work: bool,
     /// Processes and armed methods that wait for the next notification only.
     waiters: RefCell<Vec<u32>>,
     /// Methods that are sensitive for good.
@@ -56,10 +58,11 @@ pub(crate) struct EventState {
 pub struct Event(Rc<EventState>);
 
 impl Event {
-    pub(crate) fn new(kernel: &Rc<Kernel>, name: Rc<str>) -> Event {
+    pub(crate) fn new(kernel: &Rc<Kernel>, name: Rc<str>, work: bool) -> Event {
         let event = Event(Rc::new(EventState {
             kernel: kernel.clone(),
             name,
+            work,
             waiters: RefCell::default(),
             listeners: RefCell::default(),
             fired: Cell::new(0),
@@ -178,6 +181,10 @@ impl fmt::Debug for Event {
 impl EventState {
     pub(crate) fn name(&self) -> &Rc<str> {
         &self.name
+    }
+
+    pub(crate) fn is_work(&self) -> bool {
+        self.work
     }
 
     pub(crate) fn is_waited_for_by(&self, process: u32) -> bool {

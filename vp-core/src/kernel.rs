@@ -85,7 +85,7 @@ impl Kernel {
         initialize: bool,
         background: bool,
     ) -> Process {
-        let ended = Event::new(self, format!("{name}.ended").into());
+        let ended = Event::new(self, format!("{name}.ended").into(), false);
         let slot = Slot {
             body,
             name,
@@ -457,22 +457,22 @@ impl Simulation {
 
     /// Who still waits, and for what: the deadlock report.
     ///
-    /// Processes that serve for ever ([`Sim::server`]) are listed apart: that they wait is normal.
+    /// A server ([`Sim::server`]) that waits for work only ([`Sim::work_event`]) is at rest, which is normal;
+    /// whoever else waits is stuck.
     pub fn idle_report(&self) -> IdleReport {
         let kernel = &self.kernel;
         let events: Vec<Rc<EventState>> = kernel.events.borrow().iter().filter_map(Weak::upgrade).collect();
-        let mut report = IdleReport { time: self.now(), blocked: Vec::new(), serving: Vec::new() };
+        let mut report = IdleReport { time: self.now(), blocked: Vec::new(), at_rest: Vec::new() };
         for (id, slot) in kernel.processes.borrow().slots.iter().enumerate() {
             if !matches!(slot.body, Body::Process(_)) {
                 continue;
             }
-            let waits_for: Vec<Rc<str>> = events
-                .iter()
-                .filter(|event| event.is_waited_for_by(id as u32))
-                .map(|event| event.name().clone())
-                .collect();
+            let waited = || events.iter().filter(|event| event.is_waited_for_by(id as u32));
+            let at_rest =
+                slot.background && waited().next().is_some() && waited().all(|event| event.is_work());
+            let waits_for = waited().map(|event| event.name().clone()).collect();
             let blocked = Blocked { process: slot.name.clone(), waits_for };
-            if slot.background { &mut report.serving } else { &mut report.blocked }.push(blocked);
+            if at_rest { &mut report.at_rest } else { &mut report.blocked }.push(blocked);
         }
         report
     }
@@ -540,7 +540,13 @@ impl Sim {
 
     /// A new event.
     pub fn event(&self, name: impl Into<Rc<str>>) -> Event {
-        Event::new(&self.0, name.into())
+        Event::new(&self.0, name.into(), false)
+    }
+
+    /// A new event that announces work: a server that waits for it is at rest, not stuck
+    /// (see [`Simulation::idle_report`]).
+    pub fn work_event(&self, name: impl Into<Rc<str>>) -> Event {
+        Event::new(&self.0, name.into(), true)
     }
 
     /// Starts a process (`SC_THREAD`): runnable at once, it runs until it awaits.
@@ -550,7 +556,7 @@ impl Sim {
         self.0.spawn(name.into(), Body::Process(Box::pin(body)), Vec::new(), true, false)
     }
 
-    /// Starts a process that serves for ever: that it waits when all else has ended is no deadlock.
+    /// Starts a process that serves for ever: that it waits for work when all else has ended is no deadlock.
     pub fn server(&self, name: impl Into<Rc<str>>, body: impl Future<Output = ()> + 'static) -> Process {
         self.0.spawn(name.into(), Body::Process(Box::pin(body)), Vec::new(), true, true)
     }

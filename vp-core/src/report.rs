@@ -28,10 +28,10 @@ impl fmt::Display for Blocked {
 pub struct IdleReport {
     /// When it came to rest.
     pub time: Time,
-    /// Processes that have not finished their work: if there are any, this is a deadlock.
+    /// Processes in the middle of something: if there are any, this is a deadlock.
     pub blocked: Vec<Blocked>,
-    /// Processes that serve for ever and wait for the next request.
-    pub serving: Vec<Blocked>,
+    /// Servers that wait for the next request.
+    pub at_rest: Vec<Blocked>,
 }
 
 impl IdleReport {

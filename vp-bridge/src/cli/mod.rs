@@ -3,12 +3,12 @@
 //! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
 //! an exit status. Results go to standard output, everything else to standard error.
 
+mod hosts;
 mod platform;
 mod platform_args;
 mod regs;
 mod rtl;
 mod run;
-mod serve;
 mod text;
 
 use clap::{Parser, Subcommand};
@@ -27,8 +27,6 @@ struct Cli {
 enum Command {
     /// Run traces of register writes and check what they leave in memory
     Run(run::Args),
-    /// Serve a platform to programs that connect
-    Serve(serve::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
     /// List, describe, check and print platforms
@@ -80,7 +78,6 @@ enum Verdict {
 pub(super) fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::main(&args),
-        Command::Serve(args) => serve::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::Platform(args) => platform::main(&args),
     };

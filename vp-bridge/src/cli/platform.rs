@@ -57,7 +57,9 @@ fn check(out: &mut impl Write, platforms: &[String]) -> Result<Verdict, Failure>
             Ok(description)
         });
         match built {
-            Ok(description) => writeln!(out, "{name}: {} {}", text::styled(text::GREEN, "ok"), headline(&description))?,
+            Ok(description) => {
+                writeln!(out, "{name}: {} {}", text::styled(text::GREEN, "ok"), headline(&description))?
+            }
             Err(failure) => {
                 verdict = Verdict::Wrong;
                 anstream::eprintln!("{} {failure}", text::styled(text::RED, "error:"));
@@ -75,7 +77,12 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
         let present: Vec<&str> = parts.iter().filter(|part| part.1).map(|part| part.0).collect();
         present.join(", ")
     };
-    let stages = [("BS", config.sdp_bs), ("BN", config.sdp_bn), ("EW", config.sdp_ew), ("lookup table", config.sdp_lut)];
+    let stages = [
+        ("BS", config.sdp_bs),
+        ("BN", config.sdp_bn),
+        ("EW", config.sdp_ew),
+        ("lookup table", config.sdp_lut),
+    ];
     let engines = [
         ("convolution", true),
         ("SDP", true),
@@ -113,7 +120,8 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
     for memory in platform.memories() {
         let axi = memory.interconnect().config();
         let burst = text::counted(u64::from(axi.burst_beats), "beat");
-        let bandwidth = axi.bandwidth.map_or_else(String::new, |rate| format!(", {} bytes/s", text::grouped(rate)));
+        let bandwidth =
+            axi.bandwidth.map_or_else(String::new, |rate| format!(", {} bytes/s", text::grouped(rate)));
         writeln!(
             out,
             "{:<6} bursts to {burst}, reads {} and writes {}, {} and {} outstanding{bandwidth}",

@@ -48,8 +48,14 @@ impl PlatformArgs {
     /// The platform asked for, or else `default`, with the changes asked for.
     pub(super) fn description(&self, default: &str) -> Result<Description, Failure> {
         let mut description = load(self.platform.as_deref().unwrap_or(default))?;
-        let MemoryDescription { read_latency, write_latency, read_outstanding, write_outstanding, bandwidth, .. } =
-            &mut description.dbb0;
+        let MemoryDescription {
+            read_latency,
+            write_latency,
+            read_outstanding,
+            write_outstanding,
+            bandwidth,
+            ..
+        } = &mut description.dbb0;
         if let Some(cycles) = self.dbb_latency {
             *read_latency = Some(Latency::Fixed(cycles));
         }
@@ -127,6 +133,8 @@ pub(super) fn latency(latency: Latency) -> String {
         Latency::Drawn(Drawn::Normal { mean, deviation, min }) => {
             format!("{mean} ± {deviation} cycles, at least {min}")
         }
-        Latency::Drawn(Drawn::Exponential { min, mean }) => format!("{min} cycles and on average {mean} more"),
+        Latency::Drawn(Drawn::Exponential { min, mean }) => {
+            format!("{min} cycles and on average {mean} more")
+        }
     }
 }

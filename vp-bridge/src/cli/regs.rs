@@ -42,7 +42,11 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         }
     }
     if brief && !args.brief {
-        writeln!(out, "\n{} in the {map} map; `vp regs NAME` shows fields", text::counted(found.len() as u64, "register"))?;
+        writeln!(
+            out,
+            "\n{} in the {map} map; `vp regs NAME` shows fields",
+            text::counted(found.len() as u64, "register")
+        )?;
     }
     Ok(Verdict::Right)
 }
@@ -53,7 +57,8 @@ fn find(map: RegisterMap, pattern: Option<&str>) -> Result<Vec<Located>, Failure
     if let Some(address) = address.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
         let located = map.at(address);
         let none = || {
-            let unit = map.unit_at(address).map_or_else(String::new, |(unit, _)| format!(", in the slot of {unit}"));
+            let unit =
+                map.unit_at(address).map_or_else(String::new, |(unit, _)| format!(", in the slot of {unit}"));
             Failure::new(format!("no register at 0x{address:x} in the {map} map{unit}: it reads zero"))
         };
         return located.map(|located| vec![located]).ok_or_else(none);
@@ -68,7 +73,8 @@ fn find(map: RegisterMap, pattern: Option<&str>) -> Result<Vec<Located>, Failure
 
 fn write_field(out: &mut impl Write, field: &Field, family: Family) -> std::io::Result<()> {
     let bits = field.bits(family);
-    let place = if bits.width() == 1 { format!("[{}]", bits.lsb) } else { format!("[{}:{}]", bits.msb, bits.lsb) };
+    let place =
+        if bits.width() == 1 { format!("[{}]", bits.lsb) } else { format!("[{}:{}]", bits.msb, bits.lsb) };
     let encoding = match field.encoding {
         Encoding::Plain => "",
         Encoding::MinusOne => "  minus one",
@@ -79,7 +85,8 @@ fn write_field(out: &mut impl Write, field: &Field, family: Family) -> std::io::
     writeln!(out, "         {place:<8} {:<32} {access:<4} reset {reset:#x}{encoding}", field.name)?;
     writeln!(out, "                  {}", text::styled(text::DIM, field.doc.trim()))?;
     if !field.values.is_empty() {
-        let values: Vec<String> = field.values.iter().map(|value| format!("{} {}", value.value, value.name)).collect();
+        let values: Vec<String> =
+            field.values.iter().map(|value| format!("{} {}", value.value, value.name)).collect();
         writeln!(out, "                  {}", values.join(" · "))?;
     }
     Ok(())

@@ -24,7 +24,8 @@ impl RtlTable {
     /// the other tree and for configurations that only have that, beside that folder.
     pub(super) fn beside(script: &Path, description: &Description) -> Option<PathBuf> {
         let script = std::path::absolute(script).ok()?;
-        let traces = script.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "traces"))?;
+        let traces =
+            script.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "traces"))?;
         let folder = traces.parent()?.join("rtl-golden");
         let name = &description.nvdla.config.name;
         let path = match description.nvdla.rtl {
@@ -43,7 +44,8 @@ impl RtlTable {
             header.iter().position(|title| title == name).ok_or_else(|| refuse(format!("no column `{name}`")))
         };
         let (test, cycles) = (column("test")?, column("cycles")?);
-        let settings = [column("read_latency")?, column("write_resp_latency")?, column("read_outstanding_limit")?];
+        let settings =
+            [column("read_latency")?, column("write_resp_latency")?, column("read_outstanding_limit")?];
         let mut table = RtlTable::default();
         for record in reader.records() {
             let record = record.map_err(|error| refuse(error.to_string()))?;
@@ -53,7 +55,8 @@ impl RtlTable {
                 cell.parse::<u64>().map_err(|_| refuse(format!("line {line}: `{cell}` is no number")))
             };
             let [read, write, limit] = [number(settings[0])?, number(settings[1])?, number(settings[2])?];
-            let key = (record.get(test).unwrap_or_default().to_owned(), read as u32, write as u32, limit as u32);
+            let key =
+                (record.get(test).unwrap_or_default().to_owned(), read as u32, write as u32, limit as u32);
             table.cycles.insert(key, number(cycles)?);
         }
         Ok(table)
@@ -61,7 +64,8 @@ impl RtlTable {
 
     /// What the RTL took for a test with this platform's memory, if that was measured.
     pub(super) fn cycles(&self, test: &str, description: &Description) -> Option<u64> {
-        let (Latency::Fixed(read), Latency::Fixed(write)) = (description.dbb_latency(), description.dbb0.write_latency)
+        let (Latency::Fixed(read), Latency::Fixed(write)) =
+            (description.dbb_latency(), description.dbb0.write_latency)
         else {
             return None;
         };

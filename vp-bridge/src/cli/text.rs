@@ -75,7 +75,10 @@ mod tests {
 
     #[test]
     fn sizes_and_frequencies_are_round_where_they_can_be() {
-        assert_eq!((size(2 << 30), size(1 << 18), size(1_000)), ("2 GiB".into(), "256 KiB".into(), "1000 bytes".into()));
+        assert_eq!(
+            (size(2 << 30), size(1 << 18), size(1_000)),
+            ("2 GiB".into(), "256 KiB".into(), "1000 bytes".into())
+        );
         assert_eq!((frequency(Time::ns(1)), frequency(Time::ns(10))), ("1 GHz".into(), "100 MHz".into()));
     }
 }

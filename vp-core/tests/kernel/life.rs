@@ -66,7 +66,7 @@ fn stop_ends_the_run_after_the_present_delta_cycle() {
 }
 
 #[test]
-fn the_idle_report_names_who_waits_for_what_and_leaves_out_servers() {
+fn the_idle_report_names_who_waits_for_what_and_leaves_out_servers_at_rest() {
     let mut simulation = Simulation::new();
     let sim = simulation.sim();
     let (a, b) = (sim.event("irq"), sim.event("done"));
@@ -76,12 +76,17 @@ fn the_idle_report_names_who_waits_for_what_and_leaves_out_servers() {
             _ = vp_core::select(one.wait(), two.wait()).await;
         }
     });
-    sim.server("device", async move { a.wait().await });
+    let request = sim.work_event("request");
+    sim.server("device", async move { request.wait().await });
+    sim.server("stuck", async move { a.wait().await });
     assert_eq!(simulation.run(), Stop::Idle);
     let report = simulation.idle_report();
     assert!(report.is_deadlock());
-    assert_eq!(report.to_string(), "nothing happens after 0 s; driver waits for one of irq, done");
-    assert_eq!(report.serving.len(), 1);
+    assert_eq!(
+        report.to_string(),
+        "nothing happens after 0 s; driver waits for one of irq, done; stuck waits for irq"
+    );
+    assert_eq!(report.at_rest.len(), 1);
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl Csb {
             period,
             timing,
             queue: RefCell::default(),
-            queued: sim.event(format!("{name}.request")),
+            queued: sim.work_event(format!("{name}.request")),
             in_flight: DelayLine::new(sim, format!("{name}.request_pipe"), Time::ZERO),
             answers: DelayLine::new(sim, format!("{name}.answer_pipe"), period * u64::from(timing.answer)),
             responder: RefCell::default(),

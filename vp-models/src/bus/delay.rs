@@ -21,7 +21,7 @@ impl<T> DelayLine<T> {
             sim: sim.clone(),
             latency: Cell::new(latency),
             items: RefCell::default(),
-            arrived: sim.event(name),
+            arrived: sim.work_event(name),
         }
     }
 

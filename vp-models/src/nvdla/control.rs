@@ -24,7 +24,7 @@ impl Control {
             sim: sim.clone(),
             source: sim.source(name.clone()),
             registers: RefCell::new(RegisterFile::new(unit, map)),
-            enabled: sim.event(format!("{name}.op_enable")),
+            enabled: sim.work_event(format!("{name}.op_enable")),
             name,
             enabled_at: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
         })

@@ -141,6 +141,18 @@ impl Nvdla {
         self.first_enabled.get()
     }
 
+    /// The groups that are enabled, whether they run or wait for something.
+    pub fn enabled(&self) -> Vec<(Unit, usize)> {
+        let of_unit = |(unit, registers): &(Unit, Registers)| match registers {
+            Registers::Unit(control) => {
+                let registers = control.registers().borrow();
+                (0..2).filter(|&group| registers.is_enabled(group)).map(|group| (*unit, group)).collect()
+            }
+            _ => Vec::new(),
+        };
+        self.units.iter().flat_map(of_unit).collect()
+    }
+
     /// When the last layer was done: the time of its interrupt.
     pub fn last_done(&self) -> Option<Time> {
         self.interrupts.last_raised()

@@ -50,7 +50,7 @@ impl<Layer> Common<Layer> {
             timing: around.timing.clone(),
             interrupts: around.interrupts.clone(),
             decoded: RefCell::default(),
-            layer_decoded: around.sim.event(format!("{}.layer", control.name())),
+            layer_decoded: around.sim.work_event(format!("{}.layer", control.name())),
             control,
             rdma,
         }

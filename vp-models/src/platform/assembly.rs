@@ -172,6 +172,29 @@ impl Platform {
         self.chronicle.take_warnings()
     }
 
+    /// Why nothing happens any more, in one line: layers begun and not ended, groups enabled and not begun, and
+    /// who waits for what.
+    pub fn idle_report(&self) -> String {
+        let layers = self.chronicle.layers();
+        let open = layers.iter().filter(|layer| layer.end.is_none());
+        let mut parts: Vec<String> = open
+            .clone()
+            .map(|layer| {
+                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
+            })
+            .collect();
+        let begun =
+            |unit: &str, group| open.clone().any(|layer| *layer.unit == *unit && layer.group == group as u64);
+        for (unit, group) in self.nvdla.enabled() {
+            let name = unit.name().to_lowercase();
+            if !begun(&name, group) {
+                parts.push(format!("{name} is enabled (group {group}) and has not begun"));
+            }
+        }
+        parts.extend(self.simulation.idle_report().blocked.iter().map(ToString::to_string));
+        if parts.is_empty() { "no group is enabled".to_owned() } else { parts.join("; ") }
+    }
+
     /// The hash of everything observed so far: equal for two runs that went the same way.
     pub fn event_hash(&self) -> u64 {
         self.hash.value()

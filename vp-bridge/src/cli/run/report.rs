@@ -26,7 +26,13 @@ pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
             text::frequency(period)
         )?;
         if let Some(rtl) = *rtl {
-            writeln!(out, "{:<10} {} in the vendor's RTL: {}", "", counted(rtl, "cycle"), difference(cycles, rtl))?;
+            writeln!(
+                out,
+                "{:<10} {} in the vendor's RTL: {}",
+                "",
+                counted(rtl, "cycle"),
+                difference(cycles, rtl)
+            )?;
         }
     }
     for port in ["dbb0", "sram0"] {
@@ -60,7 +66,9 @@ fn traffic(
         return Ok(());
     }
     write!(out, "{verb:<10} {} in {} on {port}", counted(bytes, "byte"), counted(bursts, "burst"))?;
-    if let (Some(least), Some(mean), Some(most)) = (get("latency.least"), get("latency.mean"), get("latency.most")) {
+    if let (Some(least), Some(mean), Some(most)) =
+        (get("latency.least"), get("latency.mean"), get("latency.most"))
+    {
         let mean = counted(mean, "cycle");
         let spread = if least == most { String::new() } else { format!(" on average ({least} to {most})") };
         write!(out, ", {latency} {mean}{spread}")?;
@@ -96,7 +104,8 @@ pub(super) fn many(runs: &[Run]) -> Result<Verdict, Failure> {
     let with_rtl = runs.iter().any(|run| matches!(&run.result, Ok(ran) if ran.rtl.is_some()));
     let header = ["test", "platform", "cycles", "RTL", "differs", "read", "written", "latency", "result"];
     let shown = |column: usize| with_rtl || !(3..5).contains(&column);
-    let header: Vec<&str> = header.iter().enumerate().filter(|(index, _)| shown(*index)).map(|(_, title)| *title).collect();
+    let header: Vec<&str> =
+        header.iter().enumerate().filter(|(index, _)| shown(*index)).map(|(_, title)| *title).collect();
     let right: Vec<usize> = (2..header.len() - 1).collect();
     let mut table = text::table(&header, &right);
     let mut passed = 0;
@@ -147,7 +156,8 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
     match result {
         Ok(ran) => {
             for failure in &ran.outcome.failures {
-                writeln!(out, "{} {configuration}/{name}: {failure}", styled(text::RED, "wrong:"))?;
+                // Names the script and the line itself.
+                writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
             }
         }
         Err(failure) => writeln!(out, "{} {configuration}/{name}: {failure}", styled(text::RED, "error:"))?,

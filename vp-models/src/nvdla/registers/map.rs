@@ -230,7 +230,9 @@ impl RegisterMap {
         let trimmed = plain.strip_suffix("_0").unwrap_or(&plain);
         self.registers()
             .map(|located| {
-                let candidate = located.to_string();
+                // Without a unit, the register's own name is what was meant.
+                let candidate =
+                    if plain.contains('.') { located.to_string() } else { located.register.name.to_owned() };
                 (
                     strsim::jaro_winkler(&candidate, &plain).max(strsim::jaro_winkler(&candidate, trimmed)),
                     located,

@@ -55,10 +55,10 @@ impl Feed {
             atom,
             dma,
             layers: RefCell::default(),
-            layer_added: sim.event(format!("{name}.layer")),
+            layer_added: sim.work_event(format!("{name}.layer")),
             lanes: (0..LANES).map(lane).collect(),
             groups: RefCell::default(),
-            group_entered: sim.event(format!("{name}.group")),
+            group_entered: sim.work_event(format!("{name}.group")),
             output: Handoff::new(sim, format!("{name}.output"), 2, cycle - cycle * ahead, cycle),
         });
         sim.server(format!("{name}.pack"), feed.clone().pack());
