@@ -58,7 +58,7 @@ fn check(out: &mut impl Write, platforms: &[String]) -> Result<Verdict, Failure>
         });
         match built {
             Ok(description) => {
-                writeln!(out, "{name}: {} {}", text::styled(text::GREEN, "ok"), headline(&description))?
+                writeln!(out, "{name}: {} {}", text::styled(text::GREEN, "ok"), headline(&description))?;
             }
             Err(failure) => {
                 verdict = Verdict::Wrong;
