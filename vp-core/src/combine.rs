@@ -66,6 +66,16 @@ fn poll_into<F: Future>(result: &mut Option<F::Output>, future: Pin<&mut F>, con
 }
 
 /// Waits for the first of several events (`wait(e1 | e2 | …)`); the answer is its index.
+///
+/// ```
+/// use vp_core::{Simulation, Time, wait_any};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let (done, failed) = (sim.event("done"), sim.event("failed"));
+/// failed.notify_after(Time::ns(1));
+/// sim.process("driver", async move { assert_eq!(wait_any(&[&done, &failed]).await, 1) });
+/// simulation.run();
+/// ```
 pub async fn wait_any(events: &[&Event]) -> usize {
     let mut waits: Vec<EventWait<'_>> = events.iter().map(|event| event.wait()).collect();
     std::future::poll_fn(move |context| {

@@ -50,6 +50,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The outer side of a door; made by [`Sim::injector`], sent to any thread.
+///
+/// ```
+/// use vp_core::{Signal, Simulation};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let line = Signal::new(&sim, "line", 0u32);
+/// let driven = line.clone();
+/// let door = sim.injector(move |_, level| driven.write(level));
+/// std::thread::spawn(move || door.send(1)).join().unwrap();
+/// simulation.run();
+/// assert_eq!(line.read(), 1);
+/// ```
 pub struct Injector<T> {
     queue: Arc<Mutex<Vec<T>>>,
     bell: Arc<Bell>,

@@ -593,6 +593,25 @@ impl Sim {
 
     /// Keeps time from moving on while the guard lives: for a process that awaits an answer from
     /// outside whose modelled time has come. The present time's delta cycles go on.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Stop, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let answer = sim.event("answer");
+    /// let arrived = answer.clone();
+    /// let door = sim.injector(move |_, ()| arrived.notify());
+    /// sim.clone().process("asker", async move {
+    ///     let hold = sim.hold();
+    ///     answer.wait().await;
+    ///     drop(hold);
+    ///     sim.wait(Time::ns(5)).await;
+    /// });
+    /// assert_eq!(simulation.run(), Stop::Held);
+    /// door.send(());
+    /// assert_eq!(simulation.run(), Stop::Idle);
+    /// assert_eq!(simulation.now(), Time::ns(5));
+    /// ```
     pub fn hold(&self) -> Hold {
         self.0.holds.set(self.0.holds.get() + 1);
         Hold(self.0.clone())

@@ -98,6 +98,23 @@ pub trait Observer {
 /// Hashes all it is told into 64 bits (multiply and fold, word by word): two runs with the same hash went the same way.
 ///
 /// Delta cycle numbers are left out: they may differ where the order of events does not.
+///
+/// ```
+/// use std::rc::Rc;
+/// use vp_core::observe::{EventHash, What};
+/// use vp_core::Simulation;
+/// let run = |level| {
+///     let simulation = Simulation::new();
+///     let sim = simulation.sim();
+///     let hash = Rc::new(EventHash::default());
+///     sim.observe(hash.clone());
+///     let source = sim.source("irq");
+///     sim.report(source, What::Level(level));
+///     hash.value()
+/// };
+/// assert_eq!(run(1), run(1));
+/// assert_ne!(run(1), run(0));
+/// ```
 #[derive(Debug)]
 pub struct EventHash {
     hash: Cell<u64>,

@@ -55,6 +55,21 @@ pub(crate) struct Processes {
 }
 
 /// A process or method that was started; dropping the handle leaves it running.
+///
+/// ```
+/// use vp_core::{Simulation, Time};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let clock = sim.clone();
+/// let worker = sim.process("worker", async move { clock.wait(Time::us(9)).await });
+/// sim.clone().process("parent", async move {
+///     sim.wait(Time::us(1)).await;
+///     worker.kill();
+///     worker.join().await;
+/// });
+/// simulation.run();
+/// assert_eq!(simulation.now(), Time::us(1));
+/// ```
 #[derive(Clone)]
 pub struct Process {
     pub(crate) kernel: Rc<Kernel>,
@@ -89,6 +104,24 @@ impl Process {
 }
 
 /// Sets up a method; made by [`Sim::method`].
+///
+/// ```
+/// use vp_core::{Signal, Simulation};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let (a, b, and) = (
+///     Signal::new(&sim, "a", true),
+///     Signal::new(&sim, "b", false),
+///     Signal::new(&sim, "and", false),
+/// );
+/// let (x, y, out) = (a.clone(), b.clone(), and.clone());
+/// sim.method("gate").sensitive(a.changed()).sensitive(b.changed()).run(move |_| {
+///     out.write(x.read() && y.read());
+/// });
+/// b.write(true);
+/// simulation.run();
+/// assert!(and.read());
+/// ```
 #[must_use = "a method exists once `run` has given it its body"]
 pub struct MethodBuilder {
     pub(crate) kernel: Rc<Kernel>,
@@ -117,6 +150,20 @@ impl MethodBuilder {
 }
 
 /// What a method waits for next; see [`Sim::next_trigger`].
+///
+/// ```
+/// use std::{cell::Cell, rc::Rc};
+/// use vp_core::{Simulation, Time, Trigger};
+/// let mut simulation = Simulation::new();
+/// let calls = Rc::new(Cell::new(0));
+/// let count = calls.clone();
+/// simulation.sim().method("ticker").run(move |sim| {
+///     count.set(count.get() + 1);
+///     sim.next_trigger(Trigger::After(Time::ns(10)));
+/// });
+/// simulation.run_until(Time::ns(35));
+/// assert_eq!(calls.get(), 4);
+/// ```
 #[derive(Debug, Clone)]
 pub enum Trigger {
     /// The passing of time.

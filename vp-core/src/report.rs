@@ -24,6 +24,17 @@ impl fmt::Display for Blocked {
 }
 
 /// The state of a simulation in which nothing happens by itself any more.
+///
+/// ```
+/// use vp_core::Simulation;
+/// let mut simulation = Simulation::new();
+/// let irq = simulation.sim().event("irq");
+/// simulation.sim().process("driver", async move { irq.wait().await });
+/// simulation.run();
+/// let report = simulation.idle_report();
+/// assert!(report.is_deadlock());
+/// assert_eq!(report.to_string(), "nothing happens after 0 s; driver waits for irq");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleReport {
     /// When it came to rest.

@@ -128,6 +128,58 @@ impl fmt::Debug for InitiatorSocket {
 ///
 /// A target that calls back owns one, and gives it what [`Target::connect`] brings. If nobody is there,
 /// or not any more, calls back are answered with [`Sync::Completed`].
+///
+/// ```
+/// use std::rc::{Rc, Weak};
+/// use vp_core::tlm::{
+///     BindError, Flow, Initiator, InitiatorSocket, Payload, PayloadEventQueue, Phase, Pool, Response, Sync,
+///     Target, TargetSocket, Transaction,
+/// };
+/// use vp_core::{Simulation, Time};
+///
+/// struct Device { queue: PayloadEventQueue, socket: TargetSocket }
+///
+/// impl Target for Device {
+///     fn b_transport<'a>(&'a self, payload: &'a mut Payload, _: &'a mut Time) -> Flow<'a> {
+///         payload.response = Response::CommandError; // in phases only
+///         Flow::Done
+///     }
+///     fn nb_transport_fw(&self, transaction: &Transaction, _: &mut Phase, delay: &mut Time) -> Sync {
+///         self.queue.notify(transaction.clone(), *delay + Time::ns(20));
+///         Sync::Accepted
+///     }
+///     fn connect(&self, initiator: Weak<dyn Initiator>) -> Result<(), BindError> {
+///         self.socket.connect(initiator)
+///     }
+/// }
+///
+/// /// By default an initiator takes the response, and that is the end of it.
+/// struct Cpu { socket: InitiatorSocket }
+/// impl Initiator for Cpu {}
+///
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let device = Rc::new(Device {
+///     queue: PayloadEventQueue::new(&sim, "device"),
+///     socket: TargetSocket::new("device"),
+/// });
+/// let cpu = Rc::new_cyclic(|this: &Weak<Cpu>| Cpu {
+///     socket: InitiatorSocket::with_initiator("cpu", this.clone()),
+/// });
+/// cpu.socket.bind(device.clone())?;
+/// sim.server("device", async move {
+///     loop {
+///         let transaction = device.queue.get().await;
+///         transaction.payload_mut().response = Response::Ok;
+///         device.socket.nb_transport_bw(&transaction, &mut Phase::BeginResp, &mut Time::ps(0));
+///     }
+/// });
+/// let transaction = Pool::new().take();
+/// cpu.socket.nb_transport_fw(&transaction, &mut Phase::BeginReq, &mut Time::ps(0));
+/// simulation.run();
+/// assert_eq!((simulation.now(), transaction.payload().response), (Time::ns(20), Response::Ok));
+/// # Ok::<(), BindError>(())
+/// ```
 pub struct TargetSocket {
     name: Rc<str>,
     initiator: OnceCell<Weak<dyn Initiator>>,

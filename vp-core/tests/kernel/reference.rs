@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use vp_core::{Either, Event, Fifo, Process, Sim, Simulation, Time, select};
+use vp_core::{Either, Event, Fifo, Process, Sim, Simulation, Time, Trigger, select};
 
 const EVENTS: usize = 3;
 const CAPACITY: usize = 2;
@@ -27,6 +27,19 @@ enum Op {
 }
 
 type Program = Vec<Op>;
+
+/// A method: what it is sensitive to, and what it does and asks for at each call. After its last call it
+/// does nothing any more.
+#[derive(Debug, Clone)]
+struct Method {
+    sensitive: Vec<usize>,
+    initialize: bool,
+    calls: Vec<(Vec<Op>, Option<Next>)>,
+}
+
+/// Events and a delay: one kind of `Trigger` for each combination.
+type Next = (Vec<usize>, Option<u64>);
+
 /// Time, instance, operation finished, and which of two came first.
 type Line = (u64, usize, usize, bool);
 
@@ -47,6 +60,32 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// What a method may do: anything but wait.
+fn act() -> impl Strategy<Value = Op> {
+    let event = || 0..EVENTS;
+    prop_oneof![
+        2 => event().prop_map(Op::Notify),
+        2 => event().prop_map(Op::NotifyDelta),
+        2 => (event(), 0u64..4).prop_map(|(event, time)| Op::NotifyAfter(event, time)),
+        1 => event().prop_map(Op::Cancel),
+        1 => (0usize..4).prop_map(Op::Spawn),
+        1 => (0..INSTANCES).prop_map(Op::Kill),
+    ]
+}
+
+fn method() -> impl Strategy<Value = Method> {
+    let next = prop_oneof![
+        (0u64..4).prop_map(|delay| (vec![], Some(delay))),
+        (0..EVENTS).prop_map(|event| (vec![event], None)),
+        (0..EVENTS, 0u64..4).prop_map(|(event, delay)| (vec![event], Some(delay))),
+        prop::collection::vec(0..EVENTS, 2..4).prop_map(|events| (events, None)),
+    ];
+    let call = (prop::collection::vec(act(), 0..3), prop::option::of(next));
+    let sensitive = prop::collection::vec(0..EVENTS, 0..3);
+    (sensitive, any::<bool>(), prop::collection::vec(call, 1..6))
+        .prop_map(|(sensitive, initialize, calls)| Method { sensitive, initialize, calls })
+}
+
 // ---- by the kernel ----
 
 struct World {
@@ -59,6 +98,55 @@ struct World {
 }
 
 impl World {
+    fn start_method(self: &Rc<Self>, method: &Method) {
+        let instance = self.instances.borrow().len();
+        self.instances.borrow_mut().push(None);
+        let mut builder = self.sim.method(format!("m{instance}"));
+        for &event in &method.sensitive {
+            builder = builder.sensitive(&self.events[event]);
+        }
+        if !method.initialize {
+            builder = builder.dont_initialize();
+        }
+        let (world, calls, mut call) = (self.clone(), method.calls.clone(), 0);
+        let process = builder.run(move |sim| {
+            world.log.borrow_mut().push((sim.now().as_ps(), instance, call, true));
+            if let Some((ops, next)) = calls.get(call) {
+                ops.iter().for_each(|&op| world.act(op));
+                if let Some((events, delay)) = next {
+                    let events: Vec<Event> =
+                        events.iter().map(|&event| world.events[event].clone()).collect();
+                    sim.next_trigger(match (&events[..], *delay) {
+                        ([], delay) => Trigger::After(Time::ps(delay.unwrap_or(0))),
+                        ([event], None) => Trigger::On(event.clone()),
+                        ([event, ..], Some(delay)) => Trigger::OnOrAfter(event.clone(), Time::ps(delay)),
+                        _ => Trigger::OnAny(events),
+                    });
+                }
+            }
+            call += 1;
+        });
+        self.instances.borrow_mut()[instance] = Some(process);
+    }
+
+    /// What needs no wait.
+    fn act(self: &Rc<Self>, op: Op) {
+        match op {
+            Op::Notify(event) => self.events[event].notify(),
+            Op::NotifyDelta(event) => self.events[event].notify_delta(),
+            Op::NotifyAfter(event, time) => self.events[event].notify_after(Time::ps(time)),
+            Op::Cancel(event) => self.events[event].cancel(),
+            Op::Spawn(other) => self.start(other % self.programs.len()),
+            Op::Kill(other) => {
+                let victim = self.instances.borrow().get(other).cloned().flatten();
+                if let Some(victim) = victim {
+                    victim.kill();
+                }
+            }
+            waits => unreachable!("{waits:?} waits"),
+        }
+    }
+
     fn start(self: &Rc<Self>, program: usize) {
         let instance = self.instances.borrow().len();
         if instance < INSTANCES {
@@ -79,25 +167,20 @@ async fn run(world: Rc<World>, program: usize, instance: usize) {
                 let race = select(world.events[event].wait(), world.sim.wait(Time::ps(time)));
                 first = race.await == Either::First(());
             }
-            Op::Notify(event) => world.events[event].notify(),
-            Op::NotifyDelta(event) => world.events[event].notify_delta(),
-            Op::NotifyAfter(event, time) => world.events[event].notify_after(Time::ps(time)),
-            Op::Cancel(event) => world.events[event].cancel(),
             Op::Put => world.fifo.put(()).await,
             Op::Get => world.fifo.get().await,
-            Op::Spawn(other) => world.start(other % world.programs.len()),
-            Op::Kill(other) => {
-                let victim = world.instances.borrow().get(other).cloned().flatten();
-                if let Some(victim) = victim {
-                    victim.kill();
-                }
-            }
+            acts => world.act(acts),
         }
         world.log.borrow_mut().push((world.sim.now().as_ps(), instance, at, first));
     }
 }
 
-fn by_the_kernel(programs: &[Program], started: usize, slices: &[u64]) -> (Vec<Line>, usize) {
+fn by_the_kernel(
+    programs: &[Program],
+    methods: &[Method],
+    started: usize,
+    slices: &[u64],
+) -> (Vec<Line>, usize) {
     let mut simulation = Simulation::new();
     let sim = simulation.sim();
     let world = Rc::new(World {
@@ -108,6 +191,7 @@ fn by_the_kernel(programs: &[Program], started: usize, slices: &[u64]) -> (Vec<L
         instances: RefCell::default(),
         log: RefCell::default(),
     });
+    methods.iter().for_each(|method| world.start_method(method));
     (0..started).for_each(|program| world.start(program % programs.len()));
     for &slice in slices {
         simulation.run_for(Time::ps(slice));
@@ -133,6 +217,9 @@ struct Instance {
     waiting: Option<u64>,
     alive: bool,
     doomed: bool,
+    /// For methods: which one, and whether a dynamic sensitivity replaces the static one.
+    method: Option<usize>,
+    armed: bool,
 }
 
 /// Events beyond the programs' own: the queue was written, the queue was read.
@@ -142,7 +229,9 @@ const READ: usize = EVENTS + 1;
 #[derive(Default)]
 struct Reference {
     programs: Vec<Program>,
+    methods: Vec<Method>,
     instances: Vec<Instance>,
+    running: Option<usize>,
     now: u64,
     runnable: VecDeque<usize>,
     delta: Vec<Due>,
@@ -160,7 +249,63 @@ impl Reference {
     fn start(&mut self, program: usize) {
         if self.instances.len() < INSTANCES {
             self.runnable.push_back(self.instances.len());
-            self.instances.push(Instance { program, at: 0, waiting: None, alive: true, doomed: false });
+            self.add(program, None);
+        }
+    }
+
+    fn add(&mut self, program: usize, method: Option<usize>) {
+        let (alive, doomed, armed) = (true, false, false);
+        self.instances.push(Instance { program, at: 0, waiting: None, alive, doomed, method, armed });
+    }
+
+    fn start_method(&mut self, method: usize) {
+        if self.methods[method].initialize {
+            self.runnable.push_back(self.instances.len());
+        }
+        self.add(0, Some(method));
+    }
+
+    fn call(&mut self, me: usize, method: usize) {
+        let call = self.instances[me].at;
+        self.log.push((self.now, me, call, true));
+        self.instances[me].at += 1;
+        let Some((ops, next)) = self.methods[method].calls.get(call).cloned() else { return };
+        ops.into_iter().for_each(|op| self.act(me, op));
+        if self.instances[me].doomed {
+            self.kill(me);
+        } else if let Some((events, delay)) = next {
+            self.instances[me].armed = true;
+            events.iter().for_each(|&event| self.waiters[event].push(me));
+            if let Some(delay) = delay {
+                self.schedule(Due::Process(me), delay);
+            }
+        }
+    }
+
+    /// Those who are sensitive to an event for good, in the order in which they were set up.
+    fn listeners(&self, event: usize) -> Vec<usize> {
+        let listens = |instance: &Instance| {
+            !instance.armed
+                && instance.method.is_some_and(|method| self.methods[method].sensitive.contains(&event))
+        };
+        (0..self.instances.len())
+            .filter(|&at| listens(&self.instances[at]) && self.running != Some(at))
+            .collect()
+    }
+
+    fn act(&mut self, me: usize, op: Op) {
+        match op {
+            Op::Notify(event) => {
+                self.cancel(Due::Event(event));
+                self.happen(Due::Event(event));
+            }
+            Op::NotifyDelta(event) => self.notify_after(event, 0),
+            Op::NotifyAfter(event, time) => self.notify_after(event, time),
+            Op::Cancel(event) => self.cancel(Due::Event(event)),
+            Op::Spawn(other) => self.start(other % self.programs.len()),
+            Op::Kill(other) if other == me => self.instances[me].doomed = true,
+            Op::Kill(other) if other < self.instances.len() => self.kill(other),
+            _ => {}
         }
     }
 
@@ -187,6 +332,9 @@ impl Reference {
     }
 
     fn wake(&mut self, instance: usize) {
+        if std::mem::take(&mut self.instances[instance].armed) {
+            self.withdraw(instance);
+        }
         if self.instances[instance].alive && !self.runnable.contains(&instance) {
             self.runnable.push_back(instance);
         }
@@ -197,6 +345,7 @@ impl Reference {
             Due::Process(instance) => self.wake(instance),
             Due::Event(event) => {
                 self.fired[event] += 1;
+                self.listeners(event).into_iter().for_each(|listener| self.wake(listener));
                 for instance in std::mem::take(&mut self.waiters[event]) {
                     self.wake(instance);
                 }
@@ -227,6 +376,9 @@ impl Reference {
     }
 
     fn activate(&mut self, me: usize) {
+        if let Some(method) = self.instances[me].method {
+            return self.call(me, method);
+        }
         loop {
             let Instance { program, at, waiting, .. } = self.instances[me];
             let Some(&op) = self.programs[program].get(at) else {
@@ -239,13 +391,6 @@ impl Reference {
                 (Op::WaitFor(event), None) => self.wait(me, Some(event), None),
                 (Op::WaitForOrTime(event, time), None) => self.wait(me, Some(event), Some(time)),
                 (Op::WaitForOrTime(event, _), Some(seen)) => first = self.fired[event] != seen,
-                (Op::Notify(event), _) => {
-                    self.cancel(Due::Event(event));
-                    self.happen(Due::Event(event));
-                }
-                (Op::NotifyDelta(event), _) => self.notify_after(event, 0),
-                (Op::NotifyAfter(event, time), _) => self.notify_after(event, time),
-                (Op::Cancel(event), _) => self.cancel(Due::Event(event)),
                 (Op::Put, _) if self.readable + self.written == CAPACITY => self.wait(me, Some(READ), None),
                 (Op::Put, _) => {
                     self.written += 1;
@@ -256,10 +401,8 @@ impl Reference {
                     self.read += 1;
                     self.instances[me].waiting = None;
                 }
-                (Op::Spawn(other), _) => self.start(other % self.programs.len()),
-                (Op::Kill(other), _) if other == me => self.instances[me].doomed = true,
-                (Op::Kill(other), _) if other < self.instances.len() => self.kill(other),
-                _ => {}
+                (Op::Wait(_) | Op::WaitFor(_), Some(_)) => {}
+                (acts, _) => self.act(me, acts),
             }
             let begun = waiting.is_none() && self.instances[me].waiting.is_some();
             let again = matches!(op, Op::Put | Op::Get) && self.instances[me].waiting.is_some();
@@ -279,7 +422,9 @@ impl Reference {
     fn run(&mut self) {
         loop {
             while let Some(next) = self.runnable.pop_front() {
+                self.running = Some(next);
                 self.activate(next);
+                self.running = None;
             }
             let (read, written) = (std::mem::take(&mut self.read), std::mem::take(&mut self.written));
             self.readable = self.readable - read + written;
@@ -303,11 +448,14 @@ impl Reference {
     }
 }
 
-fn by_the_reference(programs: &[Program], started: usize) -> (Vec<Line>, usize) {
-    let mut reference = Reference { programs: programs.to_vec(), ..Reference::default() };
-    (0..started).for_each(|program| reference.start(program % programs.len()));
+fn by_the_reference(programs: &[Program], methods: &[Method], started: usize) -> (Vec<Line>, usize) {
+    let (programs, methods) = (programs.to_vec(), methods.to_vec());
+    let mut reference = Reference { programs, methods, ..Reference::default() };
+    (0..reference.methods.len()).for_each(|method| reference.start_method(method));
+    (0..started).for_each(|program| reference.start(program % reference.programs.len()));
     reference.run();
-    let blocked = reference.instances.iter().filter(|instance| instance.alive).count();
+    let blocked =
+        reference.instances.iter().filter(|instance| instance.alive && instance.method.is_none()).count();
     (reference.log, blocked)
 }
 
@@ -317,11 +465,12 @@ proptest! {
     #[test]
     fn programs_run_as_the_plain_scheduler_runs_them(
         programs in prop::collection::vec(prop::collection::vec(op(), 1..10), 1..5),
+        methods in prop::collection::vec(method(), 0..4),
         started in 1usize..7,
         slices in prop::collection::vec(0u64..4, 0..4),
     ) {
-        let expected = by_the_reference(&programs, started);
-        prop_assert_eq!(&by_the_kernel(&programs, started, &[]), &expected);
-        prop_assert_eq!(&by_the_kernel(&programs, started, &slices), &expected, "in slices");
+        let expected = by_the_reference(&programs, &methods, started);
+        prop_assert_eq!(&by_the_kernel(&programs, &methods, started, &[]), &expected);
+        prop_assert_eq!(&by_the_kernel(&programs, &methods, started, &slices), &expected, "in slices");
     }
 }
