@@ -405,8 +405,9 @@ impl Simulation {
         self.run_until(self.now() + span)
     }
 
-    /// Runs everything up to and including `limit`, where time then stands (unless the run came back
-    /// for another reason).
+    /// Runs everything up to and including `limit`, where time then stands, even if nothing was left to do
+    /// before (unless the run came back for another reason). A limit of [`Time::MAX`] is none: time then
+    /// stands where the last thing happened.
     pub fn run_until(&mut self, limit: Time) -> Stop {
         let kernel = &self.kernel;
         // Nothing happens at the end of time: a wait until then is a wait for ever.
@@ -424,11 +425,11 @@ impl Simulation {
             let mut timed = kernel.timed.borrow_mut();
             let Some(time) = timed.take_earliest(last, &mut due) else {
                 let idle = timed.earliest().is_none_or(|time| time == u64::MAX);
-                if idle {
-                    return Stop::Idle;
+                // Time was granted up to the limit, whether or not anything used it.
+                if limit != Time::MAX {
+                    kernel.now.set(kernel.now.get().max(last));
                 }
-                kernel.now.set(kernel.now.get().max(last));
-                return Stop::Limit;
+                return if idle { Stop::Idle } else { Stop::Limit };
             };
             drop(timed);
             kernel.now.set(time);

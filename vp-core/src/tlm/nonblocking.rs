@@ -215,7 +215,7 @@ impl<T> PayloadEventQueue<T> {
         PayloadEventQueue {
             sim: sim.clone(),
             queue: RefCell::default(),
-            due: sim.event(format!("{name}.due")),
+            due: sim.work_event(format!("{name}.due")),
         }
     }
 
