@@ -176,7 +176,9 @@ impl Pdp {
         let atom = self.hardware.atom;
         let latency = self.cycle * u64::from(self.timing.pdp.output);
         let (width, height) = (layer.horizontal.input, layer.vertical.input);
-        let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel);
+        // One line more than a window: outputs at a line's end may be made while the next line comes in.
+        let lines = layer.vertical.kernel + 1;
+        let mut input = Cube::rolling(width, height, layer.surfaces(), atom, lines);
         let mut slots = Slots::new(layer, self.timing.pdp.cycles_per_atom);
         let mut outputs = output_atoms(layer);
         let mut made = Vec::new();
