@@ -372,6 +372,15 @@ fn strips(pdp: &Group, horizontal: &Axis, source: Source) -> Result<Strips, Refu
             );
             return Err(Refused::new(pdp, PARTIAL_WIDTH_OUT_FIRST, why));
         }
+        // Only the first strip has padding on its left; in the others windows begin where reading does.
+        let begin = i64::from(strip.output.start * horizontal.stride) - i64::from(horizontal.padding);
+        if strip.output.start > 0 && begin != i64::from(strip.input.start) {
+            let why = format!(
+                "the strip that makes output columns {:?} reads from column {} on, its first window begins at {begin}",
+                strip.output, strip.input.start
+            );
+            return Err(Refused::new(pdp, PARTIAL_WIDTH_OUT_FIRST, why));
+        }
     }
     Ok(strips)
 }
@@ -516,6 +525,30 @@ mod tests {
         pdp.set_word(reg::D_PARTIAL_WIDTH_IN, 0x10_0801);
         rdma.set_word(rdma_reg::D_PARTIAL_WIDTH_IN, 0x10_0801);
         assert!(refusal(&pdp, &rdma).contains("windows cover 0..3"), "{}", refusal(&pdp, &rdma));
+    }
+
+    #[test]
+    fn refuses_a_second_strip_that_begins_in_the_padding() {
+        let (mut pdp, mut rdma) = groups();
+        // Five windows, one pixel apart; the second strip's first one would begin two columns outside.
+        pdp.set(reg::d_pooling_padding_cfg::PAD_LEFT, 3);
+        pdp.set_actual(reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH, 1);
+        rdma.set_actual(rdma_reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH, 1);
+        pdp.set_actual(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, 5);
+        for (field, widths) in [
+            (reg::d_partial_width_in::PARTIAL_WIDTH_IN_FIRST, 1),
+            (reg::d_partial_width_in::PARTIAL_WIDTH_IN_LAST, 4),
+            (reg::d_partial_width_out::PARTIAL_WIDTH_OUT_FIRST, 1),
+            (reg::d_partial_width_out::PARTIAL_WIDTH_OUT_LAST, 4),
+        ] {
+            pdp.set_actual(field, widths);
+        }
+        rdma.set_word(rdma_reg::D_PARTIAL_WIDTH_IN, pdp.word(reg::D_PARTIAL_WIDTH_IN));
+        assert_eq!(
+            refusal(&pdp, &rdma),
+            "PDP.D_PARTIAL_WIDTH_OUT.PARTIAL_WIDTH_OUT_FIRST = 0x0: the strip that makes output columns 1..5 \
+             reads from column 0 on, its first window begins at -2"
+        );
     }
 
     #[test]

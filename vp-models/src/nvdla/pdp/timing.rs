@@ -108,7 +108,7 @@ impl Slots {
     pub(super) fn new(layer: &Layer, pace: u32) -> Slots {
         let Axis { kernel, stride, padding, .. } = layer.horizontal;
         let strip = |Strip { input, output }: Strip| {
-            let padding = if input.start == 0 { padding } else { 0 };
+            let padding = if output.start == 0 { padding } else { 0 };
             let (input, output) = (input.end - input.start, output.end - output.start);
             (Windows::new(output, input, padding, kernel, stride), output)
         };

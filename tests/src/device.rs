@@ -1,0 +1,137 @@
+//! A platform in this process, spoken to in registers and layers.
+
+use vp_core::Time;
+use vp_models::host::{Host, HostError, Memory};
+use vp_models::nvdla::registers::{RegisterRef, Unit, glb};
+use vp_models::platform::{Description, LocalHost};
+
+use crate::conformance::local;
+use crate::program::Program;
+use crate::reference::Image;
+
+/// A platform and the host at it. What cannot fail in a test that is right panics.
+pub struct Device {
+    /// The host.
+    pub host: LocalHost,
+}
+
+/// The memory of an address: secondary below the primary memory's base.
+fn memory(address: u64) -> Memory {
+    if address < 0x8000_0000 { Memory::Secondary } else { Memory::Primary }
+}
+
+impl Device {
+    /// A device fresh from reset.
+    ///
+    /// # Panics
+    /// When the description cannot be built.
+    pub fn new(description: &Description) -> Device {
+        Device { host: local(description) }
+    }
+
+    /// A device of a built-in platform.
+    ///
+    /// # Panics
+    /// When there is none of that name.
+    pub fn named(name: &str) -> Device {
+        Device::new(&Description::named(name).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    fn address(&self, unit: Unit, register: RegisterRef) -> u32 {
+        self.host.map().address(unit, register).expect("a unit of the map")
+    }
+
+    /// Reads a register.
+    pub fn read(&mut self, unit: Unit, register: RegisterRef) -> u32 {
+        let address = self.address(unit, register);
+        self.host.read(address).expect("read")
+    }
+
+    /// Writes a register and waits until it is written.
+    pub fn write(&mut self, unit: Unit, register: RegisterRef, value: u32) {
+        let address = self.address(unit, register);
+        self.host.write_acknowledged(address, value).expect("written");
+    }
+
+    /// A program without writes for this device.
+    pub fn program(&self) -> Program {
+        Program::new(self.host.map())
+    }
+
+    /// Makes a program's writes.
+    pub fn run(&mut self, program: &Program) {
+        program.run(&mut self.host).expect("written");
+    }
+
+    /// Writes a program and runs it.
+    pub fn run_new(&mut self, write: impl FnOnce(&mut Program)) {
+        let mut program = self.program();
+        write(&mut program);
+        self.run(&program);
+    }
+
+    /// Waits for the interrupt, reads the status, clears it and gives it.
+    pub fn interrupt(&mut self) -> u32 {
+        self.try_interrupt().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, where it may not come.
+    pub fn try_interrupt(&mut self) -> Result<u32, HostError> {
+        self.host.wait_interrupt()?;
+        let status = self.read(Unit::Glb, glb::S_INTR_STATUS);
+        self.write(Unit::Glb, glb::S_INTR_STATUS, status);
+        Ok(status)
+    }
+
+    /// Waits until these bits of the status have come, each once.
+    ///
+    /// # Panics
+    /// When another comes, or one a second time.
+    pub fn interrupts(&mut self, mut bits: u32) {
+        while bits != 0 {
+            let status = self.interrupt();
+            assert_eq!(status & !bits, 0, "status {status:#x} where {bits:#x} may come");
+            bits &= !status;
+        }
+    }
+
+    /// Lets time pass.
+    pub fn idle(&mut self, cycles: u64) {
+        let until = self.host.now().expect("time") + Time::ns(cycles);
+        self.host.set_limit(until);
+        let waited = self.host.wait_interrupt();
+        self.host.set_limit(Time::MAX);
+        assert!(waited.is_err(), "an interrupt while nothing was expected");
+    }
+
+    /// Puts an image into memory.
+    pub fn load(&mut self, image: &Image) {
+        for (base, bytes) in image.regions() {
+            self.host.load(memory(*base), *base, bytes).expect("in memory");
+        }
+    }
+
+    /// Where memory differs from an image: the first address, what is there, what should be.
+    pub fn difference(&mut self, image: &Image) -> Option<(u64, u8, u8)> {
+        for (base, expected) in image.regions() {
+            let mut found = vec![0; expected.len()];
+            self.host.fetch(memory(*base), *base, &mut found).expect("in memory");
+            let both = found.iter().zip(expected).zip(*base..);
+            let differs = both.map(|((found, expected), at)| (at, *found, *expected));
+            if let Some(first) = differs.into_iter().find(|(_, found, expected)| found != expected) {
+                return Some(first);
+            }
+        }
+        None
+    }
+
+    /// A counter of the platform; 0 if there is none.
+    pub fn count(&mut self, name: &str) -> u64 {
+        self.host.statistics().expect("statistics").get(name).unwrap_or_default()
+    }
+
+    /// The warnings since the last call, as texts.
+    pub fn warnings(&self) -> Vec<String> {
+        self.host.platform().take_warnings().into_iter().map(|warned| warned.text).collect()
+    }
+}

@@ -1,0 +1,307 @@
+//! Legal layers drawn from a seed: all modes of SDP and PDP, odd sizes, parts of atoms, gaps between lines.
+
+use rand::{Rng, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use vp_models::bus::axi::{Drawn, Latency};
+use vp_models::platform::Description;
+
+use crate::reference::{
+    Alu, Carries, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier, ElementwiseOperand, Format,
+    Image, Lut, LutTable, Operand, Operands, PdpLayer, Place, PoolingMethod, SdpLayer, Stage, StageAlu,
+    StageMultiplier,
+};
+
+/// Draws layers, and the memory they work on.
+pub struct Draw {
+    random: ChaCha8Rng,
+    description: Description,
+    regions: Vec<(u64, Vec<u8>)>,
+    /// The next free addresses of the secondary and the primary memory.
+    free: [u64; 2],
+}
+
+impl Draw {
+    /// Draws for a built-in platform, whose memories get a random speed.
+    ///
+    /// # Panics
+    /// When there is none of that name.
+    pub fn new(platform: &str, seed: u64) -> Draw {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut description = Description::named(platform).unwrap_or_else(|error| panic!("{error}"));
+        for memory in [&mut description.dbb0, &mut description.sram0] {
+            let min = random.random_range(0..10);
+            let max = min + random.random_range(0..40);
+            memory.read_latency = Some(Latency::Drawn(Drawn::Uniform { min, max }));
+            memory.write_latency = Latency::Fixed(random.random_range(0..20));
+            memory.read_outstanding = random.random_range(1..20);
+            memory.write_outstanding = random.random_range(1..5);
+            memory.seed = random.random();
+        }
+        Draw { random, description, regions: Vec::new(), free: [0x5000_0000, 0x8000_0000] }
+    }
+
+    /// The platform.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Memory as it stands before the layers run: random in every surface, outputs included.
+    pub fn image(&self) -> Image {
+        Image::new(self.regions.clone())
+    }
+
+    fn any<R: rand::distr::uniform::SampleRange<T>, T: rand::distr::uniform::SampleUniform>(
+        &mut self,
+        range: R,
+    ) -> T {
+        self.random.random_range(range)
+    }
+
+    /// True one time in `of`.
+    fn one_in(&mut self, of: u32) -> bool {
+        self.random.random_range(0..of) == 0
+    }
+
+    fn maybe<T>(&mut self, draw: impl FnOnce(&mut Draw) -> T) -> Option<T> {
+        if self.one_in(2) { Some(draw(self)) } else { None }
+    }
+
+    /// A format that the platform computes in.
+    pub fn format(&mut self) -> Format {
+        let atom = self.description.nvdla.config.memory_atom;
+        let int16 = self.description.nvdla.config.has_feature_type(vp_models::nvdla::config::DataType::Int16);
+        Format { atom, element: if int16 && self.one_in(2) { 2 } else { 1 } }
+    }
+
+    /// Random bytes with a gap before them.
+    fn region(&mut self, atom: u32, bytes: u64) -> u64 {
+        let memory = usize::from(!(self.description.nvdla.config.secondary().is_some() && self.one_in(3)));
+        let base = self.free[memory] + u64::from(atom) * self.any(0..9);
+        self.free[memory] = base + bytes;
+        let contents = (0..bytes).map(|_| self.random.random()).collect();
+        self.regions.push((base, contents));
+        base
+    }
+
+    /// A place for a cube of such pixels, packed or with gaps.
+    fn place(&mut self, atom: u32, pixel: u32, [width, height, surfaces]: [u32; 3]) -> Place {
+        let gap = |draw: &mut Draw| if draw.one_in(2) { 0 } else { atom * draw.any(0..4) };
+        let line = width * pixel + gap(self);
+        let surface = line * height + gap(self);
+        Place { base: self.region(atom, u64::from(surface) * u64::from(surfaces)), line, surface }
+    }
+
+    fn cube(&mut self, format: Format, [width, height, channels]: [u32; 3]) -> Place {
+        self.place(format.atom, format.atom, [width, height, channels.div_ceil(format.lanes())])
+    }
+
+    /// Width, height and channels; sometimes a single pixel or a line.
+    pub fn size(&mut self) -> [u32; 3] {
+        let width = if self.one_in(5) { 1 } else { self.any(1..14) };
+        let height = if self.one_in(5) { 1 } else { self.any(1..9) };
+        [width, height, self.any(1..70)]
+    }
+
+    fn shift(&mut self) -> u32 {
+        if self.one_in(6) { self.any(0..64) } else { self.any(0..10) }
+    }
+
+    fn converter(&mut self) -> Converter {
+        let offset = if self.one_in(6) { self.random.random() } else { self.any(-100..100) };
+        Converter { offset, scale: self.random.random(), shift: self.any(0..64) }
+    }
+
+    /// Useful more often than not: results within the output's range.
+    fn output_converter(&mut self) -> Converter {
+        if self.one_in(4) {
+            return self.converter();
+        }
+        Converter { offset: self.any(-20..20), scale: self.any(-40..40), shift: self.any(0..9) }
+    }
+
+    fn alu(&mut self) -> Alu {
+        [Alu::Max, Alu::Min, Alu::Sum][self.any(0..3)]
+    }
+
+    /// Operands in memory, for whichever of ALU and multiplier takes them from there.
+    fn operands(&mut self, format: Format, size: [u32; 3], alu: bool, multiplier: bool) -> Option<Operands> {
+        let carries = match (alu, multiplier) {
+            (false, false) => return None,
+            _ if self.one_in(6) => Carries::Both,
+            (true, true) => Carries::Both,
+            (true, false) => Carries::Alu,
+            (false, true) => Carries::Multiplier,
+        };
+        let bytes = if format.element == 2 { 2 } else { self.any(1..3) };
+        let per_element = self.one_in(2);
+        let nowhere = Place { base: 0, line: 0, surface: 0 };
+        let mut operands = Operands { carries, bytes, per_element, place: nowhere };
+        let pixel = format.lanes() * operands.set_bytes();
+        let surfaces = size[2].div_ceil(format.lanes());
+        let extent = if per_element { [size[0], size[1], surfaces] } else { [1, 1, surfaces] };
+        operands.place = self.place(format.atom, pixel, extent);
+        Some(operands)
+    }
+
+    fn operand(&mut self) -> Operand {
+        if self.one_in(2) { Operand::Memory } else { Operand::Register(self.random.random()) }
+    }
+
+    fn stage(&mut self, format: Format, size: [u32; 3]) -> Stage {
+        let alu = self.maybe(|draw| StageAlu {
+            operation: draw.alu(),
+            operand: draw.operand(),
+            shift: draw.shift(),
+        });
+        let multiplier =
+            self.maybe(|draw| StageMultiplier { operand: draw.operand(), prelu: draw.one_in(3) });
+        let from_memory = [alu.map(|alu| alu.operand), multiplier.map(|multiplier| multiplier.operand)]
+            .map(|operand| operand == Some(Operand::Memory));
+        let operands = self.operands(format, size, from_memory[0], from_memory[1]);
+        Stage { alu, multiplier, shift: self.shift(), relu: self.one_in(3), operands }
+    }
+
+    fn elementwise_operand(&mut self) -> ElementwiseOperand {
+        match self.one_in(2) {
+            true => ElementwiseOperand::Memory(self.maybe(Draw::converter)),
+            false if self.one_in(4) => ElementwiseOperand::Register(self.random.random()),
+            false => ElementwiseOperand::Register(self.any(-300..300)),
+        }
+    }
+
+    fn elementwise(&mut self, format: Format, size: [u32; 3]) -> Elementwise {
+        let multiplier = self.maybe(|draw| ElementwiseMultiplier {
+            operand: draw.elementwise_operand(),
+            shift: if draw.one_in(8) { draw.any(0..1024) } else { draw.any(0..12) },
+            prelu: draw.one_in(3),
+        });
+        let alu =
+            self.maybe(|draw| ElementwiseAlu { operation: draw.alu(), operand: draw.elementwise_operand() });
+        let from_memory = [alu.map(|alu| alu.operand), multiplier.map(|multiplier| multiplier.operand)]
+            .map(|operand| matches!(operand, Some(ElementwiseOperand::Memory(_))));
+        let operands = self.operands(format, size, from_memory[0], from_memory[1]);
+        let lut = self.description.nvdla.config.sdp_lut && self.one_in(2);
+        Elementwise { multiplier, alu, lut, operands }
+    }
+
+    /// Lookup tables of random entries.
+    pub fn lut(&mut self) -> Lut {
+        let mut table = |entries: usize| {
+            let start = if self.one_in(5) { self.random.random() } else { self.any(-3000..200) };
+            LutTable {
+                entries: (0..entries).map(|_| self.random.random()).collect(),
+                start,
+                end: if self.one_in(2) { self.random.random() } else { self.any(-100..3000) },
+                select: self.any(-4..12),
+                below: (self.random.random(), self.any(-16..16)),
+                above: (self.random.random(), self.any(-16..16)),
+            }
+        };
+        let (le, lo) = (table(65), table(257));
+        let exponent = self.maybe(|draw| draw.any(-40..20));
+        Lut { le, lo, exponent, lo_first: self.random.random() }
+    }
+
+    /// A layer of SDP, to memory or to PDP.
+    pub fn sdp(&mut self, to_memory: bool) -> SdpLayer {
+        let (format, size) = (self.format(), self.size());
+        let source = self.cube(format, size);
+        let ew = self.description.nvdla.config.sdp_ew && self.one_in(2);
+        let [width, height, channels] = size;
+        SdpLayer {
+            format,
+            width,
+            height,
+            channels,
+            source,
+            bs: self.maybe(|draw| draw.stage(format, size)),
+            bn: self.maybe(|draw| draw.stage(format, size)),
+            ew: ew.then(|| self.elementwise(format, size)),
+            converter: self.output_converter(),
+            destination: to_memory.then(|| self.cube(format, size)),
+        }
+    }
+
+    /// A layer of PDP that reads memory, perhaps cut into strips.
+    pub fn pdp(&mut self) -> PdpLayer {
+        let (format, mut size) = (self.format(), self.size());
+        size[0] += self.any(0..14);
+        let source = self.cube(format, size);
+        let mut layer = self.windows(format, size, Some(source));
+        layer.strips = self.strips(&layer);
+        layer
+    }
+
+    /// A layer of PDP behind a layer of SDP.
+    pub fn pdp_behind(&mut self, sdp: &SdpLayer) -> PdpLayer {
+        self.windows(sdp.format, [sdp.width, sdp.height, sdp.channels], None)
+    }
+
+    /// Window, step and padding along an axis of that size: windows of the input alone, at least in part.
+    fn axis(&mut self, size: u32) -> [u32; 4] {
+        loop {
+            let (kernel, stride) =
+                (self.any(1..9), if self.one_in(4) { self.any(1..17) } else { self.any(1..4) });
+            let (before, after) = (self.any(0..kernel), self.any(0..kernel));
+            let Some(room) = (before + size + after).checked_sub(kernel) else { continue };
+            if room / stride * stride < before + size {
+                return [kernel, stride, before, after];
+            }
+        }
+    }
+
+    fn windows(
+        &mut self,
+        format: Format,
+        [width, height, channels]: [u32; 3],
+        source: Option<Place>,
+    ) -> PdpLayer {
+        let (horizontal, vertical) = (self.axis(width), self.axis(height));
+        let [kernel, stride, before, after] = [0, 1, 2, 3].map(|of| [horizontal[of], vertical[of]]);
+        let limit = if format.element == 1 { 128 } else { 32768 };
+        let method = match self.any(0..3) {
+            0 => PoolingMethod::Max,
+            1 => PoolingMethod::Min,
+            _ => PoolingMethod::Average { padding: self.any(-limit..limit) },
+        };
+        let nowhere = Place { base: 0, line: 0, surface: 0 };
+        let mut layer = PdpLayer {
+            format,
+            width,
+            height,
+            channels,
+            method,
+            kernel,
+            stride,
+            before,
+            after,
+            source,
+            destination: nowhere,
+            strips: Vec::new(),
+        };
+        layer.destination = self.cube(format, [layer.out_width(), layer.out_height(), channels]);
+        layer
+    }
+
+    /// Two or three strips where the layer can be cut so: windows touch, and those of the second strip begin
+    /// behind the padding.
+    fn strips(&mut self, layer: &PdpLayer) -> Vec<u32> {
+        let width = layer.out_width();
+        if layer.kernel[0] < layer.stride[0] || width < 3 || self.one_in(2) {
+            return Vec::new();
+        }
+        let first = self.any(1..width - 1).max(layer.before[0].div_ceil(layer.stride[0]));
+        if first + 2 > width {
+            return Vec::new();
+        }
+        let left = width - first;
+        let strips = match self.maybe(|draw| draw.any(1..left)) {
+            Some(middle) => vec![first, middle, left - middle],
+            None => vec![first, left],
+        };
+        // The last strip must have new columns to read.
+        let before_the_last = width - strips[strips.len() - 1];
+        let read = (before_the_last - 1) * layer.stride[0] + layer.kernel[0] - layer.before[0];
+        if read < layer.width { strips } else { Vec::new() }
+    }
+}
