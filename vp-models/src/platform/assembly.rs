@@ -43,6 +43,9 @@ pub struct Port {
     pub width: u32,
 }
 
+/// Why the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
+pub const NOTHING_RUNS: &str = "no engine runs a layer: none was enabled, or its partner was not";
+
 /// A platform, ready to run.
 pub struct Platform {
     description: Description,
@@ -167,6 +170,28 @@ impl Platform {
         self.chronicle.layers()
     }
 
+    /// What keeps the engines that are in the middle of a layer: who waits for what, in one line. `None` when no engine
+    /// runs a layer.
+    pub fn unfinished(&self) -> Option<String> {
+        let layers = self.layers();
+        let running: Vec<String> = (layers.iter().filter(|layer| layer.end.is_none()))
+            .map(|layer| {
+                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
+            })
+            .collect();
+        if running.is_empty() {
+            return None;
+        }
+        let report = self.simulation.idle_report();
+        let waiting = report.blocked.iter().chain(&report.serving).filter(|blocked| {
+            // An engine at rest waits for its enable bit; a bus at rest for a request.
+            let at_rest = |event: &str| event.ends_with(".op_enable") || !event.starts_with("nvdla.");
+            blocked.waits_for.iter().any(|event| !at_rest(event))
+        });
+        let waiting: Vec<String> = waiting.map(ToString::to_string).collect();
+        Some([running, waiting].concat().join("; "))
+    }
+
     /// The warnings since the last call.
     pub fn take_warnings(&self) -> Vec<Warned> {
         self.chronicle.take_warnings()
@@ -182,6 +207,7 @@ impl Platform {
         let mut statistics = Statistics::default();
         let period = self.description.period;
         statistics.note("platform", self.description.name.as_str());
+        statistics.note("nvdla.map", self.map().name());
         statistics.count("time", self.simulation.now().as_ps(), "ps");
         statistics.count("period", period.as_ps(), "ps");
         statistics.note("events.hash", format!("{:016x}", self.hash.value()));

@@ -1,6 +1,6 @@
 //! A CPU in the same process as the platform.
 
-use super::assembly::Platform;
+use super::assembly::{NOTHING_RUNS, Platform};
 use super::memory_port::MemoryPort;
 use crate::bus::csb::{CsbAccess, CsbRequest, CsbResponse};
 use crate::host::{Host, HostError, Memory, Statistics};
@@ -60,7 +60,7 @@ impl LocalHost {
                     return Err(HostError::Limit { time: simulation.now(), limit: limit.to_string() });
                 }
                 Stop::Idle => {
-                    let report = idle_report(&self.platform);
+                    let report = self.platform.unfinished().unwrap_or_else(|| NOTHING_RUNS.to_owned());
                     return Err(HostError::Idle { time: self.platform.simulation().now(), report });
                 }
             }
@@ -105,24 +105,6 @@ pub(crate) fn csb_word(address: u32) -> Result<u16, HostError> {
             "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
         ))
     })
-}
-
-/// Who waits for what: first those that have not finished, then the units in the middle of a layer.
-fn idle_report(platform: &Platform) -> String {
-    let report = platform.simulation().idle_report();
-    let running: Vec<String> = (platform.layers().iter().filter(|layer| layer.end.is_none()))
-        .map(|layer| format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group))
-        .collect();
-    let waiting = report.blocked.iter().chain(&report.serving).filter(|blocked| {
-        // An engine at rest waits for its enable bit; a bus at rest for a request.
-        let at_rest = |event: &str| event.ends_with(".op_enable") || !event.starts_with("nvdla.");
-        blocked.waits_for.iter().any(|event| !at_rest(event))
-    });
-    let waiting: Vec<String> = waiting.map(ToString::to_string).collect();
-    match running.is_empty() {
-        true => "no engine runs a layer: none was enabled, or its partner was not".to_owned(),
-        false => [running, waiting].concat().join("; "),
-    }
 }
 
 impl Host for LocalHost {
