@@ -1,1 +1,12 @@
-//! Listeners and sessions around a platform, and the command line.
+//! Platforms behind sockets: who listens, who connects, how simulated time goes with both, and the command line.
+//!
+//! * [`address`]: where a server is: `tcp:HOST:PORT` or `unix:PATH`.
+//! * [`server`]: hosts platforms for any number of sessions.
+//! * [`client`]: a CPU-side program's way to a platform of a server, as if it were in its own process.
+//!
+//! The wire format is `vp_protocols`' business, the hardware `vp_models`'; here are sockets, threads and the wall clock,
+//! and they are nowhere else.
+
+pub mod address;
+pub mod client;
+pub mod server;

@@ -43,6 +43,9 @@ pub struct Port {
     pub width: u32,
 }
 
+/// Why the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
+pub const NOTHING_RUNS: &str = "no group is enabled";
+
 /// A platform, ready to run.
 pub struct Platform {
     description: Description,
@@ -172,27 +175,26 @@ impl Platform {
         self.chronicle.take_warnings()
     }
 
-    /// Why nothing happens any more, in one line: layers begun and not ended, groups enabled and not begun, and
-    /// who waits for what.
-    pub fn idle_report(&self) -> String {
+    /// What is begun and cannot go on by itself, in one line: layers begun and not ended, groups enabled and
+    /// not begun, and who waits for what. `None` when no group is enabled.
+    pub fn unfinished(&self) -> Option<String> {
         let layers = self.chronicle.layers();
-        let open = layers.iter().filter(|layer| layer.end.is_none());
+        let open: Vec<&LayerRecord> = layers.iter().filter(|layer| layer.end.is_none()).collect();
         let mut parts: Vec<String> = open
-            .clone()
-            .map(|layer| {
-                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
-            })
+            .iter()
+            .map(|layer| format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group))
             .collect();
-        let begun =
-            |unit: &str, group| open.clone().any(|layer| *layer.unit == *unit && layer.group == group as u64);
         for (unit, group) in self.nvdla.enabled() {
             let name = unit.name().to_lowercase();
-            if !begun(&name, group) {
+            if !open.iter().any(|layer| *layer.unit == *name && layer.group == group as u64) {
                 parts.push(format!("{name} is enabled (group {group}) and has not begun"));
             }
         }
+        if parts.is_empty() {
+            return None;
+        }
         parts.extend(self.simulation.idle_report().blocked.iter().map(ToString::to_string));
-        if parts.is_empty() { "no group is enabled".to_owned() } else { parts.join("; ") }
+        Some(parts.join("; "))
     }
 
     /// The hash of everything observed so far: equal for two runs that went the same way.
@@ -205,6 +207,7 @@ impl Platform {
         let mut statistics = Statistics::default();
         let period = self.description.period;
         statistics.note("platform", self.description.name.as_str());
+        statistics.note("nvdla.map", self.map().name());
         statistics.count("time", self.simulation.now().as_ps(), "ps");
         statistics.count("period", period.as_ps(), "ps");
         statistics.note("events.hash", format!("{:016x}", self.hash.value()));

@@ -1,6 +1,6 @@
 //! A CPU in the same process as the platform.
 
-use super::assembly::Platform;
+use super::assembly::{NOTHING_RUNS, Platform};
 use super::memory_port::MemoryPort;
 use crate::bus::csb::{CsbAccess, CsbRequest, CsbResponse};
 use crate::host::{Host, HostError, Memory, Statistics};
@@ -60,7 +60,7 @@ impl LocalHost {
                     return Err(HostError::Limit { time: simulation.now(), limit: limit.to_string() });
                 }
                 Stop::Idle => {
-                    let report = self.platform.idle_report();
+                    let report = self.platform.unfinished().unwrap_or_else(|| NOTHING_RUNS.to_owned());
                     return Err(HostError::Idle { time: self.platform.simulation().now(), report });
                 }
             }

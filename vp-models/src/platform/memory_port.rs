@@ -81,6 +81,11 @@ impl MemoryPort {
         self.switch.ram.write(address, bytes)
     }
 
+    /// The RAM inside, for a memory outside that owns only a part of the addresses.
+    pub fn ram(&self) -> Rc<Ram> {
+        self.switch.ram.clone()
+    }
+
     /// The addresses of the RAM inside.
     pub fn range(&self) -> std::ops::Range<u64> {
         self.switch.ram.range()

@@ -10,7 +10,7 @@ mod local;
 mod memory_port;
 mod observers;
 
-pub use assembly::{Platform, Port, PortKind};
+pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
 pub use description::{Description, DescriptionError, MemoryDescription, NvdlaDescription};
 pub use local::LocalHost;
 pub use memory_port::MemoryPort;

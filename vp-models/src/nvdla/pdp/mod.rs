@@ -130,10 +130,6 @@ impl Pdp {
         // One line more than a window has: the last outputs of a line may come during the next one.
         let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel + 1);
         let mut slots = Slots::new(layer, timing.pdp.cycles_per_atom);
-        // One line more than a window: outputs at a line's end may be made while the next line comes in.
-        let lines = layer.vertical.kernel + 1;
-        let mut input = Cube::rolling(width, height, layer.surfaces(), atom, lines);
-        let mut slots = Slots::new(layer, self.timing.pdp.cycles_per_atom);
         let mut outputs = output_atoms(layer);
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer));

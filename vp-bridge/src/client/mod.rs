@@ -1,0 +1,600 @@
+//! A CPU-side program's way to a platform of a server: blocking calls over one stream.
+//!
+//! [`RemoteHost`] is a [`Host`] like that in the same process: a program written against the trait cannot tell them apart,
+//! and in lockstep neither can the platform, down to the event hash. The memory may stay with the platform or with this
+//! side ([`MemoryPlace`]); bursts of the device are then served while a call waits.
+
+mod wire;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use thiserror::Error;
+use vp_core::Time;
+use vp_models::host::{self, Host, HostError, Memory, Statistics};
+use vp_models::memory::{OutOfRange, Ram};
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::NOTHING_RUNS;
+use vp_protocols::native::statistics::parse_counters;
+use vp_protocols::native::{
+    self, Access, Activity, Attach, Connection, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite,
+    Notice, Port, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
+    SendError, StatusReport, TimeMode, Until, Welcome, Why,
+};
+
+use crate::address::Address;
+use wire::Wire;
+
+/// Bytes of posted writes that are collected before they are sent without being asked for.
+const COLLECTED: usize = 64 << 10;
+/// How often a free-running platform is asked whether it still works, while the interrupt is waited for.
+const LOOK: Duration = Duration::from_millis(20);
+/// Warnings kept for [`RemoteHost::take_warnings`].
+const MOST_WARNINGS: usize = 4096;
+
+/// Who owns the memory behind the platform's memory ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MemoryPlace {
+    /// The platform, or another session of it.
+    #[default]
+    Inside,
+    /// This side: its RAM answers the device's bursts.
+    Client,
+}
+
+/// What kind of session is wanted.
+#[derive(Debug, Clone)]
+pub struct RemoteOptions {
+    /// Whose memory.
+    pub memory: MemoryPlace,
+    /// How simulated time moves.
+    pub time_mode: TimeMode,
+    /// The shared platform of that name; a fresh one without.
+    pub platform: Option<String>,
+    /// This program and its version, as the server's log shows them.
+    pub agent: String,
+    /// How long to wait for the connection and for the welcome.
+    pub timeout: Duration,
+}
+
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        Self {
+            memory: MemoryPlace::Inside,
+            time_mode: TimeMode::Lockstep,
+            platform: None,
+            agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why there is no session.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The server cannot be reached.
+    #[error("cannot connect to {address}: {source}")]
+    Io {
+        /// Where it should be.
+        address: Address,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The server turned us away.
+    #[error("{address} refused the session: {code}: {reason}")]
+    Refused {
+        /// The server.
+        address: Address,
+        /// Why, for programs.
+        code: ErrorCode,
+        /// Why, for people.
+        reason: String,
+    },
+    /// The session opened, and the platform is not one for a CPU.
+    #[error("{address}: {source}")]
+    Setup {
+        /// The server.
+        address: Address,
+        /// What went wrong.
+        source: HostError,
+    },
+}
+
+/// A platform behind a socket. Dropping it ends the session.
+pub struct RemoteHost {
+    wire: Wire,
+    connection: Connection,
+    welcome: Welcome,
+    csb: PortId,
+    irq: PortId,
+    /// The RAM on this side, by port; empty if the memory is inside.
+    rams: Vec<(PortId, Ram)>,
+    map: RegisterMap,
+    time: Time,
+    level: bool,
+    limit: Option<Time>,
+    warnings: Vec<(Time, String)>,
+    broken: Option<String>,
+}
+
+/// An answer.
+struct Answer {
+    time: Time,
+    reply: Reply,
+    payload: Bytes,
+}
+
+impl RemoteHost {
+    /// Opens a session and takes the CPU's place in it: registers, interrupt, and if wanted the memories.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
+        let io = |source| ConnectError::Io { address: address.clone(), source };
+        let setup = |source| ConnectError::Setup { address: address.clone(), source };
+        let RemoteOptions { memory, time_mode, platform, agent, timeout } = options;
+        let hello = Connection::hello(&agent, platform.as_deref(), time_mode);
+        let mut connection = Connection::client(hello)
+            .map_err(|error| setup(HostError::Refused(format!("platform or agent name: {error}"))))?;
+        let mut wire = Wire::connect(address, timeout).map_err(io)?;
+        let welcome = wire.greet(&mut connection, timeout).map_err(|error| match error {
+            wire::GreetError::Io(source) => io(source),
+            wire::GreetError::Refused(refused) => {
+                let native::Refused { code, reason } = refused;
+                ConnectError::Refused { address: address.clone(), code, reason }
+            }
+            wire::GreetError::Protocol(what) => setup(HostError::Transport(what)),
+        })?;
+        let find = |kind| {
+            let place = welcome.ports.iter().position(|port| port.kind == kind)?;
+            u16::try_from(place).ok().map(PortId)
+        };
+        let lacks = |what: &str| setup(HostError::Refused(format!("the platform has no {what}")));
+        let csb = find(PortKind::Csb).ok_or_else(|| lacks("register port"))?;
+        let irq = find(PortKind::Irq).ok_or_else(|| lacks("interrupt line"))?;
+        let time = Time::ps(welcome.time.0);
+        let mut host = Self {
+            wire,
+            connection,
+            welcome,
+            csb,
+            irq,
+            rams: Vec::new(),
+            map: RegisterMap::Full,
+            time,
+            level: false,
+            limit: None,
+            warnings: Vec::new(),
+            broken: None,
+        };
+        host.take_place(memory).map_err(setup)?;
+        Ok(host)
+    }
+
+    fn take_place(&mut self, memory: MemoryPlace) -> Result<(), HostError> {
+        self.attach(self.csb, Role::Initiator)?;
+        self.attach(self.irq, Role::Sink)?;
+        let role = match memory {
+            MemoryPlace::Inside => Role::Initiator,
+            MemoryPlace::Client => Role::Target,
+        };
+        let ports: Vec<(PortId, std::ops::Range<u64>)> = ((0..).map(PortId).zip(&self.welcome.ports))
+            .filter(|(_, port)| port.kind == PortKind::Axi)
+            .map(|(id, port)| (id, port.base..port.base.saturating_add(port.size)))
+            .collect();
+        for (id, range) in ports {
+            if memory == MemoryPlace::Client {
+                self.rams.push((id, Ram::new(range)));
+            }
+            self.attach(id, role)?;
+        }
+        let statistics = self.counters("nvdla.map")?;
+        let name = statistics.text("nvdla.map").unwrap_or_default();
+        self.map = (RegisterMap::ALL.into_iter().find(|map| map.name() == name)).ok_or_else(|| {
+            HostError::Refused(format!(
+                "the platform's register map `{name}` is none that this program knows"
+            ))
+        })?;
+        Ok(())
+    }
+
+    fn attach(&mut self, port: PortId, role: Role) -> Result<(), HostError> {
+        self.ask(Request::Attach(Attach { port, role, range: None }), &[]).map(|_| ())
+    }
+
+    /// The terms of the session: platform, ports, session number, time mode granted.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Ends waits for the interrupt that reach this point in simulated time.
+    pub fn set_limit(&mut self, limit: Time) {
+        self.limit = Some(limit).filter(|limit| *limit != Time::MAX);
+    }
+
+    /// Puts the platform back to power-on. Memory on this side keeps its bytes.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn reset(&mut self) -> Result<(), HostError> {
+        self.ask(Request::Reset, &[]).map(|_| ())
+    }
+
+    /// The platform's state.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn status(&mut self) -> Result<StatusReport, HostError> {
+        match self.ask(Request::Status, &[])?.reply {
+            Reply::Status(status) => Ok(status),
+            other => Err(unfit(&other)),
+        }
+    }
+
+    /// One round trip that touches no hardware.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn ping(&mut self) -> Result<(), HostError> {
+        self.ask(Request::Ping, &[]).map(|_| ())
+    }
+
+    /// Lets time pass in lockstep, and says why it stopped.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] in other time modes.
+    pub fn advance(&mut self, until: Until) -> Result<Why, HostError> {
+        match self.ask(Request::Advance { until }, &[])?.reply {
+            Reply::Reached { why } => Ok(why),
+            other => Err(unfit(&other)),
+        }
+    }
+
+    /// What the platform warned of since the last call, and when; the oldest are dropped when nobody asks for long.
+    pub fn take_warnings(&mut self) -> Vec<(Time, String)> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Sends what is collected and says goodbye.
+    ///
+    /// # Errors
+    /// [`HostError::Transport`] when posted writes may not have arrived.
+    pub fn close(mut self) -> Result<(), HostError> {
+        self.connection.bye(None, "done");
+        self.flush()
+    }
+
+    // Talking.
+
+    fn broken(&mut self, what: impl Into<String>) -> HostError {
+        let what = self.broken.get_or_insert_with(|| what.into());
+        HostError::Transport(what.clone())
+    }
+
+    /// Writes all that is collected. Serves the platform meanwhile, which may wait for us as we wait for it.
+    fn flush(&mut self) -> Result<(), HostError> {
+        if let Some(broken) = &self.broken {
+            return Err(HostError::Transport(broken.clone()));
+        }
+        self.wire.write(self.connection.output()).map_err(|error| self.broken(error.to_string()))
+    }
+
+    /// Takes what comes until `wanted` is answered; with a time, gives up after it.
+    fn wait(
+        &mut self,
+        wanted: Option<RequestId>,
+        patience: Option<Duration>,
+    ) -> Result<Option<Answer>, HostError> {
+        self.flush()?;
+        loop {
+            match self.connection.receive(self.wire.input()) {
+                Err(violation) => {
+                    let _ = self.flush();
+                    return Err(self.broken(format!("the server broke the protocol: {violation}")));
+                }
+                Ok(Some(event)) => {
+                    if let Some((id, answer)) = self.event(event)?
+                        && Some(id) == wanted
+                    {
+                        return Ok(Some(answer));
+                    }
+                    if wanted.is_none() && self.level {
+                        return Ok(None);
+                    }
+                }
+                Ok(None) => {
+                    // All bursts that have come are answered at once.
+                    self.flush()?;
+                    match self.wire.read(patience) {
+                        Ok(true) => {}
+                        Ok(false) if patience.is_none() => {}
+                        Ok(false) => return Ok(None),
+                        Err(error) => return Err(self.broken(error.to_string())),
+                    }
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<Option<(RequestId, Answer)>, HostError> {
+        match event {
+            Event::Reply { id, time, reply, payload } => {
+                let time = Time::ps(time.0);
+                self.time = self.time.max(time);
+                return Ok(Some((id, Answer { time, reply, payload })));
+            }
+            Event::Request { id, request, payload } => self.serve(id, &request, &payload)?,
+            Event::Notice(Notice::Interrupt { level, time, .. }) => {
+                self.level = level;
+                self.time = self.time.max(Time::ps(time.0));
+            }
+            Event::Notice(Notice::Warning { time, text }) => {
+                if self.warnings.len() == MOST_WARNINGS {
+                    self.warnings.remove(0);
+                }
+                self.warnings.push((Time::ps(time.0), text));
+            }
+            Event::Bye(bye) => {
+                let code = bye.code.map(|code| format!("{code}: ")).unwrap_or_default();
+                return Err(self.broken(format!("the server ended the session: {code}{}", bye.reason)));
+            }
+            Event::Posted { posted: Posted::MemoryWrite(write), payload } => {
+                let _ = self.store(&write, &payload);
+            }
+            Event::Posted { .. } | Event::Hello(_) | Event::Welcome(_) | Event::Refused(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// Answers the device's burst, or another session's look into this side's memory.
+    fn serve(&mut self, id: RequestId, request: &Request, payload: &Bytes) -> Result<(), HostError> {
+        let done = match request {
+            Request::Ping => Ok((Reply::Pong, Vec::new())),
+            Request::MemoryRead(read) => self.ram(read.port).and_then(|ram| {
+                let mut data = vec![0; read.length as usize];
+                ram.read(read.address, &mut data).map(|()| (Reply::Data, data)).map_err(decode_error)
+            }),
+            Request::MemoryWrite(write) => self.store(write, payload).map(|()| (Reply::Done, Vec::new())),
+            _ => Err((ErrorCode::Unsupported, "a CPU has no registers".to_owned())),
+        };
+        let (reply, data) =
+            done.unwrap_or_else(|(code, reason)| (Reply::Failed { code, reason }, Vec::new()));
+        // Time 0: the platform's own latency says when it sees the answer.
+        let sent = self.connection.reply(id, native::Time(0), reply, &data);
+        sent.map_err(|error| self.broken(error.to_string()))
+    }
+
+    fn store(&self, write: &MemoryWrite, payload: &Bytes) -> Result<(), (ErrorCode, String)> {
+        let ram = self.ram(write.port)?;
+        let (data, strobes) = write.split(payload);
+        match strobes {
+            None => ram.write(write.address, &data).map_err(decode_error),
+            Some(strobes) => (data.iter().enumerate())
+                .filter(|(at, _)| strobes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1))
+                .try_for_each(|(at, &byte)| ram.write(write.address + at as u64, &[byte]))
+                .map_err(decode_error),
+        }
+    }
+
+    fn ram(&self, port: PortId) -> Result<&Ram, (ErrorCode, String)> {
+        let found = self.rams.iter().find(|(id, _)| *id == port);
+        found.map(|(_, ram)| ram).ok_or_else(|| (ErrorCode::NotAttached, "no memory of ours".to_owned()))
+    }
+
+    /// Sends a request and waits for its answer. A refusal is an error.
+    fn ask(&mut self, request: Request, payload: &[u8]) -> Result<Answer, HostError> {
+        if let Some(broken) = &self.broken {
+            return Err(HostError::Transport(broken.clone()));
+        }
+        let id = self.connection.request(request, payload).map_err(|error| self.unsent(&error))?;
+        match self.wait(Some(id), None)? {
+            Some(Answer { reply: Reply::Failed { code, reason }, .. }) => {
+                Err(HostError::Refused(if reason.is_empty() { code.to_string() } else { reason }))
+            }
+            Some(answer) => Ok(answer),
+            None => Err(self.broken("no answer")),
+        }
+    }
+
+    fn unsent(&mut self, error: &SendError) -> HostError {
+        match error {
+            SendError::NotNow { .. } => self.broken(error.to_string()),
+            _ => HostError::Refused(error.to_string()),
+        }
+    }
+
+    fn register(&self, address: u32) -> u64 {
+        let base = self.welcome.ports.get(usize::from(self.csb.0)).map_or(0, |port| port.base);
+        base.saturating_add(u64::from(address))
+    }
+
+    fn counters(&mut self, prefix: &str) -> Result<Statistics, HostError> {
+        let mut statistics = Statistics::default();
+        loop {
+            let first = u32::try_from(statistics.counters.len()).unwrap_or(u32::MAX);
+            let request = Request::Statistics { prefix: prefix.to_owned(), first };
+            let Answer { reply, payload, .. } = self.ask(request, &[])?;
+            let Reply::Statistics { total, count } = reply else { return Err(unfit(&reply)) };
+            let counters =
+                parse_counters(&payload, count).map_err(|error| HostError::Transport(error.to_string()))?;
+            for native::Counter { name, unit, value } in counters {
+                let value = match value {
+                    CounterValue::Count(count) => host::Value::Count(count),
+                    CounterValue::Real(real) => host::Value::Text(real.to_string()),
+                    CounterValue::Text(text) => host::Value::Text(text),
+                };
+                statistics.counters.push(host::Counter { name, value, unit });
+            }
+            if count == 0 || statistics.counters.len() >= total as usize {
+                return Ok(statistics);
+            }
+        }
+    }
+
+    /// The port of a memory, if the bytes lie in it.
+    fn window(&self, memory: Memory, address: u64, bytes: usize) -> Result<PortId, HostError> {
+        let size = bytes as u64;
+        let refuse = |holds| Err(HostError::MemoryRange { memory, address, size, holds });
+        let found = (0..).map(PortId).zip(&self.welcome.ports).find(|(_, port)| port.name == memory.port());
+        let Some((id, port)) = found else { return refuse("the platform has none".to_owned()) };
+        let Port { base, size: window, .. } = *port;
+        let end = base.saturating_add(window);
+        match address >= base && address.checked_add(size).is_some_and(|last| last <= end) {
+            true => Ok(id),
+            false => refuse(format!("it spans 0x{base:x} to 0x{:x}", end.saturating_sub(1))),
+        }
+    }
+
+    /// Waits on a platform that runs by itself.
+    fn await_level(&mut self) -> Result<Time, HostError> {
+        loop {
+            if self.level {
+                return Ok(self.time);
+            }
+            // The answer stands behind every notice sent before it: idle and still low means it never comes.
+            let status = self.status()?;
+            if self.level {
+                return Ok(self.time);
+            }
+            match status.activity {
+                Activity::Idle | Activity::Deadlocked => {
+                    return Err(HostError::Idle { time: self.time, report: NOTHING_RUNS.to_owned() });
+                }
+                _ if self.limit.is_some_and(|limit| self.time >= limit) => return Err(self.at_limit()),
+                _ => self.wait(None, Some(LOOK)).map(|_| ())?,
+            }
+        }
+    }
+
+    fn at_limit(&self) -> HostError {
+        let limit = self.limit.unwrap_or(Time::MAX).to_string();
+        HostError::Limit { time: self.time, limit }
+    }
+}
+
+impl Drop for RemoteHost {
+    fn drop(&mut self) {
+        if self.broken.is_none() && self.connection.is_open() {
+            self.connection.bye(None, "done");
+            let _ = self.flush();
+        }
+    }
+}
+
+impl Host for RemoteHost {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        check_register(address)?;
+        if let Some(broken) = &self.broken {
+            return Err(HostError::Transport(broken.clone()));
+        }
+        let write = RegisterWrite { port: self.csb, address: self.register(address), value, at: None };
+        let posted = self.connection.post(Posted::RegisterWrite(write), &[]);
+        posted.map_err(|error| self.unsent(&error))?;
+        if self.connection.output().len() >= COLLECTED || self.welcome.time_mode != TimeMode::Lockstep {
+            // What runs by itself must not wait for our next read.
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        check_register(address)?;
+        let write = RegisterWrite { port: self.csb, address: self.register(address), value, at: None };
+        self.ask(Request::RegisterWrite(write), &[]).map(|_| ())
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        check_register(address)?;
+        let read = RegisterRead { port: self.csb, address: self.register(address), at: None };
+        match self.ask(Request::RegisterRead(read), &[])?.reply {
+            Reply::Value { value } => Ok(value),
+            other => Err(unfit(&other)),
+        }
+    }
+
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
+        if self.welcome.time_mode != TimeMode::Lockstep {
+            return self.await_level();
+        }
+        let limit = self.limit.map(|limit| native::Time(limit.as_ps()));
+        let until = Until::Interrupt { port: self.irq, limit };
+        let Answer { time, reply, .. } = self.ask(Request::Advance { until }, &[])?;
+        let Reply::Reached { why } = reply else { return Err(unfit(&reply)) };
+        match why {
+            Why::Interrupt => Ok(time),
+            Why::Time => Err(self.at_limit()),
+            Why::Idle => Err(HostError::Idle { time, report: NOTHING_RUNS.to_owned() }),
+            Why::Deadlock { report } => Err(HostError::Idle { time, report }),
+            Why::Stopped => Err(HostError::Refused("the platform stopped the run".to_owned())),
+        }
+    }
+
+    fn now(&mut self) -> Result<Time, HostError> {
+        Ok(self.time)
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        let port = self.window(memory, address, bytes.len())?;
+        if let Ok(ram) = self.ram(port) {
+            return ram.write(address, bytes).map_err(|error| out_of_range(memory, &error));
+        }
+        let piece = self.connection.max_payload().max(1) as usize;
+        for (piece, address) in bytes.chunks(piece).zip((address..).step_by(piece)) {
+            let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+            let (access, axi_id, strobes, at) = (Access::Debug, 0, false, None);
+            let write = MemoryWrite { port, address, length, access, axi_id, strobes, at };
+            self.ask(Request::MemoryWrite(write), piece)?;
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        let port = self.window(memory, address, bytes.len())?;
+        if let Ok(ram) = self.ram(port) {
+            return ram.read(address, bytes).map_err(|error| out_of_range(memory, &error));
+        }
+        let piece = self.connection.max_payload().max(1) as usize;
+        for (piece, address) in bytes.chunks_mut(piece).zip((address..).step_by(piece)) {
+            let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+            let (access, axi_id, at) = (Access::Debug, 0, None);
+            let read = MemoryRead { port, address, length, access, axi_id, at };
+            let data = self.ask(Request::MemoryRead(read), &[])?.payload;
+            if data.len() != piece.len() {
+                return Err(self.broken("an answer of another length than asked for"));
+            }
+            piece.copy_from_slice(&data);
+        }
+        Ok(())
+    }
+
+    fn map(&self) -> RegisterMap {
+        self.map
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        self.counters("")
+    }
+}
+
+fn check_register(address: u32) -> Result<(), HostError> {
+    let window = RegisterMap::SPACE_BYTES;
+    match address < window && address.is_multiple_of(4) {
+        true => Ok(()),
+        false => Err(HostError::Refused(format!(
+            "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
+        ))),
+    }
+}
+
+fn decode_error(error: OutOfRange) -> (ErrorCode, String) {
+    (ErrorCode::DecodeError, error.to_string())
+}
+
+fn unfit(reply: &Reply) -> HostError {
+    HostError::Transport(format!("{} is no answer to what was asked", reply.name()))
+}
+
+fn out_of_range(memory: Memory, error: &OutOfRange) -> HostError {
+    let holds = format!("it spans 0x{:x} to 0x{:x}", error.start, error.last);
+    HostError::MemoryRange { memory, address: error.address, size: error.bytes, holds }
+}

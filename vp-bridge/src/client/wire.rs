@@ -1,0 +1,182 @@
+//! A blocking stream to a server: no thread, no runtime, the shortest way there and back.
+//!
+//! The socket does not block. Who waits looks for a moment, since in lockstep the answer is mostly under way, and only
+//! then sleeps in the system.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf as _, BytesMut};
+use vp_protocols::native::{Connection, Event, Refused, Welcome};
+
+use crate::address::Address;
+
+/// How long to look before sleeping.
+const LOOK: Duration = Duration::from_micros(50);
+/// Bytes read at once.
+const READ: usize = 64 << 10;
+
+pub(super) struct Wire {
+    stream: Stream,
+    input: BytesMut,
+    landing: Box<[u8]>,
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Why there was no welcome.
+pub(super) enum GreetError {
+    Io(io::Error),
+    Refused(Refused),
+    Protocol(String),
+}
+
+impl Stream {
+    fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        match address {
+            Address::Tcp { host, port } => {
+                let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
+                for place in (host.as_str(), *port).to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&place, timeout) {
+                        Ok(stream) => {
+                            stream.set_nodelay(true)?;
+                            return Ok(Self::Tcp(stream));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+            Address::Unix(path) => UnixStream::connect(path).map(Self::Unix),
+        }
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.set_nonblocking(nonblocking),
+            Self::Unix(stream) => stream.set_nonblocking(nonblocking),
+        }
+    }
+
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.set_read_timeout(timeout),
+            Self::Unix(stream) => stream.set_read_timeout(timeout),
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => stream.read(into),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+}
+
+impl Wire {
+    pub(super) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        let stream = Stream::connect(address, timeout)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, input: BytesMut::new(), landing: vec![0; READ].into() })
+    }
+
+    /// Waits for the server's answer to the hello.
+    pub(super) fn greet(
+        &mut self,
+        connection: &mut Connection,
+        timeout: Duration,
+    ) -> Result<Welcome, GreetError> {
+        let until = Instant::now() + timeout;
+        // A server that turns everybody away may have closed its side already: its reason is still to be read.
+        let written = self.write(connection.output());
+        loop {
+            match connection.receive(&mut self.input) {
+                Ok(Some(Event::Welcome(welcome))) => return Ok(welcome),
+                Ok(Some(Event::Refused(refused))) => return Err(GreetError::Refused(refused)),
+                Ok(Some(_)) => return Err(GreetError::Protocol("no welcome and no refusal".to_owned())),
+                Err(violation) => return Err(GreetError::Protocol(violation.to_string())),
+                Ok(None) => {}
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.read(Some(left)) {
+                Ok(true) => {}
+                Ok(false) if left > Duration::ZERO => {}
+                Ok(false) => {
+                    let error = io::Error::new(ErrorKind::TimedOut, "connected, and nobody greets");
+                    return Err(GreetError::Io(error));
+                }
+                Err(error) => return Err(GreetError::Io(written.err().unwrap_or(error))),
+            }
+        }
+    }
+
+    /// What has been read and not been taken.
+    pub(super) fn input(&mut self) -> &mut BytesMut {
+        &mut self.input
+    }
+
+    /// Writes everything. While the server takes nothing what it says is read, or both would wait for ever.
+    pub(super) fn write(&mut self, bytes: &mut BytesMut) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => bytes.advance(written),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if !self.read_now()? {
+                        thread::sleep(LOOK);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, waiting for something, for ever or as long as `patience` says. `false`: nothing came.
+    pub(super) fn read(&mut self, patience: Option<Duration>) -> io::Result<bool> {
+        let began = Instant::now();
+        while began.elapsed() < LOOK {
+            if self.read_now()? {
+                return Ok(true);
+            }
+            thread::yield_now();
+        }
+        if patience.is_some_and(|patience| patience <= LOOK) {
+            return Ok(false);
+        }
+        self.stream.set_read_timeout(patience)?;
+        self.stream.set_nonblocking(false)?;
+        let read = self.read_now();
+        self.stream.set_nonblocking(true)?;
+        read
+    }
+
+    /// Reads once. `false`: nothing is there.
+    fn read_now(&mut self) -> io::Result<bool> {
+        match self.stream.read(&mut self.landing) {
+            Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the stream")),
+            Ok(read) => {
+                self.input.extend_from_slice(&self.landing[..read]);
+                Ok(true)
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(false),
+                _ => Err(error),
+            },
+        }
+    }
+}

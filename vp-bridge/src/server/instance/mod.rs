@@ -1,0 +1,667 @@
+//! One platform on a thread of its own, and the sessions that share it.
+//!
+//! The thread alone touches the platform. Sessions send [`Command`]s through the [`Door`]; what comes of them goes back
+//! over each session's channel, in order, a batch at a time. Two hops of threads for a request: in and out.
+//!
+//! Who lets simulated time move is the *time mode*'s matter: in lockstep the one job under way, otherwise the work there
+//! is. Jobs of a session are taken in its order; in lockstep one after the other over all sessions, each to its end, so
+//! that a run depends on the commands alone and not on when they arrived.
+
+mod charge;
+mod door;
+mod outside;
+mod ports;
+mod work;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+use vp_core::{Event, Stop, Time};
+use vp_models::host::{Statistics, Value};
+use vp_models::platform::{Description, Platform};
+use vp_protocols::native::{
+    self, Activity, Attached, Capabilities, Counter, CounterValue, ErrorCode, Notice, Port, PortId, Posted,
+    Reply, Request, RequestId, Role, SessionId, StatusReport, TimeMode,
+};
+
+pub(super) use charge::{Account, Charge};
+pub(super) use door::Door;
+use door::Knock;
+pub(super) use outside::Token;
+use outside::{Forwarded, Requests};
+use ports::Holding;
+use work::{Current, Job};
+
+/// A session that has this many warnings unread gets no more until it reads.
+const MOST_WARNINGS: usize = 256;
+/// A session that has this many notices unread does not read at all.
+const MOST_NOTICES: usize = 65_536;
+/// Messages for one session that are collected before they are handed over.
+const BATCH: usize = 64;
+
+/// What a session wants of an instance.
+pub(super) enum Command {
+    /// To belong to it.
+    Join(Join),
+    /// To leave it; everything the session held or asked for ends.
+    Leave { session: SessionId, why: String },
+    /// A request, to be answered under its id.
+    Request { session: SessionId, id: RequestId, request: Request, payload: Bytes, charge: Charge },
+    /// A write without an answer.
+    Posted { session: SessionId, posted: Posted, payload: Bytes, charge: Charge },
+    /// The answer to [`ToSession::Ask`].
+    Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
+    /// The last session has left: the thread ends.
+    End,
+}
+
+/// A session that comes.
+pub(super) struct Join {
+    pub(super) session: SessionId,
+    pub(super) capabilities: Capabilities,
+    pub(super) account: Arc<Account>,
+    pub(super) to: mpsc::UnboundedSender<Vec<ToSession>>,
+    pub(super) joined: oneshot::Sender<Joined>,
+}
+
+/// What a session finds.
+pub(super) struct Joined {
+    pub(super) time: native::Time,
+    pub(super) time_mode: TimeMode,
+    pub(super) ports: Vec<Port>,
+}
+
+/// What an instance tells a session.
+pub(super) enum ToSession {
+    /// The answer to a request. The charge, if any, is for its payload.
+    Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, charge: Option<Charge> },
+    /// All counters that were asked for; the session cuts them to what a frame holds.
+    Statistics { id: RequestId, time: native::Time, counters: Vec<Counter>, first: u32 },
+    /// A request of the platform to the memory that the session owns.
+    Ask { token: Token, request: Request, payload: Bytes },
+    /// Something happened.
+    Notice(Notice),
+    /// The session is put out.
+    Close { code: ErrorCode, reason: String },
+}
+
+/// The outside of an instance.
+#[derive(Clone)]
+pub(super) struct Instance {
+    door: Arc<Door>,
+}
+
+impl Instance {
+    /// Starts the thread. The platform is built there, so what is wrong with the description shows when a session joins:
+    /// the channel closes.
+    pub(super) fn start(name: &str, description: Description, mode: TimeMode) -> std::io::Result<Self> {
+        let door = Arc::new(Door::new());
+        let inside = door.clone();
+        let label = name.to_owned();
+        thread::Builder::new().name(format!("platform {name}")).spawn(move || {
+            let door = CloseAtEnd(inside);
+            // What the thread owned is gone with it; nothing half-done is looked at again.
+            let ran = catch_unwind(AssertUnwindSafe(|| match Host::build(&door.0, description, mode) {
+                Ok(mut host) => host.serve(),
+                Err(error) => tracing::error!("platform {label}: {error}"),
+            }));
+            if let Err(panic) = ran {
+                let what = (panic.downcast_ref::<String>().map(String::as_str))
+                    .or_else(|| panic.downcast_ref::<&str>().copied())
+                    .unwrap_or("no message");
+                tracing::error!("platform {label} failed: {what}; its sessions are closed");
+            }
+        })?;
+        Ok(Self { door })
+    }
+
+    /// The way in.
+    pub(super) fn door(&self) -> &Arc<Door> {
+        &self.door
+    }
+
+    /// Whether both are the same platform.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.door, &other.door)
+    }
+}
+
+/// Closes the door even when the thread ends by a panic.
+struct CloseAtEnd(Arc<Door>);
+
+impl Drop for CloseAtEnd {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// What happened during a run, in order.
+enum Happened {
+    Level { level: bool, time: Time },
+    Answer { tag: u64, value: u32, time: Time },
+}
+
+/// A session, seen from its instance.
+struct Member {
+    capabilities: Capabilities,
+    account: Arc<Account>,
+    to: mpsc::UnboundedSender<Vec<ToSession>>,
+    batch: Vec<ToSession>,
+    jobs: VecDeque<Job>,
+    lost_warnings: u64,
+}
+
+impl Member {
+    fn send(&mut self, message: ToSession) {
+        self.batch.push(message);
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    /// A closed channel is a session about to leave: nothing to be done here.
+    fn flush(&mut self) {
+        if !self.batch.is_empty() {
+            let _ = self.to.send(std::mem::take(&mut self.batch));
+        }
+    }
+}
+
+/// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
+struct OnBus {
+    tag: u64,
+    session: SessionId,
+    id: RequestId,
+    write: bool,
+    failure: Option<Failure>,
+    charge: Charge,
+}
+
+/// What a run came back with.
+enum Ran {
+    /// Look again at once.
+    Again,
+    /// The goal's time is reached.
+    Reached,
+    /// Nothing is left to do.
+    Idle,
+    /// A memory owner's answer is needed before time may move on.
+    Held,
+}
+
+/// The inside of an instance: lives and dies on its thread.
+struct Host {
+    door: Arc<Door>,
+    description: Description,
+    mode: TimeMode,
+    platform: Platform,
+    happened: Rc<RefCell<VecDeque<Happened>>>,
+    requests: Rc<RefCell<Requests>>,
+    /// Takes time to a moment at which nothing else happens.
+    alarm: Event,
+    ports: Vec<Port>,
+    holdings: Vec<Holding>,
+    members: BTreeMap<SessionId, Member>,
+    on_bus: VecDeque<OnBus>,
+    next_tag: u64,
+    current: Option<Current>,
+    /// Where the next round over the members' jobs begins, so that none waits for ever.
+    turn: SessionId,
+    /// Paced: when the present work began, in both times.
+    pace: Option<(Instant, Time)>,
+    held: bool,
+    ended: bool,
+}
+
+type Failure = (ErrorCode, String);
+
+impl Host {
+    fn build(door: &Arc<Door>, description: Description, mode: TimeMode) -> Result<Self, String> {
+        let platform = Platform::build(&description).map_err(|error| error.to_string())?;
+        let ports = ports::list(&platform);
+        let alarm = platform.sim().event("bridge.alarm");
+        let mut host = Self {
+            door: door.clone(),
+            description,
+            mode,
+            platform,
+            happened: Rc::default(),
+            requests: Requests::new(),
+            alarm,
+            ports,
+            holdings: Vec::new(),
+            members: BTreeMap::new(),
+            on_bus: VecDeque::new(),
+            next_tag: 0,
+            current: None,
+            turn: SessionId(0),
+            pace: None,
+            held: false,
+            ended: false,
+        };
+        host.connect();
+        Ok(host)
+    }
+
+    /// Listens to a platform that was just built.
+    fn connect(&mut self) {
+        let sim = self.platform.sim();
+        let (happened, stop) = (self.happened.clone(), sim.clone());
+        self.platform.csb().on_response(move |response| {
+            let (tag, value) = (response.tag, response.value);
+            happened.borrow_mut().push_back(Happened::Answer { tag, value, time: stop.now() });
+            stop.stop();
+        });
+        let (happened, stop) = (self.happened.clone(), sim.clone());
+        self.platform.irq().connect(move |level, time| {
+            happened.borrow_mut().push_back(Happened::Level { level, time });
+            stop.stop();
+        });
+        self.door.knock_at(sim.injector(|sim, Knock| sim.stop()));
+    }
+
+    fn serve(&mut self) {
+        let mut commands = Vec::new();
+        while !self.ended {
+            self.door.take(&mut commands);
+            for command in commands.drain(..) {
+                self.command(command);
+            }
+            self.start_jobs();
+            let wake = self.advance();
+            self.tell();
+            if let Some(wake) = wake
+                && !self.ended
+            {
+                self.flush();
+                self.door.sleep(wake.0);
+            }
+        }
+        self.flush();
+    }
+
+    fn now(&self) -> Time {
+        self.platform.simulation().now()
+    }
+
+    fn wire_now(&self) -> native::Time {
+        native::Time(self.now().as_ps())
+    }
+
+    fn flush(&mut self) {
+        for (session, ask) in self.requests.borrow_mut().take_outbox() {
+            if let Some(member) = self.members.get_mut(&session) {
+                member.send(ask);
+            }
+        }
+        self.members.values_mut().for_each(Member::flush);
+    }
+
+    // Commands.
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Join(join) => self.join(join),
+            Command::Leave { session, why } => self.leave(session, &why),
+            Command::Request { session, id, request, payload, charge } => {
+                if self.members.contains_key(&session) {
+                    self.request(session, id, request, payload, charge);
+                }
+            }
+            Command::Posted { session, posted, payload, charge } => {
+                if self.members.contains_key(&session) {
+                    self.posted(session, posted, payload, charge);
+                }
+            }
+            Command::Answer { session, token, reply, payload } => {
+                if let Some(forwarded) = Requests::answer(&self.requests, session, token, reply, payload) {
+                    self.pass_on(forwarded);
+                }
+            }
+            Command::End => self.ended = true,
+        }
+    }
+
+    fn join(&mut self, join: Join) {
+        let Join { session, capabilities, account, to, joined } = join;
+        let found = Joined { time: self.wire_now(), time_mode: self.mode, ports: self.ports.clone() };
+        if joined.send(found).is_ok() {
+            let (batch, jobs) = (Vec::new(), VecDeque::new());
+            let member = Member { capabilities, account, to, batch, jobs, lost_warnings: 0 };
+            self.members.insert(session, member);
+        }
+    }
+
+    fn leave(&mut self, session: SessionId, why: &str) {
+        if self.members.remove(&session).is_none() {
+            return;
+        }
+        if self.current.as_ref().is_some_and(|current| current.session == session) {
+            self.end_current();
+        }
+        let held: Vec<PortId> = (self.holdings.iter())
+            .filter(|holding| holding.session == session)
+            .map(|holding| holding.port)
+            .collect();
+        for port in held {
+            self.release(session, port, why);
+        }
+    }
+
+    fn request(
+        &mut self,
+        session: SessionId,
+        id: RequestId,
+        request: Request,
+        payload: Bytes,
+        charge: Charge,
+    ) {
+        let done = match request {
+            Request::Attach(attach) => self.attach(session, attach),
+            Request::Detach { port } => self.detach(session, port),
+            Request::Reset => self.reset(),
+            Request::Status => {
+                let status = self.status();
+                return self.reply(session, id, Reply::Status(status));
+            }
+            Request::Statistics { prefix, first } => {
+                let counters = counters(&self.platform.statistics(), &prefix);
+                let time = self.wire_now();
+                return self.send(session, ToSession::Statistics { id, time, counters, first });
+            }
+            Request::Ping => return self.reply(session, id, Reply::Pong),
+            other => return self.enqueue(session, Some(id), other, payload, charge),
+        };
+        match done {
+            Ok(()) => self.reply(session, id, Reply::Done),
+            Err(failure) => self.fail(session, Some(id), failure),
+        }
+        // What the request changed others may have to know: a line that fell with a reset, say.
+        self.tell();
+    }
+
+    fn posted(&mut self, session: SessionId, posted: Posted, payload: Bytes, charge: Charge) {
+        let request = match posted {
+            Posted::RegisterWrite(write) => Request::RegisterWrite(write),
+            Posted::MemoryWrite(write) => Request::MemoryWrite(write),
+        };
+        self.enqueue(session, None, request, payload, charge);
+    }
+
+    // Answers.
+
+    fn send(&mut self, session: SessionId, message: ToSession) {
+        if let Some(member) = self.members.get_mut(&session) {
+            member.send(message);
+        }
+    }
+
+    fn reply(&mut self, session: SessionId, id: RequestId, reply: Reply) {
+        let time = self.wire_now();
+        self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), charge: None });
+    }
+
+    /// Fails a request; a posted write fails by a warning.
+    fn fail(&mut self, session: SessionId, id: Option<RequestId>, (code, reason): Failure) {
+        match id {
+            Some(id) => self.reply(session, id, Reply::Failed { code, reason }),
+            None => self.warn(session, self.wire_now(), format!("posted write failed: {reason}")),
+        }
+    }
+
+    fn pass_on(&mut self, forwarded: Forwarded) {
+        let Forwarded { to, id, reply, payload } = forwarded;
+        let time = self.wire_now();
+        self.send(to, ToSession::Reply { id, time, reply, payload, charge: None });
+    }
+
+    fn warn(&mut self, session: SessionId, time: native::Time, text: String) {
+        let Some(member) = self.members.get_mut(&session) else { return };
+        if !member.capabilities.contains(Capabilities::WARNINGS) {
+            return;
+        }
+        if member.account.notices() >= MOST_WARNINGS {
+            member.lost_warnings += 1;
+            return;
+        }
+        let text = match std::mem::take(&mut member.lost_warnings) {
+            0 => text,
+            lost => format!("{text} ({lost} warnings before this one were left out: nobody read them)"),
+        };
+        member.account.notice_sent();
+        member.send(ToSession::Notice(Notice::Warning { time, text }));
+    }
+
+    fn warn_all(&mut self, time: native::Time, text: &str) {
+        let sessions: Vec<SessionId> = self.members.keys().copied().collect();
+        for session in sessions {
+            self.warn(session, time, text.to_owned());
+        }
+    }
+
+    fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {
+        let Some(member) = self.members.get_mut(&session) else { return };
+        let unread = member.account.notice_sent();
+        member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
+        if unread >= MOST_NOTICES {
+            let reason = format!("{unread} notices were not read");
+            member.send(ToSession::Close { code: ErrorCode::TooManyInFlight, reason });
+            member.flush();
+            self.leave(session, "it did not read its notices");
+        }
+    }
+
+    /// Tells the sessions what the platform did since the last time.
+    fn tell(&mut self) {
+        loop {
+            let Some(happened) = self.happened.borrow_mut().pop_front() else { break };
+            match happened {
+                Happened::Level { level, time } => self.level_changed(level, time),
+                Happened::Answer { tag, value, time } => self.answered(tag, value, time),
+            }
+        }
+        for warned in self.platform.take_warnings() {
+            let text = format!("{}: {}", warned.source, warned.text);
+            tracing::warn!("platform {} at {}: {text}", self.description.name, warned.time);
+            self.warn_all(native::Time(warned.time.as_ps()), &text);
+        }
+    }
+
+    fn level_changed(&mut self, level: bool, time: Time) {
+        let sinks: Vec<(SessionId, PortId)> = (self.holdings.iter())
+            .filter(|holding| holding.role == Role::Sink)
+            .map(|holding| (holding.session, holding.port))
+            .collect();
+        for (session, port) in sinks {
+            self.notify_level(session, port, level, native::Time(time.as_ps()));
+        }
+    }
+
+    fn answered(&mut self, tag: u64, value: u32, time: Time) {
+        // Answers come in request order; what a reset threw away answers no more.
+        if self.on_bus.front().is_none_or(|front| front.tag != tag) {
+            return;
+        }
+        let Some(OnBus { session, id, write, charge, .. }) = self.on_bus.pop_front() else { return };
+        let reply = if write { Reply::Done } else { Reply::Value { value } };
+        let time = native::Time(time.as_ps());
+        self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), charge: Some(charge) });
+        self.answer_was_awaited(tag);
+        self.fail_front();
+    }
+
+    /// Answers the accesses that failed and whose turn it is.
+    fn fail_front(&mut self) {
+        while let Some(front) = self.on_bus.front_mut()
+            && let Some(failure) = front.failure.take()
+        {
+            let (session, id) = (front.session, front.id);
+            self.on_bus.pop_front();
+            self.fail(session, Some(id), failure);
+        }
+    }
+
+    // Time.
+
+    /// Lets simulated time move as far as the mode allows. `Some`: nothing more until a command comes or, if given, until
+    /// then.
+    fn advance(&mut self) -> Option<Wake> {
+        self.held = false;
+        let (goal, paced) = match self.mode {
+            TimeMode::Lockstep => match self.current_goal() {
+                Some(goal) => (goal, None),
+                None => return Some(Wake(None)),
+            },
+            TimeMode::Free => (Time::MAX, None),
+            TimeMode::Paced { picoseconds_per_nanosecond } => {
+                let (began, from) =
+                    *self.pace.get_or_insert_with(|| (Instant::now(), self.platform.simulation().now()));
+                let passed = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                let period = self.description.period.as_ps();
+                // Whole cycles: commands that come between two runs take effect on a clock edge.
+                let span = passed.saturating_mul(picoseconds_per_nanosecond) / period * period;
+                (from + Time::ps(span), Some((began, from, picoseconds_per_nanosecond)))
+            }
+        };
+        if self.mode != TimeMode::Lockstep && self.platform.simulation().next_time().is_none() {
+            self.pace = None;
+            return Some(Wake(None));
+        }
+        match self.run(goal) {
+            Ran::Again => None,
+            Ran::Held => {
+                self.held = true;
+                Some(Wake(None))
+            }
+            ran if self.mode == TimeMode::Lockstep => {
+                self.goal_met(matches!(ran, Ran::Idle));
+                None
+            }
+            // What was held back because the bus was full has its turn now.
+            Ran::Idle if self.has_ready_job() => None,
+            Ran::Idle => {
+                self.pace = None;
+                Some(Wake(None))
+            }
+            Ran::Reached => {
+                let Some((began, from, ratio)) = paced else { return Some(Wake(None)) };
+                let next = self.platform.simulation().next_time()?;
+                let wait = Duration::from_nanos((next - from).as_ps() / ratio.max(1) + 1);
+                Some(Wake(began.checked_add(wait)))
+            }
+        }
+    }
+
+    /// Runs up to `goal`, but to no moment for which a memory owner's answer is missing.
+    fn run(&mut self, goal: Time) -> Ran {
+        let mut limit = goal;
+        if let Some(deadline) = self.requests.borrow().deadline()
+            && goal >= deadline
+        {
+            match self.platform.simulation().next_time() {
+                // A cycle before it, lest time stand between two clock edges.
+                Some(next) if next < deadline => {
+                    limit = next.max(deadline.since(self.description.period));
+                }
+                _ => return Ran::Held,
+            }
+        }
+        if !self.door.begin_run() {
+            return Ran::Again;
+        }
+        self.requests.borrow_mut().run_limit = limit;
+        let stop = self.platform.simulation_mut().run_until(limit);
+        self.requests.borrow_mut().run_limit = Time::ZERO;
+        self.tell();
+        match stop {
+            Stop::Requested => Ran::Again,
+            Stop::Held => Ran::Held,
+            Stop::Limit if limit == goal => Ran::Reached,
+            Stop::Limit => Ran::Again,
+            Stop::Idle => Ran::Idle,
+        }
+    }
+
+    fn activity(&self) -> Activity {
+        let simulation = self.platform.simulation();
+        let waits = self.held || self.requests.borrow().bursts() > 0;
+        match (self.mode, simulation.next_time()) {
+            _ if waits => Activity::Held,
+            (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
+            (TimeMode::Lockstep, Some(_)) => Activity::Held,
+            (_, Some(_)) => Activity::Running,
+            (_, None) if self.platform.unfinished().is_some() => Activity::Deadlocked,
+            (_, None) => Activity::Idle,
+        }
+    }
+
+    fn status(&self) -> StatusReport {
+        let attached = self.holdings.iter().map(|holding| Attached {
+            port: holding.port,
+            role: holding.role,
+            session: holding.session,
+        });
+        StatusReport {
+            time_mode: self.mode,
+            activity: self.activity(),
+            sessions: u32::try_from(self.members.len()).unwrap_or(u32::MAX),
+            // The session knows.
+            in_flight: 0,
+            events: self.platform.simulation().activations(),
+            // A status report is a header: as many as fit with certainty.
+            attached: attached.take(200).collect(),
+        }
+    }
+
+    /// Puts everything back to power-on. Time goes on, ports stay attached, what is in flight fails.
+    fn reset(&mut self) -> Result<(), Failure> {
+        let now = self.now();
+        let was_high = self.platform.irq().level();
+        let internal =
+            |error: vp_models::platform::DescriptionError| (ErrorCode::Internal, error.to_string());
+        let platform = Platform::build(&self.description).map_err(internal)?;
+        self.cancel_all("the platform was reset");
+        self.tell();
+        self.requests.borrow_mut().forget_bursts();
+        self.happened.borrow_mut().clear();
+        self.alarm = platform.sim().event("bridge.alarm");
+        self.platform = platform;
+        self.pace = None;
+        self.connect();
+        for holding in self.holdings.clone() {
+            self.connect_memory(&holding);
+        }
+        if now > Time::ZERO {
+            self.alarm.notify_after(now);
+            // A knock ends a run early; idle before then it is only at the end of all time.
+            while self.now() < now && self.platform.simulation_mut().run_until(now) != Stop::Idle {}
+        }
+        if was_high {
+            self.level_changed(false, now);
+        }
+        Ok(())
+    }
+}
+
+/// Until when to sleep; without a time, until a command comes.
+struct Wake(Option<Instant>);
+
+fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
+    let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));
+    let counter = |counter: &vp_models::host::Counter| Counter {
+        name: counter.name.clone(),
+        unit: counter.unit.clone(),
+        value: match &counter.value {
+            Value::Count(count) => CounterValue::Count(*count),
+            Value::Text(text) => CounterValue::Text(text.clone()),
+        },
+    };
+    chosen.map(counter).collect()
+}

@@ -1,0 +1,306 @@
+//! Memory that a session owns: bursts of the platform become requests to it, its answers complete them.
+//!
+//! What a run does must not depend on how fast the owner answers. A burst's data is due a known number of cycles after
+//! its address, by the platform's own latency; until then the simulation may run on, and further bursts may follow. Each
+//! request here has that moment as its *deadline*: the instance never lets simulated time come to it before the answer is
+//! there. So the simulation goes exactly as with the memory inside.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use vp_core::{Sim, Time};
+use vp_models::bus::axi::{Answer, AxiTarget, Burst, Completion, Drawn, Latency, Unmapped};
+use vp_models::memory::Ram;
+use vp_models::platform::MemoryPort;
+use vp_protocols::native::{
+    self, Access, ErrorCode, MemoryRead, MemoryWrite, PortId, Reply, Request, RequestId, SessionId,
+};
+
+use super::ToSession;
+
+/// Names a request to a memory owner between instance and session.
+pub(in crate::server) type Token = u64;
+
+/// Requests to memory owners without an answer, and what waits to be sent to them.
+pub(super) struct Requests {
+    next: Token,
+    open: BTreeMap<Token, Open>,
+    deadlines: BTreeSet<(Time, Token)>,
+    outbox: Vec<(SessionId, ToSession)>,
+    /// Where the present run ends; a deadline before it ends the run.
+    pub(super) run_limit: Time,
+}
+
+struct Open {
+    owner: SessionId,
+    port: PortId,
+    deadline: Option<Time>,
+    waits: Waits,
+}
+
+/// Who waits for an answer.
+enum Waits {
+    Read(Rc<Completion<Vec<u8>>>, Burst),
+    Write(Rc<Completion<()>>, Burst),
+    /// Another session, whose debug access was passed on.
+    Session(SessionId, RequestId),
+}
+
+/// An answer that another session waits for.
+pub(super) struct Forwarded {
+    pub(super) to: SessionId,
+    pub(super) id: RequestId,
+    pub(super) reply: Reply,
+    pub(super) payload: Bytes,
+}
+
+impl Requests {
+    pub(super) fn new() -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self {
+            next: 0,
+            open: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            outbox: Vec::new(),
+            run_limit: Time::ZERO,
+        }))
+    }
+
+    fn ask(
+        &mut self,
+        (owner, port): (SessionId, PortId),
+        deadline: Option<Time>,
+        waits: Waits,
+        request: Request,
+        payload: Bytes,
+    ) {
+        let token = self.next;
+        self.next += 1;
+        self.open.insert(token, Open { owner, port, deadline, waits });
+        self.deadlines.extend(deadline.map(|deadline| (deadline, token)));
+        self.outbox.push((owner, ToSession::Ask { token, request, payload }));
+    }
+
+    /// Passes a debug access of one session on to the owner.
+    pub(super) fn forward(
+        &mut self,
+        owner: (SessionId, PortId),
+        from: (SessionId, RequestId),
+        request: Request,
+        payload: Bytes,
+    ) {
+        self.ask(owner, None, Waits::Session(from.0, from.1), request, payload);
+    }
+
+    /// The moment that simulated time must not come to yet.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadlines.first().map(|&(deadline, _)| deadline)
+    }
+
+    /// What is to be sent, in order.
+    pub(super) fn take_outbox(&mut self) -> Vec<(SessionId, ToSession)> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// An owner has answered. Answers that nobody waits for any more are dropped.
+    pub(super) fn answer(
+        this: &RefCell<Self>,
+        owner: SessionId,
+        token: Token,
+        reply: Reply,
+        payload: Bytes,
+    ) -> Option<Forwarded> {
+        let open = {
+            let mut requests = this.borrow_mut();
+            requests.open.get(&token).filter(|open| open.owner == owner)?;
+            let open = requests.open.remove(&token)?;
+            if let Some(deadline) = open.deadline {
+                requests.deadlines.remove(&(deadline, token));
+            }
+            open
+        };
+        match open.waits {
+            Waits::Read(completion, burst) => {
+                let data = accepted(reply, &burst).map(|()| payload.to_vec());
+                completion.complete(data);
+                None
+            }
+            Waits::Write(completion, burst) => {
+                completion.complete(accepted(reply, &burst));
+                None
+            }
+            Waits::Session(to, id) => Some(Forwarded { to, id, reply, payload }),
+        }
+    }
+
+    /// The owner of a port's memory answers no more, for this reason: what it owes becomes an error. Gives what others
+    /// wait for, and how many bursts are lost.
+    pub(super) fn abandon(
+        this: &RefCell<Self>,
+        owner: SessionId,
+        port: PortId,
+        why: &str,
+    ) -> (Vec<Forwarded>, usize) {
+        let owed: Vec<Token> = {
+            let requests = this.borrow();
+            let theirs = |open: &Open| open.owner == owner && open.port == port;
+            (requests.open.iter()).filter(|(_, open)| theirs(open)).map(|(&token, _)| token).collect()
+        };
+        let count = owed.len();
+        let failed = |token| {
+            let reply = Reply::Failed { code: ErrorCode::Cancelled, reason: why.to_owned() };
+            Self::answer(this, owner, token, reply, Bytes::new())
+        };
+        let forwarded: Vec<Forwarded> = owed.into_iter().filter_map(failed).collect();
+        let bursts = count - forwarded.len();
+        let requests = &mut *this.borrow_mut();
+        let open = &requests.open;
+        let is_open =
+            |message: &ToSession| matches!(message, ToSession::Ask { token, .. } if open.contains_key(token));
+        requests.outbox.retain(|(_, message)| is_open(message));
+        (forwarded, bursts)
+    }
+
+    /// Forgets the bursts of a platform that is torn down. Owners' late answers find nobody.
+    pub(super) fn forget_bursts(&mut self) {
+        self.open.retain(|_, open| matches!(open.waits, Waits::Session(..)));
+        self.deadlines.clear();
+    }
+
+    /// How many bursts are unanswered.
+    pub(super) fn bursts(&self) -> usize {
+        self.deadlines.len()
+    }
+}
+
+fn accepted(reply: Reply, burst: &Burst) -> Result<(), Unmapped> {
+    match reply {
+        Reply::Failed { code, reason } => {
+            let why = if reason.is_empty() { code.to_string() } else { reason };
+            Err(Unmapped { address: burst.address, bytes: burst.bytes, why })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A memory beyond a session, as the platform's bus sees it.
+pub(super) struct OutsideMemory {
+    sim: Sim,
+    requests: Rc<RefCell<Requests>>,
+    owner: SessionId,
+    port: PortId,
+    /// What the session owns; the rest stays inside.
+    owned: Range<u64>,
+    inside: Rc<Ram>,
+    read_latency: Time,
+    write_latency: Time,
+    names: Cell<u64>,
+}
+
+impl OutsideMemory {
+    pub(super) fn new(
+        sim: &Sim,
+        requests: &Rc<RefCell<Requests>>,
+        owner: SessionId,
+        port: PortId,
+        owned: Range<u64>,
+        memory: &MemoryPort,
+    ) -> Self {
+        let config = memory.interconnect().config();
+        Self {
+            sim: sim.clone(),
+            requests: requests.clone(),
+            owner,
+            port,
+            owned,
+            inside: memory.ram(),
+            read_latency: config.period * least(config.read_latency),
+            write_latency: config.period * least(config.write_latency),
+            names: Cell::new(0),
+        }
+    }
+
+    /// Whether the burst is the session's; one across the border is nobody's.
+    fn owns(&self, burst: &Burst) -> Result<bool, Unmapped> {
+        let end = burst.address.saturating_add(u64::from(burst.bytes));
+        let Range { start, end: last } = self.owned;
+        match (burst.address >= start && end <= last, end <= start || burst.address >= last) {
+            (true, _) => Ok(true),
+            (_, true) => Ok(false),
+            _ => {
+                let why = format!("the memory outside reaches from 0x{start:x} to 0x{:x}", last - 1);
+                Err(Unmapped { address: burst.address, bytes: burst.bytes, why })
+            }
+        }
+    }
+
+    fn ask(&self, latency: Time, waits: Waits, request: Request, payload: Bytes) {
+        let deadline = self.sim.now() + latency;
+        let mut requests = self.requests.borrow_mut();
+        requests.ask((self.owner, self.port), Some(deadline), waits, request, payload);
+        if deadline <= requests.run_limit {
+            // The run was allowed to go further than the answer lets it.
+            self.sim.stop();
+        }
+    }
+
+    fn name(&self) -> String {
+        self.names.set(self.names.get() + 1);
+        format!("port{}.outside.{}", self.port.0, self.names.get())
+    }
+}
+
+/// The fewest cycles that a latency can come out as.
+fn least(latency: Latency) -> u64 {
+    let cycles = match latency {
+        Latency::Fixed(cycles) => cycles,
+        Latency::Drawn(
+            Drawn::Uniform { min, .. } | Drawn::Normal { min, .. } | Drawn::Exponential { min, .. },
+        ) => min,
+    };
+    u64::from(cycles)
+}
+
+impl AxiTarget for OutsideMemory {
+    fn read(&self, burst: &Burst) -> Answer<Vec<u8>> {
+        match self.owns(burst) {
+            Err(refused) => return Answer::Now(Err(refused)),
+            Ok(false) => return AxiTarget::read(&*self.inside, burst),
+            Ok(true) => {}
+        }
+        let completion = Completion::new(&self.sim, &self.name());
+        let request = Request::MemoryRead(MemoryRead {
+            port: self.port,
+            address: burst.address,
+            length: burst.bytes,
+            access: Access::Timed,
+            axi_id: burst.id as u16,
+            at: Some(native::Time(self.sim.now().as_ps())),
+        });
+        self.ask(self.read_latency, Waits::Read(completion.clone(), *burst), request, Bytes::new());
+        Answer::Later(completion)
+    }
+
+    fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
+        match self.owns(burst) {
+            Err(refused) => return Answer::Now(Err(refused)),
+            Ok(false) => return AxiTarget::write(&*self.inside, burst, data),
+            Ok(true) => {}
+        }
+        let completion = Completion::new(&self.sim, &self.name());
+        let request = Request::MemoryWrite(MemoryWrite {
+            port: self.port,
+            address: burst.address,
+            length: burst.bytes,
+            access: Access::Timed,
+            axi_id: burst.id as u16,
+            strobes: false,
+            at: Some(native::Time(self.sim.now().as_ps())),
+        });
+        let payload = Bytes::copy_from_slice(data);
+        self.ask(self.write_latency, Waits::Write(completion.clone(), *burst), request, payload);
+        Answer::Later(completion)
+    }
+}

@@ -1,0 +1,72 @@
+//! Which platforms there are, by name, and how many sessions each has.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use vp_models::platform::Description;
+use vp_protocols::native::TimeMode;
+
+use super::instance::{Command, Instance};
+
+/// All platforms of a server.
+pub(super) struct Registry {
+    description: Description,
+    shared: Mutex<HashMap<String, Shared>>,
+}
+
+struct Shared {
+    instance: Instance,
+    sessions: usize,
+}
+
+impl Registry {
+    pub(super) fn new(description: Description) -> Self {
+        Self { description, shared: Mutex::default() }
+    }
+
+    pub(super) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn shared(&self) -> MutexGuard<'_, HashMap<String, Shared>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
+    pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
+        let start = |name| Instance::start(name, self.description.clone(), mode);
+        let Some(name) = name else { return start(&self.description.name) };
+        let mut shared = self.shared();
+        if let Some(found) = shared.get_mut(name)
+            && found.instance.door().is_open()
+        {
+            found.sessions += 1;
+            return Ok(found.instance.clone());
+        }
+        // None of that name, or one that failed: its sessions are on their way out.
+        let instance = start(name)?;
+        shared.insert(name.to_owned(), Shared { instance: instance.clone(), sessions: 1 });
+        Ok(instance)
+    }
+
+    /// A session has left; with its last session a platform ends.
+    pub(super) fn leave(&self, name: Option<&str>, instance: &Instance) {
+        if let Some(name) = name {
+            let mut shared = self.shared();
+            if let Some(found) = shared.get_mut(name)
+                && found.instance.is(instance)
+            {
+                found.sessions -= 1;
+                if found.sessions > 0 {
+                    return;
+                }
+                shared.remove(name);
+            } else {
+                // It failed and another has its name: its thread has ended by itself.
+                return;
+            }
+        }
+        // A closed door: the thread has ended already.
+        let _ = instance.door().send(&mut vec![Command::End]);
+    }
+}
