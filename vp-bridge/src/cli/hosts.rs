@@ -2,6 +2,8 @@
 
 use super::Failure;
 use super::platform_args::{PlatformArgs, headline};
+use vp_bridge::address::Address;
+use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_models::host::Host;
 use vp_models::platform::{Description, LocalHost, Platform};
 
@@ -13,7 +15,7 @@ pub(super) struct HostArgs {
 
     /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR", help_heading = "Server")]
-    pub(super) connect: Option<String>,
+    pub(super) connect: Option<Address>,
 
     /// Keep the RAM on this side of the connection: the device's DMA crosses it
     #[arg(long, requires = "connect", help_heading = "Server")]
@@ -54,7 +56,17 @@ impl HostArgs {
                     headline,
                 })
             }
-            Some(_) => Err(Failure::new("later")),
+            Some(address) => self.open_remote(address),
         }
+    }
+
+    /// A session of its own, which has a platform of its own.
+    fn open_remote(&self, address: &Address) -> Result<Place, Failure> {
+        let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
+        let options = RemoteOptions { memory, ..RemoteOptions::default() };
+        let host = RemoteHost::connect(address, options).map_err(Failure::new)?;
+        let whose = if self.own_memory { ", memory on this side" } else { "" };
+        let headline = format!("{} at {address}{whose}", host.welcome().platform);
+        Ok(Place { host: Box::new(host), description: None, headline })
     }
 }

@@ -9,6 +9,7 @@ mod platform_args;
 mod regs;
 mod rtl;
 mod run;
+mod serve;
 mod text;
 
 use clap::{Parser, Subcommand};
@@ -27,6 +28,8 @@ struct Cli {
 enum Command {
     /// Run traces of register writes and check what they leave in memory
     Run(run::Args),
+    /// Serve a platform to programs that connect
+    Serve(serve::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
     /// List, describe, check and print platforms
@@ -54,7 +57,8 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
+        // What follows the first line stands below it, behind "error: ".
+        f.write_str(&self.what.replace('\n', "\n       "))?;
         match &self.hint {
             Some(hint) => write!(f, "\n       {hint}"),
             None => Ok(()),
@@ -78,6 +82,7 @@ enum Verdict {
 pub(super) fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::main(&args),
+        Command::Serve(args) => serve::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::Platform(args) => platform::main(&args),
     };

@@ -31,8 +31,13 @@ pub(super) struct Args {
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
 const BUILT_IN: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
-const BUILT_IN_SCRIPT: &str = "";
-const BUILT_IN_DATA: (&str, &str) = ("", "");
+
+/// Its files, as they lie in the repository.
+macro_rules! built_in_file {
+    ($name:literal) => {
+        include_str!(concat!("../../../../traces/nv_small/sdp_pdp_batchnorm_relu_maxpool_16x16x16/", $name))
+    };
+}
 
 /// The platform for traces that do not tell theirs.
 const DEFAULT_PLATFORM: &str = "nv_small";
@@ -91,9 +96,16 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
 }
 
 fn built_in() -> Result<Trace, Failure> {
-    let mut read = |file: &str| Ok((file == BUILT_IN_DATA.0).then(|| BUILT_IN_DATA.1.to_owned()));
-    Trace::assemble(BUILT_IN, Path::new("built-in"), Language::Cfg, BUILT_IN_SCRIPT, None, &mut read)
-        .map_err(Failure::new)
+    let script = built_in_file!("sdp_pdp_batchnorm_relu_maxpool_16x16x16.cfg");
+    let mut read = |file: &str| {
+        Ok(match file {
+            "input.dat" => Some(built_in_file!("input.dat").to_owned()),
+            "bn_operands.dat" => Some(built_in_file!("bn_operands.dat").to_owned()),
+            _ => None,
+        })
+    };
+    let place = Path::new("built-in").join(format!("{BUILT_IN}.cfg"));
+    Trace::assemble(BUILT_IN, &place, Language::Cfg, script, None, &mut read).map_err(Failure::new)
 }
 
 /// The built-in platform that the folder of a trace names.

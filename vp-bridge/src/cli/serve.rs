@@ -1,0 +1,59 @@
+//! `vp serve`: offers a platform to programs that connect.
+
+use super::platform_args::{PlatformArgs, headline};
+use super::{Failure, Verdict};
+use tracing::info;
+use tracing_subscriber::EnvFilter;
+use vp_bridge::address::Address;
+use vp_bridge::server::{Options, Server};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    platform: PlatformArgs,
+
+    /// Where to listen: tcp:HOST:PORT (port 0 for any free one) or unix:PATH
+    #[arg(long, value_name = "ADDR", default_value = "tcp:127.0.0.1:7700")]
+    listen: Address,
+
+    /// Sessions at a time, at most
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
+    max_sessions: usize,
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.with_target(false).with_ansi(colours).init();
+    let description = args.platform.description("nv_small")?;
+    let what = headline(&description);
+    let options = Options { max_sessions: args.max_sessions, ..Options::default() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
+        // The line that scripts wait for, on standard output: it names the port that was really taken.
+        anstream::println!("listening on {}", server.local_address());
+        info!("serving {what}");
+        server.run(interrupted()).await;
+        info!("stopped");
+        Ok(Verdict::Right)
+    })
+}
+
+/// Ctrl-C, or a polite request to end.
+async fn interrupted() {
+    let ctrl_c = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = ctrl_c => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    _ = ctrl_c.await;
+}
