@@ -182,7 +182,9 @@ impl Platform {
         let open: Vec<&LayerRecord> = layers.iter().filter(|layer| layer.end.is_none()).collect();
         let mut parts: Vec<String> = open
             .iter()
-            .map(|layer| format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group))
+            .map(|layer| {
+                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
+            })
             .collect();
         for (unit, group) in self.nvdla.enabled() {
             let name = unit.name().to_lowercase();
