@@ -47,12 +47,12 @@ fn doubling(width: u32, height: u32, source: u64, destination: u64) -> SdpLayer 
 }
 
 /// The same with a second cube added in BS, element by element.
-fn with_operands(layer: SdpLayer) -> SdpLayer {
+fn with_operands(layer: &SdpLayer) -> SdpLayer {
     let place = packed(OPERANDS, layer.width, layer.height);
     let operands = Operands { carries: Carries::Alu, bytes: 1, per_element: true, place };
     let alu = StageAlu { operation: Alu::Sum, operand: Operand::Memory, shift: 0 };
     let bs = Stage { alu: Some(alu), multiplier: None, shift: 0, relu: false, operands: Some(operands) };
-    SdpLayer { bs: Some(bs), ..layer }
+    SdpLayer { bs: Some(bs), ..layer.clone() }
 }
 
 /// Max pooling, 2 x 2 windows every 2 pixels.
@@ -208,7 +208,7 @@ mod time {
             device.run(program);
             let asked = Rc::new(Asked::default());
             device.host.platform().sim().observe(asked.clone());
-            device.run_new(start_sdp(&with_operands(doubling(16, 16, INPUT, OUTPUT)), 0));
+            device.run_new(start_sdp(&with_operands(&doubling(16, 16, INPUT, OUTPUT)), 0));
             device.interrupt();
             // The first requests come before both clients have one waiting.
             asked.0.take()[10..50].iter().filter(|id| **id == read_id::SDP).count()
@@ -358,12 +358,8 @@ mod groups {
         let layer = halving(4, 4, Some(INPUT), OUTPUT);
         device.run_new(|program| {
             program.pdp(&layer, 1);
-            let of_rdma = |write: &&mut vp_tests::program::Write| {
-                write.unit == Unit::PdpRdma && write.register == pdp_rdma::S_POINTER
-            };
-            program.writes.iter_mut().filter(of_rdma).for_each(|write| write.value = 0);
-            program.word(Unit::PdpRdma, pdp_rdma::D_OP_ENABLE, 1);
-            program.word(Unit::Pdp, pdp::D_OP_ENABLE, 1);
+            program.enable_pdp(&layer, 1);
+            program.select_pdp_rdma(0);
         });
         assert_eq!(device.interrupt(), PDP_1);
     }
