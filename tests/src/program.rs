@@ -69,6 +69,12 @@ impl Program {
         }
     }
 
+    /// Has PDP_RDMA use another group than PDP: its turns do not count the layers that SDP feeds.
+    pub fn select_pdp_rdma(&mut self, group: u32) {
+        let pointers = self.writes.iter_mut().filter(|write| write.register == pdp_rdma::S_POINTER);
+        pointers.for_each(|write| write.value = group);
+    }
+
     /// A layer of SDP in that group, up to the enables.
     pub fn sdp(&mut self, layer: &SdpLayer, group: u32) {
         self.select_sdp(group);

@@ -15,6 +15,8 @@ pub(crate) struct Control {
     enabled: Event,
     /// When each group was last enabled.
     enabled_at: [Cell<Time>; 2],
+    /// The group's layer has been given out and has not ended: it stays enabled, and is not a new one.
+    taken: [Cell<bool>; 2],
 }
 
 impl Control {
@@ -27,6 +29,7 @@ impl Control {
             enabled: sim.work_event(format!("{name}.op_enable")),
             name,
             enabled_at: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
+            taken: [Cell::new(false), Cell::new(false)],
         })
     }
 
@@ -49,11 +52,13 @@ impl Control {
         matches!(written, Written::Enabled { .. })
     }
 
-    /// Waits until `group` is enabled, whether or not it is its turn, and gives what it then holds.
+    /// Waits until `group` is enabled, whether or not it is its turn, and gives what it then holds: each layer
+    /// once.
     pub(crate) async fn enabled(&self, group: usize) -> Group {
         loop {
             if let registers = self.registers.borrow()
                 && registers.is_enabled(group)
+                && !self.taken[group].replace(true)
             {
                 return registers.group(group).clone();
             }
@@ -74,7 +79,9 @@ impl Control {
 
     /// Ends the running layer: its group is software's again and the other has its turn.
     pub(crate) fn finish(&self) {
-        self.registers.borrow_mut().finish();
+        if let Some(group) = self.registers.borrow_mut().finish() {
+            self.taken[group].set(false);
+        }
     }
 
     pub(crate) fn begin(&self, label: &str, group: usize) {
