@@ -35,6 +35,7 @@ impl Raw {
     fn dial(address: &Address) -> TcpStream {
         let Address::Tcp { host, port } = address else { panic!("a TCP test") };
         let stream = TcpStream::connect((host.as_str(), *port)).unwrap();
+        stream.set_nodelay(true).unwrap();
         // Only to end a test that would hang.
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
