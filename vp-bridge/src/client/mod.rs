@@ -352,7 +352,9 @@ impl RemoteHost {
             Request::Ping => Ok((Reply::Pong, Vec::new())),
             Request::MemoryRead(read) => self.ram(read.port).and_then(|ram| {
                 let mut data = vec![0; read.length as usize];
-                ram.read(read.address, &mut data).map(|()| (Reply::Data, data)).map_err(decode_error)
+                ram.read(read.address, &mut data)
+                    .map(|()| (Reply::Data, data))
+                    .map_err(|error| decode_error(&error))
             }),
             Request::MemoryWrite(write) => self.store(write, payload).map(|()| (Reply::Done, Vec::new())),
             _ => Err((ErrorCode::Unsupported, "a CPU has no registers".to_owned())),
@@ -368,11 +370,11 @@ impl RemoteHost {
         let ram = self.ram(write.port)?;
         let (data, strobes) = write.split(payload);
         match strobes {
-            None => ram.write(write.address, &data).map_err(decode_error),
+            None => ram.write(write.address, &data).map_err(|error| decode_error(&error)),
             Some(strobes) => (data.iter().enumerate())
                 .filter(|(at, _)| strobes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1))
                 .try_for_each(|(at, &byte)| ram.write(write.address + at as u64, &[byte]))
-                .map_err(decode_error),
+                .map_err(|error| decode_error(&error)),
         }
     }
 
@@ -586,7 +588,7 @@ fn check_register(address: u32) -> Result<(), HostError> {
     }
 }
 
-fn decode_error(error: OutOfRange) -> (ErrorCode, String) {
+fn decode_error(error: &OutOfRange) -> (ErrorCode, String) {
     (ErrorCode::DecodeError, error.to_string())
 }
 

@@ -136,20 +136,20 @@ async fn enter(
     hello: Hello,
 ) -> End {
     if let TimeMode::Paced { picoseconds_per_nanosecond: 0 } = hello.time_mode {
-        let reason = "a pace of 0 would stop time: 1000 ps/ns is real time".to_owned();
+        let reason = "a pace of 0 would stop time: 1000 ps/ns is real time";
         return refuse(connection, ErrorCode::TimeModeUnavailable, reason);
     }
     let platform = hello.platform.as_deref();
     if let Some(name) = platform
         && (name.is_empty() || name.len() > 64 || name.chars().any(char::is_control))
     {
-        let reason = "a platform's name has 1 to 64 bytes and no control characters".to_owned();
+        let reason = "a platform's name has 1 to 64 bytes and no control characters";
         return refuse(connection, ErrorCode::PlatformUnavailable, reason);
     }
     let instance = match house.registry.enter(platform, hello.time_mode) {
         Ok(instance) => instance,
         Err(error) => {
-            return refuse(connection, ErrorCode::Internal, format!("no thread for the platform: {error}"));
+            return refuse(connection, ErrorCode::Internal, &format!("no thread for the platform: {error}"));
         }
     };
     let (to, from) = mpsc::unbounded_channel();
@@ -162,7 +162,7 @@ async fn enter(
     let _ = instance.door().send(&mut batch);
 
     let end = match answer.await {
-        Err(_) => refuse(connection, ErrorCode::Internal, "the platform failed".to_owned()),
+        Err(_) => refuse(connection, ErrorCode::Internal, "the platform failed"),
         Ok(Joined { time, time_mode, ports }) => {
             let called = platform.unwrap_or(&house.registry.description().name).to_owned();
             let offer = Offer {
@@ -176,7 +176,7 @@ async fn enter(
             let max_payload =
                 terms.max_payload.min(hello.max_payload).clamp(MIN_MAX_PAYLOAD, HARD_MAX_PAYLOAD);
             match connection.accept(offer) {
-                Err(error) => refuse(connection, ErrorCode::Internal, error.to_string()),
+                Err(error) => refuse(connection, ErrorCode::Internal, &error.to_string()),
                 Ok(_) => {
                     tracing::info!("{name}: {} on platform {called}", printable(&hello.agent));
                     let session = Session {
@@ -205,8 +205,8 @@ async fn enter(
     end
 }
 
-fn refuse(connection: &mut Connection, code: ErrorCode, reason: String) -> End {
-    connection.refuse(code, reason.clone());
+fn refuse(connection: &mut Connection, code: ErrorCode, reason: &str) -> End {
+    connection.refuse(code, reason);
     End::Wrong(format!("turned away: {reason}"))
 }
 

@@ -60,6 +60,9 @@ pub(super) enum Command {
     Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
     /// The last session has left: the thread ends.
     End,
+    /// A model's fault, for tests.
+    #[cfg(test)]
+    Panic,
 }
 
 /// A session that comes.
@@ -326,6 +329,8 @@ impl Host {
                 }
             }
             Command::End => self.ended = true,
+            #[cfg(test)]
+            Command::Panic => panic!("a model's fault"),
         }
     }
 
@@ -592,8 +597,10 @@ impl Host {
     fn activity(&self) -> Activity {
         let simulation = self.platform.simulation();
         let waits = self.held || self.requests.borrow().bursts() > 0;
+        let has_jobs = self.members.values().any(|member| !member.jobs.is_empty());
         match (self.mode, simulation.next_time()) {
             _ if waits => Activity::Held,
+            _ if has_jobs => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
             (TimeMode::Lockstep, Some(_)) => Activity::Held,
             (_, Some(_)) => Activity::Running,
@@ -664,4 +671,27 @@ fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
         },
     };
     chosen.map(counter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
+        let description = Description::named("nv_small").unwrap();
+        let instance = Instance::start("p", description, TimeMode::Lockstep).unwrap();
+        let (to, mut from) = mpsc::unbounded_channel();
+        let (joined, answer) = oneshot::channel();
+        let (session, capabilities, account) = (SessionId(1), Capabilities::NONE, Arc::default());
+        let join = Join { session, capabilities, account, to, joined };
+        instance.door().send(&mut vec![Command::Join(join)]).unwrap();
+        answer.await.unwrap();
+        instance.door().send(&mut vec![Command::Panic]).unwrap();
+        assert!(from.recv().await.is_none());
+        while instance.door().is_open() {
+            tokio::task::yield_now().await;
+        }
+        assert!(instance.door().send(&mut vec![Command::End]).is_err());
+    }
 }

@@ -339,7 +339,7 @@ impl Host {
                 let Some(id) = id else { return };
                 match until {
                     Until::Time(time) if Time::ps(time.0) <= self.now() => {
-                        self.reached(session, id, Why::Time)
+                        self.reached(session, id, Why::Time);
                     }
                     Until::Time(time) => self.pursue(session, Goal::Time(Time::ps(time.0), id)),
                     Until::Interrupt { .. } if self.platform.irq().level() => {

@@ -1,0 +1,577 @@
+//! What one session does, or leaves undone, costs no other anything but what it had from it.
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use common::{Served, TARGET, copy, fetch_target, local, run, start_copy};
+use rand::rngs::SmallRng;
+use rand::{Rng as _, RngCore as _, SeedableRng as _};
+use vp_bridge::address::Address;
+use vp_bridge::client::{ConnectError, MemoryPlace, RemoteHost, RemoteOptions};
+use vp_bridge::server::Options;
+use vp_models::host::{Host, HostError, Memory};
+use vp_protocols::native::{
+    Access, Activity, Attach, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted,
+    RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
+};
+
+const CSB: PortId = PortId(0);
+const IRQ: PortId = PortId(1);
+const DBB: PortId = PortId(2);
+
+/// A client that does one thing at a time and nothing by itself.
+struct Raw {
+    stream: TcpStream,
+    connection: Connection,
+    input: BytesMut,
+}
+
+impl Raw {
+    fn dial(address: &Address) -> TcpStream {
+        let Address::Tcp { host, port } = address else { panic!("a TCP test") };
+        let stream = TcpStream::connect((host.as_str(), *port)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        // Only to end a test that would hang.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    fn open(address: &Address, platform: Option<&str>, mode: TimeMode) -> Raw {
+        let connection = Connection::client(Connection::hello("raw 1.0", platform, mode)).unwrap();
+        let mut raw = Raw { stream: Raw::dial(address), connection, input: BytesMut::new() };
+        raw.flush();
+        let event = raw.next();
+        assert!(matches!(event, Event::Welcome(_)), "{event:?}");
+        raw
+    }
+
+    fn flush(&mut self) {
+        let bytes = self.connection.output().split();
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    fn next(&mut self) -> Event {
+        self.flush();
+        loop {
+            if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
+                return event;
+            }
+            let mut bytes = [0; 4096];
+            let read = self.stream.read(&mut bytes).unwrap();
+            assert!(read > 0, "the server closed the stream");
+            self.input.extend_from_slice(&bytes[..read]);
+        }
+    }
+
+    fn send(&mut self, request: Request) -> RequestId {
+        self.connection.request(request, &[]).unwrap()
+    }
+
+    /// The next reply; what comes before it goes into `before`.
+    fn reply(&mut self, before: &mut Vec<Event>) -> (RequestId, Time, Reply) {
+        loop {
+            match self.next() {
+                Event::Reply { id, time, reply, .. } => return (id, time, reply),
+                other => before.push(other),
+            }
+        }
+    }
+
+    fn ask(&mut self, request: Request) -> Reply {
+        let id = self.send(request);
+        let (answered, _, reply) = self.reply(&mut Vec::new());
+        assert_eq!(answered, id);
+        reply
+    }
+
+    fn attach(&mut self, port: PortId, role: Role) -> Reply {
+        self.ask(Request::Attach(Attach { port, role, range: None }))
+    }
+}
+
+fn read(address: u64) -> Request {
+    Request::RegisterRead(RegisterRead { port: CSB, address, at: None })
+}
+
+fn memory_read(address: u64, length: u32) -> Request {
+    let (access, axi_id, at) = (Access::Debug, 0, None);
+    Request::MemoryRead(MemoryRead { port: DBB, address, length, access, axi_id, at })
+}
+
+fn code(reply: &Reply) -> ErrorCode {
+    match reply {
+        Reply::Failed { code, .. } => *code,
+        other => panic!("{other:?} is no failure"),
+    }
+}
+
+fn shared(name: &str, memory: MemoryPlace) -> RemoteOptions {
+    RemoteOptions { platform: Some(name.to_owned()), memory, ..RemoteOptions::default() }
+}
+
+/// One of the ways in which strangers misbehave.
+fn misbehave(address: &Address, kind: u32, random: &mut SmallRng) {
+    let mut stream = Raw::dial(address);
+    let mut garbage = vec![0; random.random_range(1..3000)];
+    random.fill_bytes(&mut garbage);
+    let mut connection = Connection::client(Connection::hello("rude 1.0", None, TimeMode::Lockstep)).unwrap();
+    let hello = connection.output().split();
+    // The server may close while we write: that is its right.
+    match kind % 6 {
+        0 => drop(stream.write_all(&garbage)),
+        1 => drop(stream.write_all(&hello[..hello.len() / 2])),
+        2 => drop(stream.write_all(&hello).and_then(|()| stream.write_all(&garbage))),
+        3 => {
+            let _ = stream.write_all(&hello);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+        }
+        4 => {
+            // A welcome is read, then half a frame sent.
+            let _ = stream.write_all(&hello);
+            let mut welcome = [0; 64];
+            let _ = stream.read(&mut welcome);
+            let _ = stream.write_all(&[200, 0, 0, 0, 0xff, 0xff, 0, 0, 4]);
+        }
+        _ => {}
+    }
+    if kind.is_multiple_of(2) {
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+    }
+}
+
+#[test]
+fn two_hundred_strangers_that_misbehave_do_not_disturb_the_one_that_works() {
+    let served = Served::tcp();
+    let trace = copy(8, 8, 32);
+    let (_, wanted) = run(&trace, &mut local());
+    let (next, over) = (AtomicU32::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for seed in 0..8 {
+            let (next, over, address) = (&next, &over, &served.address);
+            scope.spawn(move || {
+                let mut random = SmallRng::seed_from_u64(seed);
+                loop {
+                    let kind = next.fetch_add(1, Ordering::Relaxed);
+                    if kind >= 200 {
+                        break;
+                    }
+                    misbehave(address, kind, &mut random);
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+        }
+        let mut runs = 0;
+        while runs == 0 || !over.load(Ordering::Relaxed) {
+            for memory in [MemoryPlace::Inside, MemoryPlace::Client] {
+                let (_, statistics) = run(&trace, &mut served.host(memory));
+                assert_eq!(statistics.text("events.hash"), wanted.text("events.hash"));
+            }
+            runs += 1;
+        }
+    });
+}
+
+#[test]
+fn a_stranger_is_told_which_rule_it_broke() {
+    let served = Served::tcp();
+    let mut stream = Raw::dial(&served.address);
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let mut client = Connection::client(Connection::hello("x", None, TimeMode::Free)).unwrap();
+    let event = client.receive(&mut BytesMut::from(&answer[..])).unwrap();
+    assert!(matches!(event, Some(Event::Refused(refused)) if refused.code == ErrorCode::Malformed));
+}
+
+#[test]
+fn who_does_not_say_hello_is_sent_away_after_a_while() {
+    let options = Options { handshake_timeout: Duration::from_millis(1), ..Options::default() };
+    let served = Served::at("tcp:127.0.0.1:0", options);
+    let mut stream = Raw::dial(&served.address);
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert!(!answer.is_empty());
+}
+
+#[test]
+fn a_full_server_says_so_and_takes_the_next_when_one_has_left() {
+    let served = Served::at("tcp:127.0.0.1:0", Options { max_sessions: 1, ..Options::default() });
+    let first = served.host(MemoryPlace::Inside);
+    let refused = RemoteHost::connect(&served.address, RemoteOptions::default()).err().unwrap();
+    assert!(matches!(refused, ConnectError::Refused { code: ErrorCode::ServerFull, .. }), "{refused}");
+    first.close().unwrap();
+    while RemoteHost::connect(&served.address, RemoteOptions::default()).is_err() {}
+}
+
+#[test]
+fn a_port_that_is_held_is_refused_with_its_holder_and_free_when_that_one_leaves() {
+    let served = Served::tcp();
+    let mut first = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    let mut second = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(first.attach(CSB, Role::Initiator), Reply::Done);
+    let Reply::Failed { code, reason } = second.attach(CSB, Role::Initiator) else { panic!() };
+    assert_eq!(code, ErrorCode::PortBusy);
+    assert!(reason.contains("csb0 is held by session 1 as initiator"), "{reason}");
+    assert_eq!(first.ask(Request::Detach { port: CSB }), Reply::Done);
+    assert_eq!(second.attach(CSB, Role::Initiator), Reply::Done);
+    drop(second);
+    while first.attach(CSB, Role::Initiator) != Reply::Done {}
+}
+
+#[test]
+fn requests_on_ports_not_attached_or_beyond_them_fail_and_the_session_goes_on() {
+    let served = Served::tcp();
+    let mut raw = Raw::open(&served.address, None, TimeMode::Free);
+    assert_eq!(code(&raw.ask(read(0))), ErrorCode::NotAttached);
+    assert_eq!(code(&raw.ask(memory_read(u64::from(TARGET), 4))), ErrorCode::NotAttached);
+    assert_eq!(code(&raw.attach(CSB, Role::Target)), ErrorCode::WrongRole);
+    assert_eq!(code(&raw.attach(PortId(9), Role::Sink)), ErrorCode::NoSuchPort);
+    assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
+    assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
+    assert_eq!(code(&raw.ask(read(2))), ErrorCode::Misaligned);
+    assert_eq!(code(&raw.ask(read(0x4_0000))), ErrorCode::DecodeError);
+    assert_eq!(code(&raw.ask(read(u64::MAX - 3))), ErrorCode::DecodeError);
+    assert_eq!(code(&raw.ask(memory_read(u64::MAX, 4))), ErrorCode::BadRange);
+    assert_eq!(code(&raw.ask(memory_read(0x8000_0000 - 1, 4))), ErrorCode::BadRange);
+    assert_eq!(code(&raw.ask(Request::Advance { until: Until::Idle })), ErrorCode::WrongTimeMode);
+    assert!(matches!(raw.ask(read(0)), Reply::Value { .. }));
+}
+
+#[test]
+fn a_failed_register_access_keeps_its_place_among_the_answers() {
+    for mode in [TimeMode::Lockstep, TimeMode::Free] {
+        let served = Served::tcp();
+        let mut raw = Raw::open(&served.address, None, mode);
+        assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
+        let ids: Vec<RequestId> = [0, 2, 4, 1 << 40, 8].map(|address| raw.send(read(address))).into();
+        let answered: Vec<RequestId> = ids.iter().map(|_| raw.reply(&mut Vec::new()).0).collect();
+        assert_eq!(answered, ids);
+    }
+}
+
+#[test]
+fn a_cpu_that_vanishes_in_the_middle_of_a_layer_leaves_its_platform_to_the_others() {
+    let served = Served::tcp();
+    let mut watcher = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(watcher.attach(DBB, Role::Initiator), Reply::Done);
+    let mut cpu = served.join(shared("p", MemoryPlace::Inside));
+    start_copy(&mut cpu, 8, 8, 32);
+    cpu.read(0).unwrap();
+    drop(cpu);
+    while watcher.attach(CSB, Role::Initiator) != Reply::Done {}
+    let reached = watcher.ask(Request::Advance { until: Until::Interrupt { port: IRQ, limit: None } });
+    assert_eq!(reached, Reply::Reached { why: Why::Interrupt });
+}
+
+#[test]
+fn a_memory_owner_that_vanishes_leaves_errors_and_warnings_and_no_hang() {
+    let served = Served::tcp();
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    let mut cpu = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(cpu.attach(CSB, Role::Initiator), Reply::Done);
+    let map = local().map();
+    for (register, value) in common::copy_registers(8, 8, 32) {
+        let address = u64::from(map.find(register).unwrap().address);
+        let write = RegisterWrite { port: CSB, address, value, at: None };
+        cpu.connection.post(Posted::RegisterWrite(write), &[]).unwrap();
+    }
+    let waits = cpu.send(Request::Advance { until: Until::Interrupt { port: IRQ, limit: None } });
+    cpu.flush();
+    // The device wants data; its owner goes away instead.
+    let event = owner.next();
+    assert!(matches!(event, Event::Request { request: Request::MemoryRead(_), .. }), "{event:?}");
+    drop(owner);
+    let mut before = Vec::new();
+    let (id, _, reply) = cpu.reply(&mut before);
+    assert_eq!((id, reply), (waits, Reply::Reached { why: Why::Interrupt }));
+    let warned = |what: &str| {
+        let is = |event: &Event| matches!(event, Event::Notice(Notice::Warning { text, .. }) if text.contains(what));
+        before.iter().any(is)
+    };
+    assert!(warned("which owned the memory, is gone"), "{before:?}");
+    assert!(warned("zeros returned"), "{before:?}");
+}
+
+#[test]
+fn a_cpu_and_a_memory_in_two_sessions_are_the_same_run_as_one_program() {
+    let (_, wanted) = run(&copy(8, 8, 32), &mut local());
+    let served = Served::tcp();
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    let serving = std::thread::spawn(move || {
+        let ram = vp_models::memory::Ram::new(0x8000_0000..0x1_0000_0000);
+        loop {
+            owner.flush();
+            let Event::Request { id, request, payload } = owner.next() else { break };
+            let (reply, data) = match request {
+                Request::MemoryRead(MemoryRead { address, length, .. }) => {
+                    let mut data = vec![0; length as usize];
+                    ram.read(address, &mut data).unwrap();
+                    (Reply::Data, data)
+                }
+                Request::MemoryWrite(MemoryWrite { address, .. }) => {
+                    ram.write(address, &payload).unwrap();
+                    (Reply::Done, Vec::new())
+                }
+                other => panic!("{other:?}"),
+            };
+            owner.connection.reply(id, Time(0), reply, &data).unwrap();
+        }
+    });
+    // Loading and checking go through the platform to the memory's owner.
+    let mut cpu = served.join(shared("p", MemoryPlace::Inside));
+    let (_, statistics) = run(&copy(8, 8, 32), &mut cpu);
+    assert_eq!(statistics.text("events.hash"), wanted.text("events.hash"));
+    drop(served);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_reset_in_the_middle_of_a_layer_cancels_what_is_in_flight_and_the_next_layer_runs() {
+    let served = Served::tcp();
+    let mut cpu = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(cpu.attach(CSB, Role::Initiator), Reply::Done);
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    let map = local().map();
+    for (register, value) in common::copy_registers(8, 8, 32) {
+        let address = u64::from(map.find(register).unwrap().address);
+        let write = RegisterWrite { port: CSB, address, value, at: None };
+        cpu.connection.post(Posted::RegisterWrite(write), &[]).unwrap();
+    }
+    let advance = cpu.send(Request::Advance { until: Until::Idle });
+    let waiting = cpu.send(read(0));
+    cpu.flush();
+    let Event::Request { id: late, request: Request::MemoryRead(asked), .. } = owner.next() else { panic!() };
+    let Reply::Status(status) = cpu_status(&mut cpu) else { panic!() };
+    assert_eq!((status.activity, status.sessions), (Activity::Held, 2));
+    assert_eq!(status.attached.len(), 2);
+
+    let reset = cpu.send(Request::Reset);
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        let (id, time, reply) = cpu.reply(&mut Vec::new());
+        answers.push((id, reply));
+        assert!(time > Time(0), "time goes on");
+    }
+    assert!(answers.contains(&(reset, Reply::Done)));
+    for id in [advance, waiting] {
+        let (_, reply) = answers.iter().find(|(of, _)| *of == id).unwrap();
+        assert_eq!(code(reply), ErrorCode::Cancelled);
+    }
+    // The answer to a burst of the platform that was is nobody's, and does no harm.
+    owner.connection.reply(late, Time(0), Reply::Data, &vec![0; asked.length as usize]).unwrap();
+    owner.flush();
+    drop(owner);
+    drop(cpu);
+    let mut host = loop {
+        match RemoteHost::connect(&served.address, shared("p", MemoryPlace::Inside)) {
+            Ok(host) => break host,
+            Err(error) => assert!(error.to_string().contains("is held by"), "{error}"),
+        }
+    };
+    let expected = start_copy(&mut host, 8, 8, 32);
+    host.reset().unwrap();
+    let expected_again = start_copy(&mut host, 8, 8, 32);
+    assert_eq!(expected, expected_again);
+    host.wait_interrupt().unwrap();
+    assert_eq!(fetch_target(&mut host, expected.len()), expected);
+}
+
+fn cpu_status(cpu: &mut Raw) -> Reply {
+    cpu.ask(Request::Status)
+}
+
+#[test]
+fn who_does_not_read_is_read_no_further_and_blocks_nobody() {
+    let served = Served::tcp();
+    let mut slow = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(slow.attach(DBB, Role::Initiator), Reply::Done);
+    // Far more answers than streams and server hold: 256 MiB.
+    for _ in 0..256 {
+        slow.send(memory_read(0x8000_0000, 1 << 20));
+    }
+    slow.flush();
+    let mut cpu = served.join(shared("p", MemoryPlace::Inside));
+    run(&copy(8, 8, 32), &mut cpu);
+    run(&copy(8, 8, 32), &mut served.host(MemoryPlace::Client));
+    for _ in 0..256 {
+        assert_eq!(slow.reply(&mut Vec::new()).2, Reply::Data);
+    }
+}
+
+#[test]
+fn an_interrupt_is_told_before_the_answer_that_shows_it() {
+    let served = Served::tcp();
+    let mut cpu = Raw::open(&served.address, None, TimeMode::Lockstep);
+    assert_eq!(cpu.attach(CSB, Role::Initiator), Reply::Done);
+    let mut before = Vec::new();
+    let id = cpu.send(Request::Attach(Attach { port: IRQ, role: Role::Sink, range: None }));
+    assert_eq!(cpu.reply(&mut before).0, id);
+    let low = Event::Notice(Notice::Interrupt { port: IRQ, level: false, time: Time(0) });
+    assert_eq!(before, [low], "the level found is told on attaching");
+    let map = local().map();
+    for (register, value) in common::copy_registers(8, 8, 8) {
+        let address = u64::from(map.find(register).unwrap().address);
+        let write = RegisterWrite { port: CSB, address, value, at: None };
+        cpu.connection.post(Posted::RegisterWrite(write), &[]).unwrap();
+    }
+    let advance = cpu.send(Request::Advance { until: Until::Interrupt { port: IRQ, limit: None } });
+    let mut before = Vec::new();
+    let (id, time, reply) = cpu.reply(&mut before);
+    assert_eq!((id, reply), (advance, Reply::Reached { why: Why::Interrupt }));
+    assert_eq!(before, [Event::Notice(Notice::Interrupt { port: IRQ, level: true, time })]);
+}
+
+#[test]
+fn a_platform_that_runs_free_delivers_the_interrupt_by_itself() {
+    for mode in [TimeMode::Free, TimeMode::Paced { picoseconds_per_nanosecond: 1000 }] {
+        for memory in [MemoryPlace::Inside, MemoryPlace::Client] {
+            let served = Served::tcp();
+            let options = RemoteOptions { time_mode: mode, memory, ..RemoteOptions::default() };
+            let mut host = served.join(options);
+            let expected = start_copy(&mut host, 8, 8, 32);
+            host.wait_interrupt().unwrap();
+            assert_eq!(fetch_target(&mut host, expected.len()), expected);
+            run(&copy(4, 4, 8), &mut host_again(&served, mode, memory));
+        }
+    }
+}
+
+fn host_again(served: &Served, time_mode: TimeMode, memory: MemoryPlace) -> RemoteHost {
+    served.join(RemoteOptions { time_mode, memory, ..RemoteOptions::default() })
+}
+
+#[test]
+fn a_paced_platform_is_not_ahead_of_the_wall_clock() {
+    let served = Served::tcp();
+    // A thousandth of real time: a layer of a few µs takes some ms.
+    let time_mode = TimeMode::Paced { picoseconds_per_nanosecond: 1 };
+    let mut host = served.join(RemoteOptions { time_mode, ..RemoteOptions::default() });
+    host.ping().unwrap();
+    let before = host.now().unwrap();
+    let began = std::time::Instant::now();
+    start_copy(&mut host, 8, 8, 32);
+    let simulated = host.wait_interrupt().unwrap() - before;
+    let passed = began.elapsed();
+    assert!(u128::from(simulated.as_ps()) <= passed.as_nanos(), "{simulated} in {passed:?}");
+}
+
+#[test]
+fn waiting_for_an_interrupt_that_cannot_come_ends_with_the_reason() {
+    let served = Served::tcp();
+    for mode in [TimeMode::Lockstep, TimeMode::Free] {
+        let mut host = served.join(RemoteOptions { time_mode: mode, ..RemoteOptions::default() });
+        let error = host.wait_interrupt().unwrap_err();
+        assert!(matches!(&error, HostError::Idle { report, .. } if report.contains("no engine")), "{error}");
+    }
+    let map = local().map();
+    let enable = map.find("PDP.D_OP_ENABLE").unwrap().address;
+    let outcome = |host: &mut dyn Host| {
+        host.write(enable, 1).unwrap();
+        host.wait_interrupt().unwrap_err()
+    };
+    assert_eq!(outcome(&mut served.host(MemoryPlace::Inside)), outcome(&mut local()));
+}
+
+#[test]
+fn a_limit_ends_the_wait_as_it_does_in_process() {
+    let limit = vp_core::Time::ns(700);
+    let mut near = local();
+    near.set_limit(limit);
+    start_copy(&mut near, 8, 8, 32);
+    let served = Served::tcp();
+    let mut far = served.host(MemoryPlace::Client);
+    far.set_limit(limit);
+    start_copy(&mut far, 8, 8, 32);
+    assert_eq!(far.wait_interrupt(), near.wait_interrupt());
+    assert_eq!(far.now(), Ok(limit));
+}
+
+#[test]
+fn time_can_be_moved_by_hand_and_requests_scheduled() {
+    let served = Served::tcp();
+    let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
+    assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
+    raw.send(Request::Advance { until: Until::Time(Time(123_456)) });
+    let (_, time, reply) = raw.reply(&mut Vec::new());
+    assert_eq!((time, reply), (Time(123_456), Reply::Reached { why: Why::Time }));
+    raw.send(Request::RegisterRead(RegisterRead { port: CSB, address: 0, at: Some(Time(1_000_000)) }));
+    let (_, time, _) = raw.reply(&mut Vec::new());
+    assert_eq!(time, Time(1_018_000), "18 cycles after the moment asked for");
+    raw.send(Request::Ping);
+    assert_eq!(raw.reply(&mut Vec::new()).1, Time(1_018_000));
+}
+
+#[test]
+fn posted_writes_in_lockstep_let_no_time_pass_until_something_is_waited_for() {
+    let served = Served::tcp();
+    let mut host = served.host(MemoryPlace::Inside);
+    start_copy(&mut host, 8, 8, 32);
+    host.ping().unwrap();
+    assert_eq!(host.now(), Ok(vp_core::Time::ZERO));
+    let status = host.status().unwrap();
+    assert_eq!(status.time_mode, TimeMode::Lockstep);
+}
+
+#[test]
+fn more_posted_writes_than_the_bus_may_queue_are_taken_all_the_same() {
+    let served = Served::tcp();
+    for time_mode in [TimeMode::Lockstep, TimeMode::Free] {
+        let mut host = served.join(RemoteOptions { time_mode, ..RemoteOptions::default() });
+        let register = host.map().find("PDP.D_SRC_LINE_STRIDE").unwrap().address;
+        for value in 0..100_000 {
+            host.write(register, value * 8).unwrap();
+        }
+        assert_eq!(host.read(register).unwrap(), 99_999 * 8);
+    }
+}
+
+#[test]
+fn accesses_outside_a_memory_are_refused_as_in_process() {
+    let served = Served::tcp();
+    let mut far = served.host(MemoryPlace::Inside);
+    let mut near = local();
+    for (memory, address, length) in
+        [(Memory::Primary, 0, 4), (Memory::Primary, 0xffff_fffe, 4), (Memory::Secondary, 0x5000_0000, 4)]
+    {
+        let bytes = vec![0; length];
+        assert_eq!(far.load(memory, address, &bytes), near.load(memory, address, &bytes));
+    }
+    assert!(matches!(far.read(3), Err(HostError::Refused(_))));
+}
+
+#[test]
+fn strobes_choose_the_bytes_that_are_written() {
+    let served = Served::tcp();
+    let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
+    assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
+    let (address, length, axi_id, at) = (u64::from(TARGET), 9, 0, None);
+    let access = Access::Debug;
+    let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: true, at };
+    let payload = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0b1010_0101, 1];
+    raw.connection.request(Request::MemoryWrite(write), &payload).unwrap();
+    assert_eq!(raw.reply(&mut Vec::new()).2, Reply::Done);
+    raw.send(memory_read(address, 9));
+    let Event::Reply { payload, .. } = raw.next() else { panic!() };
+    assert_eq!(payload[..], [1, 0, 3, 0, 0, 6, 0, 8, 9]);
+}
+
+#[test]
+fn a_server_that_shuts_down_says_so() {
+    let served = Served::tcp();
+    let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
+    let ends = std::thread::spawn(move || drop(served));
+    let event = raw.next();
+    assert!(matches!(event, Event::Bye(bye) if bye.code == Some(ErrorCode::ShuttingDown)));
+    drop(raw);
+    ends.join().unwrap();
+}
