@@ -5,11 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use vp_bridge::client::MemoryPlace;
 use vp_models::host::Host;
 use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{self, FailureKind, Outcome, PlayOptions};
 use vp_models::platform::{Description, LocalHost, Platform};
 
+use crate::served::ServedHost;
 use crate::shared;
 
 /// A way from a host to a platform.
@@ -24,6 +26,19 @@ pub struct Way {
 impl Way {
     /// Host and platform in one process and one thread.
     pub const IN_PROCESS: Way = Way { name: "in process", connect: |it| Box::new(local(it)) };
+
+    /// The host is a client over TCP; the RAM is the platform's.
+    pub const TCP: Way =
+        Way { name: "over TCP", connect: |it| Box::new(ServedHost::new(it, MemoryPlace::Inside)) };
+
+    /// The host is a client over TCP and owns the RAM: the device's DMA crosses the connection.
+    pub const TCP_OWN_MEMORY: Way = Way {
+        name: "over TCP with the client's memory",
+        connect: |it| Box::new(ServedHost::new(it, MemoryPlace::Client)),
+    };
+
+    /// Every way.
+    pub const ALL: [Way; 3] = [Way::IN_PROCESS, Way::TCP, Way::TCP_OWN_MEMORY];
 }
 
 /// A platform of this description with a host at it.
@@ -85,10 +100,23 @@ impl Test {
         Trace::load(&self.script).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Plays the test over a way to a platform of its own configuration. Says what is wrong, if anything is.
-    pub fn run(&self, way: Way) -> Result<Outcome, String> {
+    /// Plays the test every way, each on a fresh platform of its own configuration. All must judge alike and
+    /// go the same way, event for event. Says what is wrong, if anything is.
+    pub fn run_every_way(&self) -> Result<(), String> {
         let description = Description::named(&self.config).map_err(|error| error.to_string())?;
-        self.run_on(&mut *(way.connect)(&description)).map_err(|wrong| format!("{}: {wrong}", way.name))
+        let mut first = None;
+        for way in Way::ALL {
+            let wrong = |what: &str| format!("{} {}: {what}", self.name, way.name);
+            let mut host = (way.connect)(&description);
+            self.run_on(host.as_mut()).map_err(|why| wrong(&why))?;
+            let statistics = host.statistics().map_err(|error| wrong(&error.to_string()))?;
+            let seen = (statistics.get("nvdla.cycles"), statistics.text("events.hash").map(str::to_owned));
+            let first = first.get_or_insert_with(|| seen.clone());
+            if *first != seen {
+                return Err(wrong(&format!("cycles and event hash {seen:?}, and {first:?} in process")));
+            }
+        }
+        Ok(())
     }
 
     /// Plays the test at a host, which is fresh from reset.

@@ -11,6 +11,7 @@ pub mod program;
 pub mod random;
 pub mod reference;
 pub mod rtl;
+pub mod served;
 pub mod shared;
 
 pub mod traces;

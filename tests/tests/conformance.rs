@@ -1,20 +1,15 @@
-//! The vendor's conformance tests of SDP, PDP and both in a chain pass on every small configuration.
+//! The vendor's conformance tests of SDP, PDP and both in a chain pass in process, over TCP, and over TCP with
+//! the client's memory, and go the same way each time.
 
-use vp_tests::conformance::{Test, Way};
+use vp_tests::conformance::Test;
 use vp_tests::shared;
-
-/// Every way a host can reach a platform.
-const WAYS: &[Way] = &[Way::IN_PROCESS];
 
 fn every_test_passes(config: &str) {
     let Some(folder) = shared::folder(&format!("conformance of {config}"), "nvdla/traces") else { return };
     let mut tests = Test::all(&folder);
     tests.retain(|test| test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP"]));
     assert!(!tests.is_empty(), "no test of {config} in {}", folder.display());
-    let mut wrong = Vec::new();
-    for way in WAYS {
-        wrong.extend(tests.iter().filter_map(|test| test.run(*way).err()));
-    }
+    let wrong: Vec<String> = tests.iter().filter_map(|test| test.run_every_way().err()).collect();
     assert!(wrong.is_empty(), "{} of {} failed:\n{}", wrong.len(), tests.len(), wrong.join("\n"));
     let absent = tests.iter().filter(|test| test.needs_absent_hardware).count();
     shared::say(&format!(

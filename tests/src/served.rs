@@ -1,0 +1,108 @@
+//! A server of a platform in this process, for hosts that come over a socket.
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+use vp_bridge::address::Address;
+use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
+use vp_bridge::server::{Options, Server};
+use vp_models::host::{Host, HostError, Memory, Statistics};
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::Description;
+
+/// A host at a server of its own, which ends with it.
+pub struct ServedHost {
+    // Before the server, so that the session ends first.
+    host: RemoteHost,
+    _server: Served,
+}
+
+impl ServedHost {
+    /// Starts a server of this platform on a free port of the loopback interface and connects to it.
+    ///
+    /// # Panics
+    /// When either cannot be done.
+    pub fn new(description: &Description, memory: MemoryPlace) -> ServedHost {
+        let server = Served::start(description.clone());
+        let options = RemoteOptions { memory, ..RemoteOptions::default() };
+        let host = RemoteHost::connect(&server.address, options).unwrap_or_else(|error| panic!("{error}"));
+        ServedHost { host, _server: server }
+    }
+}
+
+/// A running server; dropping it stops it.
+struct Served {
+    address: Address,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    fn start(description: Description) -> Served {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (bound, address) = mpsc::channel();
+        let serve = move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async {
+                let any_port = "tcp:127.0.0.1:0".parse().expect("an address");
+                let server =
+                    Server::bind(&any_port, description, Options::default()).await.expect("a server");
+                bound.send(server.local_address().clone()).expect("who started the server waits");
+                // An error says that the sender is gone: the test is over either way.
+                server.run(async { _ = stopped.await }).await;
+            });
+        };
+        let thread = std::thread::spawn(serve);
+        let address = address.recv().expect("a server that listens");
+        Served { address, stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+impl Host for ServedHost {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.host.write(address, value)
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.host.write_acknowledged(address, value)
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        self.host.read(address)
+    }
+
+    fn wait_interrupt(&mut self) -> Result<vp_core::Time, HostError> {
+        self.host.wait_interrupt()
+    }
+
+    fn now(&mut self) -> Result<vp_core::Time, HostError> {
+        self.host.now()
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        self.host.load(memory, address, bytes)
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        self.host.fetch(memory, address, bytes)
+    }
+
+    fn map(&self) -> RegisterMap {
+        self.host.map()
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        self.host.statistics()
+    }
+}
