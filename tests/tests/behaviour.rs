@@ -385,6 +385,28 @@ mod chain {
     }
 
     #[test]
+    fn two_chains_in_both_groups_run_once_each() {
+        let chain = |source, destination| {
+            let sdp = SdpLayer { destination: None, ..doubling(8, 8, source, OUTPUT) };
+            (sdp, halving(8, 8, None, destination))
+        };
+        let chains = [chain(INPUT, OUTPUT), chain(OPERANDS, OUTPUT + 0x1000)];
+        let before = image(&[(INPUT, 512), (OPERANDS, 512)], &[(OUTPUT, 128), (OUTPUT + 0x1000, 128)]);
+        let mut expected = before.clone();
+        let mut device = Device::named("nv_small");
+        device.load(&before);
+        for ((sdp, pdp), group) in chains.iter().zip(0..) {
+            reference::run_sdp_to_pdp(sdp, pdp, &mut expected);
+            device.run_new(start_pdp(pdp, group));
+            device.run_new(start_sdp(sdp, group));
+        }
+        device.interrupts(SDP_0 | SDP_1 | PDP_0 | PDP_1);
+        device.idle(20_000);
+        assert_eq!(device.host.platform().layers().len(), 4);
+        assert_eq!(device.difference(&expected), None);
+    }
+
+    #[test]
     fn a_producer_without_its_consumer_waits_and_the_host_is_told_who() {
         let mut device = Device::named("nv_small");
         let sdp = SdpLayer { destination: None, ..doubling(8, 8, INPUT, OUTPUT) };
