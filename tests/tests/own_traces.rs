@@ -1,11 +1,8 @@
 //! The project's own traces are as their generator makes them, and pass.
 
 use vp_models::host::trace::discover;
-use vp_tests::conformance::{Test, Way};
+use vp_tests::conformance::Test;
 use vp_tests::traces;
-
-/// Every way a host can reach a platform.
-const WAYS: &[Way] = &[Way::IN_PROCESS];
 
 #[test]
 fn the_committed_traces_are_what_the_reference_gives() {
@@ -40,8 +37,6 @@ fn the_projects_own_traces_pass() {
             script: source.script,
             needs_absent_hardware: false,
         };
-        for way in WAYS {
-            test.run(*way).unwrap_or_else(|wrong| panic!("{wrong}"));
-        }
+        test.run_every_way().unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 }
