@@ -1,7 +1,7 @@
 //! The vendor's conformance tests: which there are, and how one is judged.
 //!
 //! A [`Way`] is how a test's host reaches a platform: in this process, or over a socket. A test that passes one
-//! way must pass every way, so all ways go through [`Test::run`].
+//! way must pass every way, so all ways go through [`Test::run_every_way`].
 
 use std::path::{Path, PathBuf};
 
