@@ -471,7 +471,10 @@ fn waiting_for_an_interrupt_that_cannot_come_ends_with_the_reason() {
     for mode in [TimeMode::Lockstep, TimeMode::Free] {
         let mut host = served.join(RemoteOptions { time_mode: mode, ..RemoteOptions::default() });
         let error = host.wait_interrupt().unwrap_err();
-        assert!(matches!(&error, HostError::Idle { report, .. } if report == vp_models::platform::NOTHING_RUNS), "{error}");
+        assert!(
+            matches!(&error, HostError::Idle { report, .. } if report == vp_models::platform::NOTHING_RUNS),
+            "{error}"
+        );
     }
     let map = local().map();
     let enable = map.find("PDP.D_OP_ENABLE").unwrap().address;

@@ -1,35 +1,25 @@
 //! Events: what processes wait for and methods are sensitive to (`sc_event`).
 
 use crate::kernel::{Kernel, Sim};
-use crate::queue::{Entry, Target};
+use crate::schedule::Pending;
 use crate::time::Time;
-use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// The one notification that an event may have outstanding.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pending {
-    None,
-    Delta,
-    Timed(u64, Entry),
+/// What the handles of one event share.
+pub(crate) struct Handle {
+    kernel: Rc<Kernel>,
+    id: u32,
+    name: Rc<str>,
 }
 
-pub(crate) struct EventState {
-    kernel: Rc<Kernel>,
-    name: Rc<str>,
-    /// Announces work: a server that waits for it is at rest.
-    work: bool,
-    /// Processes and armed methods that wait for the next notification only.
-    waiters: RefCell<Vec<u32>>,
-    /// Methods that are sensitive for good.
-    listeners: RefCell<Vec<u32>>,
-    /// How often it has fired: a waiter is served when this has moved on.
-    fired: Cell<u64>,
-    pending: Cell<Pending>,
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.kernel.schedule.borrow_mut().release_event(self.id);
+    }
 }
 
 /// Something that can happen, and be waited for (`sc_event`).
@@ -55,21 +45,16 @@ pub(crate) struct EventState {
 /// assert_eq!(simulation.now(), Time::ns(5));
 /// ```
 #[derive(Clone)]
-pub struct Event(Rc<EventState>);
+pub struct Event(Rc<Handle>);
 
 impl Event {
     pub(crate) fn new(kernel: &Rc<Kernel>, name: Rc<str>, work: bool) -> Event {
-        let event = Event(Rc::new(EventState {
-            kernel: kernel.clone(),
-            name,
-            work,
-            waiters: RefCell::default(),
-            listeners: RefCell::default(),
-            fired: Cell::new(0),
-            pending: Cell::new(Pending::None),
-        }));
-        kernel.remember(&event.0);
-        event
+        let id = kernel.schedule.borrow_mut().add_event(name.clone(), work);
+        Event(Rc::new(Handle { kernel: kernel.clone(), id, name }))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id
     }
 
     /// The name given at creation, such as `nvdla.sdp.enabled`.
@@ -81,19 +66,16 @@ impl Event {
     ///
     /// Prefer [`Event::notify_delta`] where the order of processes must not matter.
     pub fn notify(&self) {
-        self.cancel();
-        self.0.fire();
+        let kernel = &self.0.kernel;
+        let mut schedule = kernel.schedule.borrow_mut();
+        schedule.cancel(self.0.id);
+        schedule.fire(self.0.id, kernel.moment());
     }
 
     /// Makes those who wait runnable in the next delta cycle (`notify(SC_ZERO_TIME)`).
+    #[inline]
     pub fn notify_delta(&self) {
-        match self.0.pending.get() {
-            Pending::Delta => return,
-            Pending::Timed(_, entry) => self.0.kernel.timed.borrow_mut().remove(entry),
-            Pending::None => {}
-        }
-        self.0.pending.set(Pending::Delta);
-        self.0.kernel.next_delta.borrow_mut().push(Target::Event(self.0.clone()));
+        self.0.kernel.schedule.borrow_mut().notify_delta(self.0.id);
     }
 
     /// Makes those who wait runnable `delay` from now, unless an earlier notification is outstanding
@@ -103,31 +85,12 @@ impl Event {
             return self.notify_delta();
         }
         let time = self.0.kernel.now().as_ps().saturating_add(delay.as_ps());
-        let mut timed = self.0.kernel.timed.borrow_mut();
-        match self.0.pending.get() {
-            Pending::Delta => return,
-            Pending::Timed(earlier, _) if earlier <= time => return,
-            Pending::Timed(_, entry) => timed.remove(entry),
-            Pending::None => {}
-        }
-        let entry = timed.insert(time, Target::Event(self.0.clone()));
-        self.0.pending.set(Pending::Timed(time, entry));
+        self.0.kernel.schedule.borrow_mut().notify_at(self.0.id, time);
     }
 
     /// Takes back the outstanding notification, if there is one.
     pub fn cancel(&self) {
-        match self.0.pending.replace(Pending::None) {
-            Pending::None => {}
-            Pending::Delta => {
-                let mut next = self.0.kernel.next_delta.borrow_mut();
-                let mine =
-                    |target: &Target| matches!(target, Target::Event(event) if Rc::ptr_eq(event, &self.0));
-                if let Some(at) = next.iter().position(mine) {
-                    next.remove(at);
-                }
-            }
-            Pending::Timed(_, entry) => self.0.kernel.timed.borrow_mut().remove(entry),
-        }
+        self.0.kernel.schedule.borrow_mut().cancel(self.0.id);
     }
 
     /// Waits for the next notification.
@@ -137,12 +100,12 @@ impl Event {
 
     /// How often the event has fired since its creation.
     pub fn fired(&self) -> u64 {
-        self.0.fired.get()
+        self.0.fired()
     }
 
     /// Whether a notification is outstanding.
     pub fn is_pending(&self) -> bool {
-        self.0.pending.get() != Pending::None
+        self.0.kernel.schedule.borrow().events[self.0.id as usize].pending != Pending::None
     }
 
     /// Whether both are handles of one event.
@@ -154,22 +117,6 @@ impl Event {
     pub fn sim(&self) -> Sim {
         Sim::from(&self.0.kernel)
     }
-
-    pub(crate) fn add_listener(&self, process: u32) {
-        self.0.listeners.borrow_mut().push(process);
-    }
-
-    pub(crate) fn remove_listener(&self, process: u32) {
-        self.0.listeners.borrow_mut().retain(|&listener| listener != process);
-    }
-
-    pub(crate) fn add_waiter(&self, process: u32) {
-        self.0.waiters.borrow_mut().push(process);
-    }
-
-    pub(crate) fn remove_waiter(&self, process: u32) {
-        self.0.remove_waiter(process);
-    }
 }
 
 impl fmt::Debug for Event {
@@ -178,46 +125,9 @@ impl fmt::Debug for Event {
     }
 }
 
-impl EventState {
-    pub(crate) fn name(&self) -> &Rc<str> {
-        &self.name
-    }
-
-    pub(crate) fn is_work(&self) -> bool {
-        self.work
-    }
-
-    pub(crate) fn is_waited_for_by(&self, process: u32) -> bool {
-        self.waiters.borrow().contains(&process)
-    }
-
-    /// Called by the kernel when an outstanding notification is due.
-    pub(crate) fn fire_pending(&self) {
-        self.pending.set(Pending::None);
-        self.fire();
-    }
-
-    fn fire(&self) {
-        self.fired.set(self.fired.get() + 1);
-        for &listener in self.listeners.borrow().iter() {
-            self.kernel.wake_listener(listener);
-        }
-        // Waking an armed method touches the waiters of its other events, and of this one.
-        let mut waiters = self.waiters.take();
-        for waiter in waiters.drain(..) {
-            self.kernel.wake(waiter);
-        }
-        let mut place = self.waiters.borrow_mut();
-        if place.is_empty() {
-            *place = waiters;
-        }
-    }
-
-    fn remove_waiter(&self, process: u32) {
-        let mut waiters = self.waiters.borrow_mut();
-        if let Some(at) = waiters.iter().rposition(|&waiter| waiter == process) {
-            waiters.remove(at);
-        }
+impl Handle {
+    fn fired(&self) -> u64 {
+        self.kernel.schedule.borrow().events[self.id as usize].fired
     }
 }
 
@@ -226,7 +136,7 @@ impl EventState {
 /// Dropping it (a lost race in [`crate::select`], say) takes the process off the event's list.
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct EventWait<'a> {
-    event: &'a EventState,
+    event: &'a Handle,
     seen: Option<(u64, u32)>,
 }
 
@@ -236,13 +146,19 @@ impl Future for EventWait<'_> {
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
         match self.seen {
             None => {
-                let process = self.event.kernel.running();
-                self.seen = Some((self.event.fired.get(), process));
-                self.event.waiters.borrow_mut().push(process);
+                let event = self.event;
+                let process = event.kernel.running();
+                let mut schedule = event.kernel.schedule.borrow_mut();
+                self.seen = Some((schedule.events[event.id as usize].fired, process));
+                schedule.add_waiter(event.id, process);
                 Poll::Pending
             }
-            Some((seen, _)) if seen == self.event.fired.get() => Poll::Pending,
-            Some(_) => Poll::Ready(()),
+            Some((seen, _)) if seen == self.event.fired() => Poll::Pending,
+            Some(_) => {
+                // Served: nothing is left to take back.
+                self.seen = None;
+                Poll::Ready(())
+            }
         }
     }
 }
@@ -250,9 +166,9 @@ impl Future for EventWait<'_> {
 impl Drop for EventWait<'_> {
     fn drop(&mut self) {
         if let Some((seen, process)) = self.seen
-            && seen == self.event.fired.get()
+            && seen == self.event.fired()
         {
-            self.event.remove_waiter(process);
+            self.event.kernel.schedule.borrow_mut().remove_waiter(self.event.id, process);
         }
     }
 }

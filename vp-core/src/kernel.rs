@@ -2,18 +2,16 @@
 //!
 //! [`Simulation`] owns everything and is driven from outside; [`Sim`] is the handle that models keep.
 
-use crate::event::{Event, EventState};
+use crate::event::Event;
 use crate::inject::{Bell, Drain, Injector};
 use crate::observe::{Observation, Observer, Source, What};
-use crate::process::{
-    Armed, ArmedTimer, Body, MethodBuilder, Process, Processes, Slot, Trigger, Wait, WaitState,
-};
-use crate::queue::{Target, TimedQueue};
+use crate::process::{Body, MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::{Blocked, IdleReport};
+use crate::schedule::{Armed, Moment, More, NOBODY, Schedule, Slot, State, Target};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -24,21 +22,16 @@ pub(crate) trait Update {
 
 pub(crate) struct Kernel {
     now: Cell<u64>,
-    /// Delta cycles since the start; a new time starts a new one too.
     delta: Cell<u64>,
-    activations: Cell<u64>,
     running: Cell<u32>,
     stop: Cell<bool>,
     holds: Cell<u32>,
-    runnable: RefCell<Vec<u32>>,
-    processes: RefCell<Processes>,
-    pub(crate) updates: RefCell<Vec<Rc<dyn Update>>>,
-    pub(crate) next_delta: RefCell<Vec<Target>>,
-    pub(crate) timed: RefCell<TimedQueue>,
-    next_trigger: RefCell<Option<Trigger>>,
-    /// For reports only: who waits for what is read off the events.
-    events: RefCell<Vec<Weak<EventState>>>,
-    events_limit: Cell<usize>,
+    /// Borrowed for one step at a time, never while a process runs or something of its is dropped.
+    pub(crate) schedule: RefCell<Schedule>,
+    updates: RefCell<Vec<Rc<dyn Update>>>,
+    /// What the method being run has asked for.
+    next_trigger: Cell<Option<Trigger>>,
+    has_trigger: Cell<bool>,
     doors: RefCell<Vec<Rc<dyn Drain>>>,
     bell: Arc<Bell>,
     observers: RefCell<Vec<Rc<dyn Observer>>>,
@@ -46,35 +39,31 @@ pub(crate) struct Kernel {
     sources: RefCell<Vec<Rc<str>>>,
 }
 
-/// Nobody: outside of any process.
-const NOBODY: u32 = u32::MAX;
-
 impl Kernel {
+    #[inline]
     pub(crate) fn now(&self) -> Time {
         Time::ps(self.now.get())
     }
 
+    #[inline]
     pub(crate) fn delta(&self) -> u64 {
         self.delta.get()
+    }
+
+    #[inline]
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { now: self.now.get(), delta: self.delta.get(), running: self.running.get() }
     }
 
     /// The process being run.
     ///
     /// # Panics
     /// If a kernel future is polled by anything but the kernel.
+    #[inline]
     pub(crate) fn running(&self) -> u32 {
         let running = self.running.get();
         assert!(running != NOBODY, "waits of the simulation kernel can only be awaited inside its processes");
         running
-    }
-
-    pub(crate) fn remember(&self, event: &Rc<EventState>) {
-        let mut events = self.events.borrow_mut();
-        if events.len() >= self.events_limit.get() {
-            events.retain(|event| event.strong_count() > 0);
-            self.events_limit.set((events.len() * 2).max(64));
-        }
-        events.push(Rc::downgrade(event));
     }
 
     pub(crate) fn spawn(
@@ -85,250 +74,195 @@ impl Kernel {
         initialize: bool,
         background: bool,
     ) -> Process {
-        let ended = Event::new(self, format!("{name}.ended").into(), false);
+        let mut schedule = self.schedule.borrow_mut();
+        let listened: Vec<u32> = listens_to.iter().map(Event::id).collect();
+        let more = (!listens_to.is_empty()).then(|| Box::new(More { listens_to, ended: None }));
         let slot = Slot {
-            body,
-            name,
-            queued: false,
-            killed: false,
+            body: Some(body),
+            state: State::Present,
+            queued: initialize,
             background,
-            armed: None,
-            listens_to,
-            ended: Some(ended.clone()),
+            generation: 0,
+            armed: Armed::No,
+            name,
+            more,
         };
-        let mut processes = self.processes.borrow_mut();
-        let id = match processes.free.pop() {
-            Some(id) => {
-                processes.slots[id as usize] = slot;
-                id
-            }
-            None => {
-                processes.slots.push(slot);
-                (processes.slots.len() - 1) as u32
-            }
+        let (id, generation) = schedule.add_process(slot);
+        for event in listened {
+            schedule.add_listener(event, id);
+        }
+        Process { kernel: self.clone(), id, generation }
+    }
+
+    /// Whether the process of that generation is gone.
+    pub(crate) fn has_ended(&self, id: u32, generation: u32) -> bool {
+        self.schedule.borrow().slots.get(id as usize).is_none_or(|slot| slot.generation != generation)
+    }
+
+    /// The event that fires when a process ends; one that never fires if it has.
+    pub(crate) fn ended(self: &Rc<Self>, id: u32, generation: u32) -> Event {
+        let known = {
+            let schedule = self.schedule.borrow();
+            let slot = schedule.slots.get(id as usize).filter(|slot| slot.generation == generation);
+            let ended = slot.and_then(|slot| slot.more.as_ref()?.ended.clone());
+            ended.ok_or_else(|| slot.map(|slot| slot.name.clone()))
         };
-        for event in &processes.slots[id as usize].listens_to {
-            event.add_listener(id);
-        }
-        drop(processes);
-        if initialize {
-            self.wake(id);
-        }
-        Process { kernel: self.clone(), id, ended }
-    }
-
-    /// Makes a process runnable because what it waits for has come.
-    pub(crate) fn wake(&self, id: u32) {
-        let mut processes = self.processes.borrow_mut();
-        // Handles of events may outlive the simulation and its processes.
-        let Some(slot) = processes.slots.get_mut(id as usize) else { return };
-        if let Some(armed) = slot.armed.take() {
-            self.disarm(id, &armed);
-        }
-        if !slot.queued && !matches!(slot.body, Body::Vacant) {
-            slot.queued = true;
-            self.runnable.borrow_mut().push(id);
-        }
-    }
-
-    /// Makes a method runnable by its static sensitivity, unless a dynamic one replaces that.
-    ///
-    /// Not by its own immediate notification (IEEE 1666-2011, evaluation phase): it would run for ever.
-    pub(crate) fn wake_listener(&self, id: u32) {
-        if self.running.get() == id {
-            return;
-        }
-        let mut processes = self.processes.borrow_mut();
-        let Some(slot) = processes.slots.get_mut(id as usize) else { return };
-        if slot.armed.is_none() && !slot.queued {
-            slot.queued = true;
-            self.runnable.borrow_mut().push(id);
-        }
-    }
-
-    fn disarm(&self, id: u32, armed: &Armed) {
-        for event in &armed.events {
-            event.remove_waiter(id);
-        }
-        match armed.timer {
-            // What is due at this very time or in this very delta cycle has left its queue already.
-            ArmedTimer::Timed(until, entry) if self.now.get() < until => {
-                self.timed.borrow_mut().remove(entry);
+        match known {
+            Ok(event) => event,
+            Err(None) => Event::new(self, "ended".into(), false),
+            Err(Some(name)) => {
+                let event = Event::new(self, format!("{name}.ended").into(), false);
+                let mut schedule = self.schedule.borrow_mut();
+                schedule.slots[id as usize].more.get_or_insert_default().ended = Some(event.clone());
+                event
             }
-            ArmedTimer::Delta(since) if self.delta.get() == since => self.forget_delta(id),
-            _ => {}
         }
-    }
-
-    /// Takes back a process's last wait for the next delta cycle.
-    pub(crate) fn forget_delta(&self, id: u32) {
-        let mut next = self.next_delta.borrow_mut();
-        if let Some(at) = next.iter().rposition(|target| matches!(target, Target::Process(p) if *p == id)) {
-            next.remove(at);
-        }
-    }
-
-    fn arm(&self, id: u32, trigger: Trigger) {
-        let (events, delay) = trigger.parts();
-        for event in &events {
-            event.add_waiter(id);
-        }
-        let timer = match delay {
-            Some(Time::ZERO) => {
-                self.next_delta.borrow_mut().push(Target::Process(id));
-                ArmedTimer::Delta(self.delta())
-            }
-            Some(delay) => {
-                let until = self.now().as_ps().saturating_add(delay.as_ps());
-                ArmedTimer::Timed(until, self.timed.borrow_mut().insert(until, Target::Process(id)))
-            }
-            None => ArmedTimer::None,
-        };
-        self.processes.borrow_mut().slots[id as usize].armed = Some(Box::new(Armed { events, timer }));
     }
 
     pub(crate) fn kill(&self, id: u32) {
-        let mut processes = self.processes.borrow_mut();
-        let Some(slot) = processes.slots.get_mut(id as usize) else { return };
-        match slot.body {
-            Body::Running => slot.killed = true,
-            // What it owns is being dropped, and kills it once more.
-            Body::Vacant => {}
-            _ => {
-                let body = std::mem::replace(&mut slot.body, Body::Vacant);
-                drop(processes);
-                // What the process owned is dropped here: waits take themselves off their lists.
+        let mut schedule = self.schedule.borrow_mut();
+        let Some(slot) = schedule.slots.get_mut(id as usize) else { return };
+        match slot.state {
+            State::Running => slot.state = State::Killed,
+            State::Present => {
+                // What it owns is being dropped, and may kill it once more.
+                slot.state = State::Vacant;
+                let body = slot.body.take();
+                drop(schedule);
+                // Waits take themselves off their lists.
                 drop(body);
                 self.retire(id);
             }
+            State::Killed | State::Vacant => {}
         }
     }
 
     /// Frees the slot of a process that has ended and tells who waits for that.
     fn retire(&self, id: u32) {
-        let mut processes = self.processes.borrow_mut();
-        let slot = &mut processes.slots[id as usize];
-        slot.body = Body::Vacant;
-        let (armed, listens_to, ended) =
-            (slot.armed.take(), std::mem::take(&mut slot.listens_to), slot.ended.take());
-        // A queued slot is freed when the run loop comes by, lest a successor be run in its stead.
-        if !slot.queued {
-            processes.free.push(id);
-        }
-        drop(processes);
-        if let Some(armed) = armed {
-            self.disarm(id, &armed);
-        }
-        for event in listens_to {
-            event.remove_listener(id);
-        }
-        if let Some(ended) = ended {
-            ended.notify_delta();
+        let more = self.schedule.borrow_mut().retire(id, self.moment());
+        if let Some(more) = more {
+            for event in &more.listens_to {
+                self.schedule.borrow_mut().remove_listener(event.id(), id);
+            }
+            if let Some(ended) = &more.ended {
+                ended.notify_delta();
+            }
         }
     }
 
-    /// Runs one process until it waits again or returns.
-    fn activate(self: &Rc<Self>, id: u32, context: &mut Context<'_>) {
-        let mut body = {
-            let mut processes = self.processes.borrow_mut();
-            let slot = &mut processes.slots[id as usize];
+    /// Evaluates: runs what is runnable, and what becomes so by immediate notification.
+    fn evaluate(&self, sim: &Sim, context: &mut Context<'_>) {
+        let mut at = 0;
+        let mut schedule = self.schedule.borrow_mut();
+        while let Some(&id) = schedule.runnable.get(at) {
+            at += 1;
+            let slot = &mut schedule.slots[id as usize];
             slot.queued = false;
-            if matches!(slot.body, Body::Vacant) {
-                processes.free.push(id);
-                return;
-            }
-            std::mem::replace(&mut slot.body, Body::Running)
-        };
-        self.activations.set(self.activations.get() + 1);
-        self.running.set(id);
-        let ended = match &mut body {
-            Body::Process(future) => matches!(future.as_mut().poll(context), Poll::Ready(())),
-            Body::Method(method) => {
-                method(&Sim(self.clone()));
-                false
-            }
-            Body::Vacant | Body::Running => unreachable!("a runnable process has a body"),
-        };
-        self.running.set(NOBODY);
-        let is_method = matches!(body, Body::Method(_));
-        let killed = {
-            let mut processes = self.processes.borrow_mut();
-            let slot = &mut processes.slots[id as usize];
-            if !ended && !slot.killed {
-                slot.body = body;
-                None
+            let Some(mut body) = slot.body.take() else {
+                schedule.free.push(id);
+                continue;
+            };
+            slot.state = State::Running;
+            schedule.activations += 1;
+            drop(schedule);
+            self.running.set(id);
+            let ended = match &mut body {
+                Body::Process(future) => matches!(future.as_mut().poll(context), Poll::Ready(())),
+                Body::Method(method) => {
+                    method(sim);
+                    false
+                }
+            };
+            self.running.set(NOBODY);
+            schedule = self.schedule.borrow_mut();
+            let slot = &mut schedule.slots[id as usize];
+            if !ended && slot.state == State::Running {
+                slot.state = State::Present;
+                slot.body = Some(body);
+                if self.has_trigger.get() {
+                    drop(schedule);
+                    self.arm(id);
+                    schedule = self.schedule.borrow_mut();
+                }
             } else {
-                Some(body)
-            }
-        };
-        let trigger = self.next_trigger.take();
-        match killed {
-            Some(body) => {
+                drop(schedule);
+                self.has_trigger.set(false);
+                drop(self.next_trigger.take());
                 drop(body);
                 self.retire(id);
-            }
-            None => {
-                if let Some(trigger) = trigger.filter(|_| is_method) {
-                    self.arm(id, trigger);
-                }
+                schedule = self.schedule.borrow_mut();
             }
         }
+        schedule.runnable.clear();
+    }
+
+    /// Gives the method that has just run what it asked for. Of a process, such a request has no effect.
+    fn arm(&self, id: u32) {
+        self.has_trigger.set(false);
+        let Some(trigger) = self.next_trigger.take() else { return };
+        let (events, delay) = trigger.parts();
+        let ids = events.iter().map(Event::id).collect();
+        let mut schedule = self.schedule.borrow_mut();
+        if matches!(schedule.slots[id as usize].body, Some(Body::Method(_))) {
+            schedule.arm(id, ids, delay.map(Time::as_ps), self.moment());
+        }
+        drop(schedule);
+        // The last handle of an event may go here; what is outstanding for it still comes.
+        drop(events);
     }
 
     /// Everything that happens at the present time, delta cycle after delta cycle.
-    fn run_instant(self: &Rc<Self>, context: &mut Context<'_>) {
-        let mut batch = Vec::new();
-        let mut updates = Vec::new();
-        let mut notified = Vec::new();
+    fn run_instant(&self, sim: &Sim, context: &mut Context<'_>, scratch: &mut Scratch) {
+        let Scratch { updates, due } = scratch;
         loop {
-            self.drain_doors();
-            // Evaluate. Immediate notifications add to the list while it is run.
-            loop {
-                std::mem::swap(&mut batch, &mut *self.runnable.borrow_mut());
-                if batch.is_empty() {
-                    break;
-                }
-                for id in batch.drain(..) {
-                    self.activate(id, context);
-                }
+            if self.bell.is_rung() {
+                self.drain_doors(sim);
             }
+            self.evaluate(sim, context);
             // Update.
-            std::mem::swap(&mut updates, &mut *self.updates.borrow_mut());
-            for channel in updates.drain(..) {
-                channel.update();
+            if !self.updates.borrow().is_empty() {
+                std::mem::swap(updates, &mut *self.updates.borrow_mut());
+                for channel in &*updates {
+                    channel.update();
+                }
+                updates.clear();
             }
             if self.stop.get() {
                 return;
             }
             // Delta notification.
-            std::mem::swap(&mut notified, &mut *self.next_delta.borrow_mut());
-            if notified.is_empty() {
+            let mut schedule = self.schedule.borrow_mut();
+            if schedule.next_delta.is_empty() {
                 if self.bell.is_rung() {
                     continue;
                 }
                 return;
             }
+            std::mem::swap(due, &mut schedule.next_delta);
             self.delta.set(self.delta.get() + 1);
-            for target in notified.drain(..) {
-                match target {
-                    Target::Process(id) => self.wake(id),
-                    Target::Event(event) => event.fire_pending(),
-                    Target::Vacant => {}
-                }
-            }
+            schedule.serve(due, self.moment());
+            due.clear();
         }
     }
 
     /// Lets in what came from outside; it takes effect at the present time.
-    fn drain_doors(self: &Rc<Self>) {
+    #[cold]
+    fn drain_doors(&self, sim: &Sim) {
         if !self.bell.take() {
             return;
         }
         let doors = self.doors.borrow().clone();
         for door in doors {
-            door.drain(&Sim(self.clone()));
+            door.drain(sim);
         }
     }
+}
+
+/// Lists of the run loop, kept for their room.
+#[derive(Default)]
+struct Scratch {
+    updates: Vec<Rc<dyn Update>>,
+    due: Vec<Target>,
 }
 
 /// Why a run came back.
@@ -364,18 +298,13 @@ impl Simulation {
         let kernel = Kernel {
             now: Cell::new(0),
             delta: Cell::new(0),
-            activations: Cell::new(0),
             running: Cell::new(NOBODY),
             stop: Cell::new(false),
             holds: Cell::new(0),
-            runnable: RefCell::default(),
-            processes: RefCell::default(),
+            schedule: RefCell::default(),
             updates: RefCell::default(),
-            next_delta: RefCell::default(),
-            timed: RefCell::new(TimedQueue::new()),
-            next_trigger: RefCell::default(),
-            events: RefCell::default(),
-            events_limit: Cell::new(64),
+            next_trigger: Cell::new(None),
+            has_trigger: Cell::new(false),
             doors: RefCell::default(),
             bell: Arc::default(),
             observers: RefCell::default(),
@@ -413,47 +342,43 @@ impl Simulation {
         // Nothing happens at the end of time: a wait until then is a wait for ever.
         let last = limit.as_ps().min(u64::MAX - 1);
         let mut context = Context::from_waker(Waker::noop());
-        let mut due = Vec::new();
+        let sim = Sim(kernel.clone());
+        let mut scratch = Scratch::default();
         loop {
-            kernel.run_instant(&mut context);
+            kernel.run_instant(&sim, &mut context, &mut scratch);
             if kernel.stop.replace(false) {
                 return Stop::Requested;
             }
             if kernel.holds.get() > 0 {
                 return Stop::Held;
             }
-            let mut timed = kernel.timed.borrow_mut();
-            let Some(time) = timed.take_earliest(last, &mut due) else {
-                let idle = timed.earliest().is_none_or(|time| time == u64::MAX);
+            let mut schedule = kernel.schedule.borrow_mut();
+            let Some(time) = schedule.timed.take_earliest(last, &mut scratch.due) else {
+                let idle = schedule.timed.earliest().is_none_or(|time| time == u64::MAX);
                 // Time was granted up to the limit, whether or not anything used it.
                 if limit != Time::MAX {
                     kernel.now.set(kernel.now.get().max(last));
                 }
                 return if idle { Stop::Idle } else { Stop::Limit };
             };
-            drop(timed);
             kernel.now.set(time);
             kernel.delta.set(kernel.delta.get() + 1);
-            for target in due.drain(..) {
-                match target {
-                    Target::Process(id) => kernel.wake(id),
-                    Target::Event(event) => event.fire_pending(),
-                    Target::Vacant => {}
-                }
-            }
+            schedule.serve(&scratch.due, kernel.moment());
+            scratch.due.clear();
         }
     }
 
     /// When the next thing happens by itself, if anything does.
     pub fn next_time(&self) -> Option<Time> {
-        let now_is_busy = !self.kernel.runnable.borrow().is_empty()
+        let schedule = self.kernel.schedule.borrow();
+        let now_is_busy = !schedule.runnable.is_empty()
+            || !schedule.next_delta.is_empty()
             || !self.kernel.updates.borrow().is_empty()
-            || !self.kernel.next_delta.borrow().is_empty()
             || self.kernel.bell.is_rung();
         if now_is_busy {
             return Some(self.now());
         }
-        self.kernel.timed.borrow().earliest().filter(|&time| time != u64::MAX).map(Time::ps)
+        schedule.timed.earliest().filter(|&time| time != u64::MAX).map(Time::ps)
     }
 
     /// Who still waits, and for what: the deadlock report.
@@ -461,17 +386,15 @@ impl Simulation {
     /// A server ([`Sim::server`]) that waits for work only ([`Sim::work_event`]) is at rest, which is normal;
     /// whoever else waits is stuck.
     pub fn idle_report(&self) -> IdleReport {
-        let kernel = &self.kernel;
-        let events: Vec<Rc<EventState>> = kernel.events.borrow().iter().filter_map(Weak::upgrade).collect();
+        let schedule = self.kernel.schedule.borrow();
         let mut report = IdleReport { time: self.now(), blocked: Vec::new(), at_rest: Vec::new() };
-        for (id, slot) in kernel.processes.borrow().slots.iter().enumerate() {
-            if !matches!(slot.body, Body::Process(_)) {
+        for (id, slot) in schedule.slots.iter().enumerate() {
+            if !matches!(slot.body, Some(Body::Process(_))) {
                 continue;
             }
-            let waited = || events.iter().filter(|event| event.is_waited_for_by(id as u32));
-            let at_rest =
-                slot.background && waited().next().is_some() && waited().all(|event| event.is_work());
-            let waits_for = waited().map(|event| event.name().clone()).collect();
+            let waited = || schedule.events.iter().filter(move |event| event.is_waited_for_by(id as u32));
+            let at_rest = slot.background && waited().next().is_some() && waited().all(|event| event.work);
+            let waits_for = waited().filter_map(|event| event.name.clone()).collect();
             let blocked = Blocked { process: slot.name.clone(), waits_for };
             if at_rest { &mut report.at_rest } else { &mut report.blocked }.push(blocked);
         }
@@ -480,7 +403,7 @@ impl Simulation {
 
     /// How many activations of processes and methods there have been.
     pub fn activations(&self) -> u64 {
-        self.kernel.activations.get()
+        self.kernel.schedule.borrow().activations
     }
 
     /// How many delta cycles there have been.
@@ -490,7 +413,7 @@ impl Simulation {
 
     /// How many timed notifications and waits are outstanding.
     pub fn pending(&self) -> usize {
-        self.kernel.timed.borrow().len()
+        self.kernel.schedule.borrow().timed.len()
     }
 
     /// The bell that every injector rings: lets the thread that drives the simulation sleep until
@@ -502,19 +425,26 @@ impl Simulation {
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        // Processes own handles of the kernel that owns them: take the bodies out to break the circle.
-        let bodies: Vec<Body> = (self.kernel.processes.borrow_mut().slots.iter_mut())
-            .map(|slot| std::mem::replace(&mut slot.body, Body::Vacant))
+        // Processes own handles of the kernel that owns them: take the bodies out to break the circle. Each
+        // step takes under a borrow and drops after it, since what is dropped may come back to the kernel.
+        let kernel = &self.kernel;
+        let bodies: Vec<Option<Body>> = (kernel.schedule.borrow_mut().slots.iter_mut())
+            .map(|slot| {
+                slot.state = State::Vacant;
+                slot.body.take()
+            })
             .collect();
         drop(bodies);
-        *self.kernel.timed.borrow_mut() = TimedQueue::new();
-        let doors = self.kernel.doors.take();
-        let observers = self.kernel.observers.take();
-        let updates = self.kernel.updates.take();
-        let trigger = self.kernel.next_trigger.take();
-        let next = self.kernel.next_delta.take();
-        let slots = std::mem::take(&mut self.kernel.processes.borrow_mut().slots);
-        drop((doors, observers, updates, trigger, next, slots));
+        drop((
+            kernel.doors.take(),
+            kernel.observers.take(),
+            kernel.updates.take(),
+            kernel.next_trigger.take(),
+        ));
+        let slots = std::mem::take(&mut kernel.schedule.borrow_mut().slots);
+        drop(slots);
+        let mut schedule = kernel.schedule.borrow_mut();
+        (schedule.timed, schedule.next_delta, schedule.runnable) = Default::default();
     }
 }
 
@@ -571,7 +501,8 @@ impl Sim {
     /// Said twice in one call, the last counts; anywhere else it has no effect.
     pub fn next_trigger(&self, trigger: Trigger) {
         if self.0.running.get() != NOBODY {
-            *self.0.next_trigger.borrow_mut() = Some(trigger);
+            self.0.has_trigger.set(true);
+            self.0.next_trigger.set(Some(trigger));
         }
     }
 

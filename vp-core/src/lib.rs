@@ -65,6 +65,7 @@ pub mod observe;
 mod process;
 mod queue;
 mod report;
+mod schedule;
 mod semaphore;
 mod signal;
 mod time;

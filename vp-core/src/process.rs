@@ -2,7 +2,8 @@
 
 use crate::event::Event;
 use crate::kernel::{Kernel, Sim};
-use crate::queue::{Entry, Target};
+use crate::queue::Entry;
+use crate::schedule::Target;
 use crate::time::Time;
 use std::future::Future;
 use std::pin::Pin;
@@ -10,48 +11,8 @@ use std::rc::Rc;
 use std::task::Poll;
 
 pub(crate) enum Body {
-    /// No process here.
-    Vacant,
-    /// Being run; the body is on the stack of the run loop.
-    Running,
     Process(Pin<Box<dyn Future<Output = ()>>>),
     Method(Box<dyn FnMut(&Sim)>),
-}
-
-pub(crate) struct Slot {
-    pub(crate) body: Body,
-    pub(crate) name: Rc<str>,
-    /// Already in the list of runnable processes.
-    pub(crate) queued: bool,
-    /// Told to end while it ran.
-    pub(crate) killed: bool,
-    /// Serves for ever and is not missed when everything else has ended.
-    pub(crate) background: bool,
-    /// A method's dynamic sensitivity, which replaces the static one until it is met.
-    pub(crate) armed: Option<Box<Armed>>,
-    pub(crate) listens_to: Vec<Event>,
-    pub(crate) ended: Option<Event>,
-}
-
-/// What a method waits for after `next_trigger`.
-pub(crate) struct Armed {
-    pub(crate) events: Vec<Event>,
-    pub(crate) timer: ArmedTimer,
-}
-
-/// The part of [`Armed`] that is the passing of time.
-pub(crate) enum ArmedTimer {
-    None,
-    /// Until the time, with the entry that calls the method.
-    Timed(u64, Entry),
-    /// Until another delta cycle than this one.
-    Delta(u64),
-}
-
-#[derive(Default)]
-pub(crate) struct Processes {
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) free: Vec<u32>,
 }
 
 /// A process or method that was started; dropping the handle leaves it running.
@@ -74,24 +35,25 @@ pub(crate) struct Processes {
 pub struct Process {
     pub(crate) kernel: Rc<Kernel>,
     pub(crate) id: u32,
-    pub(crate) ended: Event,
+    pub(crate) generation: u32,
 }
 
 impl Process {
-    /// Fires when the process has returned or was killed.
-    pub fn ended(&self) -> &Event {
-        &self.ended
+    /// An event that fires when the process has returned or was killed. If that has happened already, it
+    /// never fires: see [`Process::has_ended`].
+    pub fn ended(&self) -> Event {
+        self.kernel.ended(self.id, self.generation)
     }
 
     /// Whether it has returned or was killed.
     pub fn has_ended(&self) -> bool {
-        self.ended.fired() > 0 || self.ended.is_pending()
+        self.kernel.has_ended(self.id, self.generation)
     }
 
     /// Waits until it has returned or was killed.
     pub async fn join(&self) {
         if !self.has_ended() {
-            self.ended.wait().await;
+            self.ended().wait().await;
         }
     }
 
@@ -213,11 +175,11 @@ impl Future for Wait<'_> {
             WaitState::New => {
                 let process = kernel.running();
                 self.state = if self.delay == Time::ZERO {
-                    kernel.next_delta.borrow_mut().push(Target::Process(process));
+                    kernel.schedule.borrow_mut().next_delta.push(Target::Process(process));
                     WaitState::Delta(kernel.delta(), process)
                 } else {
                     let until = kernel.now().as_ps().saturating_add(self.delay.as_ps());
-                    let entry = kernel.timed.borrow_mut().insert(until, Target::Process(process));
+                    let entry = kernel.schedule.borrow_mut().timed.insert(until, Target::Process(process));
                     WaitState::Timed(until, entry)
                 };
                 return Poll::Pending;
@@ -236,10 +198,10 @@ impl Drop for Wait<'_> {
         match self.state {
             // What is due at this very time has left the queue already.
             WaitState::Timed(until, entry) if self.kernel.now().as_ps() < until => {
-                self.kernel.timed.borrow_mut().remove(entry);
+                self.kernel.schedule.borrow_mut().timed.remove(entry);
             }
             WaitState::Delta(since, process) if self.kernel.delta() == since => {
-                self.kernel.forget_delta(process);
+                self.kernel.schedule.borrow_mut().forget_delta(process);
             }
             _ => {}
         }

@@ -7,32 +7,20 @@
 //!
 //! Slots are doubly linked lists through one slab, so an entry can be taken out where it lies.
 
-use crate::event::EventState;
-use std::rc::Rc;
-
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 11;
 const NONE: u32 = u32::MAX;
 
-/// What an entry wakes.
-#[derive(Clone)]
-pub(crate) enum Target {
-    Process(u32),
-    Event(Rc<EventState>),
-    /// A slab place without an entry.
-    Vacant,
-}
-
 /// Names an entry until it is due or removed; the owner forgets it then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry(u32);
 
-struct Node {
+struct Node<T> {
     time: u64,
     next: u32,
     prev: u32,
-    target: Target,
+    target: T,
 }
 
 #[derive(Clone, Copy)]
@@ -43,19 +31,25 @@ struct List {
 
 const EMPTY: List = List { head: NONE, tail: NONE };
 
-pub(crate) struct TimedQueue {
+pub(crate) struct TimedQueue<T> {
     /// The time of the last entry taken; nothing earlier is in the queue.
     cursor: u64,
     levels: u16,
     occupied: [u64; LEVELS],
     slots: Box<[List]>,
-    nodes: Vec<Node>,
+    nodes: Vec<Node<T>>,
     free: u32,
     len: usize,
 }
 
-impl TimedQueue {
-    pub(crate) fn new() -> TimedQueue {
+impl<T: Copy> Default for TimedQueue<T> {
+    fn default() -> TimedQueue<T> {
+        TimedQueue::new()
+    }
+}
+
+impl<T: Copy> TimedQueue<T> {
+    pub(crate) fn new() -> TimedQueue<T> {
         TimedQueue {
             cursor: 0,
             levels: 0,
@@ -72,7 +66,7 @@ impl TimedQueue {
     }
 
     /// Adds an entry; `time` must not lie before the last one taken.
-    pub(crate) fn insert(&mut self, time: u64, target: Target) -> Entry {
+    pub(crate) fn insert(&mut self, time: u64, target: T) -> Entry {
         debug_assert!(time >= self.cursor, "an entry in the past");
         self.len += 1;
         let node = Node { time, next: NONE, prev: NONE, target };
@@ -109,7 +103,7 @@ impl TimedQueue {
     }
 
     /// Moves all entries of the earliest time, if it is not after `limit`, to `due` in order of insertion.
-    pub(crate) fn take_earliest(&mut self, limit: u64, due: &mut Vec<Target>) -> Option<u64> {
+    pub(crate) fn take_earliest(&mut self, limit: u64, due: &mut Vec<T>) -> Option<u64> {
         let (level, slot) = self.first()?;
         let mut at = self.slots[level * SLOTS + slot].head;
         let time = self.earliest_in(level, at);
@@ -122,7 +116,7 @@ impl TimedQueue {
         while at != NONE {
             let next = self.nodes[at as usize].next;
             if self.nodes[at as usize].time == time {
-                due.push(std::mem::replace(&mut self.nodes[at as usize].target, Target::Vacant));
+                due.push(self.nodes[at as usize].target);
                 self.release(at);
             } else {
                 // Nearer to the cursor now, so on a lower level; in order, so ties stay in order.
@@ -193,7 +187,6 @@ impl TimedQueue {
     fn release(&mut self, at: u32) {
         self.len -= 1;
         let node = &mut self.nodes[at as usize];
-        node.target = Target::Vacant;
         node.next = self.free;
         self.free = at;
     }
@@ -219,10 +212,6 @@ mod tests {
         ]
     }
 
-    fn ids(due: &[Target]) -> Vec<u32> {
-        due.iter().map(|target| if let Target::Process(id) = target { *id } else { unreachable!() }).collect()
-    }
-
     proptest! {
         /// The obvious reference: a list, sorted by time and insertion whenever one looks.
         #[test]
@@ -234,7 +223,7 @@ mod tests {
                 match step {
                     Step::Insert(delay) => {
                         let time = now.saturating_add(delay);
-                        reference.push((time, next, queue.insert(time, Target::Process(next))));
+                        reference.push((time, next, queue.insert(time, next)));
                         next += 1;
                     }
                     Step::Remove(which) if !reference.is_empty() => {
@@ -252,7 +241,7 @@ mod tests {
                             now = time;
                             let expected: Vec<u32> =
                                 reference.iter().filter(|entry| entry.0 == time).map(|entry| entry.1).collect();
-                            prop_assert_eq!(ids(&due), expected);
+                            prop_assert_eq!(due, expected);
                             reference.retain(|entry| entry.0 != time);
                         }
                     }
