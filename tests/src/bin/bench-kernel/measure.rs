@@ -1,6 +1,6 @@
 //! Time, memory, the generator of all cases, and the lines that are printed.
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
@@ -53,8 +53,8 @@ impl Moment {
 
 /// User and system time of the process.
 fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("Linux has this clock");
+    time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9
 }
 
 /// A line of `/proc/self/status`, in KiB; 0 where there is no such file.
