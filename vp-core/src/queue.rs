@@ -5,42 +5,42 @@
 //! first slot of the lowest occupied level, found by two bit scans. An entry moves down at most once a
 //! level, which keeps the cost of an entry independent of how many others wait.
 //!
-//! Slots are doubly linked lists through one slab, so an entry can be taken out where it lies.
+//! A slot is a list in one piece of memory, in order of insertion: taking one touches neighbours, not
+//! places all over. An entry that is removed stays where it lies and is passed over.
 
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 11;
-const NONE: u32 = u32::MAX;
 
 /// Names an entry until it is due or removed; the owner forgets it then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry(u32);
 
-struct Node<T> {
+#[derive(Clone, Copy)]
+struct Item<T> {
     time: u64,
-    next: u32,
-    prev: u32,
+    entry: u32,
     target: T,
 }
-
-#[derive(Clone, Copy)]
-struct List {
-    head: u32,
-    tail: u32,
-}
-
-const EMPTY: List = List { head: NONE, tail: NONE };
 
 pub(crate) struct TimedQueue<T> {
     /// The time of the last entry taken; nothing earlier is in the queue.
     cursor: u64,
     levels: u16,
     occupied: [u64; LEVELS],
-    slots: Box<[List]>,
-    nodes: Vec<Node<T>>,
-    free: u32,
+    slots: Box<[Vec<Item<T>>]>,
+    /// Which entries are still wanted, and the numbers of those that are none.
+    wanted: Vec<bool>,
+    free: Vec<u32>,
     len: usize,
+    /// Entries that were removed and still lie somewhere.
+    removed: usize,
+    /// A slot that is being spread, kept for its room.
+    spread: Vec<Item<T>>,
 }
+
+/// Room a slot keeps when it is emptied; more is given back, lest many slots keep much.
+const KEPT: usize = 64;
 
 impl<T: Copy> Default for TimedQueue<T> {
     fn default() -> TimedQueue<T> {
@@ -54,10 +54,12 @@ impl<T: Copy> TimedQueue<T> {
             cursor: 0,
             levels: 0,
             occupied: [0; LEVELS],
-            slots: vec![EMPTY; LEVELS * SLOTS].into_boxed_slice(),
-            nodes: Vec::new(),
-            free: NONE,
+            slots: (0..LEVELS * SLOTS).map(|_| Vec::new()).collect(),
+            wanted: Vec::new(),
+            free: Vec::new(),
             len: 0,
+            removed: 0,
+            spread: Vec::new(),
         }
     }
 
@@ -66,73 +68,114 @@ impl<T: Copy> TimedQueue<T> {
     }
 
     /// Adds an entry; `time` must not lie before the last one taken.
+    #[inline]
     pub(crate) fn insert(&mut self, time: u64, target: T) -> Entry {
         debug_assert!(time >= self.cursor, "an entry in the past");
         self.len += 1;
-        let node = Node { time, next: NONE, prev: NONE, target };
-        let at = if self.free == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let at = self.free;
-            self.free = self.nodes[at as usize].next;
-            self.nodes[at as usize] = node;
-            at
+        let entry = match self.free.pop() {
+            Some(entry) => {
+                self.wanted[entry as usize] = true;
+                entry
+            }
+            None => {
+                self.wanted.push(true);
+                (self.wanted.len() - 1) as u32
+            }
         };
-        self.link(at);
-        Entry(at)
+        self.put(Item { time, entry, target });
+        Entry(entry)
     }
 
     /// Takes an entry out before it is due.
-    pub(crate) fn remove(&mut self, Entry(at): Entry) {
-        let (level, slot) = self.place(self.nodes[at as usize].time);
-        let Node { prev, next, .. } = self.nodes[at as usize];
-        let list = &mut self.slots[level * SLOTS + slot];
-        match prev {
-            NONE => list.head = next,
-            _ => self.nodes[prev as usize].next = next,
+    pub(crate) fn remove(&mut self, Entry(entry): Entry) {
+        self.wanted[entry as usize] = false;
+        self.len -= 1;
+        self.removed += 1;
+        if self.removed > self.len + 1024 {
+            self.sweep();
         }
-        match next {
-            NONE => list.tail = prev,
-            _ => self.nodes[next as usize].prev = prev,
-        }
-        if list.head == NONE {
-            self.clear(level, slot);
-        }
-        self.release(at);
     }
 
     /// Moves all entries of the earliest time, if it is not after `limit`, to `due` in order of insertion.
     pub(crate) fn take_earliest(&mut self, limit: u64, due: &mut Vec<T>) -> Option<u64> {
-        let (level, slot) = self.first()?;
-        let mut at = self.slots[level * SLOTS + slot].head;
-        let time = self.earliest_in(level, at);
-        if time > limit {
-            return None;
-        }
-        self.cursor = time;
-        self.slots[level * SLOTS + slot] = EMPTY;
-        self.clear(level, slot);
-        while at != NONE {
-            let next = self.nodes[at as usize].next;
-            if self.nodes[at as usize].time == time {
-                due.push(self.nodes[at as usize].target);
-                self.release(at);
-            } else {
-                // Nearer to the cursor now, so on a lower level; in order, so ties stay in order.
-                self.link(at);
+        loop {
+            let (level, slot) = self.first()?;
+            let at = level * SLOTS + slot;
+            if level == 0 {
+                // One time only, which the slot and the cursor name.
+                let time = (self.cursor & !(SLOTS as u64 - 1)) | slot as u64;
+                if time > limit && self.slots[at].iter().any(|item| self.wanted[item.entry as usize]) {
+                    return None;
+                }
+                let before = due.len();
+                let TimedQueue { slots, wanted, free, len, removed, .. } = self;
+                for item in &slots[at] {
+                    free.push(item.entry);
+                    if wanted[item.entry as usize] {
+                        due.push(item.target);
+                        *len -= 1;
+                    } else {
+                        *removed -= 1;
+                    }
+                }
+                slots[at].clear();
+                self.clear(level, slot);
+                if due.len() > before {
+                    self.cursor = time;
+                    return Some(time);
+                }
+                continue;
             }
-            at = next;
+            let Some(time) = self.earliest_in(at) else {
+                self.discard(level, slot);
+                continue;
+            };
+            if time > limit {
+                return None;
+            }
+            // Everything here is nearer to the cursor now, so on a lower level; in order, so ties stay in
+            // order.
+            self.cursor = time;
+            let mut spread = std::mem::take(&mut self.spread);
+            std::mem::swap(&mut spread, &mut self.slots[at]);
+            self.clear(level, slot);
+            for &item in &spread {
+                if !self.wanted[item.entry as usize] {
+                    self.free.push(item.entry);
+                    self.removed -= 1;
+                } else if item.time == time {
+                    due.push(item.target);
+                    self.free.push(item.entry);
+                    self.len -= 1;
+                } else {
+                    self.put(item);
+                }
+            }
+            spread.clear();
+            self.spread = spread;
+            return Some(time);
         }
-        Some(time)
     }
 
     /// The earliest time, if there is an entry.
     pub(crate) fn earliest(&self) -> Option<u64> {
-        let (level, slot) = self.first()?;
-        Some(self.earliest_in(level, self.slots[level * SLOTS + slot].head))
+        let mut levels = self.levels;
+        while levels != 0 {
+            let level = levels.trailing_zeros() as usize;
+            levels &= levels - 1;
+            let mut occupied = self.occupied[level];
+            while occupied != 0 {
+                let slot = occupied.trailing_zeros() as usize;
+                occupied &= occupied - 1;
+                if let Some(time) = self.earliest_in(level * SLOTS + slot) {
+                    return Some(time);
+                }
+            }
+        }
+        None
     }
 
+    #[inline]
     fn first(&self) -> Option<(usize, usize)> {
         if self.levels == 0 {
             return None;
@@ -141,54 +184,64 @@ impl<T: Copy> TimedQueue<T> {
         Some((level, self.occupied[level].trailing_zeros() as usize))
     }
 
-    /// The earliest time in a slot's list; on level 0 a slot holds one time only.
-    fn earliest_in(&self, level: usize, head: u32) -> u64 {
-        let mut time = self.nodes[head as usize].time;
-        if level > 0 {
-            let mut at = self.nodes[head as usize].next;
-            while at != NONE {
-                time = time.min(self.nodes[at as usize].time);
-                at = self.nodes[at as usize].next;
-            }
-        }
-        time
+    fn earliest_in(&self, at: usize) -> Option<u64> {
+        let wanted = |item: &&Item<T>| self.wanted[item.entry as usize];
+        self.slots[at].iter().filter(wanted).map(|item| item.time).min()
     }
 
     /// Level and slot of a time, seen from the cursor. An entry's place never goes stale: the cursor only
     /// enters a slot by emptying it.
+    #[inline]
     fn place(&self, time: u64) -> (usize, usize) {
         let level = (63 - ((time ^ self.cursor) | 1).leading_zeros()) / BITS;
         (level as usize, (time >> (level * BITS)) as usize & (SLOTS - 1))
     }
 
-    fn link(&mut self, at: u32) {
-        let (level, slot) = self.place(self.nodes[at as usize].time);
-        let list = &mut self.slots[level * SLOTS + slot];
-        let tail = std::mem::replace(&mut list.tail, at);
-        if tail == NONE {
-            list.head = at;
-            self.levels |= 1 << level;
-            self.occupied[level] |= 1 << slot;
-        } else {
-            self.nodes[tail as usize].next = at;
-        }
-        let node = &mut self.nodes[at as usize];
-        node.prev = tail;
-        node.next = NONE;
+    #[inline]
+    fn put(&mut self, item: Item<T>) {
+        let (level, slot) = self.place(item.time);
+        self.levels |= 1 << level;
+        self.occupied[level] |= 1 << slot;
+        self.slots[level * SLOTS + slot].push(item);
     }
 
+    #[inline]
     fn clear(&mut self, level: usize, slot: usize) {
+        let list = &mut self.slots[level * SLOTS + slot];
+        if list.capacity() > KEPT && list.is_empty() {
+            list.shrink_to(KEPT);
+        }
         self.occupied[level] &= !(1 << slot);
         if self.occupied[level] == 0 {
             self.levels &= !(1 << level);
         }
     }
 
-    fn release(&mut self, at: u32) {
-        self.len -= 1;
-        let node = &mut self.nodes[at as usize];
-        node.next = self.free;
-        self.free = at;
+    /// Empties a slot in which nothing is wanted any more.
+    fn discard(&mut self, level: usize, slot: usize) {
+        let list = std::mem::take(&mut self.slots[level * SLOTS + slot]);
+        self.removed -= list.len();
+        self.free.extend(list.iter().map(|item| item.entry));
+        self.clear(level, slot);
+    }
+
+    /// Takes out what was removed, where that is more than what is left.
+    #[cold]
+    fn sweep(&mut self) {
+        for at in 0..self.slots.len() {
+            let TimedQueue { slots, wanted, free, removed, .. } = self;
+            slots[at].retain(|item| {
+                let keep = wanted[item.entry as usize];
+                if !keep {
+                    free.push(item.entry);
+                    *removed -= 1;
+                }
+                keep
+            });
+            if self.slots[at].is_empty() {
+                self.clear(at / SLOTS, at % SLOTS);
+            }
+        }
     }
 }
 
