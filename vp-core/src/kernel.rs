@@ -7,13 +7,13 @@ use crate::inject::{Bell, Drain, Injector};
 use crate::observe::{Observation, Observer, Source, What};
 use crate::process::{Body, MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::{Blocked, IdleReport};
-use crate::schedule::{Armed, Moment, More, NOBODY, Schedule, Slot, State, Target};
+use crate::schedule::{Armed, Kind, Moment, More, NOBODY, Schedule, Slot, State, Target};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 /// What a channel does in the update phase.
 pub(crate) trait Update {
@@ -70,9 +70,9 @@ impl Kernel {
         self: &Rc<Self>,
         name: Rc<str>,
         body: Body,
+        kind: Kind,
         listens_to: Vec<Event>,
         initialize: bool,
-        background: bool,
     ) -> Process {
         let mut schedule = self.schedule.borrow_mut();
         let listened: Vec<u32> = listens_to.iter().map(Event::id).collect();
@@ -81,7 +81,7 @@ impl Kernel {
             body: Some(body),
             state: State::Present,
             queued: initialize,
-            background,
+            kind,
             generation: 0,
             armed: Armed::No,
             name,
@@ -151,7 +151,7 @@ impl Kernel {
     }
 
     /// Evaluates: runs what is runnable, and what becomes so by immediate notification.
-    fn evaluate(&self, sim: &Sim, context: &mut Context<'_>) {
+    fn evaluate(&self, context: &mut Context<'_>) {
         let mut at = 0;
         let mut schedule = self.schedule.borrow_mut();
         while let Some(&id) = schedule.runnable.get(at) {
@@ -166,13 +166,7 @@ impl Kernel {
             schedule.activations += 1;
             drop(schedule);
             self.running.set(id);
-            let ended = match &mut body {
-                Body::Process(future) => matches!(future.as_mut().poll(context), Poll::Ready(())),
-                Body::Method(method) => {
-                    method(sim);
-                    false
-                }
-            };
+            let ended = body.as_mut().poll(context).is_ready();
             self.running.set(NOBODY);
             schedule = self.schedule.borrow_mut();
             let slot = &mut schedule.slots[id as usize];
@@ -203,7 +197,7 @@ impl Kernel {
         let (events, delay) = trigger.parts();
         let ids = events.iter().map(Event::id).collect();
         let mut schedule = self.schedule.borrow_mut();
-        if matches!(schedule.slots[id as usize].body, Some(Body::Method(_))) {
+        if schedule.slots[id as usize].kind == Kind::Method {
             schedule.arm(id, ids, delay.map(Time::as_ps), self.moment());
         }
         drop(schedule);
@@ -218,7 +212,7 @@ impl Kernel {
             if self.bell.is_rung() {
                 self.drain_doors(sim);
             }
-            self.evaluate(sim, context);
+            self.evaluate(context);
             // Update.
             if !self.updates.borrow().is_empty() {
                 std::mem::swap(updates, &mut *self.updates.borrow_mut());
@@ -389,11 +383,12 @@ impl Simulation {
         let schedule = self.kernel.schedule.borrow();
         let mut report = IdleReport { time: self.now(), blocked: Vec::new(), at_rest: Vec::new() };
         for (id, slot) in schedule.slots.iter().enumerate() {
-            if !matches!(slot.body, Some(Body::Process(_))) {
+            if slot.state != State::Present || slot.kind == Kind::Method {
                 continue;
             }
             let waited = || schedule.events.iter().filter(move |event| event.is_waited_for_by(id as u32));
-            let at_rest = slot.background && waited().next().is_some() && waited().all(|event| event.work);
+            let at_rest =
+                slot.kind == Kind::Server && waited().next().is_some() && waited().all(|event| event.work);
             let waits_for = waited().filter_map(|event| event.name.clone()).collect();
             let blocked = Blocked { process: slot.name.clone(), waits_for };
             if at_rest { &mut report.at_rest } else { &mut report.blocked }.push(blocked);
@@ -484,12 +479,12 @@ impl Sim {
     ///
     /// Inside, await only what this kernel offers; a foreign future would never be woken.
     pub fn process(&self, name: impl Into<Rc<str>>, body: impl Future<Output = ()> + 'static) -> Process {
-        self.0.spawn(name.into(), Body::Process(Box::pin(body)), Vec::new(), true, false)
+        self.0.spawn(name.into(), Box::pin(body), Kind::Process, Vec::new(), true)
     }
 
     /// Starts a process that serves for ever: that it waits for work when all else has ended is no deadlock.
     pub fn server(&self, name: impl Into<Rc<str>>, body: impl Future<Output = ()> + 'static) -> Process {
-        self.0.spawn(name.into(), Body::Process(Box::pin(body)), Vec::new(), true, true)
+        self.0.spawn(name.into(), Box::pin(body), Kind::Server, Vec::new(), true)
     }
 
     /// Sets up a method (`SC_METHOD`): a callback that runs whenever an event it is sensitive to fires.

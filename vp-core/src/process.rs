@@ -3,17 +3,15 @@
 use crate::event::Event;
 use crate::kernel::{Kernel, Sim};
 use crate::queue::Entry;
-use crate::schedule::Target;
+use crate::schedule::{Kind, Target};
 use crate::time::Time;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-pub(crate) enum Body {
-    Process(Pin<Box<dyn Future<Output = ()>>>),
-    Method(Box<dyn FnMut(&Sim)>),
-}
+/// What runs. A method is a process that never ends and waits after each call.
+pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A process or method that was started; dropping the handle leaves it running.
 ///
@@ -106,8 +104,13 @@ impl MethodBuilder {
     }
 
     /// Gives the method its body and registers it.
-    pub fn run(self, body: impl FnMut(&Sim) + 'static) -> Process {
-        self.kernel.spawn(self.name, Body::Method(Box::new(body)), self.events, self.initialize, true)
+    pub fn run(self, mut body: impl FnMut(&Sim) + 'static) -> Process {
+        let sim = Sim(self.kernel.clone());
+        let body = std::future::poll_fn(move |_| {
+            body(&sim);
+            Poll::Pending
+        });
+        self.kernel.spawn(self.name, Box::pin(body), Kind::Method, self.events, self.initialize)
     }
 }
 

@@ -34,8 +34,7 @@ pub(crate) struct Slot {
     pub(crate) state: State,
     /// Already in the list of runnable processes.
     pub(crate) queued: bool,
-    /// Serves for ever and is not missed when everything else has ended.
-    pub(crate) background: bool,
+    pub(crate) kind: Kind,
     /// Counts the processes that have been here; a handle of an earlier one knows by it.
     pub(crate) generation: u32,
     /// A method's dynamic sensitivity, which replaces the static one until it is met.
@@ -43,6 +42,16 @@ pub(crate) struct Slot {
     pub(crate) name: Rc<str>,
     /// What few processes have.
     pub(crate) more: Option<Box<More>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Is missed if it has not ended when everything else has.
+    Process,
+    /// Serves for ever.
+    Server,
+    /// Is called; never waits in the middle of something.
+    Method,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
