@@ -27,4 +27,13 @@ if ! command -v cargo >/dev/null 2>&1; then
   exit 1
 fi
 
-cargo test --workspace --quiet -- "$@"
+# What is skipped for want of the vendor's conformance data is said line by line, and counted.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+cargo test --workspace --quiet -- "$@" 2>&1 | tee "$log" || status=$?
+skipped=$(grep -c '^skipped: ' "$log" || true)
+if [ "$skipped" -gt 0 ]; then
+  echo "$skipped skipped: the vendor's conformance data is not here (a folder \`shared\` beside the project, or VP_SHARED)"
+fi
+exit "$status"

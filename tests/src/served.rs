@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use vp_bridge::address::Address;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_bridge::server::{Options, Server};
-use vp_models::host::{Host, HostError, Memory, Statistics};
+use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
 
@@ -104,5 +104,13 @@ impl Host for ServedHost {
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         self.host.statistics()
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        self.host.warnings()
+    }
+
+    fn set_limit(&mut self, limit: vp_core::Time) {
+        self.host.set_limit(limit);
     }
 }

@@ -5,3 +5,6 @@ pub mod host;
 pub mod memory;
 pub mod nvdla;
 pub mod platform;
+
+#[cfg(test)]
+mod conformance_data;

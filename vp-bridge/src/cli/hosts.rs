@@ -4,6 +4,7 @@ use super::Failure;
 use super::platform_args::{PlatformArgs, headline};
 use vp_bridge::address::Address;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
+use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::platform::{Description, LocalHost, Platform};
 
@@ -16,6 +17,10 @@ pub(super) struct HostArgs {
     /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR", help_heading = "Server")]
     pub(super) connect: Option<Address>,
+
+    /// Give up when this much simulated time has passed, such as `10 ms`
+    #[arg(long, value_name = "TIME")]
+    pub(super) limit: Option<Time>,
 
     /// Keep the RAM on this side of the connection: the device's DMA crosses it
     #[arg(long, requires = "connect", help_heading = "Server")]
@@ -45,6 +50,14 @@ impl HostArgs {
 
     /// A fresh platform: `default` unless another one is asked for.
     pub(super) fn open(&self, default: &str) -> Result<Place, Failure> {
+        let mut place = self.open_unlimited(default)?;
+        if let Some(limit) = self.limit {
+            place.host.set_limit(limit);
+        }
+        Ok(place)
+    }
+
+    fn open_unlimited(&self, default: &str) -> Result<Place, Failure> {
         match &self.connect {
             None => {
                 let description = self.platform.description(default)?;

@@ -5,6 +5,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use vp_core::Time;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const GREEN: Style = AnsiColor::Green.on_default().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 

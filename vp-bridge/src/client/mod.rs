@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use thiserror::Error;
 use vp_core::Time;
-use vp_models::host::{self, Host, HostError, Memory, Statistics};
+use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning};
 use vp_models::memory::{OutOfRange, Ram};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
@@ -29,7 +29,7 @@ use wire::Wire;
 const COLLECTED: usize = 64 << 10;
 /// How often a free-running platform is asked whether it still works, while the interrupt is waited for.
 const LOOK: Duration = Duration::from_millis(20);
-/// Warnings kept for [`RemoteHost::take_warnings`].
+/// Warnings kept for [`Host::warnings`]; the oldest are dropped when nobody asks for long.
 const MOST_WARNINGS: usize = 4096;
 
 /// Who owns the memory behind the platform's memory ports.
@@ -207,11 +207,6 @@ impl RemoteHost {
         &self.welcome
     }
 
-    /// Ends waits for the interrupt that reach this point in simulated time.
-    pub fn set_limit(&mut self, limit: Time) {
-        self.limit = Some(limit).filter(|limit| *limit != Time::MAX);
-    }
-
     /// Puts the platform back to power-on. Memory on this side keeps its bytes.
     ///
     /// # Errors
@@ -248,11 +243,6 @@ impl RemoteHost {
             Reply::Reached { why } => Ok(why),
             other => Err(unfit(&other)),
         }
-    }
-
-    /// What the platform warned of since the last call, and when; the oldest are dropped when nobody asks for long.
-    pub fn take_warnings(&mut self) -> Vec<(Time, String)> {
-        std::mem::take(&mut self.warnings)
     }
 
     /// Sends what is collected and says goodbye.
@@ -575,6 +565,15 @@ impl Host for RemoteHost {
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         self.counters("")
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        let warnings = std::mem::take(&mut self.warnings).into_iter();
+        warnings.map(|(time, text)| Warning { time, text }).collect()
+    }
+
+    fn set_limit(&mut self, limit: Time) {
+        self.limit = Some(limit).filter(|limit| *limit != Time::MAX);
     }
 }
 

@@ -56,6 +56,29 @@ pub trait Host {
 
     /// The platform's counters at this moment.
     fn statistics(&mut self) -> Result<Statistics, HostError>;
+
+    /// What the platform had to say since the last call: refused layers, accesses that hit no memory.
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    /// Ends waits that reach this simulated time with [`HostError::Limit`].
+    fn set_limit(&mut self, limit: Time);
+}
+
+/// Something a person should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// When.
+    pub time: Time,
+    /// Who says it, and what.
+    pub text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.text, self.time)
+    }
 }
 
 /// The two memories an NVDLA can reach; separate address spaces, no translation.

@@ -321,12 +321,14 @@ impl Config {
         if self.batch {
             rule("max_batch", self.max_batch, Rule::Between(1, 32))?;
         }
-        rule("primary_width", self.primary_width, Rule::PowerOfTwo(8 * self.memory_atom, 1024))?;
-        rule("primary_max_burst", self.primary_max_burst, Rule::Between(1, 256))?;
+        // AXI: 32 to 512 bits here, and no burst longer than 4 KiB.
+        let bursts = |width: u32| Rule::PowerOfTwo(1, (4096 / (width / 8).max(1)).min(256));
+        rule("primary_width", self.primary_width, Rule::PowerOfTwo(32, 512))?;
+        rule("primary_max_burst", self.primary_max_burst, bursts(self.primary_width))?;
         rule("primary_latency", self.primary_latency, Rule::Between(0, 1 << 20))?;
         if self.secondary_memory {
-            rule("secondary_width", self.secondary_width, Rule::PowerOfTwo(8 * self.memory_atom, 1024))?;
-            rule("secondary_max_burst", self.secondary_max_burst, Rule::Between(1, 256))?;
+            rule("secondary_width", self.secondary_width, Rule::PowerOfTwo(32, 512))?;
+            rule("secondary_max_burst", self.secondary_max_burst, bursts(self.secondary_width))?;
             rule("secondary_latency", self.secondary_latency, Rule::Between(0, 1 << 20))?;
         }
         rule("address_bits", self.address_bits, Rule::Between(32, 64))?;

@@ -13,6 +13,21 @@ pub(crate) const MAX_ATOM: usize = 32;
 /// One memory atom; configurations with smaller ones use the first bytes.
 pub(crate) type Atom = [u8; MAX_ATOM];
 
+/// What SDP hands to PDP on the fly.
+#[derive(Clone, Copy)]
+pub(crate) struct Passed {
+    pub(crate) atom: Atom,
+    /// Nothing of this layer follows.
+    pub(crate) last: bool,
+    /// The layer that should have come was refused: the atom means nothing.
+    pub(crate) abandoned: bool,
+}
+
+impl Passed {
+    /// In place of a layer that does not come.
+    pub(crate) const ABANDONED: Passed = Passed { atom: [0; MAX_ATOM], last: true, abandoned: true };
+}
+
 /// The memory interfaces an engine can reach, by the `RAM_TYPE` bit of its registers.
 #[derive(Clone)]
 pub(crate) struct MemoryPorts {
@@ -87,6 +102,8 @@ pub(crate) struct WriteDma {
     selected: Cell<usize>,
     atom: usize,
     pipeline: DelayLine<Atom>,
+    /// Atoms in the pipeline, at most (a flush at the end of a line or surface may go over it), and now.
+    capacity: u64,
     under_way: Cell<u64>,
     passed: Event,
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
@@ -109,6 +126,7 @@ impl WriteDma {
             selected: Cell::new(0),
             atom,
             pipeline: DelayLine::new(sim, format!("{name}.pipeline"), Time::ZERO),
+            capacity: u64::from(buffer),
             under_way: Cell::new(0),
             passed: sim.event(format!("{name}.passed")),
             lines: RefCell::new(Box::new(std::iter::empty())),
@@ -129,6 +147,20 @@ impl WriteDma {
     pub(crate) fn put_at(&self, due: Time, atom: Atom) {
         self.under_way.set(self.under_way.get() + 1);
         self.pipeline.push_at(due, atom);
+    }
+
+    /// Waits until there is room for another atom: what memory cannot take holds the engine back.
+    pub(crate) async fn room(&self) {
+        while self.under_way.get() >= self.capacity {
+            self.passed.wait().await;
+        }
+    }
+
+    /// Drops what was announced and not put: the layer ends before its time.
+    pub(crate) fn abandon(&self) {
+        *self.lines.borrow_mut() = Box::new(std::iter::empty());
+        self.line_left.set(0);
+        self.streams[self.selected.get()].abandon();
     }
 
     /// Waits until memory has acknowledged every atom put so far.
@@ -152,9 +184,7 @@ impl WriteDma {
             self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
             stream.put(&atom[..self.atom]).await;
             self.under_way.set(self.under_way.get() - 1);
-            if self.under_way.get() == 0 {
-                self.passed.notify_delta();
-            }
+            self.passed.notify_delta();
         }
     }
 }

@@ -27,6 +27,9 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) interrupts: &'a Rc<Interrupts>,
 }
 
+/// A layer, or why the group's registers are none, with what they say.
+type Decoded<Layer> = Result<Layer, Box<(Refused, Group)>>;
+
 /// What every engine has.
 pub(crate) struct Common<Layer> {
     pub(crate) sim: Sim,
@@ -38,7 +41,7 @@ pub(crate) struct Common<Layer> {
     pub(crate) rdma: Rc<Control>,
     interrupts: Rc<Interrupts>,
     /// Layers decoded, their reads under way, in the order in which they run.
-    decoded: RefCell<VecDeque<(usize, Result<Layer, Refused>)>>,
+    decoded: RefCell<VecDeque<(usize, Decoded<Layer>)>>,
     layer_decoded: Event,
 }
 
@@ -62,7 +65,7 @@ impl<Layer> Common<Layer> {
     }
 
     /// The next layer to run, with its group.
-    async fn next(&self) -> (usize, Result<Layer, Refused>) {
+    async fn next(&self) -> (usize, Decoded<Layer>) {
         loop {
             if let Some(next) = self.decoded.borrow_mut().pop_front() {
                 return next;
@@ -95,6 +98,9 @@ pub(crate) trait Engine: Sized + 'static {
 
     /// Runs the layer; ends when memory holds its result.
     async fn stream(&self, layer: &Self::Layer, group: usize);
+
+    /// A group's registers were refused: keeps an engine that is chained to this one from waiting for ever.
+    async fn release_partner(&self, registers: &Group);
 }
 
 /// Starts an engine's processes, which own it.
@@ -115,6 +121,7 @@ async fn fetch_layers<E: Engine>(engine: Rc<E>) {
         let reads = engine.needs_rdma(&registers);
         let (rdma_registers, enabled) = if reads { rdma.turn().await } else { rdma.idle() };
         let layer = engine.decode(&registers, &rdma_registers);
+        let layer = layer.map_err(|refused| Box::new((refused, registers)));
         decoded.borrow_mut().push_back((group, layer.clone()));
         layer_decoded.notify_delta();
         if reads {
@@ -145,7 +152,9 @@ async fn run_layers<E: Engine>(engine: Rc<E>) {
             }
             Err(refused) => {
                 // Ends as hardware would, with its interrupt, so that a driver does not wait for ever.
+                let (refused, registers) = &**refused;
                 control.warn(&format!("layer refused: {refused}"));
+                engine.release_partner(registers).await;
                 sim.wait(common.cycles(timing.done_to_interrupt)).await;
             }
         }

@@ -188,7 +188,12 @@ impl Platform {
             .collect();
         for (unit, group) in self.nvdla.enabled() {
             let name = unit.name().to_lowercase();
-            if !open.iter().any(|layer| *layer.unit == *name && layer.group == group as u64) {
+            // An RDMA works for its engine's layer.
+            let engine = name.strip_suffix("_rdma");
+            let begun = |layer: &&LayerRecord| {
+                Some(&*layer.unit) == engine || (*layer.unit == *name && layer.group == group as u64)
+            };
+            if !open.iter().any(begun) {
                 parts.push(format!("{name} is enabled (group {group}) and has not begun"));
             }
         }
@@ -209,6 +214,7 @@ impl Platform {
         let mut statistics = Statistics::default();
         let period = self.description.period;
         statistics.note("platform", self.description.name.as_str());
+        statistics.note("platform.description", self.description.to_toml());
         statistics.note("nvdla.map", self.map().name());
         statistics.count("time", self.simulation.now().as_ps(), "ps");
         statistics.count("period", period.as_ps(), "ps");

@@ -230,9 +230,9 @@ pub enum DescriptionError {
         /// The memory's name.
         memory: &'static str,
     },
-    /// A clock that stands still.
-    #[error("period = 0 would stop the clock: give the time of one cycle, such as \"1 ns\"")]
-    Period,
+    /// A clock that stands still, or nearly.
+    #[error("period = \"{0}\": give the time of one clock cycle, from 1 ps to 1 ms, such as \"1 ns\"")]
+    Period(Time),
 }
 
 impl Description {
@@ -263,8 +263,8 @@ impl Description {
 
     /// Refuses what cannot be built.
     pub fn check(&self) -> Result<(), DescriptionError> {
-        if self.period == Time::ZERO {
-            return Err(DescriptionError::Period);
+        if self.period == Time::ZERO || self.period > Time::ms(1) {
+            return Err(DescriptionError::Period(self.period));
         }
         self.nvdla.config.check()?;
         self.dbb0.check("dbb0")?;

@@ -3,7 +3,7 @@
 use super::assembly::{NOTHING_RUNS, Platform};
 use super::memory_port::MemoryPort;
 use crate::bus::csb::{CsbAccess, CsbRequest, CsbResponse};
-use crate::host::{Host, HostError, Memory, Statistics};
+use crate::host::{Host, HostError, Memory, Statistics, Warning};
 use crate::nvdla::registers::RegisterMap;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -36,11 +36,6 @@ impl LocalHost {
             }
         });
         LocalHost { platform, answer, awaiting, next_tag: 0, limit: Time::MAX }
-    }
-
-    /// Ends waits that reach this point in time.
-    pub fn set_limit(&mut self, limit: Time) {
-        self.limit = limit;
     }
 
     /// The platform.
@@ -154,6 +149,17 @@ impl Host for LocalHost {
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         Ok(self.platform.statistics())
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        let warned = self.platform.take_warnings().into_iter();
+        warned
+            .map(|warned| Warning { time: warned.time, text: format!("{}: {}", warned.source, warned.text) })
+            .collect()
+    }
+
+    fn set_limit(&mut self, limit: Time) {
+        self.limit = limit;
     }
 }
 

@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vp_models::host::Statistics;
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::trace::{Language, Trace, TraceSource, discover};
+use vp_models::host::{Statistics, Warning};
 use vp_models::platform::Description;
 
 #[derive(Debug, clap::Args)]
@@ -46,6 +46,8 @@ const DEFAULT_PLATFORM: &str = "nv_small";
 pub(super) struct Ran {
     outcome: Outcome,
     statistics: Statistics,
+    /// What the device had to say.
+    warnings: Vec<Warning>,
     headline: String,
     /// Cycles of the vendor's RTL on the same trace with the same memory.
     rtl: Option<u64>,
@@ -121,9 +123,13 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     let map = host.map();
     let outcome = player::play(trace, host.as_mut(), &map, &PlayOptions::default()).map_err(Failure::new)?;
     let statistics = host.statistics().map_err(Failure::new)?;
+    let warnings = host.warnings();
+    // A server's platform describes itself.
+    let description =
+        description.or_else(|| Description::parse(statistics.text("platform.description")?).ok());
     let rtl =
         description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();
-    Ok(Ran { outcome, statistics, headline, rtl })
+    Ok(Ran { outcome, statistics, warnings, headline, rtl })
 }
 
 /// The tables of RTL cycles read so far.

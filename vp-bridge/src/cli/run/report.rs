@@ -5,12 +5,12 @@ use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use vp_core::Time;
-use vp_models::host::Statistics;
+use vp_models::host::{Statistics, Warning};
 
 /// One trace: what it is, how long it took, what it moved, whether it is right.
 pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
     let mut out = anstream::stdout().lock();
-    let Ran { outcome, statistics, headline, rtl } = ran;
+    let Ran { outcome, statistics, warnings, headline, rtl } = ran;
     writeln!(out, "{headline}\n{name}\n")?;
     for layer in layers(statistics) {
         writeln!(out, "{:<10} {}", layer.unit, layer.text)?;
@@ -44,12 +44,25 @@ pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
         writeln!(out, "{:<10} {:#010x} of {place}", "CRC", sum.crc)?;
     }
     writeln!(out, "{:<10} {}", "events", statistics.text("events.hash").unwrap_or("-"))?;
+    warn(&mut out, warnings)?;
     for failure in &outcome.failures {
         writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
     }
     let passed = outcome.passed();
     writeln!(out, "\n{}", verdict(passed))?;
     Ok(if passed { Verdict::Right } else { Verdict::Wrong })
+}
+
+/// The first warnings, and how many more there are.
+fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result<(), Failure> {
+    const SHOWN: usize = 8;
+    for warning in warnings.iter().take(SHOWN) {
+        writeln!(out, "{} {warning}", styled(text::YELLOW, "warning:"))?;
+    }
+    if warnings.len() > SHOWN {
+        writeln!(out, "{} {} more like these", styled(text::YELLOW, "warning:"), warnings.len() - SHOWN)?;
+    }
+    Ok(())
 }
 
 fn traffic(
@@ -155,6 +168,7 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
     let Run { name, configuration, result } = run;
     match result {
         Ok(ran) => {
+            warn(out, &ran.warnings)?;
             for failure in &ran.outcome.failures {
                 // Names the script and the line itself.
                 writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;

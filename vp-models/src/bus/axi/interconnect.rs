@@ -37,7 +37,7 @@ impl Turn {
         }
         let first = self.granted.map_or(0, |client| client + 1);
         let next = (0..clients).map(|step| (first + step) % clients).find(|&client| asks(client))?;
-        // A weight of zero would starve the client; hardware's arbiter counts it as one.
+        // A weight of zero counts as one: it must not starve the client for ever.
         *self = Turn { granted: Some(next), left: weight(next).max(1) - 1 };
         Some(next)
     }

@@ -227,6 +227,12 @@ impl WriteStream {
         }
     }
 
+    /// Drops what was announced and not put.
+    pub fn abandon(&self) {
+        self.planned.borrow_mut().clear();
+        self.filling.borrow_mut().clear();
+    }
+
     /// Waits until the memory has acknowledged everything put so far.
     pub async fn drained(&self) {
         while self.unacknowledged.get() > 0 {

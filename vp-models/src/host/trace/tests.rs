@@ -183,22 +183,9 @@ proptest! {
     }
 }
 
-/// The vendor's traces, in a folder `shared/nvdla/traces` beside one of this crate's ancestors; they are not
-/// part of the repository.
+/// The vendor's traces, if they are there.
 pub(super) fn vendor_traces() -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared/nvdla/traces"))
-        .find(|folder| folder.join("INDEX.json").is_file());
-    if found.is_none() {
-        skipped("no shared/nvdla/traces beside an ancestor of this crate");
-    }
-    found
-}
-
-#[expect(clippy::print_stderr, reason = "a test that skips says so")]
-fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
+    crate::conformance_data::find("the vendor's traces", "traces/INDEX.json")?.parent().map(Path::to_owned)
 }
 
 #[test]
@@ -275,7 +262,7 @@ fn every_register_of_the_vendor_traces_is_in_the_map_of_its_configuration() {
     let Some(folder) = vendor_traces() else { return };
     let (Some(small), Some(large)) = (register_map(&folder, "nv_small"), register_map(&folder, "nv_large"))
     else {
-        return skipped("no register descriptions beside the traces");
+        return;
     };
     for source in discover(&folder).unwrap() {
         let map = match source.configuration.as_deref() {

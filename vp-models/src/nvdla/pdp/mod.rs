@@ -11,7 +11,7 @@ use self::layer::{Hardware, Layer, Source};
 use self::timing::Slots;
 use super::control::Control;
 use super::cube::Cube;
-use super::dma::{Atom, MAX_ATOM, ReadDma, WriteDma};
+use super::dma::{MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
@@ -28,9 +28,9 @@ pub(crate) struct Pdp {
     hardware: Hardware,
     input: Rc<ReadDma>,
     /// Atoms read out of the latency FIFO, ahead of the datapath.
-    ahead: Handoff<Atom>,
+    ahead: Handoff<Passed>,
     /// Atoms that come on the fly from SDP.
-    from_sdp: Rc<Handoff<Atom>>,
+    from_sdp: Rc<Handoff<Passed>>,
     output: Rc<WriteDma>,
 }
 
@@ -75,6 +75,19 @@ impl Engine for Pdp {
         self.pool(layer).await;
         self.output.drained().await;
     }
+
+    async fn release_partner(&self, registers: &Group) {
+        if Layer::needs_rdma(registers) {
+            return;
+        }
+        // SDP sends its layer all the same: it goes nowhere.
+        loop {
+            self.from_sdp.ready().await;
+            if self.from_sdp.take().is_none_or(|passed| passed.last) {
+                return;
+            }
+        }
+    }
 }
 
 impl Pdp {
@@ -82,7 +95,7 @@ impl Pdp {
         around: &Surroundings<'_>,
         control: Rc<Control>,
         rdma: Rc<Control>,
-        from_sdp: Rc<Handoff<Atom>>,
+        from_sdp: Rc<Handoff<Passed>>,
     ) -> Pdp {
         let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
@@ -113,7 +126,7 @@ impl Pdp {
                 // The first one finds the FIFO's output register empty.
                 self.common.sim.wait(self.common.cycle).await;
             }
-            self.ahead.put(atom);
+            self.ahead.put(Passed { atom, last: index + 1 == atoms, abandoned: false });
         }
     }
 
@@ -134,12 +147,17 @@ impl Pdp {
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer));
         for (surface, x, y) in input_atoms(layer) {
+            self.output.room().await;
             source.ready().await;
             let slot = *cycle * slots.feed(sim.now().cycles(*cycle), &mut made);
             sim.wait_until(slot).await;
-            if let Some(taken) = source.take() {
-                input.atom_mut(surface, x, y).copy_from_slice(&taken[..atom]);
+            let Some(Passed { atom: taken, abandoned, .. }) = source.take() else { break };
+            if abandoned {
+                self.common.control.warn("layer ended early: SDP's, which should feed it, was refused");
+                self.output.abandon();
+                break;
             }
+            input.atom_mut(surface, x, y).copy_from_slice(&taken[..atom]);
             for slot in made.drain(..) {
                 let Some((surface, x, y)) = outputs.next() else { break };
                 let mut output = [0; MAX_ATOM];

@@ -1,21 +1,16 @@
 //! For tests: the published register and configuration facts, where the folder with them lies beside the
 //! project.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
+
+use crate::conformance_data;
 
 /// The path of `nvdla/{name}` in the nearest ancestor's `shared` folder. `None`, after saying so, when there
 /// is none: a clone on its own has no such folder.
 pub(in crate::nvdla) fn published_path(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared/nvdla").join(name))
-        .find(|path| path.exists());
-    if found.is_none() {
-        skipped(name);
-    }
-    found
+    conformance_data::find(name, name)
 }
 
 /// Reads the JSON file `nvdla/{name}`, as [`published_path`] finds it.
@@ -23,11 +18,6 @@ pub(in crate::nvdla) fn published(name: &str) -> Option<Value> {
     let path = published_path(name)?;
     let text = std::fs::read_to_string(&path).expect("the file can be read");
     Some(serde_json::from_str(&text).expect("the file is JSON"))
-}
-
-#[expect(clippy::print_stderr, reason = "a test that checks nothing must say so")]
-fn skipped(name: &str) {
-    eprintln!("skipped: no shared/nvdla/{name} above {}", env!("CARGO_MANIFEST_DIR"));
 }
 
 mod tests {

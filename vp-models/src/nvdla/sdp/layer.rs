@@ -456,6 +456,9 @@ impl Decoder<'_> {
                 })
             },
         };
+        if !layer.has_output() && layer.destination == Destination::Pooling {
+            return Err(Refused::new(sdp, OUTPUT_DST, "a comparison (EQL) passes nothing on to PDP"));
+        }
         if layer.uses_rdma() {
             self.check_rdma_agrees()?;
         }

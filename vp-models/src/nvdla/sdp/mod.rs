@@ -16,7 +16,7 @@ use self::feed::Feed;
 use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
 use self::lut::Tables;
 use super::control::Control;
-use super::dma::{Atom, Lines, MAX_ATOM, ReadDma, WriteDma};
+use super::dma::{Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
@@ -46,7 +46,7 @@ pub(crate) struct Sdp {
     ew: Input,
     output: Rc<WriteDma>,
     /// Where atoms go on the fly.
-    pooling: Rc<Handoff<Atom>>,
+    pooling: Rc<Handoff<Passed>>,
     /// Fires when the convolution accumulator has data.
     accumulator: Event,
 }
@@ -92,6 +92,14 @@ impl Engine for Sdp {
         self.output.drained().await;
         self.show(group, &counters);
     }
+
+    async fn release_partner(&self, registers: &Group) {
+        use reg::d_feature_mode_cfg::OUTPUT_DST;
+        if registers.get(OUTPUT_DST) == OUTPUT_DST::PDP {
+            self.pooling.room().await;
+            self.pooling.put(Passed::ABANDONED);
+        }
+    }
 }
 
 impl Sdp {
@@ -99,7 +107,7 @@ impl Sdp {
         around: &Surroundings<'_>,
         control: Rc<Control>,
         rdma: Rc<Control>,
-        pooling: Rc<Handoff<Atom>>,
+        pooling: Rc<Handoff<Passed>>,
     ) -> Sdp {
         let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
@@ -151,8 +159,9 @@ impl Sdp {
         let mut ew = StageOperands::of(&self.ew, layer.ew.and_then(|stage| stage.operands), layer);
         let mut counters = Counters::default();
         let mut earliest = Time::ZERO;
-        for _ in 0..layer.surfaces() {
-            for pixel in 0..u64::from(layer.width) * u64::from(layer.height) {
+        let pixels = u64::from(layer.width) * u64::from(layer.height);
+        for surface in 0..layer.surfaces() {
+            for pixel in 0..pixels {
                 for operands in [&mut bs, &mut bn, &mut ew] {
                     operands.gather(pixel).await;
                 }
@@ -160,8 +169,9 @@ impl Sdp {
                     Source::Memory(_) => self.main.feed.ready().await,
                     Source::Accumulator => self.accumulator.wait().await,
                 }
-                if layer.destination == Destination::Pooling {
-                    self.pooling.room().await;
+                match layer.destination {
+                    Destination::Pooling => self.pooling.room().await,
+                    Destination::Memory(_) => self.output.room().await,
                 }
                 sim.wait_until(earliest).await;
                 earliest = sim.now() + pace;
@@ -173,7 +183,10 @@ impl Sdp {
                 let operands = Operands { bs: bs.bytes(), bn: bn.bytes(), ew: ew.bytes() };
                 counters += datapath.memory_atom(&input[..atom], &operands, &mut output[..atom]);
                 match layer.destination {
-                    Destination::Pooling => self.pooling.put(output),
+                    Destination::Pooling => {
+                        let last = surface + 1 == layer.surfaces() && pixel + 1 == pixels;
+                        self.pooling.put(Passed { atom: output, last, abandoned: false });
+                    }
                     Destination::Memory(_) if layer.has_output() => {
                         self.output.put_at(sim.now() + latency, output);
                     }

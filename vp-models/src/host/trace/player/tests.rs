@@ -150,6 +150,8 @@ impl Host for Copier {
         self.map
     }
 
+    fn set_limit(&mut self, _: Time) {}
+
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         Ok(Statistics::default())
     }
