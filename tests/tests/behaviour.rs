@@ -384,6 +384,55 @@ mod chain {
         assert_eq!(device.difference(&expected), None);
     }
 
+    /// Whichever end of a chain is refused, both engines end, and the next chain is a whole one.
+    fn a_refused_end_of_a_chain(spoil: impl Fn(&mut Program)) {
+        let sdp = SdpLayer { destination: None, ..doubling(8, 8, INPUT, OUTPUT) };
+        let pdp = halving(8, 8, None, OUTPUT);
+        let before = image(&[(INPUT, 512)], &[(OUTPUT, 128)]);
+        let mut expected = before.clone();
+        reference::run_sdp_to_pdp(&sdp, &pdp, &mut expected);
+        let mut device = Device::named("nv_small");
+        device.load(&before);
+        device.run_new(|program| {
+            program.pdp(&pdp, 0);
+            program.sdp(&sdp, 0);
+            spoil(program);
+            program.enable_pdp(&pdp, 0);
+            program.enable_sdp(0);
+        });
+        device.interrupts(SDP_0 | PDP_0);
+        assert!(device.warnings()[0].contains("refused"));
+        device.run_new(start_pdp(&pdp, 1));
+        device.run_new(start_sdp(&sdp, 1));
+        device.interrupts(SDP_1 | PDP_1);
+        assert_eq!(device.difference(&expected), None);
+    }
+
+    #[test]
+    fn a_refused_consumer_takes_what_its_producer_sends() {
+        a_refused_end_of_a_chain(|program| program.word(Unit::Pdp, pdp::D_DATA_CUBE_OUT_WIDTH, 9));
+    }
+
+    #[test]
+    fn a_refused_producer_lets_its_consumer_end() {
+        a_refused_end_of_a_chain(|program| program.word(Unit::Sdp, sdp::D_DATA_FORMAT, 0b1010));
+    }
+
+    #[test]
+    fn slow_writes_hold_the_reads_back() {
+        let layer = doubling(64, 64, INPUT, OUTPUT);
+        let slow = nv_small(|description| {
+            description.dbb0.write_latency = Latency::Fixed(1000);
+            description.dbb0.write_outstanding = 1;
+        });
+        let mut device = Device::new(&slow);
+        device.run_new(start_sdp(&layer, 0));
+        device.idle(20_000);
+        // 4096 atoms, 20 written by now: the reads are ahead by what lies in buffers, not by the layer.
+        let (read, written) = (device.count("dbb0.read.bursts"), device.count("dbb0.write.bursts"));
+        assert!((15..25).contains(&written) && read < 1000, "{read} read, {written} written");
+    }
+
     #[test]
     fn two_chains_in_both_groups_run_once_each() {
         let chain = |source, destination| {

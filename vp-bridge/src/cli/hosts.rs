@@ -77,7 +77,7 @@ impl HostArgs {
     fn open_remote(&self, address: &Address) -> Result<Place, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
         let options = RemoteOptions { memory, ..RemoteOptions::default() };
-        let host = RemoteHost::connect(address, options).map_err(Failure::new)?;
+        let host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         let whose = if self.own_memory { ", memory on this side" } else { "" };
         let headline = format!("{} at {address}{whose}", host.welcome().platform);
         Ok(Place { host: Box::new(host), description: None, headline })

@@ -42,11 +42,19 @@ struct Failure {
     what: String,
     /// What would be right, if that is known.
     hint: Option<String>,
+    /// Whether there is no way to the server.
+    is_connection: bool,
+    /// Whether whoever read the output has gone.
+    is_broken_pipe: bool,
 }
 
 impl Failure {
     fn new(what: impl fmt::Display) -> Failure {
-        Failure { what: what.to_string(), hint: None }
+        Failure { what: what.to_string(), hint: None, is_connection: false, is_broken_pipe: false }
+    }
+
+    fn connection(what: impl fmt::Display) -> Failure {
+        Failure { is_connection: true, ..Failure::new(what) }
     }
 
     fn hint(mut self, hint: impl fmt::Display) -> Failure {
@@ -68,7 +76,8 @@ impl fmt::Display for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
-        Failure::new(error)
+        let is_broken_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Failure { is_broken_pipe, ..Failure::new(error) }
     }
 }
 
@@ -89,7 +98,7 @@ pub(super) fn main() -> ExitCode {
     match result {
         Ok(Verdict::Right) => ExitCode::SUCCESS,
         Ok(Verdict::Wrong) => ExitCode::FAILURE,
-        Err(failure) if failure.what.contains("Broken pipe") => ExitCode::SUCCESS,
+        Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
         Err(failure) => {
             anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset());
             ExitCode::FAILURE

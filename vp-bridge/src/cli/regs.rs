@@ -6,7 +6,7 @@ use vp_models::nvdla::registers::{Access, Encoding, Family, Field, Grouping, Loc
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Part of a name (`SDP`, `D_POOLING`), or a byte address (`0xb040`); everything if left out
+    /// Part of a register's or field's name (`D_POOLING`), a unit (`SDP`), or a byte address (`0xb040`); everything if left out
     pattern: Option<String>,
 
     /// Whose map: a built-in platform or a TOML file
@@ -63,7 +63,16 @@ fn find(map: RegisterMap, pattern: Option<&str>) -> Result<Vec<Located>, Failure
         };
         return located.map(|located| vec![located]).ok_or_else(none);
     }
-    let found: Vec<Located> = map.search(pattern).collect();
+    let upper = pattern.to_uppercase();
+    let has_field =
+        |located: &Located| located.register.fields.iter().any(|field| field.name.contains(&upper));
+    let found: Vec<Located> = match map.units().find(|slot| slot.unit.name() == upper) {
+        Some(slot) => map.registers().filter(|located| located.unit == slot.unit).collect(),
+        None => map
+            .registers()
+            .filter(|located| located.to_string().contains(&upper) || has_field(located))
+            .collect(),
+    };
     match found.is_empty() {
         false => Ok(found),
         // The search found nothing, so the exact name is not there either: its error knows the nearest.

@@ -77,7 +77,7 @@ pub struct Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", self.text, self.time)
+        write!(f, "{}: {}", self.time, self.text)
     }
 }
 

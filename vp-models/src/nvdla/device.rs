@@ -44,8 +44,10 @@ enum Registers {
     Glb,
     /// A memory interface's settings.
     Nocif(Box<Nocif>),
-    /// A unit with a register file.
+    /// A unit with a register file and an engine behind it.
     Unit(Rc<Control>),
+    /// A unit with a register file only: its engine is not modelled.
+    Bare(Rc<Control>),
 }
 
 /// An NVDLA.
@@ -104,13 +106,13 @@ impl Nvdla {
                         RegisterFile::new(unit, map),
                         secondary.clone(),
                     ))),
-                    None => Registers::Unit(control(unit)),
+                    None => Registers::Bare(control(unit)),
                 },
                 Unit::Sdp => Registers::Unit(sdp.clone()),
                 Unit::SdpRdma => Registers::Unit(sdp_rdma.clone()),
                 Unit::Pdp => Registers::Unit(pdp.clone()),
                 Unit::PdpRdma => Registers::Unit(pdp_rdma.clone()),
-                _ => Registers::Unit(control(unit)),
+                _ => Registers::Bare(control(unit)),
             };
             (unit, registers)
         });
@@ -122,7 +124,7 @@ impl Nvdla {
 
     /// The convolution buffer is cleared after reset, which takes a while and is then reported.
     fn clear_buffer(&self, sim: &Sim, after: Time) {
-        if let Some(Registers::Unit(cdma)) = self.registers(Unit::Cdma) {
+        if let Some(Registers::Unit(cdma) | Registers::Bare(cdma)) = self.registers(Unit::Cdma) {
             let (clock, cdma) = (sim.clone(), cdma.clone());
             sim.server("nvdla.cdma.flush", async move {
                 clock.wait(after).await;
@@ -144,7 +146,7 @@ impl Nvdla {
     /// The groups that are enabled, whether they run or wait for something.
     pub fn enabled(&self) -> Vec<(Unit, usize)> {
         let of_unit = |(unit, registers): &(Unit, Registers)| match registers {
-            Registers::Unit(control) => {
+            Registers::Unit(control) | Registers::Bare(control) => {
                 let registers = control.registers().borrow();
                 (0..2).filter(|&group| registers.is_enabled(group)).map(|group| (*unit, group)).collect()
             }
@@ -156,6 +158,12 @@ impl Nvdla {
     /// When the last layer was done: the time of its interrupt.
     pub fn last_done(&self) -> Option<Time> {
         self.interrupts.last_raised()
+    }
+
+    fn note_enabled(&self, accepted: Time) {
+        if self.first_enabled.get().is_none() {
+            self.first_enabled.set(Some(accepted));
+        }
     }
 
     fn registers(&self, unit: Unit) -> Option<&Registers> {
@@ -175,7 +183,9 @@ impl CsbTarget for Nvdla {
             Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
             Some((Registers::Glb, offset)) => self.interrupts.read(offset),
             Some((Registers::Nocif(nocif), offset)) => nocif.read(offset),
-            Some((Registers::Unit(control), offset)) => control.registers().borrow_mut().read(offset),
+            Some((Registers::Unit(control) | Registers::Bare(control), offset)) => {
+                control.registers().borrow_mut().read(offset)
+            }
         }
     }
 
@@ -185,8 +195,14 @@ impl CsbTarget for Nvdla {
             Some((Registers::Glb, offset)) => self.interrupts.write(offset, value),
             Some((Registers::Nocif(nocif), offset)) => nocif.write(offset, value),
             Some((Registers::Unit(control), offset)) => {
-                if control.write(offset, value) && self.first_enabled.get().is_none() {
-                    self.first_enabled.set(Some(accepted));
+                if control.write(offset, value) {
+                    self.note_enabled(accepted);
+                }
+            }
+            Some((Registers::Bare(control), offset)) => {
+                if control.write(offset, value) {
+                    self.note_enabled(accepted);
+                    control.warn("enabled, but this engine is not modelled yet: its layer never ends");
                 }
             }
         }

@@ -256,9 +256,20 @@ impl Description {
         Ok(description)
     }
 
-    /// The description as text that [`Description::parse`] reads back.
+    /// The description as text that [`Description::parse`] reads back: every parameter that is in force, and
+    /// no memory that the configuration cannot reach.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| format!("# cannot be written: {error}\n"))
+        let mut explicit = self.clone();
+        explicit.dbb0.read_latency = Some(self.dbb_latency());
+        explicit.sram0.read_latency = Some(self.sram_latency());
+        let mut table = match toml::Table::try_from(explicit) {
+            Ok(table) => table,
+            Err(error) => return format!("# cannot be written: {error}\n"),
+        };
+        if !self.nvdla.config.secondary_memory {
+            table.remove("sram0");
+        }
+        table.to_string()
     }
 
     /// Refuses what cannot be built.
@@ -303,7 +314,13 @@ mod tests {
         for name in Description::NAMES {
             let description = Description::named(name).unwrap();
             description.check().unwrap();
-            assert_eq!(Description::parse(&description.to_toml()), Ok(description), "{name}");
+            let read = Description::parse(&description.to_toml()).unwrap();
+            assert_eq!(read.to_toml(), description.to_toml(), "{name}");
+            assert_eq!(
+                (&read.nvdla, read.dbb_latency()),
+                (&description.nvdla, description.dbb_latency()),
+                "{name}"
+            );
         }
     }
 

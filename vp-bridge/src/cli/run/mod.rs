@@ -48,6 +48,8 @@ pub(super) struct Ran {
     statistics: Statistics,
     /// What the device had to say.
     warnings: Vec<Warning>,
+    /// The platform it ran on.
+    platform: String,
     headline: String,
     /// Cycles of the vendor's RTL on the same trace with the same memory.
     rtl: Option<u64>,
@@ -82,19 +84,23 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         return report::one(&source.name, &ran);
     }
     let bar = progress(sources.len());
-    let runs: Vec<Run> = sources
-        .iter()
-        .map(|source| {
-            bar.set_message(source.name.clone());
-            let configuration = platform_of(source);
-            let trace = Trace::load(&source.script).map_err(Failure::new);
-            let result = trace.and_then(|trace| play(&trace, configuration, args, &mut tables));
-            bar.inc(1);
-            Run { name: source.name.clone(), configuration: configuration.to_owned(), result }
-        })
-        .collect();
+    let mut runs = Vec::new();
+    for source in &sources {
+        bar.set_message(source.name.clone());
+        let configuration = platform_of(source);
+        let trace = Trace::load(&source.script).map_err(Failure::new);
+        let result = trace.and_then(|trace| play(&trace, configuration, args, &mut tables));
+        bar.inc(1);
+        // Without the server, the rest would only fail in the same way.
+        let lost = matches!(&result, Err(failure) if failure.is_connection);
+        runs.push(Run { name: source.name.clone(), configuration: configuration.to_owned(), result });
+        if lost {
+            break;
+        }
+    }
+    let left_out = sources.len() - runs.len();
     bar.finish_and_clear();
-    report::many(&runs)
+    report::many(&runs, left_out)
 }
 
 fn built_in() -> Result<Trace, Failure> {
@@ -123,13 +129,20 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     let map = host.map();
     let outcome = player::play(trace, host.as_mut(), &map, &PlayOptions::default()).map_err(Failure::new)?;
     let statistics = host.statistics().map_err(Failure::new)?;
-    let warnings = host.warnings();
+    let mut warnings = host.warnings();
     // A server's platform describes itself.
     let description =
         description.or_else(|| Description::parse(statistics.text("platform.description")?).ok());
+    let platform =
+        description.as_ref().map_or_else(|| default.to_owned(), |description| description.name.clone());
+    if args.host.connect.is_some() && platform != default {
+        let text =
+            format!("{} is written for {default}, and the server's platform is {platform}", trace.name());
+        warnings.push(Warning { time: outcome.finish, text });
+    }
     let rtl =
         description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();
-    Ok(Ran { outcome, statistics, warnings, headline, rtl })
+    Ok(Ran { outcome, statistics, warnings, platform, headline, rtl })
 }
 
 /// The tables of RTL cycles read so far.

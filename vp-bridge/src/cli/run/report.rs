@@ -7,10 +7,22 @@ use std::io::Write;
 use vp_core::Time;
 use vp_models::host::{Statistics, Warning};
 
+/// The verdict, which stands even if nobody reads the report to its end.
+fn after(shown: Result<(), Failure>, passed: bool) -> Result<Verdict, Failure> {
+    match shown {
+        Err(failure) if !failure.is_broken_pipe => Err(failure),
+        _ => Ok(if passed { Verdict::Right } else { Verdict::Wrong }),
+    }
+}
+
 /// One trace: what it is, how long it took, what it moved, whether it is right.
 pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
+    after(show_one(name, ran), ran.outcome.passed())
+}
+
+fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    let Ran { outcome, statistics, warnings, headline, rtl } = ran;
+    let Ran { outcome, statistics, warnings, headline, rtl, .. } = ran;
     writeln!(out, "{headline}\n{name}\n")?;
     for layer in layers(statistics) {
         writeln!(out, "{:<10} {}", layer.unit, layer.text)?;
@@ -43,14 +55,13 @@ pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
         let place = format!("{} bytes at {:#x} in {} memory", grouped(sum.size), sum.base, sum.memory);
         writeln!(out, "{:<10} {:#010x} of {place}", "CRC", sum.crc)?;
     }
-    writeln!(out, "{:<10} {}", "events", statistics.text("events.hash").unwrap_or("-"))?;
+    writeln!(out, "{:<10} {}", "event hash", statistics.text("events.hash").unwrap_or("-"))?;
     warn(&mut out, warnings)?;
     for failure in &outcome.failures {
         writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
     }
-    let passed = outcome.passed();
-    writeln!(out, "\n{}", verdict(passed))?;
-    Ok(if passed { Verdict::Right } else { Verdict::Wrong })
+    writeln!(out, "\n{}", verdict(outcome.passed()))?;
+    Ok(())
 }
 
 /// The first warnings, and how many more there are.
@@ -111,32 +122,44 @@ fn layers(statistics: &Statistics) -> Vec<Layer> {
     (0..).map_while(layer).collect()
 }
 
-/// Many traces: a line each, and the count.
-pub(super) fn many(runs: &[Run]) -> Result<Verdict, Failure> {
+/// Many traces: a line each, and the count. `left_out` were not run.
+pub(super) fn many(runs: &[Run], left_out: usize) -> Result<Verdict, Failure> {
+    let passed = runs.iter().filter(|run| matches!(&run.result, Ok(ran) if ran.outcome.passed())).count();
+    after(show_many(runs, passed, left_out), passed == runs.len() && left_out == 0)
+}
+
+fn show_many(runs: &[Run], passed: usize, left_out: usize) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     let with_rtl = runs.iter().any(|run| matches!(&run.result, Ok(ran) if ran.rtl.is_some()));
-    let header = ["test", "platform", "cycles", "RTL", "differs", "read", "written", "latency", "result"];
+    let header =
+        ["test", "platform", "cycles", "RTL", "differs", "bytes read", "written", "read latency", "result"];
     let shown = |column: usize| with_rtl || !(3..5).contains(&column);
     let header: Vec<&str> =
         header.iter().enumerate().filter(|(index, _)| shown(*index)).map(|(_, title)| *title).collect();
     let right: Vec<usize> = (2..header.len() - 1).collect();
     let mut table = text::table(&header, &right);
-    let mut passed = 0;
     for run in runs {
         let cells = cells(run);
-        passed += usize::from(matches!(&run.result, Ok(ran) if ran.outcome.passed()));
         table.add_row(cells.into_iter().enumerate().filter(|(index, _)| shown(*index)).map(|(_, cell)| cell));
     }
     writeln!(out, "{}", table.trim_fmt())?;
-    let failed = runs.len() - passed;
-    if failed > 0 {
+    let warned = |run: &Run| matches!(&run.result, Ok(ran) if !ran.warnings.is_empty());
+    if passed < runs.len() || runs.iter().any(warned) {
         writeln!(out)?;
         for run in runs {
             explain(&mut out, run)?;
         }
     }
-    writeln!(out, "\n{passed} passed, {failed} failed")?;
-    Ok(if failed == 0 { Verdict::Right } else { Verdict::Wrong })
+    if left_out > 0 {
+        writeln!(
+            out,
+            "{} {} not run: the server is gone",
+            styled(text::RED, "error:"),
+            counted(left_out as u64, "trace")
+        )?;
+    }
+    writeln!(out, "\n{passed} passed, {} failed", runs.len() - passed)?;
+    Ok(())
 }
 
 fn cells(run: &Run) -> [String; 9] {
@@ -149,6 +172,7 @@ fn cells(run: &Run) -> [String; 9] {
     let get = |name: &str| ran.statistics.get(name);
     let cycles = get("nvdla.cycles");
     let or_dash = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), grouped);
+    cells[1] = ran.platform.clone();
     cells[2] = or_dash(cycles);
     cells[3] = or_dash(ran.rtl);
     cells[4] = match (cycles, ran.rtl) {
@@ -168,7 +192,13 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
     let Run { name, configuration, result } = run;
     match result {
         Ok(ran) => {
-            warn(out, &ran.warnings)?;
+            if let Some(first) = ran.warnings.first() {
+                let more = match ran.warnings.len() - 1 {
+                    0 => String::new(),
+                    more => format!(" ({} more)", counted(more as u64, "warning")),
+                };
+                writeln!(out, "{} {name}: {first}{more}", styled(text::YELLOW, "warning:"))?;
+            }
             for failure in &ran.outcome.failures {
                 // Names the script and the line itself.
                 writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;

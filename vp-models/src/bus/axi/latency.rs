@@ -7,12 +7,47 @@ use serde::{Deserialize, Serialize};
 
 /// The latency of a memory, from the request to the first data, in clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(into = "Described", try_from = "toml::Value")]
 pub enum Latency {
     /// Always the same.
     Fixed(u32),
     /// Drawn for each request.
     Drawn(Drawn),
+}
+
+/// How a latency is written: a number of cycles, or a table.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Described {
+    Fixed(u32),
+    Drawn(Drawn),
+}
+
+impl From<Latency> for Described {
+    fn from(latency: Latency) -> Described {
+        match latency {
+            Latency::Fixed(cycles) => Described::Fixed(cycles),
+            Latency::Drawn(drawn) => Described::Drawn(drawn),
+        }
+    }
+}
+
+impl TryFrom<toml::Value> for Latency {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Latency, String> {
+        match value {
+            toml::Value::Integer(cycles) => u32::try_from(cycles)
+                .map(Latency::Fixed)
+                .map_err(|_| format!("a latency of {cycles} cycles: write a whole number from 0 to {MAX}")),
+            toml::Value::Table(table) => {
+                Drawn::deserialize(table).map(Latency::Drawn).map_err(|error| error.message().to_owned())
+            }
+            other => Err(format!(
+                "`{other}` is no latency: write a number of cycles, or {{ distribution = \"uniform\", min = 40, max = 90 }}"
+            )),
+        }
+    }
 }
 
 /// A distribution of latencies, in clock cycles.

@@ -1,13 +1,10 @@
 //! Finds traces: a script, a test's folder, or a folder of such folders.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::{TraceError, TraceErrorKind};
-
-/// How deep folders are searched: traces lie at `<configuration>/<test>/<script>`, with room for one more
-/// level.
-const MAX_DEPTH: usize = 4;
 
 /// The two script languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,7 +68,7 @@ impl TraceSource {
 pub fn discover(path: &Path) -> Result<Vec<TraceSource>, TraceError> {
     let mut found = Vec::new();
     if path.is_dir() {
-        search(path, MAX_DEPTH, &mut found)?;
+        search(path, &mut HashSet::new(), &mut found)?;
     } else if let Err(error) = path.metadata() {
         return Err(TraceError::whole(path, TraceErrorKind::Unreadable(error.to_string())));
     } else {
@@ -84,15 +81,21 @@ pub fn discover(path: &Path) -> Result<Vec<TraceSource>, TraceError> {
     Ok(found)
 }
 
-fn search(folder: &Path, depth: usize, found: &mut Vec<TraceSource>) -> Result<(), TraceError> {
+/// Looks into every folder once, however links lead to it.
+fn search(
+    folder: &Path,
+    seen: &mut HashSet<PathBuf>,
+    found: &mut Vec<TraceSource>,
+) -> Result<(), TraceError> {
     let unreadable =
         |error: std::io::Error| TraceError::whole(folder, TraceErrorKind::Unreadable(error.to_string()));
+    if !seen.insert(folder.canonicalize().map_err(unreadable)?) {
+        return Ok(());
+    }
     for entry in folder.read_dir().map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.is_dir() {
-            if depth > 0 {
-                search(&path, depth - 1, found)?;
-            }
+            search(&path, seen, found)?;
         } else {
             found.extend(TraceSource::of(&path));
         }

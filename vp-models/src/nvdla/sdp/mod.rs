@@ -63,6 +63,11 @@ impl Engine for Sdp {
     }
 
     fn decode(&self, registers: &Group, rdma: &Group) -> Result<Layer, Refused> {
+        if !self.hardware.ew && !registers.flag(reg::d_dp_ew_cfg::EW_BYPASS) {
+            self.common
+                .control
+                .warn("EW is not bypassed, but this configuration has no such stage: data passes");
+        }
         Layer::decode(registers, rdma, &self.hardware)
     }
 
