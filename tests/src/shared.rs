@@ -27,10 +27,15 @@ pub fn root() -> Option<PathBuf> {
 
 /// The folder of that path in the conformance data. Without it, says that `what` is skipped.
 pub fn folder(what: &str, path: &str) -> Option<PathBuf> {
-    let found = root().map(|root| root.join(path)).filter(|folder| folder.is_dir());
+    found_or(root(), path, || say(&format!("skipped: {what}: no conformance data")))
+}
+
+/// The folder below `root`; what is not there is counted and said.
+fn found_or(root: Option<PathBuf>, path: &str, say: impl FnOnce()) -> Option<PathBuf> {
+    let found = root.map(|root| root.join(path)).filter(|folder| folder.is_dir());
     if found.is_none() {
         SKIPPED.fetch_add(1, Ordering::Relaxed);
-        say(&format!("skipped: {what}: no conformance data"));
+        say();
     }
     found
 }
@@ -58,9 +63,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_counted() {
-        let before = skipped();
-        assert_eq!(folder("a test of the tests", "no/such/folder"), None);
-        assert_eq!(skipped(), before + 1);
+    fn what_is_not_there_is_said_and_counted() {
+        let (before, mut said) = (skipped(), 0);
+        assert_eq!(found_or(None, "nvdla", || said += 1), None);
+        assert_eq!((said, skipped()), (1, before + 1));
     }
 }
