@@ -514,6 +514,70 @@ fn time_can_be_moved_by_hand_and_requests_scheduled() {
 }
 
 #[test]
+fn a_time_beyond_the_horizon_is_refused_and_the_platform_goes_on() {
+    let served = Served::tcp();
+    let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
+    assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
+    assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
+    for time in [u64::MAX, u64::MAX - 2, (1 << 62) + 1].map(Time) {
+        let at = Some(time);
+        let timed =
+            MemoryRead { port: DBB, address: 0x8000_0000, length: 4, access: Access::Timed, axi_id: 0, at };
+        for request in [
+            Request::Advance { until: Until::Time(time) },
+            Request::Advance { until: Until::Interrupt { port: IRQ, limit: at } },
+            Request::RegisterRead(RegisterRead { port: CSB, address: 0, at }),
+            Request::RegisterWrite(RegisterWrite { port: CSB, address: 0, value: 0, at }),
+            Request::MemoryRead(timed),
+        ] {
+            assert_eq!(code(&raw.ask(request)), ErrorCode::BadRange);
+        }
+    }
+    assert!(matches!(raw.ask(read(0)), Reply::Value { .. }));
+    // The last moment that can be named is not the end.
+    let last = Request::Advance { until: Until::Time(Time(1 << 62)) };
+    assert_eq!(raw.ask(last), Reply::Reached { why: Why::Time });
+    assert!(matches!(raw.ask(read(0)), Reply::Value { .. }));
+    assert_eq!(raw.ask(Request::Reset), Reply::Done);
+    assert!(matches!(raw.ask(read(0)), Reply::Value { .. }));
+}
+
+#[test]
+fn a_pace_beyond_measure_does_not_use_up_time() {
+    let served = Served::tcp();
+    for ratio in [u64::MAX, 1 << 60] {
+        let mode = TimeMode::Paced { picoseconds_per_nanosecond: ratio };
+        let mut raw = Raw::open(&served.address, None, mode);
+        assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
+        for _ in 0..3 {
+            raw.send(read(0));
+            let (_, time, reply) = raw.reply(&mut Vec::new());
+            assert!(matches!(reply, Reply::Value { .. }), "{reply:?}");
+            assert!(time < Time(1_000_000_000), "{time:?}");
+        }
+    }
+}
+
+#[test]
+fn only_the_cpu_of_a_platform_that_has_one_moves_time_and_resets() {
+    let served = Served::tcp();
+    let mut stranger = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    let advance = |time| Request::Advance { until: Until::Time(Time(time)) };
+    assert_eq!(stranger.ask(advance(1000)), Reply::Reached { why: Why::Time });
+    assert_eq!(stranger.ask(Request::Reset), Reply::Done);
+    let mut cpu = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(cpu.attach(CSB, Role::Initiator), Reply::Done);
+    assert_eq!(stranger.attach(DBB, Role::Initiator), Reply::Done);
+    for request in [advance(1 << 40), Request::Advance { until: Until::Idle }, Request::Reset] {
+        let Reply::Failed { code, reason } = stranger.ask(request) else { panic!() };
+        assert_eq!(code, ErrorCode::NotAttached);
+        assert!(reason.contains("session 2 holds csb0"), "{reason}");
+    }
+    assert_eq!(cpu.ask(advance(2000)), Reply::Reached { why: Why::Time });
+    assert_eq!(cpu.ask(Request::Reset), Reply::Done);
+}
+
+#[test]
 fn posted_writes_in_lockstep_let_no_time_pass_until_something_is_waited_for() {
     let served = Served::tcp();
     let mut host = served.host(MemoryPlace::Inside);

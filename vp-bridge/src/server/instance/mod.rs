@@ -37,7 +37,7 @@ use door::Knock;
 pub(super) use outside::Token;
 use outside::{Forwarded, Requests};
 use ports::Holding;
-use work::{Current, Job};
+use work::{Current, HORIZON, Job};
 
 /// A session that has this many warnings unread gets no more until it reads.
 const MOST_WARNINGS: usize = 256;
@@ -371,7 +371,7 @@ impl Host {
         let done = match request {
             Request::Attach(attach) => self.attach(session, attach),
             Request::Detach { port } => self.detach(session, port),
-            Request::Reset => self.reset(),
+            Request::Reset => self.may_rule(session).and_then(|()| self.reset()),
             Request::Status => {
                 let status = self.status();
                 return self.reply(session, id, Reply::Status(status));
@@ -532,7 +532,9 @@ impl Host {
                 let period = self.description.period.as_ps();
                 // Whole cycles: commands that come between two runs take effect on a clock edge.
                 let span = passed.saturating_mul(picoseconds_per_nanosecond) / period * period;
-                (from + Time::ps(span), Some((began, from, picoseconds_per_nanosecond)))
+                // A clock that has run beyond all bounds holds nobody back; time then stands where the work ends.
+                let goal = Some(from + Time::ps(span)).filter(|goal| *goal <= HORIZON).unwrap_or(Time::MAX);
+                (goal, Some((began, from, picoseconds_per_nanosecond)))
             }
         };
         if self.mode != TimeMode::Lockstep && self.platform.simulation().next_time().is_none() {

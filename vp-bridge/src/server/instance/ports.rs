@@ -67,6 +67,27 @@ impl Host {
         }
     }
 
+    /// Whether a session may move time by hand and reset: a platform with a CPU is the CPU's.
+    pub(super) fn may_rule(&self, session: SessionId) -> Result<(), Failure> {
+        let csb = |holding: &&Holding| {
+            let port = self.ports.get(usize::from(holding.port.0));
+            holding.role == Role::Initiator && port.is_some_and(|port| port.kind == PortKind::Csb)
+        };
+        let mut holders = self.holdings.iter().filter(csb).peekable();
+        let Some(first) = holders.peek().copied() else { return Ok(()) };
+        match holders.any(|holding| holding.session == session) {
+            true => Ok(()),
+            false => {
+                let name = self.port(first.port)?.name.as_str();
+                let reason = format!(
+                    "session {} holds {name} as initiator: time and reset are its matter",
+                    first.session.0
+                );
+                Err((ErrorCode::NotAttached, reason))
+            }
+        }
+    }
+
     pub(super) fn memory(&self, port: PortId) -> Option<&MemoryPort> {
         self.platform.memory(&self.ports.get(usize::from(port.0))?.name)
     }

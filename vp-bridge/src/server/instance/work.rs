@@ -22,6 +22,10 @@ const MOST_QUEUED: usize = 65_536;
 /// How far time moves at once for posted writes that are too many, in cycles.
 const DRAIN: u64 = 4_096;
 
+/// The latest moment that a session may name, about 53 days. Far from the end of all time: whatever moment the platform is
+/// taken to, there is time left to work in.
+pub(super) const HORIZON: Time = Time::ps(1 << 62);
+
 /// Something to be done in its turn.
 pub(super) struct Job {
     pub(super) id: Option<RequestId>,
@@ -75,15 +79,20 @@ impl Host {
         payload: Bytes,
         charge: Charge,
     ) {
-        let (at, task) = match self.plan(session, &request, payload.clone()) {
+        let respects_at = (self.members.get(&session))
+            .is_some_and(|member| member.capabilities.contains(Capabilities::SCHEDULED));
+        let planned = self.plan(session, &request, payload.clone()).and_then(|(at, task)| {
+            let at = at.filter(|_| respects_at);
+            at.map_or(Ok(()), within_horizon).map(|()| (at, task))
+        });
+        let (at, task) = match planned {
             Ok(planned) => planned,
             Err(failure) => match request {
                 Request::RegisterRead(_) | Request::RegisterWrite(_) => (None, Task::Fail(failure)),
                 _ => return self.fail(session, id, failure),
             },
         };
-        let Some(member) = self.members.get_mut(&session) else { return };
-        let at = at.filter(|_| member.capabilities.contains(Capabilities::SCHEDULED));
+        let Some(member) = self.members.get(&session) else { return };
         let is_debug = is_debug(&request);
         // A debug access goes round time, but not round an earlier access of the same session to memory.
         let waits = |job: &Job| matches!(job.task, Task::Memory { .. });
@@ -126,6 +135,13 @@ impl Host {
                     let reason = "time moves by itself here: Advance is for lockstep".to_owned();
                     return Err((ErrorCode::WrongTimeMode, reason));
                 }
+                self.may_rule(session)?;
+                let named = match until {
+                    Until::Time(time) => Some(time),
+                    Until::Interrupt { limit, .. } => limit,
+                    Until::Idle => None,
+                };
+                named.map(time).map_or(Ok(()), within_horizon)?;
                 if let Until::Interrupt { port, .. } = until {
                     let port = self.port(port)?;
                     if port.kind != PortKind::Irq {
@@ -465,6 +481,13 @@ impl Host {
                 self.fail(session, id, cancelled());
             }
         }
+    }
+}
+
+fn within_horizon(time: Time) -> Result<(), Failure> {
+    match time <= HORIZON {
+        true => Ok(()),
+        false => Err((ErrorCode::BadRange, format!("{} ps: times are at most 2^62 ps", time.as_ps()))),
     }
 }
 
