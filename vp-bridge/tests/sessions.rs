@@ -409,6 +409,42 @@ fn who_does_not_read_is_read_no_further_and_blocks_nobody() {
 }
 
 #[test]
+fn who_writes_to_a_memory_whose_owner_does_not_answer_is_read_no_further() {
+    const WRITES: usize = 128;
+    let served = Served::tcp();
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    let mut writer = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(writer.attach(DBB, Role::Initiator), Reply::Done);
+    let data = vec![1; 1 << 20];
+    for _ in 0..WRITES {
+        let (address, length, axi_id, at) = (0x8000_0000, 1 << 20, 0, None);
+        let access = Access::Debug;
+        let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: false, at };
+        writer.connection.request(Request::MemoryWrite(write), &data).unwrap();
+    }
+    let bytes = writer.connection.output().split();
+    writer.stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut sent = 0;
+    let stuck = loop {
+        match writer.stream.write(&bytes[sent..]) {
+            Ok(written) => sent += written,
+            Err(error) => break error,
+        }
+        assert!(sent < bytes.len(), "the server took {WRITES} MiB for a memory that does not answer");
+    };
+    assert_eq!(stuck.kind(), std::io::ErrorKind::WouldBlock);
+    // The owner goes: what it left open fails, what comes later finds the memory inside.
+    drop(owner);
+    writer.stream.set_write_timeout(None).unwrap();
+    writer.stream.write_all(&bytes[sent..]).unwrap();
+    for _ in 0..WRITES {
+        let reply = writer.reply(&mut Vec::new()).2;
+        assert!(reply == Reply::Done || code(&reply) == ErrorCode::Cancelled, "{reply:?}");
+    }
+}
+
+#[test]
 fn an_interrupt_is_told_before_the_answer_that_shows_it() {
     let served = Served::tcp();
     let mut cpu = Raw::open(&served.address, None, TimeMode::Lockstep);

@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
-    Breach, Connection, ErrorCode, Event, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Offer, Posted, Reply,
-    Request, RequestId, SendError, SessionId, TimeMode, Violation,
+    Breach, Connection, ErrorCode, Event, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Offer, Reply, Request,
+    RequestId, SendError, SessionId, TimeMode, Violation,
 };
 
 use super::House;
@@ -318,11 +318,11 @@ impl Session<'_> {
                     _ => payload.len(),
                 };
                 let charge = self.account.charge(bytes);
-                Command::Request { session, id, request, payload, charge }
+                Command::Request { session, id, request, payload: own(payload), charge }
             }
             Event::Posted { posted, payload } => {
                 let charge = self.account.charge(payload.len());
-                Command::Posted { session, posted, payload: own(&posted, payload), charge }
+                Command::Posted { session, posted, payload: own(payload), charge }
             }
             Event::Reply { id, reply, payload, .. } => match self.tokens.remove(&id) {
                 Some(token) => Command::Answer { session, token, reply, payload },
@@ -423,10 +423,11 @@ impl Session<'_> {
     }
 }
 
-/// A small write's data, copied: kept as it is it would hold on to all that was read with it.
-fn own(posted: &Posted, payload: Bytes) -> Bytes {
-    match posted {
-        Posted::MemoryWrite(_) if payload.len() < READ / 4 => Bytes::copy_from_slice(&payload),
+/// A small write's data, copied: kept as it is, and it may be kept for long, it would hold on to all that was read with it.
+fn own(payload: Bytes) -> Bytes {
+    match payload.len() {
+        0 => Bytes::new(),
+        length if length < READ / 4 => Bytes::copy_from_slice(&payload),
         _ => payload,
     }
 }

@@ -351,6 +351,7 @@ impl Host {
         if self.current.as_ref().is_some_and(|current| current.session == session) {
             self.end_current();
         }
+        self.requests.borrow_mut().forget_session(session);
         let held: Vec<PortId> = (self.holdings.iter())
             .filter(|holding| holding.session == session)
             .map(|holding| holding.port)
@@ -422,9 +423,9 @@ impl Host {
     }
 
     fn pass_on(&mut self, forwarded: Forwarded) {
-        let Forwarded { to, id, reply, payload } = forwarded;
-        let time = self.wire_now();
-        self.send(to, ToSession::Reply { id, time, reply, payload, charge: None });
+        let Forwarded { to, id, reply, payload, charge } = forwarded;
+        let (time, charge) = (self.wire_now(), Some(charge));
+        self.send(to, ToSession::Reply { id, time, reply, payload, charge });
     }
 
     fn warn(&mut self, session: SessionId, time: native::Time, text: String) {

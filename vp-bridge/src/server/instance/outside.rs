@@ -19,7 +19,7 @@ use vp_protocols::native::{
     self, Access, ErrorCode, MemoryRead, MemoryWrite, PortId, Reply, Request, RequestId, SessionId,
 };
 
-use super::ToSession;
+use super::{Charge, ToSession};
 
 /// Names a request to a memory owner between instance and session.
 pub(in crate::server) type Token = u64;
@@ -45,8 +45,8 @@ struct Open {
 enum Waits {
     Read(Rc<Completion<Vec<u8>>>, Burst),
     Write(Rc<Completion<()>>, Burst),
-    /// Another session, whose debug access was passed on.
-    Session(SessionId, RequestId),
+    /// Another session, whose debug access was passed on. It stays on that session's account until it is answered.
+    Session(SessionId, RequestId, Charge),
 }
 
 /// An answer that another session waits for.
@@ -55,6 +55,7 @@ pub(super) struct Forwarded {
     pub(super) id: RequestId,
     pub(super) reply: Reply,
     pub(super) payload: Bytes,
+    pub(super) charge: Charge,
 }
 
 impl Requests {
@@ -90,8 +91,9 @@ impl Requests {
         from: (SessionId, RequestId),
         request: Request,
         payload: Bytes,
+        charge: Charge,
     ) {
-        self.ask(owner, None, Waits::Session(from.0, from.1), request, payload);
+        self.ask(owner, None, Waits::Session(from.0, from.1, charge), request, payload);
     }
 
     /// The moment that simulated time must not come to yet.
@@ -131,7 +133,7 @@ impl Requests {
                 completion.complete(accepted(reply, &burst));
                 None
             }
-            Waits::Session(to, id) => Some(Forwarded { to, id, reply, payload }),
+            Waits::Session(to, id, charge) => Some(Forwarded { to, id, reply, payload, charge }),
         }
     }
 
@@ -155,12 +157,22 @@ impl Requests {
         };
         let forwarded: Vec<Forwarded> = owed.into_iter().filter_map(failed).collect();
         let bursts = count - forwarded.len();
-        let requests = &mut *this.borrow_mut();
-        let open = &requests.open;
+        this.borrow_mut().tidy_outbox();
+        (forwarded, bursts)
+    }
+
+    /// A session that waited for others' memories waits no more.
+    pub(super) fn forget_session(&mut self, session: SessionId) {
+        self.open.retain(|_, open| !matches!(open.waits, Waits::Session(of, ..) if of == session));
+        self.tidy_outbox();
+    }
+
+    /// Asks for nothing that nobody waits for.
+    fn tidy_outbox(&mut self) {
+        let open = &self.open;
         let is_open =
             |message: &ToSession| matches!(message, ToSession::Ask { token, .. } if open.contains_key(token));
-        requests.outbox.retain(|(_, message)| is_open(message));
-        (forwarded, bursts)
+        self.outbox.retain(|(_, message)| is_open(message));
     }
 
     /// Forgets the bursts of a platform that is torn down. Owners' late answers find nobody.

@@ -199,7 +199,7 @@ impl Host {
             _ => return,
         };
         if let Some(owner) = self.owner(port, address) {
-            return self.forward(session, id, (owner, port), request, payload);
+            return self.forward(session, id, (owner, port), request, payload, charge);
         }
         let Some(memory) = self.memory(port) else {
             return self.fail(session, id, (ErrorCode::NoSuchPort, "no such memory".to_owned()));
@@ -240,6 +240,7 @@ impl Host {
         owner: (SessionId, PortId),
         mut request: Request,
         payload: Bytes,
+        charge: Charge,
     ) {
         let Some(id) = id else {
             let reason = format!(
@@ -253,7 +254,7 @@ impl Host {
             Request::MemoryWrite(write) => (write.access, write.at) = (Access::Debug, None),
             _ => {}
         }
-        self.requests.borrow_mut().forward(owner, (session, id), request, payload);
+        self.requests.borrow_mut().forward(owner, (session, id), request, payload, charge);
     }
 
     // Jobs in their turn.
