@@ -17,7 +17,7 @@ use vp_bridge::server::Options;
 use vp_models::host::{Host, HostError, Memory};
 use vp_protocols::native::{
     Access, Activity, Attach, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted,
-    RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
+    Range, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
 };
 
 const CSB: PortId = PortId(0);
@@ -442,6 +442,29 @@ fn who_writes_to_a_memory_whose_owner_does_not_answer_is_read_no_further() {
         let reply = writer.reply(&mut Vec::new()).2;
         assert!(reply == Reply::Done || code(&reply) == ErrorCode::Cancelled, "{reply:?}");
     }
+}
+
+#[test]
+fn an_access_across_the_border_of_an_owned_memory_is_refused_with_both_ranges() {
+    let served = Served::tcp();
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    let range = Some(Range { base: 0x8000_1000, size: 0x1000 });
+    assert_eq!(owner.ask(Request::Attach(Attach { port: DBB, role: Role::Target, range })), Reply::Done);
+    let mut reader = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(reader.attach(DBB, Role::Initiator), Reply::Done);
+    for (address, length) in [(0x8000_0ff0, 0x11), (0x8000_1ff0, 0x11), (0x8000_0fff, 0x1002)] {
+        let Reply::Failed { code, reason } = reader.ask(memory_read(address, length)) else { panic!() };
+        assert_eq!(code, ErrorCode::BadRange);
+        let asked = format!("0x{address:x} to 0x{:x}", address + u64::from(length) - 1);
+        assert!(reason.contains(&asked) && reason.contains("0x80001000 to 0x80001fff"), "{reason}");
+    }
+    for (address, length) in [(0x8000_0ff0, 0x10), (0x8000_2000, 0x10)] {
+        assert_eq!(reader.ask(memory_read(address, length)), Reply::Data);
+    }
+    reader.send(memory_read(0x8000_1000, 0x1000));
+    reader.flush();
+    let event = owner.next();
+    assert!(matches!(event, Event::Request { request: Request::MemoryRead(_), .. }), "{event:?}");
 }
 
 #[test]

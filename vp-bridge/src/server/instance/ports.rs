@@ -92,11 +92,29 @@ impl Host {
         self.platform.memory(&self.ports.get(usize::from(port.0))?.name)
     }
 
-    /// The session that owns the memory behind a port at these addresses.
-    pub(super) fn owner(&self, port: PortId, address: u64) -> Option<SessionId> {
-        let owner =
-            self.holdings.iter().find(|holding| holding.port == port && holding.role == Role::Target)?;
-        owner.range.contains(&address).then_some(owner.session)
+    /// The session that owns the memory behind a port at these addresses, if one does. Bytes on both sides of its border
+    /// are in no one memory.
+    pub(super) fn owner(
+        &self,
+        port: PortId,
+        address: u64,
+        length: u32,
+    ) -> Result<Option<SessionId>, Failure> {
+        let owner = self.holdings.iter().find(|holding| holding.port == port && holding.role == Role::Target);
+        let Some(Holding { session, range, .. }) = owner else { return Ok(None) };
+        let end = address.saturating_add(u64::from(length));
+        if end <= range.start || address >= range.end {
+            return Ok(None);
+        }
+        if address >= range.start && end <= range.end {
+            return Ok(Some(*session));
+        }
+        let (last, session, from, to) = (end - 1, session.0, range.start, range.end - 1);
+        let reason = format!(
+            "0x{address:x} to 0x{last:x} crosses the border of the memory of session {session}, \
+             0x{from:x} to 0x{to:x}: access each side by itself"
+        );
+        Err((ErrorCode::BadRange, reason))
     }
 
     pub(super) fn attach(&mut self, session: SessionId, attach: Attach) -> Result<(), Failure> {

@@ -193,13 +193,15 @@ impl Host {
         payload: Bytes,
         charge: Charge,
     ) {
-        let (port, address) = match &request {
-            Request::MemoryRead(read) => (read.port, read.address),
-            Request::MemoryWrite(write) => (write.port, write.address),
+        let (port, address, length) = match &request {
+            Request::MemoryRead(read) => (read.port, read.address, read.length),
+            Request::MemoryWrite(write) => (write.port, write.address, write.length),
             _ => return,
         };
-        if let Some(owner) = self.owner(port, address) {
-            return self.forward(session, id, (owner, port), request, payload, charge);
+        match self.owner(port, address, length) {
+            Ok(None) => {}
+            Ok(Some(owner)) => return self.forward(session, id, (owner, port), request, payload, charge),
+            Err(failure) => return self.fail(session, id, failure),
         }
         let Some(memory) = self.memory(port) else {
             return self.fail(session, id, (ErrorCode::NoSuchPort, "no such memory".to_owned()));
