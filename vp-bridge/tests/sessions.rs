@@ -468,6 +468,40 @@ fn an_access_across_the_border_of_an_owned_memory_is_refused_with_both_ranges() 
 }
 
 #[test]
+fn a_memory_owner_that_does_not_answer_is_put_out_and_the_platform_goes_on() {
+    for mode in [TimeMode::Lockstep, TimeMode::Free] {
+        let options = Options { owner_timeout: Duration::from_millis(50), ..Options::default() };
+        let served = Served::at("tcp:127.0.0.1:0", options);
+        let mut owner = Raw::open(&served.address, Some("p"), mode);
+        assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+        let memory = MemoryPlace::Inside;
+        let mut cpu = served.join(RemoteOptions { time_mode: mode, ..shared("p", memory) });
+        // Loading asks the owner, which does not answer: it goes, and the layer runs on the memory inside.
+        let refused = cpu.load(Memory::Primary, u64::from(common::SOURCE), &[1, 2, 3]).unwrap_err();
+        assert!(refused.to_string().contains("was not answered within 0.05 s"), "{refused}");
+        run(&copy(8, 8, 32), &mut cpu);
+        cpu.reset().unwrap();
+        let goodbye = loop {
+            if let Event::Bye(bye) = owner.next() {
+                break bye;
+            }
+        };
+        assert_eq!(goodbye.code, Some(ErrorCode::NotAnswered), "{goodbye:?}");
+
+        let mut owner = Raw::open(&served.address, Some("p"), mode);
+        assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+        // Now it is the device that asks.
+        let map = local().map();
+        for (register, value) in common::copy_registers(8, 8, 32) {
+            cpu.write(map.find(register).unwrap().address, value).unwrap();
+        }
+        cpu.wait_interrupt().unwrap();
+        let warnings = cpu.take_warnings();
+        assert!(warnings.iter().any(|(_, text)| text.contains("bursts failed")), "{warnings:?}");
+    }
+}
+
+#[test]
 fn an_interrupt_is_told_before_the_answer_that_shows_it() {
     let served = Served::tcp();
     let mut cpu = Raw::open(&served.address, None, TimeMode::Lockstep);

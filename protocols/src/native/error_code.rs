@@ -72,6 +72,8 @@ codes! {
     ReplyOutOfOrder = 22, "register reply out of order";
     /// Use of a capability that was not granted.
     NotGranted = 23, "capability not granted";
+    /// A request of the server was left without an answer for too long.
+    NotAnswered = 24, "request left unanswered";
 
     // 32..: one request failed, the session goes on.
     /// The port number is not in the list of the welcome.

@@ -44,6 +44,9 @@ pub struct Options {
     pub handshake_timeout: Duration,
     /// How long a session that ends may take to read why.
     pub farewell_timeout: Duration,
+    /// How long a session that owns memory may leave a request to it unanswered, by the wall clock. Simulated time waits
+    /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without.
+    pub owner_timeout: Duration,
     /// Longest payload in bytes, requests in flight, capabilities.
     pub terms: Terms,
     /// Program and version, as sessions are told.
@@ -56,6 +59,7 @@ impl Default for Options {
             max_sessions: 1024,
             handshake_timeout: Duration::from_secs(10),
             farewell_timeout: Duration::from_secs(2),
+            owner_timeout: Duration::from_secs(30),
             terms: Terms::default(),
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
@@ -106,8 +110,8 @@ impl Server {
         description.check().map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address).await?;
         let house = House {
+            registry: Registry::new(description, options.owner_timeout),
             options,
-            registry: Registry::new(description),
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use vp_models::platform::Description;
 use vp_protocols::native::TimeMode;
@@ -11,6 +12,8 @@ use super::instance::{Command, Instance};
 /// All platforms of a server.
 pub(super) struct Registry {
     description: Description,
+    /// See [`Options`](super::Options::owner_timeout).
+    owner_timeout: Duration,
     shared: Mutex<HashMap<String, Shared>>,
 }
 
@@ -20,8 +23,8 @@ struct Shared {
 }
 
 impl Registry {
-    pub(super) fn new(description: Description) -> Self {
-        Self { description, shared: Mutex::default() }
+    pub(super) fn new(description: Description, owner_timeout: Duration) -> Self {
+        Self { description, owner_timeout, shared: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -34,7 +37,7 @@ impl Registry {
 
     /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
     pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
-        let start = |name| Instance::start(name, self.description.clone(), mode);
+        let start = |name| Instance::start(name, self.description.clone(), mode, self.owner_timeout);
         let Some(name) = name else { return start(&self.description.name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)

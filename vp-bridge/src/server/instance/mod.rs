@@ -104,16 +104,23 @@ pub(super) struct Instance {
 impl Instance {
     /// Starts the thread. The platform is built there, so what is wrong with the description shows when a session joins:
     /// the channel closes.
-    pub(super) fn start(name: &str, description: Description, mode: TimeMode) -> std::io::Result<Self> {
+    pub(super) fn start(
+        name: &str,
+        description: Description,
+        mode: TimeMode,
+        owner_timeout: Duration,
+    ) -> std::io::Result<Self> {
         let door = Arc::new(Door::new());
         let inside = door.clone();
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let door = CloseAtEnd(inside);
             // What the thread owned is gone with it; nothing half-done is looked at again.
-            let ran = catch_unwind(AssertUnwindSafe(|| match Host::build(&door.0, description, mode) {
-                Ok(mut host) => host.serve(),
-                Err(error) => tracing::error!("platform {label}: {error}"),
+            let ran = catch_unwind(AssertUnwindSafe(|| {
+                match Host::build(&door.0, description, mode, owner_timeout) {
+                    Ok(mut host) => host.serve(),
+                    Err(error) => tracing::error!("platform {label}: {error}"),
+                }
             }));
             if let Err(panic) = ran {
                 let what = (panic.downcast_ref::<String>().map(String::as_str))
@@ -204,6 +211,7 @@ struct Host {
     door: Arc<Door>,
     description: Description,
     mode: TimeMode,
+    owner_timeout: Duration,
     platform: Platform,
     happened: Rc<RefCell<VecDeque<Happened>>>,
     requests: Rc<RefCell<Requests>>,
@@ -226,7 +234,12 @@ struct Host {
 type Failure = (ErrorCode, String);
 
 impl Host {
-    fn build(door: &Arc<Door>, description: Description, mode: TimeMode) -> Result<Self, String> {
+    fn build(
+        door: &Arc<Door>,
+        description: Description,
+        mode: TimeMode,
+        owner_timeout: Duration,
+    ) -> Result<Self, String> {
         let platform = Platform::build(&description).map_err(|error| error.to_string())?;
         let ports = ports::list(&platform);
         let alarm = platform.sim().event("bridge.alarm");
@@ -234,6 +247,7 @@ impl Host {
             door: door.clone(),
             description,
             mode,
+            owner_timeout,
             platform,
             happened: Rc::default(),
             requests: Requests::new(),
@@ -277,6 +291,7 @@ impl Host {
             for command in commands.drain(..) {
                 self.command(command);
             }
+            self.put_out_silent_owner();
             self.start_jobs();
             let wake = self.advance();
             self.tell();
@@ -284,10 +299,37 @@ impl Host {
                 && !self.ended
             {
                 self.flush();
-                self.door.sleep(wake.0);
+                let patience = self.patience_ends().map(|(_, ends)| ends);
+                self.door.sleep(wake.0.into_iter().chain(patience).min());
             }
         }
         self.flush();
+    }
+
+    /// The session whose answer is due first, and when it is too late.
+    fn patience_ends(&self) -> Option<(SessionId, Instant)> {
+        let (owner, asked) = self.requests.borrow().oldest()?;
+        asked.checked_add(self.owner_timeout).map(|ends| (owner, ends))
+    }
+
+    /// A memory that does not answer must not hold time up for all others: its session has to go.
+    fn put_out_silent_owner(&mut self) {
+        if let Some((owner, ends)) = self.patience_ends()
+            && Instant::now() >= ends
+        {
+            let patience = self.owner_timeout.as_secs_f64();
+            let reason = format!("a request to its memory was not answered within {patience} s");
+            self.put_out(owner, ErrorCode::NotAnswered, reason);
+            self.tell();
+        }
+    }
+
+    fn put_out(&mut self, session: SessionId, code: ErrorCode, reason: String) {
+        if let Some(member) = self.members.get_mut(&session) {
+            member.send(ToSession::Close { code, reason: reason.clone() });
+            member.flush();
+        }
+        self.leave(session, &reason);
     }
 
     fn now(&self) -> Time {
@@ -457,10 +499,7 @@ impl Host {
         let unread = member.account.notice_sent();
         member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
         if unread >= MOST_NOTICES {
-            let reason = format!("{unread} notices were not read");
-            member.send(ToSession::Close { code: ErrorCode::TooManyInFlight, reason });
-            member.flush();
-            self.leave(session, "it did not read its notices");
+            self.put_out(session, ErrorCode::TooManyInFlight, format!("{unread} notices were not read"));
         }
     }
 
@@ -683,7 +722,7 @@ mod tests {
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep).unwrap();
+        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
         let (to, mut from) = mpsc::unbounded_channel();
         let (joined, answer) = oneshot::channel();
         let (session, capabilities, account) = (SessionId(1), Capabilities::NONE, Arc::default());

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use vp_core::{Sim, Time};
@@ -39,6 +40,7 @@ struct Open {
     port: PortId,
     deadline: Option<Time>,
     waits: Waits,
+    asked: Instant,
 }
 
 /// Who waits for an answer.
@@ -79,7 +81,7 @@ impl Requests {
     ) {
         let token = self.next;
         self.next += 1;
-        self.open.insert(token, Open { owner, port, deadline, waits });
+        self.open.insert(token, Open { owner, port, deadline, waits, asked: Instant::now() });
         self.deadlines.extend(deadline.map(|deadline| (deadline, token)));
         self.outbox.push((owner, ToSession::Ask { token, request, payload }));
     }
@@ -99,6 +101,11 @@ impl Requests {
     /// The moment that simulated time must not come to yet.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.deadlines.first().map(|&(deadline, _)| deadline)
+    }
+
+    /// Who has left a request unanswered for longest, and since when.
+    pub(super) fn oldest(&self) -> Option<(SessionId, Instant)> {
+        self.open.first_key_value().map(|(_, open)| (open.owner, open.asked))
     }
 
     /// What is to be sent, in order.
