@@ -16,6 +16,9 @@ use crate::address::Address;
 
 /// How long to look before sleeping.
 const LOOK: Duration = Duration::from_micros(50);
+/// How long the server may take nothing of what is written. It reads no further while the platform has much to do for this
+/// session, and a memory's owner has its time to answer; both are over sooner.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes read at once.
 const READ: usize = 64 << 10;
 
@@ -130,11 +133,24 @@ impl Wire {
 
     /// Writes everything. While the server takes nothing what it says is read, or both would wait for ever.
     pub(super) fn write(&mut self, bytes: &mut BytesMut) -> io::Result<()> {
+        self.write_within(PATIENCE, bytes)
+    }
+
+    /// Writes everything, unless the server takes nothing at all for this long.
+    fn write_within(&mut self, patience: Duration, bytes: &mut BytesMut) -> io::Result<()> {
+        let mut stuck = None;
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => bytes.advance(written),
+                Ok(written) => {
+                    bytes.advance(written);
+                    stuck = None;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if stuck.get_or_insert_with(Instant::now).elapsed() >= patience {
+                        let what = format!("the server has read nothing for {} s", patience.as_secs_f64());
+                        return Err(io::Error::new(ErrorKind::TimedOut, what));
+                    }
                     if !self.read_now()? {
                         thread::sleep(LOOK);
                     }
@@ -177,6 +193,43 @@ impl Wire {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(false),
                 _ => Err(error),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire() -> (Wire, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        let stream = Stream::Unix(near);
+        stream.set_nonblocking(true).unwrap();
+        (Wire { stream, input: BytesMut::new(), landing: vec![0; READ].into() }, far)
+    }
+
+    #[test]
+    fn writing_to_a_server_that_reads_nothing_ends_with_an_error() {
+        let (mut wire, _far) = wire();
+        let mut bytes = BytesMut::zeroed(16 << 20);
+        let error = wire.write_within(Duration::from_millis(1), &mut bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert_eq!(error.to_string(), "the server has read nothing for 0.001 s");
+    }
+
+    #[test]
+    fn writing_goes_on_while_the_server_reads_and_takes_in_what_it_says() {
+        let (mut wire, mut far) = wire();
+        let server = thread::spawn(move || {
+            far.write_all(&[7; 1000]).unwrap();
+            let mut all = vec![0; 16 << 20];
+            far.read_exact(&mut all).unwrap();
+            far
+        });
+        wire.write_within(PATIENCE, &mut BytesMut::zeroed(16 << 20)).unwrap();
+        let _far = server.join().unwrap();
+        while wire.input().len() < 1000 {
+            wire.read(None).unwrap();
         }
     }
 }
