@@ -496,8 +496,8 @@ fn a_memory_owner_that_does_not_answer_is_put_out_and_the_platform_goes_on() {
             cpu.write(map.find(register).unwrap().address, value).unwrap();
         }
         cpu.wait_interrupt().unwrap();
-        let warnings = cpu.take_warnings();
-        assert!(warnings.iter().any(|(_, text)| text.contains("bursts failed")), "{warnings:?}");
+        let warnings = cpu.warnings();
+        assert!(warnings.iter().any(|warning| warning.text.contains("bursts failed")), "{warnings:?}");
     }
 }
 

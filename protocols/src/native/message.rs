@@ -240,7 +240,8 @@ pub enum Why {
         /// Who waits for what.
         report: String,
     },
-    /// Someone stopped the platform: a reset, another session, the operator.
+    /// Reserved: someone stopped the platform. Today's server does not send it; an Advance that a reset ends fails with
+    /// [`ErrorCode::Cancelled`].
     Stopped,
 }
 

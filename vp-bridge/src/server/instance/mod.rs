@@ -319,17 +319,17 @@ impl Host {
         {
             let patience = self.owner_timeout.as_secs_f64();
             let reason = format!("a request to its memory was not answered within {patience} s");
-            self.put_out(owner, ErrorCode::NotAnswered, reason);
+            self.put_out(owner, ErrorCode::NotAnswered, &reason);
             self.tell();
         }
     }
 
-    fn put_out(&mut self, session: SessionId, code: ErrorCode, reason: String) {
+    fn put_out(&mut self, session: SessionId, code: ErrorCode, reason: &str) {
         if let Some(member) = self.members.get_mut(&session) {
-            member.send(ToSession::Close { code, reason: reason.clone() });
+            member.send(ToSession::Close { code, reason: reason.to_owned() });
             member.flush();
         }
-        self.leave(session, &reason);
+        self.leave(session, reason);
     }
 
     fn now(&self) -> Time {
@@ -499,7 +499,7 @@ impl Host {
         let unread = member.account.notice_sent();
         member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
         if unread >= MOST_NOTICES {
-            self.put_out(session, ErrorCode::TooManyInFlight, format!("{unread} notices were not read"));
+            self.put_out(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));
         }
     }
 
