@@ -15,6 +15,7 @@ use vp_bridge::address::Address;
 use vp_bridge::client::{ConnectError, MemoryPlace, RemoteHost, RemoteOptions};
 use vp_bridge::server::Options;
 use vp_models::host::{Host, HostError, Memory};
+use vp_models::platform::Description;
 use vp_protocols::native::{
     Access, Activity, Attach, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted,
     Range, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
@@ -499,6 +500,36 @@ fn a_memory_owner_that_does_not_answer_is_put_out_and_the_platform_goes_on() {
         let warnings = cpu.warnings();
         assert!(warnings.iter().any(|warning| warning.text.contains("bursts failed")), "{warnings:?}");
     }
+}
+
+#[test]
+fn who_is_put_out_leaves_its_place_even_if_it_does_not_read() {
+    let options = Options {
+        max_sessions: 2,
+        owner_timeout: Duration::from_millis(50),
+        farewell_timeout: Duration::from_millis(1),
+        ..Options::default()
+    };
+    // Two memories: one to own and one to load from.
+    let served = Served::with("tcp:127.0.0.1:0", options, Description::named("nv_full").unwrap());
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    let second = PortId(3);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    assert_eq!(owner.attach(second, Role::Initiator), Reply::Done);
+    let (address, length, access, axi_id, at) = (0x5000_0000, 1 << 20, Access::Debug, 0, None);
+    for _ in 0..64 {
+        owner.send(Request::MemoryRead(MemoryRead { port: second, address, length, access, axi_id, at }));
+    }
+    owner.flush();
+    let mut writer = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(writer.attach(DBB, Role::Initiator), Reply::Done);
+    assert_eq!(code(&writer.ask(memory_read(0x8000_0000, 4))), ErrorCode::Cancelled);
+    let joined = (0..100).any(|_| {
+        let joined = RemoteHost::connect(&served.address, shared("p", MemoryPlace::Inside));
+        joined.map_err(|_| std::thread::sleep(Duration::from_millis(20))).is_ok()
+    });
+    assert!(joined, "the session that was put out still has its place");
+    drop(owner);
 }
 
 #[test]

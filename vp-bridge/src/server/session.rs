@@ -263,6 +263,7 @@ impl Session<'_> {
                     Ok(_) => {}
                     Err(error) => return End::Wrong(format!("stream broken: {error}")),
                 },
+                () = account.is_put_out() => return self.last_words(),
                 () = account.paid(), if !wants_more => {}
                 () = house.shutdown.cancelled() => {
                     self.connection.bye(Some(ErrorCode::ShuttingDown), "the server shuts down");
@@ -270,6 +271,21 @@ impl Session<'_> {
                 }
             }
         }
+    }
+
+    /// Put out while the peer does not read: of what waits for it only the reason is left to say.
+    fn last_words(&mut self) -> End {
+        while let Ok(batch) = self.from.try_recv() {
+            self.inbox.extend(batch);
+        }
+        for message in self.inbox.drain(..) {
+            if let ToSession::Close { code, reason } = message {
+                self.connection.bye(Some(code), reason.clone());
+                return End::Wrong(reason);
+            }
+        }
+        self.connection.bye(Some(ErrorCode::Internal), "the platform put the session out");
+        End::Wrong("put out".to_owned())
     }
 
     /// Moves what can be moved. Says whether more bytes are wanted.

@@ -12,6 +12,7 @@ pub(in crate::server) struct Account {
     bytes: AtomicUsize,
     notices: AtomicUsize,
     paid: Notify,
+    put_out: Notify,
 }
 
 impl Account {
@@ -40,6 +41,16 @@ impl Account {
     /// How many notices it has not taken.
     pub(super) fn notices(&self) -> usize {
         self.notices.load(Ordering::Relaxed)
+    }
+
+    /// The session has to go, even if its peer does not read.
+    pub(super) fn put_out(&self) {
+        self.put_out.notify_one();
+    }
+
+    /// Waits until the session has to go. What it is to be told lies in its channel.
+    pub(in crate::server) async fn is_put_out(&self) {
+        self.put_out.notified().await;
     }
 
     /// The session has taken a notice.

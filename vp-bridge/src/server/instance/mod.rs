@@ -328,6 +328,7 @@ impl Host {
         if let Some(member) = self.members.get_mut(&session) {
             member.send(ToSession::Close { code, reason: reason.to_owned() });
             member.flush();
+            member.account.put_out();
         }
         self.leave(session, reason);
     }
