@@ -697,6 +697,10 @@ fn only_the_cpu_of_a_platform_that_has_one_moves_time_and_resets() {
         assert_eq!(code, ErrorCode::NotAttached);
         assert!(reason.contains("session 2 holds csb0"), "{reason}");
     }
+    let (address, length, access, axi_id) = (0x8000_0000, 4, Access::Timed, 0);
+    let scheduled = |at| MemoryRead { port: DBB, address, length, access, axi_id, at: Some(Time(at)) };
+    assert_eq!(code(&stranger.ask(Request::MemoryRead(scheduled(1 << 40)))), ErrorCode::NotAttached);
+    assert_eq!(stranger.ask(Request::MemoryRead(scheduled(0))), Reply::Data);
     assert_eq!(cpu.ask(advance(2000)), Reply::Reached { why: Why::Time });
     assert_eq!(cpu.ask(Request::Reset), Reply::Done);
 }

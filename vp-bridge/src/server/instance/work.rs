@@ -83,7 +83,14 @@ impl Host {
             .is_some_and(|member| member.capabilities.contains(Capabilities::SCHEDULED));
         let planned = self.plan(session, &request, payload.clone()).and_then(|(at, task)| {
             let at = at.filter(|_| respects_at);
-            at.map_or(Ok(()), within_horizon).map(|()| (at, task))
+            if let Some(at) = at {
+                within_horizon(at)?;
+                // In lockstep the wait for that moment moves time.
+                if self.mode == TimeMode::Lockstep && at > self.now() {
+                    self.may_rule(session)?;
+                }
+            }
+            Ok((at, task))
         });
         let (at, task) = match planned {
             Ok(planned) => planned,
