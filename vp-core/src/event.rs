@@ -1,7 +1,7 @@
 //! Events: what processes wait for and methods are sensitive to (`sc_event`).
 
 use crate::kernel::{Kernel, Sim};
-use crate::schedule::Pending;
+use crate::name::Name;
 use crate::time::Time;
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,9 @@ use std::task::Poll;
 pub(crate) struct Handle {
     kernel: Rc<Kernel>,
     id: u32,
-    name: Rc<str>,
+    name: Name,
+    /// How often events of this number had fired before this one was made.
+    before: u64,
 }
 
 impl Drop for Handle {
@@ -48,9 +50,15 @@ impl Drop for Handle {
 pub struct Event(Rc<Handle>);
 
 impl Event {
-    pub(crate) fn new(kernel: &Rc<Kernel>, name: Rc<str>, work: bool) -> Event {
-        let id = kernel.schedule.borrow_mut().add_event(name.clone(), work);
-        Event(Rc::new(Handle { kernel: kernel.clone(), id, name }))
+    pub(crate) fn new(kernel: &Rc<Kernel>, name: Name, work: bool) -> Event {
+        let id = kernel.schedule.borrow_mut().add_event(Some(name.clone()), work);
+        Event::known(kernel, id, name)
+    }
+
+    /// A handle of an event that is there; it counts as one holder already.
+    pub(crate) fn known(kernel: &Rc<Kernel>, id: u32, name: Name) -> Event {
+        let before = kernel.schedule.borrow().events[id as usize].fired;
+        Event(Rc::new(Handle { kernel: kernel.clone(), id, name, before }))
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -95,22 +103,22 @@ impl Event {
 
     /// Waits for the next notification.
     pub fn wait(&self) -> EventWait<'_> {
-        EventWait { event: &self.0, seen: None }
+        EventWait::new(&self.0.kernel, self.0.id)
     }
 
     /// How often the event has fired since its creation.
     pub fn fired(&self) -> u64 {
-        self.0.fired()
+        self.0.kernel.fired(self.0.id) - self.0.before
     }
 
     /// Whether a notification is outstanding.
     pub fn is_pending(&self) -> bool {
-        self.0.kernel.schedule.borrow().events[self.0.id as usize].pending != Pending::None
+        self.0.kernel.schedule.borrow().is_pending(self.0.id)
     }
 
     /// Whether both are handles of one event.
     pub fn same(&self, other: &Event) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
+        self.0.id == other.0.id && Rc::ptr_eq(&self.0.kernel, &other.0.kernel)
     }
 
     /// The simulation this event belongs to.
@@ -125,35 +133,48 @@ impl fmt::Debug for Event {
     }
 }
 
-impl Handle {
-    fn fired(&self) -> u64 {
-        self.kernel.schedule.borrow().events[self.id as usize].fired
-    }
-}
 
 /// The wait for an event's next notification; made by [`Event::wait`].
 ///
 /// Dropping it (a lost race in [`crate::select`], say) takes the process off the event's list.
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct EventWait<'a> {
-    event: &'a Handle,
+    kernel: &'a Kernel,
+    event: u32,
+    /// Who waits, and how often the event had fired before.
     seen: Option<(u64, u32)>,
+}
+
+impl<'a> EventWait<'a> {
+    /// Waits for the event of that number, which somebody else keeps until it has fired.
+    pub(crate) fn new(kernel: &'a Kernel, event: u32) -> EventWait<'a> {
+        EventWait { kernel, event, seen: None }
+    }
+}
+
+impl Kernel {
+    #[inline]
+    fn fired(&self, event: u32) -> u64 {
+        self.schedule.borrow().events[event as usize].fired
+    }
 }
 
 impl Future for EventWait<'_> {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
         match self.seen {
             None => {
-                let event = self.event;
-                let process = event.kernel.running();
-                let mut schedule = event.kernel.schedule.borrow_mut();
-                self.seen = Some((schedule.events[event.id as usize].fired, process));
-                schedule.add_waiter(event.id, process);
+                let process = self.kernel.running();
+                let mut schedule = self.kernel.schedule.borrow_mut();
+                let fired = schedule.events[self.event as usize].fired;
+                schedule.add_waiter(self.event, process);
+                drop(schedule);
+                self.seen = Some((fired, process));
                 Poll::Pending
             }
-            Some((seen, _)) if seen == self.event.fired() => Poll::Pending,
+            Some((seen, _)) if seen == self.kernel.fired(self.event) => Poll::Pending,
             Some(_) => {
                 // Served: nothing is left to take back.
                 self.seen = None;
@@ -164,11 +185,12 @@ impl Future for EventWait<'_> {
 }
 
 impl Drop for EventWait<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Some((seen, process)) = self.seen
-            && seen == self.event.fired()
+            && seen == self.kernel.fired(self.event)
         {
-            self.event.kernel.schedule.borrow_mut().remove_waiter(self.event.id, process);
+            self.kernel.schedule.borrow_mut().remove_waiter(self.event, process);
         }
     }
 }

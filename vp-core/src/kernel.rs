@@ -5,9 +5,10 @@
 use crate::event::Event;
 use crate::inject::{Bell, Drain, Injector};
 use crate::observe::{Observation, Observer, Source, What};
+use crate::name::Name;
 use crate::process::{Body, MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::{Blocked, IdleReport};
-use crate::schedule::{Armed, Kind, Moment, More, NOBODY, Schedule, Slot, State, Target};
+use crate::schedule::{Kind, Moment, NOBODY, Schedule, State, Target};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -29,14 +30,23 @@ pub(crate) struct Kernel {
     /// Borrowed for one step at a time, never while a process runs or something of its is dropped.
     pub(crate) schedule: RefCell<Schedule>,
     updates: RefCell<Vec<Rc<dyn Update>>>,
-    /// What the method being run has asked for.
-    next_trigger: Cell<Option<Trigger>>,
-    has_trigger: Cell<bool>,
+    /// What the method being run has asked for: nothing, a time (the common case), or more.
+    asked: Cell<Asked>,
+    asked_delay: Cell<u64>,
+    asked_trigger: Cell<Option<Trigger>>,
     doors: RefCell<Vec<Rc<dyn Drain>>>,
     bell: Arc<Bell>,
     observers: RefCell<Vec<Rc<dyn Observer>>>,
     observed: Cell<bool>,
-    sources: RefCell<Vec<Rc<str>>>,
+    sources: RefCell<Vec<Name>>,
+}
+
+/// What a method has asked for by [`Sim::next_trigger`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    Delay,
+    Trigger,
 }
 
 impl Kernel {
@@ -68,29 +78,14 @@ impl Kernel {
 
     pub(crate) fn spawn(
         self: &Rc<Self>,
-        name: Rc<str>,
+        name: Name,
         body: Body,
         kind: Kind,
         listens_to: Vec<Event>,
         initialize: bool,
     ) -> Process {
-        let mut schedule = self.schedule.borrow_mut();
-        let listened: Vec<u32> = listens_to.iter().map(Event::id).collect();
-        let more = (!listens_to.is_empty()).then(|| Box::new(More { listens_to, ended: None }));
-        let slot = Slot {
-            body: Some(body),
-            state: State::Present,
-            queued: initialize,
-            kind,
-            generation: 0,
-            armed: Armed::No,
-            name,
-            more,
-        };
-        let (id, generation) = schedule.add_process(slot);
-        for event in listened {
-            schedule.add_listener(event, id);
-        }
+        let added = self.schedule.borrow_mut().add_process(name, body, kind, listens_to, initialize);
+        let (id, generation) = added;
         Process { kernel: self.clone(), id, generation }
     }
 
@@ -99,22 +94,24 @@ impl Kernel {
         self.schedule.borrow().slots.get(id as usize).is_none_or(|slot| slot.generation != generation)
     }
 
+    /// The number of the event that fires when a process ends, unless it has.
+    pub(crate) fn end_of(&self, id: u32, generation: u32) -> Option<u32> {
+        let mut schedule = self.schedule.borrow_mut();
+        let alive = schedule.slots.get(id as usize).is_some_and(|slot| slot.generation == generation);
+        alive.then(|| schedule.ended(id))
+    }
+
     /// The event that fires when a process ends; one that never fires if it has.
     pub(crate) fn ended(self: &Rc<Self>, id: u32, generation: u32) -> Event {
-        let known = {
-            let schedule = self.schedule.borrow();
-            let slot = schedule.slots.get(id as usize).filter(|slot| slot.generation == generation);
-            let ended = slot.and_then(|slot| slot.more.as_ref()?.ended.clone());
-            ended.ok_or_else(|| slot.map(|slot| slot.name.clone()))
-        };
-        match known {
-            Ok(event) => event,
-            Err(None) => Event::new(self, "ended".into(), false),
-            Err(Some(name)) => {
-                let event = Event::new(self, format!("{name}.ended").into(), false);
+        match self.end_of(id, generation) {
+            None => Event::new(self, "ended".into(), false),
+            Some(event) => {
                 let mut schedule = self.schedule.borrow_mut();
-                schedule.slots[id as usize].more.get_or_insert_default().ended = Some(event.clone());
-                event
+                schedule.hold_event(event);
+                let name = schedule.event_details[event as usize].name.clone();
+                let name = name.unwrap_or_else(|| format!("{}.ended", schedule.details[id as usize].name).into());
+                drop(schedule);
+                Event::known(self, event, name)
             }
         }
     }
@@ -140,14 +137,7 @@ impl Kernel {
     /// Frees the slot of a process that has ended and tells who waits for that.
     fn retire(&self, id: u32) {
         let more = self.schedule.borrow_mut().retire(id, self.moment());
-        if let Some(more) = more {
-            for event in &more.listens_to {
-                self.schedule.borrow_mut().remove_listener(event.id(), id);
-            }
-            if let Some(ended) = &more.ended {
-                ended.notify_delta();
-            }
-        }
+        drop(more);
     }
 
     /// Evaluates: runs what is runnable, and what becomes so by immediate notification.
@@ -173,15 +163,24 @@ impl Kernel {
             if !ended && slot.state == State::Running {
                 slot.state = State::Present;
                 slot.body = Some(body);
-                if self.has_trigger.get() {
-                    drop(schedule);
-                    self.arm(id);
-                    schedule = self.schedule.borrow_mut();
+                let is_method = slot.kind == Kind::Method;
+                match self.asked.replace(Asked::Nothing) {
+                    Asked::Nothing => {}
+                    Asked::Delay if is_method => {
+                        schedule.arm_timer(id, self.asked_delay.get(), self.moment());
+                    }
+                    // Of a process, such a request has no effect.
+                    Asked::Delay => {}
+                    Asked::Trigger => {
+                        drop(schedule);
+                        self.arm(id, is_method);
+                        schedule = self.schedule.borrow_mut();
+                    }
                 }
             } else {
                 drop(schedule);
-                self.has_trigger.set(false);
-                drop(self.next_trigger.take());
+                self.asked.set(Asked::Nothing);
+                drop(self.asked_trigger.take());
                 drop(body);
                 self.retire(id);
                 schedule = self.schedule.borrow_mut();
@@ -190,19 +189,15 @@ impl Kernel {
         schedule.runnable.clear();
     }
 
-    /// Gives the method that has just run what it asked for. Of a process, such a request has no effect.
-    fn arm(&self, id: u32) {
-        self.has_trigger.set(false);
-        let Some(trigger) = self.next_trigger.take() else { return };
+    /// Gives the method that has just run what it asked for.
+    fn arm(&self, id: u32, is_method: bool) {
+        let Some(trigger) = self.asked_trigger.take() else { return };
+        // The last handle of an event may go at the end of this; what is outstanding for it still comes.
         let (events, delay) = trigger.parts();
-        let ids = events.iter().map(Event::id).collect();
-        let mut schedule = self.schedule.borrow_mut();
-        if schedule.slots[id as usize].kind == Kind::Method {
-            schedule.arm(id, ids, delay.map(Time::as_ps), self.moment());
+        if is_method {
+            let ids = events.iter().map(Event::id).collect();
+            self.schedule.borrow_mut().arm(id, ids, delay.map(Time::as_ps), self.moment());
         }
-        drop(schedule);
-        // The last handle of an event may go here; what is outstanding for it still comes.
-        drop(events);
     }
 
     /// Everything that happens at the present time, delta cycle after delta cycle.
@@ -297,8 +292,9 @@ impl Simulation {
             holds: Cell::new(0),
             schedule: RefCell::default(),
             updates: RefCell::default(),
-            next_trigger: Cell::new(None),
-            has_trigger: Cell::new(false),
+            asked: Cell::new(Asked::Nothing),
+            asked_delay: Cell::new(0),
+            asked_trigger: Cell::new(None),
             doors: RefCell::default(),
             bell: Arc::default(),
             observers: RefCell::default(),
@@ -380,17 +376,25 @@ impl Simulation {
     /// A server ([`Sim::server`]) that waits for work only ([`Sim::work_event`]) is at rest, which is normal;
     /// whoever else waits is stuck.
     pub fn idle_report(&self) -> IdleReport {
-        let schedule = self.kernel.schedule.borrow();
+        let schedule = &*self.kernel.schedule.borrow();
         let mut report = IdleReport { time: self.now(), blocked: Vec::new(), at_rest: Vec::new() };
+        // The end of a process has no name of its own.
+        let name_of = |event: usize| {
+            let ended = || {
+                let process = schedule.slots.iter().position(|slot| slot.ended == event as u32)?;
+                Some(format!("{}.ended", schedule.details[process].name).into())
+            };
+            schedule.event_details[event].name.clone().or_else(ended)
+        };
         for (id, slot) in schedule.slots.iter().enumerate() {
             if slot.state != State::Present || slot.kind == Kind::Method {
                 continue;
             }
-            let waited = || schedule.events.iter().filter(move |event| event.is_waited_for_by(id as u32));
-            let at_rest =
-                slot.kind == Kind::Server && waited().next().is_some() && waited().all(|event| event.work);
-            let waits_for = waited().filter_map(|event| event.name.clone()).collect();
-            let blocked = Blocked { process: slot.name.clone(), waits_for };
+            let waited = || (0..schedule.events.len()).filter(move |&event| schedule.is_waited_for(event, id as u32));
+            let mut of_work = waited().map(|event| schedule.events[event].work).peekable();
+            let at_rest = slot.kind == Kind::Server && of_work.peek().is_some() && of_work.all(|work| work);
+            let waits_for = waited().filter_map(name_of).collect();
+            let blocked = Blocked { process: schedule.details[id].name.clone(), waits_for };
             if at_rest { &mut report.at_rest } else { &mut report.blocked }.push(blocked);
         }
         report
@@ -434,10 +438,13 @@ impl Drop for Simulation {
             kernel.doors.take(),
             kernel.observers.take(),
             kernel.updates.take(),
-            kernel.next_trigger.take(),
+            kernel.asked_trigger.take(),
         ));
-        let slots = std::mem::take(&mut kernel.schedule.borrow_mut().slots);
-        drop(slots);
+        let processes = {
+            let mut schedule = kernel.schedule.borrow_mut();
+            (std::mem::take(&mut schedule.slots), std::mem::take(&mut schedule.details))
+        };
+        drop(processes);
         let mut schedule = kernel.schedule.borrow_mut();
         (schedule.timed, schedule.next_delta, schedule.runnable) = Default::default();
     }
@@ -465,45 +472,54 @@ impl Sim {
     }
 
     /// A new event.
-    pub fn event(&self, name: impl Into<Rc<str>>) -> Event {
+    pub fn event(&self, name: impl Into<Name>) -> Event {
         Event::new(&self.0, name.into(), false)
     }
 
     /// A new event that announces work: a server that waits for it is at rest, not stuck
     /// (see [`Simulation::idle_report`]).
-    pub fn work_event(&self, name: impl Into<Rc<str>>) -> Event {
+    pub fn work_event(&self, name: impl Into<Name>) -> Event {
         Event::new(&self.0, name.into(), true)
     }
 
     /// Starts a process (`SC_THREAD`): runnable at once, it runs until it awaits.
     ///
     /// Inside, await only what this kernel offers; a foreign future would never be woken.
-    pub fn process(&self, name: impl Into<Rc<str>>, body: impl Future<Output = ()> + 'static) -> Process {
+    pub fn process(&self, name: impl Into<Name>, body: impl Future<Output = ()> + 'static) -> Process {
         self.0.spawn(name.into(), Box::pin(body), Kind::Process, Vec::new(), true)
     }
 
     /// Starts a process that serves for ever: that it waits for work when all else has ended is no deadlock.
-    pub fn server(&self, name: impl Into<Rc<str>>, body: impl Future<Output = ()> + 'static) -> Process {
+    pub fn server(&self, name: impl Into<Name>, body: impl Future<Output = ()> + 'static) -> Process {
         self.0.spawn(name.into(), Box::pin(body), Kind::Server, Vec::new(), true)
     }
 
     /// Sets up a method (`SC_METHOD`): a callback that runs whenever an event it is sensitive to fires.
-    pub fn method(&self, name: impl Into<Rc<str>>) -> MethodBuilder {
+    pub fn method(&self, name: impl Into<Name>) -> MethodBuilder {
         MethodBuilder { kernel: self.0.clone(), name: name.into(), events: Vec::new(), initialize: true }
     }
 
     /// Inside a method: what calls it next, in place of its static sensitivity (`next_trigger`).
     /// Said twice in one call, the last counts; anywhere else it has no effect.
     pub fn next_trigger(&self, trigger: Trigger) {
-        if self.0.running.get() != NOBODY {
-            self.0.has_trigger.set(true);
-            self.0.next_trigger.set(Some(trigger));
+        if self.0.running.get() == NOBODY {
+            return;
+        }
+        match trigger {
+            Trigger::After(delay) if delay != Time::ZERO => {
+                self.0.asked_delay.set(delay.as_ps());
+                self.0.asked.set(Asked::Delay);
+            }
+            trigger => {
+                self.0.asked_trigger.set(Some(trigger));
+                self.0.asked.set(Asked::Trigger);
+            }
         }
     }
 
     /// Waits until `delay` has passed; [`Time::ZERO`] waits for the next delta cycle.
     pub fn wait(&self, delay: Time) -> Wait<'_> {
-        Wait { kernel: &self.0, delay, state: WaitState::New }
+        Wait { kernel: &self.0, state: WaitState::New(delay) }
     }
 
     /// Waits until a point in time; returns at once if that is not in the future.
@@ -559,14 +575,14 @@ impl Sim {
     }
 
     /// Names something that reports to observers.
-    pub fn source(&self, name: impl Into<Rc<str>>) -> Source {
+    pub fn source(&self, name: impl Into<Name>) -> Source {
         let mut sources = self.0.sources.borrow_mut();
         sources.push(name.into());
         Source((sources.len() - 1) as u32)
     }
 
     /// The name of a source.
-    pub fn source_name(&self, source: Source) -> Rc<str> {
+    pub fn source_name(&self, source: Source) -> Name {
         self.0.sources.borrow()[source.0 as usize].clone()
     }
 

@@ -1,7 +1,8 @@
 //! Processes: `async` blocks that wait (`SC_THREAD`) and methods that are called (`SC_METHOD`).
 
-use crate::event::Event;
+use crate::event::{Event, EventWait};
 use crate::kernel::{Kernel, Sim};
+use crate::name::Name;
 use crate::queue::Entry;
 use crate::schedule::{Kind, Target};
 use crate::time::Time;
@@ -50,8 +51,8 @@ impl Process {
 
     /// Waits until it has returned or was killed.
     pub async fn join(&self) {
-        if !self.has_ended() {
-            self.ended().wait().await;
+        if let Some(ended) = self.kernel.end_of(self.id, self.generation) {
+            EventWait::new(&self.kernel, ended).await;
         }
     }
 
@@ -85,7 +86,7 @@ impl Process {
 #[must_use = "a method exists once `run` has given it its body"]
 pub struct MethodBuilder {
     pub(crate) kernel: Rc<Kernel>,
-    pub(crate) name: Rc<str>,
+    pub(crate) name: Name,
     pub(crate) events: Vec<Event>,
     pub(crate) initialize: bool,
 }
@@ -156,12 +157,11 @@ impl Trigger {
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<'a> {
     pub(crate) kernel: &'a Kernel,
-    pub(crate) delay: Time,
     pub(crate) state: WaitState,
 }
 
 pub(crate) enum WaitState {
-    New,
+    New(Time),
     /// Until the time, with the entry that wakes this process.
     Timed(u64, Entry),
     /// Until another delta cycle than this one.
@@ -175,14 +175,14 @@ impl Future for Wait<'_> {
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
         let kernel = self.kernel;
         match self.state {
-            WaitState::New => {
+            WaitState::New(delay) => {
                 let process = kernel.running();
-                self.state = if self.delay == Time::ZERO {
-                    kernel.schedule.borrow_mut().next_delta.push(Target::Process(process));
+                self.state = if delay == Time::ZERO {
+                    kernel.schedule.borrow_mut().next_delta.push(Target::process(process));
                     WaitState::Delta(kernel.delta(), process)
                 } else {
-                    let until = kernel.now().as_ps().saturating_add(self.delay.as_ps());
-                    let entry = kernel.schedule.borrow_mut().timed.insert(until, Target::Process(process));
+                    let until = kernel.now().as_ps().saturating_add(delay.as_ps());
+                    let entry = kernel.schedule.borrow_mut().timed.insert(until, Target::process(process));
                     WaitState::Timed(until, entry)
                 };
                 return Poll::Pending;

@@ -1,20 +1,35 @@
 //! The timed queue: what happens later, ordered by time and, within one time, by insertion.
 //!
-//! A wheel of eleven levels with 64 slots each. An entry lies on the level of the highest 6-bit digit in
-//! which its time differs from the cursor, in the slot that digit names; so the earliest entry is in the
-//! first slot of the lowest occupied level, found by two bit scans. An entry moves down at most once a
-//! level, which keeps the cost of an entry independent of how many others wait.
+//! Two parts. What is *near* lies in one short sorted list, from whose end the next entry is taken. What is
+//! later lies in a wheel of eight levels with 256 slots each: an entry is on the level of the highest 8-bit
+//! digit in which its time differs from the cursor, in the slot that digit names, so the earliest entry is in
+//! the first slot of the lowest occupied level. When nothing is near, that slot is emptied: sorted into the
+//! near list if it holds few entries, spread over the levels below if it holds many. So an entry is moved two
+//! or three times however many others wait, and a queue of a few entries is the sorted list alone.
 //!
 //! A slot is a list in one piece of memory, in order of insertion: taking one touches neighbours, not
 //! places all over. An entry that is removed stays where it lies and is passed over.
 
-const BITS: u32 = 6;
+const BITS: u32 = 8;
 const SLOTS: usize = 1 << BITS;
-const LEVELS: usize = 11;
+const LEVELS: usize = 64 / BITS as usize;
+const WORDS: usize = SLOTS / 64;
+
+/// Entries that a slot may have to be sorted instead of spread.
+const FEW: usize = 32;
+/// Entries that the near list may grow to; then inserting in the middle costs more than the wheel.
+const NEAR: usize = 2 * FEW;
+/// Room a slot keeps when it is emptied; more is given back, lest many slots keep much.
+const KEPT: usize = 32;
 
 /// Names an entry until it is due or removed; the owner forgets it then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry(u32);
+
+impl Entry {
+    /// Names none.
+    pub(crate) const NONE: Entry = Entry(u32::MAX);
+}
 
 #[derive(Clone, Copy)]
 struct Item<T> {
@@ -23,24 +38,88 @@ struct Item<T> {
     target: T,
 }
 
-pub(crate) struct TimedQueue<T> {
-    /// The time of the last entry taken; nothing earlier is in the queue.
-    cursor: u64,
-    levels: u16,
-    occupied: [u64; LEVELS],
-    slots: Box<[Vec<Item<T>>]>,
-    /// Which entries are still wanted, and the numbers of those that are none.
+/// Which slots of a level hold something.
+#[derive(Clone, Copy, Default)]
+struct Occupied([u64; WORDS]);
+
+impl Occupied {
+    fn set(&mut self, slot: usize) {
+        self.0[slot / 64] |= 1 << (slot % 64);
+    }
+
+    fn clear(&mut self, slot: usize) {
+        self.0[slot / 64] &= !(1 << (slot % 64));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0 == [0; WORDS]
+    }
+
+    fn first(&self) -> Option<usize> {
+        let word = self.0.iter().position(|&word| word != 0)?;
+        Some(word * 64 + self.0[word].trailing_zeros() as usize)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..SLOTS).filter(|&slot| self.0[slot / 64] >> (slot % 64) & 1 != 0)
+    }
+}
+
+/// Which entries are still wanted, and the numbers of those that are none.
+#[derive(Default)]
+struct Entries {
     wanted: Vec<bool>,
     free: Vec<u32>,
-    len: usize,
     /// Entries that were removed and still lie somewhere.
     removed: usize,
+}
+
+impl Entries {
+    #[inline]
+    fn make(&mut self) -> u32 {
+        match self.free.pop() {
+            Some(entry) => {
+                self.wanted[entry as usize] = true;
+                entry
+            }
+            None => {
+                self.wanted.push(true);
+                (self.wanted.len() - 1) as u32
+            }
+        }
+    }
+
+    #[inline]
+    fn is_wanted(&self, entry: u32) -> bool {
+        self.wanted[entry as usize]
+    }
+
+    /// Its item leaves the queue: whether it was wanted.
+    #[inline]
+    fn take(&mut self, entry: u32) -> bool {
+        self.free.push(entry);
+        let wanted = std::mem::replace(&mut self.wanted[entry as usize], false);
+        self.removed -= usize::from(!wanted);
+        wanted
+    }
+}
+
+pub(crate) struct TimedQueue<T> {
+    /// Nothing earlier is in the queue or will come into it. It moves on only into what is near, or with a
+    /// slot that it empties: so a place in the wheel, once found from it, never goes stale.
+    cursor: u64,
+    /// What is not after this is near.
+    near_until: u64,
+    /// In falling order of time; among equal ones, of insertion.
+    near: Vec<Item<T>>,
+    levels: u8,
+    occupied: [Occupied; LEVELS],
+    slots: Box<[Vec<Item<T>>]>,
+    entries: Entries,
+    len: usize,
     /// A slot that is being spread, kept for its room.
     spread: Vec<Item<T>>,
 }
-
-/// Room a slot keeps when it is emptied; more is given back, lest many slots keep much.
-const KEPT: usize = 64;
 
 impl<T: Copy> Default for TimedQueue<T> {
     fn default() -> TimedQueue<T> {
@@ -52,13 +131,13 @@ impl<T: Copy> TimedQueue<T> {
     pub(crate) fn new() -> TimedQueue<T> {
         TimedQueue {
             cursor: 0,
+            near_until: 0,
+            near: Vec::with_capacity(NEAR + 1),
             levels: 0,
-            occupied: [0; LEVELS],
+            occupied: Default::default(),
             slots: (0..LEVELS * SLOTS).map(|_| Vec::new()).collect(),
-            wanted: Vec::new(),
-            free: Vec::new(),
+            entries: Entries::default(),
             len: 0,
-            removed: 0,
             spread: Vec::new(),
         }
     }
@@ -72,107 +151,151 @@ impl<T: Copy> TimedQueue<T> {
     pub(crate) fn insert(&mut self, time: u64, target: T) -> Entry {
         debug_assert!(time >= self.cursor, "an entry in the past");
         self.len += 1;
-        let entry = match self.free.pop() {
-            Some(entry) => {
-                self.wanted[entry as usize] = true;
-                entry
-            }
-            None => {
-                self.wanted.push(true);
-                (self.wanted.len() - 1) as u32
-            }
-        };
-        self.put(Item { time, entry, target });
+        let entry = self.entries.make();
+        let item = Item { time, entry, target };
+        if self.near.is_empty() && self.levels == 0 {
+            self.near_until = u64::MAX;
+            self.near.push(item);
+        } else if time <= self.near_until {
+            self.insert_near(item);
+        } else {
+            self.put(item);
+        }
         Entry(entry)
     }
 
-    /// Takes an entry out before it is due.
+    /// Takes an entry out before it is due; one that is due or removed already is no entry any more.
     pub(crate) fn remove(&mut self, Entry(entry): Entry) {
-        self.wanted[entry as usize] = false;
-        self.len -= 1;
-        self.removed += 1;
-        if self.removed > self.len + 1024 {
-            self.sweep();
+        let Some(wanted) = self.entries.wanted.get_mut(entry as usize) else { return };
+        if std::mem::replace(wanted, false) {
+            self.len -= 1;
+            self.entries.removed += 1;
+            if self.entries.removed > self.len + 1024 {
+                self.sweep();
+            }
         }
     }
 
     /// Moves all entries of the earliest time, if it is not after `limit`, to `due` in order of insertion.
+    #[inline]
     pub(crate) fn take_earliest(&mut self, limit: u64, due: &mut Vec<T>) -> Option<u64> {
         loop {
-            let (level, slot) = self.first()?;
-            let at = level * SLOTS + slot;
-            if level == 0 {
-                // One time only, which the slot and the cursor name.
-                let time = (self.cursor & !(SLOTS as u64 - 1)) | slot as u64;
-                if time > limit && self.slots[at].iter().any(|item| self.wanted[item.entry as usize]) {
+            while let Some(&Item { time, entry, target }) = self.near.last() {
+                if !self.entries.is_wanted(entry) {
+                    self.near.pop();
+                    self.entries.take(entry);
+                    continue;
+                }
+                if time > limit {
                     return None;
                 }
-                let before = due.len();
-                let TimedQueue { slots, wanted, free, len, removed, .. } = self;
-                for item in &slots[at] {
-                    free.push(item.entry);
-                    if wanted[item.entry as usize] {
-                        due.push(item.target);
-                        *len -= 1;
-                    } else {
-                        *removed -= 1;
-                    }
+                self.near.pop();
+                self.entries.take(entry);
+                due.push(target);
+                self.len -= 1;
+                self.cursor = time;
+                while let Some(&Item { time: another, entry, target }) = self.near.last()
+                    && another == time
+                {
+                    self.near.pop();
+                    self.deliver(entry, target, due);
                 }
-                slots[at].clear();
-                self.clear(level, slot);
-                if due.len() > before {
-                    self.cursor = time;
-                    return Some(time);
-                }
-                continue;
+                return Some(time);
             }
-            let Some(time) = self.earliest_in(at) else {
-                self.discard(level, slot);
-                continue;
-            };
-            if time > limit {
+            if self.levels == 0 {
                 return None;
             }
+            let before = due.len();
+            if !self.empty_first(limit, due) {
+                return None;
+            }
+            if due.len() > before {
+                return Some(self.cursor);
+            }
+        }
+    }
+
+    /// An item leaves the queue, for `due` if it is still wanted.
+    #[inline]
+    fn deliver(&mut self, entry: u32, target: T, due: &mut Vec<T>) {
+        if self.entries.take(entry) {
+            due.push(target);
+            self.len -= 1;
+        }
+    }
+
+    /// Empties the first slot of the wheel, if it holds anything not after `limit`: into the near list, or
+    /// what is earliest to `due` and the rest to lower levels.
+    fn empty_first(&mut self, limit: u64, due: &mut Vec<T>) -> bool {
+        let Some((level, slot)) = self.first() else { return false };
+        let at = level * SLOTS + slot;
+        let Some(time) = self.earliest_in(at) else {
+            self.discard(level, slot);
+            return true;
+        };
+        if time > limit {
+            return false;
+        }
+        self.cursor = time;
+        let mut spread = std::mem::take(&mut self.spread);
+        std::mem::swap(&mut spread, &mut self.slots[at]);
+        self.clear(level, slot);
+        if spread.len() <= FEW {
+            // All that the digits below this level can say is near now.
+            self.near_until = time | ((1 << (level as u32 * BITS)) - 1);
+            // The latest insertion first: sorting is stable, and equal times leave from the end.
+            self.near.extend(spread.iter().rev());
+            self.near.sort_by_key(|item| std::cmp::Reverse(item.time));
+        } else {
+            self.near_until = time;
             // Everything here is nearer to the cursor now, so on a lower level; in order, so ties stay in
             // order.
-            self.cursor = time;
-            let mut spread = std::mem::take(&mut self.spread);
-            std::mem::swap(&mut spread, &mut self.slots[at]);
-            self.clear(level, slot);
             for &item in &spread {
-                if !self.wanted[item.entry as usize] {
-                    self.free.push(item.entry);
-                    self.removed -= 1;
-                } else if item.time == time {
-                    due.push(item.target);
-                    self.free.push(item.entry);
-                    self.len -= 1;
-                } else {
+                if item.time == time {
+                    self.deliver(item.entry, item.target, due);
+                } else if self.entries.is_wanted(item.entry) {
                     self.put(item);
+                } else {
+                    self.entries.take(item.entry);
                 }
             }
-            spread.clear();
-            self.spread = spread;
-            return Some(time);
         }
+        spread.clear();
+        self.spread = spread;
+        true
     }
 
     /// The earliest time, if there is an entry.
     pub(crate) fn earliest(&self) -> Option<u64> {
-        let mut levels = self.levels;
-        while levels != 0 {
-            let level = levels.trailing_zeros() as usize;
-            levels &= levels - 1;
-            let mut occupied = self.occupied[level];
-            while occupied != 0 {
-                let slot = occupied.trailing_zeros() as usize;
-                occupied &= occupied - 1;
-                if let Some(time) = self.earliest_in(level * SLOTS + slot) {
-                    return Some(time);
-                }
+        if let Some(item) = self.near.iter().rfind(|item| self.entries.is_wanted(item.entry)) {
+            return Some(item.time);
+        }
+        let slots = (0..LEVELS).flat_map(|level| self.occupied[level].iter().map(move |slot| level * SLOTS + slot));
+        slots.into_iter().find_map(|at| self.earliest_in(at))
+    }
+
+    #[inline]
+    fn insert_near(&mut self, item: Item<T>) {
+        if self.near.len() >= NEAR {
+            self.spill();
+            if item.time > self.near_until {
+                return self.put(item);
             }
         }
-        None
+        let at = self.near.partition_point(|later| later.time > item.time);
+        self.near.insert(at, item);
+    }
+
+    /// The near list has outgrown itself: what is later than the cursor goes to the wheel, in order.
+    #[cold]
+    fn spill(&mut self) {
+        self.near_until = self.cursor;
+        let mut near = std::mem::take(&mut self.near);
+        let later = near.partition_point(|item| item.time > self.cursor);
+        for item in near.drain(..later).rev() {
+            self.put(item);
+        }
+        self.near = near;
     }
 
     #[inline]
@@ -181,16 +304,16 @@ impl<T: Copy> TimedQueue<T> {
             return None;
         }
         let level = self.levels.trailing_zeros() as usize;
-        Some((level, self.occupied[level].trailing_zeros() as usize))
+        Some((level, self.occupied[level].first()?))
     }
 
     fn earliest_in(&self, at: usize) -> Option<u64> {
-        let wanted = |item: &&Item<T>| self.wanted[item.entry as usize];
+        // Mostly nothing was removed at all, and then it need not be looked up.
+        let wanted = |item: &&Item<T>| self.entries.removed == 0 || self.entries.is_wanted(item.entry);
         self.slots[at].iter().filter(wanted).map(|item| item.time).min()
     }
 
-    /// Level and slot of a time, seen from the cursor. An entry's place never goes stale: the cursor only
-    /// enters a slot by emptying it.
+    /// Level and slot of a time, seen from the cursor.
     #[inline]
     fn place(&self, time: u64) -> (usize, usize) {
         let level = (63 - ((time ^ self.cursor) | 1).leading_zeros()) / BITS;
@@ -201,7 +324,7 @@ impl<T: Copy> TimedQueue<T> {
     fn put(&mut self, item: Item<T>) {
         let (level, slot) = self.place(item.time);
         self.levels |= 1 << level;
-        self.occupied[level] |= 1 << slot;
+        self.occupied[level].set(slot);
         self.slots[level * SLOTS + slot].push(item);
     }
 
@@ -211,33 +334,34 @@ impl<T: Copy> TimedQueue<T> {
         if list.capacity() > KEPT && list.is_empty() {
             list.shrink_to(KEPT);
         }
-        self.occupied[level] &= !(1 << slot);
-        if self.occupied[level] == 0 {
+        self.occupied[level].clear(slot);
+        if self.occupied[level].is_empty() {
             self.levels &= !(1 << level);
         }
     }
 
     /// Empties a slot in which nothing is wanted any more.
     fn discard(&mut self, level: usize, slot: usize) {
-        let list = std::mem::take(&mut self.slots[level * SLOTS + slot]);
-        self.removed -= list.len();
-        self.free.extend(list.iter().map(|item| item.entry));
+        for item in std::mem::take(&mut self.slots[level * SLOTS + slot]) {
+            self.entries.take(item.entry);
+        }
         self.clear(level, slot);
     }
 
     /// Takes out what was removed, where that is more than what is left.
     #[cold]
     fn sweep(&mut self) {
+        let TimedQueue { slots, near, entries, .. } = self;
+        let mut keep = |item: &Item<T>| {
+            let keep = entries.is_wanted(item.entry);
+            if !keep {
+                entries.take(item.entry);
+            }
+            keep
+        };
+        near.retain(&mut keep);
+        slots.iter_mut().for_each(|slot| slot.retain(&mut keep));
         for at in 0..self.slots.len() {
-            let TimedQueue { slots, wanted, free, removed, .. } = self;
-            slots[at].retain(|item| {
-                let keep = wanted[item.entry as usize];
-                if !keep {
-                    free.push(item.entry);
-                    *removed -= 1;
-                }
-                keep
-            });
             if self.slots[at].is_empty() {
                 self.clear(at / SLOTS, at % SLOTS);
             }

@@ -1,16 +1,16 @@
 //! What is said when nothing happens any more: who waits, and for what.
 
+use crate::name::Name;
 use crate::time::Time;
 use std::fmt;
-use std::rc::Rc;
 
 /// One process that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
     /// The process's name.
-    pub process: Rc<str>,
+    pub process: Name,
     /// The names of the events it waits for; empty if it waits for nothing that this kernel knows.
-    pub waits_for: Vec<Rc<str>>,
+    pub waits_for: Vec<Name>,
 }
 
 impl fmt::Display for Blocked {

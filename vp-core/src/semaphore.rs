@@ -2,13 +2,14 @@
 
 use crate::event::Event;
 use crate::kernel::Sim;
+use crate::name::Name;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 struct State {
     sim: Sim,
-    name: Rc<str>,
+    name: Name,
     free: Cell<u32>,
     /// First come, first served: each waits for its own event, and for how many permits.
     queue: RefCell<VecDeque<(u32, Event)>>,
@@ -39,7 +40,7 @@ pub struct Semaphore(Rc<State>);
 
 impl Semaphore {
     /// A semaphore with `permits` free.
-    pub fn new(sim: &Sim, name: impl Into<Rc<str>>, permits: u32) -> Semaphore {
+    pub fn new(sim: &Sim, name: impl Into<Name>, permits: u32) -> Semaphore {
         let (free, queue) = (Cell::new(permits), RefCell::default());
         Semaphore(Rc::new(State { sim: sim.clone(), name: name.into(), free, queue }))
     }

@@ -2,8 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
-use vp_core::{Event, Sim, Time};
+use vp_core::{Event, Name, Sim, Time};
 
 /// A pipeline between one or more producers and one consumer: no back-pressure, nothing lost, first in
 /// first out.
@@ -16,7 +15,7 @@ pub struct DelayLine<T> {
 
 impl<T> DelayLine<T> {
     /// A pipeline that takes `latency` from end to end.
-    pub fn new(sim: &Sim, name: impl Into<Rc<str>>, latency: Time) -> DelayLine<T> {
+    pub fn new(sim: &Sim, name: impl Into<Name>, latency: Time) -> DelayLine<T> {
         DelayLine {
             sim: sim.clone(),
             latency: Cell::new(latency),

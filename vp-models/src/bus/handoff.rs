@@ -2,8 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
-use vp_core::{Event, Sim, Time};
+use vp_core::{Event, Name, Sim, Time};
 
 /// A FIFO of fixed depth whose full and empty signals are registered: an item can be taken `forward` after
 /// it was put, and its place used again `backward` after it was taken.
@@ -25,7 +24,7 @@ impl<T> Handoff<T> {
     /// An empty FIFO of `depth` places.
     pub fn new(
         sim: &Sim,
-        name: impl Into<Rc<str>>,
+        name: impl Into<Name>,
         depth: usize,
         forward: Time,
         backward: Time,

@@ -4,12 +4,12 @@ use super::registers::{Group, RegisterFile, RegisterMap, Unit, Written};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::observe::{Source, What};
-use vp_core::{Event, Sim, Time};
+use vp_core::{Event, Name, Sim, Time};
 
 /// One unit: its register file, and who waits for its groups.
 pub(crate) struct Control {
     sim: Sim,
-    name: Rc<str>,
+    name: Name,
     source: Source,
     registers: RefCell<RegisterFile>,
     enabled: Event,
@@ -21,7 +21,7 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn new(sim: &Sim, unit: Unit, map: RegisterMap) -> Rc<Control> {
-        let name: Rc<str> = format!("nvdla.{}", unit.name().to_lowercase()).into();
+        let name: Name = format!("nvdla.{}", unit.name().to_lowercase()).into();
         Rc::new(Control {
             sim: sim.clone(),
             source: sim.source(name.clone()),
@@ -34,7 +34,7 @@ impl Control {
     }
 
     /// Such as `nvdla.sdp`.
-    pub(crate) fn name(&self) -> Rc<str> {
+    pub(crate) fn name(&self) -> Name {
         self.name.clone()
     }
 

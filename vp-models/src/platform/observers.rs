@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::observe::{Observation, Observer, Source, What};
-use vp_core::{Sim, Time};
+use vp_core::{Name, Sim, Time};
 
 /// How many layers and warnings are kept; older ones are forgotten and still counted.
 const KEPT: usize = 4096;
@@ -13,7 +13,7 @@ const KEPT: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerRecord {
     /// The unit, such as `sdp`.
-    pub unit: Rc<str>,
+    pub unit: Name,
     /// The register group.
     pub group: u64,
     /// Width, height and channels of its input.
@@ -30,7 +30,7 @@ pub struct Warned {
     /// When.
     pub time: Time,
     /// Who says it.
-    pub source: Rc<str>,
+    pub source: Name,
     /// What.
     pub text: String,
 }
