@@ -20,7 +20,7 @@ pub(crate) struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.kernel.schedule.borrow_mut().release_event(self.id);
+        self.kernel.schedule.release_event(self.id);
     }
 }
 
@@ -51,13 +51,13 @@ pub struct Event(Rc<Handle>);
 
 impl Event {
     pub(crate) fn new(kernel: &Rc<Kernel>, name: Name, work: bool) -> Event {
-        let id = kernel.schedule.borrow_mut().add_event(Some(name.clone()), work);
+        let id = kernel.schedule.add_event(Some(name.clone()), work);
         Event::known(kernel, id, name)
     }
 
     /// A handle of an event that is there; it counts as one holder already.
     pub(crate) fn known(kernel: &Rc<Kernel>, id: u32, name: Name) -> Event {
-        let before = kernel.schedule.borrow().events[id as usize].fired;
+        let before = kernel.schedule.fired(id);
         Event(Rc::new(Handle { kernel: kernel.clone(), id, name, before }))
     }
 
@@ -75,15 +75,13 @@ impl Event {
     /// Prefer [`Event::notify_delta`] where the order of processes must not matter.
     pub fn notify(&self) {
         let kernel = &self.0.kernel;
-        let mut schedule = kernel.schedule.borrow_mut();
-        schedule.cancel(self.0.id);
-        schedule.fire(self.0.id, kernel.moment());
+        kernel.schedule.notify_now(self.0.id, kernel.running_or_nobody());
     }
 
     /// Makes those who wait runnable in the next delta cycle (`notify(SC_ZERO_TIME)`).
     #[inline]
     pub fn notify_delta(&self) {
-        self.0.kernel.schedule.borrow_mut().notify_delta(self.0.id);
+        self.0.kernel.schedule.notify_delta(self.0.id);
     }
 
     /// Makes those who wait runnable `delay` from now, unless an earlier notification is outstanding
@@ -93,12 +91,12 @@ impl Event {
             return self.notify_delta();
         }
         let time = self.0.kernel.now().as_ps().saturating_add(delay.as_ps());
-        self.0.kernel.schedule.borrow_mut().notify_at(self.0.id, time);
+        self.0.kernel.schedule.notify_at(self.0.id, time);
     }
 
     /// Takes back the outstanding notification, if there is one.
     pub fn cancel(&self) {
-        self.0.kernel.schedule.borrow_mut().cancel(self.0.id);
+        self.0.kernel.schedule.cancel(self.0.id);
     }
 
     /// Waits for the next notification.
@@ -108,12 +106,12 @@ impl Event {
 
     /// How often the event has fired since its creation.
     pub fn fired(&self) -> u64 {
-        self.0.kernel.fired(self.0.id) - self.0.before
+        self.0.kernel.schedule.fired(self.0.id) - self.0.before
     }
 
     /// Whether a notification is outstanding.
     pub fn is_pending(&self) -> bool {
-        self.0.kernel.schedule.borrow().is_pending(self.0.id)
+        self.0.kernel.schedule.is_pending(self.0.id)
     }
 
     /// Whether both are handles of one event.
@@ -152,13 +150,6 @@ impl<'a> EventWait<'a> {
     }
 }
 
-impl Kernel {
-    #[inline]
-    fn fired(&self, event: u32) -> u64 {
-        self.schedule.borrow().events[event as usize].fired
-    }
-}
-
 impl Future for EventWait<'_> {
     type Output = ();
 
@@ -167,14 +158,11 @@ impl Future for EventWait<'_> {
         match self.seen {
             None => {
                 let process = self.kernel.running();
-                let mut schedule = self.kernel.schedule.borrow_mut();
-                let fired = schedule.events[self.event as usize].fired;
-                schedule.add_waiter(self.event, process);
-                drop(schedule);
+                let fired = self.kernel.schedule.add_waiter(self.event, process);
                 self.seen = Some((fired, process));
                 Poll::Pending
             }
-            Some((seen, _)) if seen == self.kernel.fired(self.event) => Poll::Pending,
+            Some((seen, _)) if seen == self.kernel.schedule.fired(self.event) => Poll::Pending,
             Some(_) => {
                 // Served: nothing is left to take back.
                 self.seen = None;
@@ -188,9 +176,9 @@ impl Drop for EventWait<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((seen, process)) = self.seen
-            && seen == self.kernel.fired(self.event)
+            && seen == self.kernel.schedule.fired(self.event)
         {
-            self.kernel.schedule.borrow_mut().remove_waiter(self.event, process);
+            self.kernel.schedule.remove_waiter(self.event, process);
         }
     }
 }

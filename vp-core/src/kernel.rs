@@ -2,13 +2,14 @@
 //!
 //! [`Simulation`] owns everything and is driven from outside; [`Sim`] is the handle that models keep.
 
+use crate::body::Body;
 use crate::event::Event;
 use crate::inject::{Bell, Drain, Injector};
 use crate::observe::{Observation, Observer, Source, What};
 use crate::name::Name;
-use crate::process::{Body, MethodBuilder, Process, Trigger, Wait, WaitState};
-use crate::report::{Blocked, IdleReport};
-use crate::schedule::{Kind, Moment, NOBODY, Schedule, State, Target};
+use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
+use crate::report::IdleReport;
+use crate::schedule::{Kind, NOBODY, Shared};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -27,9 +28,9 @@ pub(crate) struct Kernel {
     running: Cell<u32>,
     stop: Cell<bool>,
     holds: Cell<u32>,
-    /// Borrowed for one step at a time, never while a process runs or something of its is dropped.
-    pub(crate) schedule: RefCell<Schedule>,
-    updates: RefCell<Vec<Rc<dyn Update>>>,
+    pub(crate) schedule: Shared,
+    /// The process being run has killed itself.
+    killed: Cell<bool>,
     /// What the method being run has asked for: nothing, a time (the common case), or more.
     asked: Cell<Asked>,
     asked_delay: Cell<u64>,
@@ -60,11 +61,6 @@ impl Kernel {
         self.delta.get()
     }
 
-    #[inline]
-    pub(crate) fn moment(&self) -> Moment {
-        Moment { now: self.now.get(), delta: self.delta.get(), running: self.running.get() }
-    }
-
     /// The process being run.
     ///
     /// # Panics
@@ -76,6 +72,12 @@ impl Kernel {
         running
     }
 
+    /// The process being run, or [`NOBODY`].
+    #[inline]
+    pub(crate) fn running_or_nobody(&self) -> u32 {
+        self.running.get()
+    }
+
     pub(crate) fn spawn(
         self: &Rc<Self>,
         name: Name,
@@ -84,133 +86,84 @@ impl Kernel {
         listens_to: Vec<Event>,
         initialize: bool,
     ) -> Process {
-        let added = self.schedule.borrow_mut().add_process(name, body, kind, listens_to, initialize);
-        let (id, generation) = added;
+        let (id, generation) = self.schedule.add_process(name, body, kind, listens_to, initialize);
         Process { kernel: self.clone(), id, generation }
-    }
-
-    /// Whether the process of that generation is gone.
-    pub(crate) fn has_ended(&self, id: u32, generation: u32) -> bool {
-        self.schedule.borrow().slots.get(id as usize).is_none_or(|slot| slot.generation != generation)
-    }
-
-    /// The number of the event that fires when a process ends, unless it has.
-    pub(crate) fn end_of(&self, id: u32, generation: u32) -> Option<u32> {
-        let mut schedule = self.schedule.borrow_mut();
-        let alive = schedule.slots.get(id as usize).is_some_and(|slot| slot.generation == generation);
-        alive.then(|| schedule.ended(id))
     }
 
     /// The event that fires when a process ends; one that never fires if it has.
     pub(crate) fn ended(self: &Rc<Self>, id: u32, generation: u32) -> Event {
-        match self.end_of(id, generation) {
+        match self.schedule.hold_ended(id, generation) {
+            Some((event, name)) => Event::known(self, event, name),
             None => Event::new(self, "ended".into(), false),
-            Some(event) => {
-                let mut schedule = self.schedule.borrow_mut();
-                schedule.hold_event(event);
-                let name = schedule.event_details[event as usize].name.clone();
-                let name = name.unwrap_or_else(|| format!("{}.ended", schedule.details[id as usize].name).into());
-                drop(schedule);
-                Event::known(self, event, name)
-            }
         }
     }
 
     pub(crate) fn kill(&self, id: u32) {
-        let mut schedule = self.schedule.borrow_mut();
-        let Some(slot) = schedule.slots.get_mut(id as usize) else { return };
-        match slot.state {
-            State::Running => slot.state = State::Killed,
-            State::Present => {
-                // What it owns is being dropped, and may kill it once more.
-                slot.state = State::Vacant;
-                let body = slot.body.take();
-                drop(schedule);
-                // Waits take themselves off their lists.
-                drop(body);
-                self.retire(id);
-            }
-            State::Killed | State::Vacant => {}
+        if self.running.get() == id {
+            self.killed.set(true);
+        } else {
+            self.end(id);
         }
     }
 
-    /// Frees the slot of a process that has ended and tells who waits for that.
-    fn retire(&self, id: u32) {
-        let more = self.schedule.borrow_mut().retire(id, self.moment());
-        drop(more);
+    /// Ends a process that is not running: drops what it had, frees its place, tells who waits for that.
+    #[cold]
+    fn end(&self, id: u32) {
+        // What it owns is being dropped, and may kill it once more; waits take themselves off their lists.
+        let Some(body) = self.schedule.vacate(id) else { return };
+        drop(body);
+        drop(self.schedule.retire(id));
     }
 
     /// Evaluates: runs what is runnable, and what becomes so by immediate notification.
+    #[expect(unsafe_code, reason = "bodies are run where they lie")]
     fn evaluate(&self, context: &mut Context<'_>) {
-        let mut at = 0;
-        let mut schedule = self.schedule.borrow_mut();
-        while let Some(&id) = schedule.runnable.get(at) {
-            at += 1;
-            let slot = &mut schedule.slots[id as usize];
-            slot.queued = false;
-            let Some(mut body) = slot.body.take() else {
-                schedule.free.push(id);
-                continue;
-            };
-            slot.state = State::Running;
-            schedule.activations += 1;
-            drop(schedule);
+        while let Some((id, body)) = self.schedule.next_runnable() {
             self.running.set(id);
-            let ended = body.as_mut().poll(context).is_ready();
-            self.running.set(NOBODY);
-            schedule = self.schedule.borrow_mut();
-            let slot = &mut schedule.slots[id as usize];
-            if !ended && slot.state == State::Running {
-                slot.state = State::Present;
-                slot.body = Some(body);
-                let is_method = slot.kind == Kind::Method;
-                match self.asked.replace(Asked::Nothing) {
-                    Asked::Nothing => {}
-                    Asked::Delay if is_method => {
-                        schedule.arm_timer(id, self.asked_delay.get(), self.moment());
-                    }
-                    // Of a process, such a request has no effect.
-                    Asked::Delay => {}
-                    Asked::Trigger => {
-                        drop(schedule);
-                        self.arm(id, is_method);
-                        schedule = self.schedule.borrow_mut();
-                    }
-                }
-            } else {
-                drop(schedule);
+            // SAFETY: the body lives in the slot of process `id` and stays there until this returns: only
+            // `Kernel::end` and the drop of the `Simulation` take bodies out. The first spares the process that
+            // is running, by `Kernel::kill` being its only caller but for the one below; the second cannot
+            // happen, as whoever called here borrows the `Simulation`. Nobody else polls it: only this loop
+            // polls bodies, and it is not entered again from within, since that takes the same borrow.
+            let ended = unsafe { body.poll(context) }.is_ready();
+            if ended || self.killed.get() {
+                self.running.set(NOBODY);
+                self.killed.set(false);
                 self.asked.set(Asked::Nothing);
                 drop(self.asked_trigger.take());
-                drop(body);
-                self.retire(id);
-                schedule = self.schedule.borrow_mut();
+                self.end(id);
+            } else if self.asked.get() != Asked::Nothing {
+                self.arm(id);
             }
         }
-        schedule.runnable.clear();
+        self.running.set(NOBODY);
+        self.schedule.all_ran();
     }
 
     /// Gives the method that has just run what it asked for.
-    fn arm(&self, id: u32, is_method: bool) {
+    #[inline]
+    fn arm(&self, id: u32) {
+        if self.asked.replace(Asked::Nothing) == Asked::Delay {
+            return self.schedule.arm_timer(id, self.now.get().saturating_add(self.asked_delay.get()));
+        }
         let Some(trigger) = self.asked_trigger.take() else { return };
         // The last handle of an event may go at the end of this; what is outstanding for it still comes.
         let (events, delay) = trigger.parts();
-        if is_method {
-            let ids = events.iter().map(Event::id).collect();
-            self.schedule.borrow_mut().arm(id, ids, delay.map(Time::as_ps), self.moment());
-        }
+        let ids = events.iter().map(Event::id).collect();
+        let until = delay.filter(|&delay| delay != Time::ZERO);
+        let until = until.map(|delay| self.now.get().saturating_add(delay.as_ps()));
+        self.schedule.arm(id, ids, delay == Some(Time::ZERO), until);
     }
 
     /// Everything that happens at the present time, delta cycle after delta cycle.
-    fn run_instant(&self, sim: &Sim, context: &mut Context<'_>, scratch: &mut Scratch) {
-        let Scratch { updates, due } = scratch;
+    fn run_instant(&self, sim: &Sim, context: &mut Context<'_>, updates: &mut Vec<Rc<dyn Update>>) {
         loop {
             if self.bell.is_rung() {
                 self.drain_doors(sim);
             }
             self.evaluate(context);
-            // Update.
-            if !self.updates.borrow().is_empty() {
-                std::mem::swap(updates, &mut *self.updates.borrow_mut());
+            if self.schedule.has_updates() {
+                self.schedule.take_updates(updates);
                 for channel in &*updates {
                     channel.update();
                 }
@@ -219,18 +172,15 @@ impl Kernel {
             if self.stop.get() {
                 return;
             }
-            // Delta notification.
-            let mut schedule = self.schedule.borrow_mut();
-            if schedule.next_delta.is_empty() {
+            // Delta notification: a delta cycle begins if there is any.
+            self.delta.set(self.delta.get() + 1);
+            if !self.schedule.serve_delta() {
+                self.delta.set(self.delta.get() - 1);
                 if self.bell.is_rung() {
                     continue;
                 }
                 return;
             }
-            std::mem::swap(due, &mut schedule.next_delta);
-            self.delta.set(self.delta.get() + 1);
-            schedule.serve(due, self.moment());
-            due.clear();
         }
     }
 
@@ -245,13 +195,6 @@ impl Kernel {
             door.drain(sim);
         }
     }
-}
-
-/// Lists of the run loop, kept for their room.
-#[derive(Default)]
-struct Scratch {
-    updates: Vec<Rc<dyn Update>>,
-    due: Vec<Target>,
 }
 
 /// Why a run came back.
@@ -290,8 +233,8 @@ impl Simulation {
             running: Cell::new(NOBODY),
             stop: Cell::new(false),
             holds: Cell::new(0),
-            schedule: RefCell::default(),
-            updates: RefCell::default(),
+            schedule: Shared::default(),
+            killed: Cell::new(false),
             asked: Cell::new(Asked::Nothing),
             asked_delay: Cell::new(0),
             asked_trigger: Cell::new(None),
@@ -333,18 +276,17 @@ impl Simulation {
         let last = limit.as_ps().min(u64::MAX - 1);
         let mut context = Context::from_waker(Waker::noop());
         let sim = Sim(kernel.clone());
-        let mut scratch = Scratch::default();
+        let mut updates = Vec::new();
         loop {
-            kernel.run_instant(&sim, &mut context, &mut scratch);
+            kernel.run_instant(&sim, &mut context, &mut updates);
             if kernel.stop.replace(false) {
                 return Stop::Requested;
             }
             if kernel.holds.get() > 0 {
                 return Stop::Held;
             }
-            let mut schedule = kernel.schedule.borrow_mut();
-            let Some(time) = schedule.timed.take_earliest(last, &mut scratch.due) else {
-                let idle = schedule.timed.earliest().is_none_or(|time| time == u64::MAX);
+            let Some(time) = kernel.schedule.serve_timed(last) else {
+                let idle = kernel.schedule.earliest().is_none_or(|time| time == u64::MAX);
                 // Time was granted up to the limit, whether or not anything used it.
                 if limit != Time::MAX {
                     kernel.now.set(kernel.now.get().max(last));
@@ -353,22 +295,16 @@ impl Simulation {
             };
             kernel.now.set(time);
             kernel.delta.set(kernel.delta.get() + 1);
-            schedule.serve(&scratch.due, kernel.moment());
-            scratch.due.clear();
         }
     }
 
     /// When the next thing happens by itself, if anything does.
     pub fn next_time(&self) -> Option<Time> {
-        let schedule = self.kernel.schedule.borrow();
-        let now_is_busy = !schedule.runnable.is_empty()
-            || !schedule.next_delta.is_empty()
-            || !self.kernel.updates.borrow().is_empty()
-            || self.kernel.bell.is_rung();
-        if now_is_busy {
+        let schedule = &self.kernel.schedule;
+        if schedule.is_busy() || self.kernel.bell.is_rung() {
             return Some(self.now());
         }
-        schedule.timed.earliest().filter(|&time| time != u64::MAX).map(Time::ps)
+        schedule.earliest().filter(|&time| time != u64::MAX).map(Time::ps)
     }
 
     /// Who still waits, and for what: the deadlock report.
@@ -376,33 +312,12 @@ impl Simulation {
     /// A server ([`Sim::server`]) that waits for work only ([`Sim::work_event`]) is at rest, which is normal;
     /// whoever else waits is stuck.
     pub fn idle_report(&self) -> IdleReport {
-        let schedule = &*self.kernel.schedule.borrow();
-        let mut report = IdleReport { time: self.now(), blocked: Vec::new(), at_rest: Vec::new() };
-        // The end of a process has no name of its own.
-        let name_of = |event: usize| {
-            let ended = || {
-                let process = schedule.slots.iter().position(|slot| slot.ended == event as u32)?;
-                Some(format!("{}.ended", schedule.details[process].name).into())
-            };
-            schedule.event_details[event].name.clone().or_else(ended)
-        };
-        for (id, slot) in schedule.slots.iter().enumerate() {
-            if slot.state != State::Present || slot.kind == Kind::Method {
-                continue;
-            }
-            let waited = || (0..schedule.events.len()).filter(move |&event| schedule.is_waited_for(event, id as u32));
-            let mut of_work = waited().map(|event| schedule.events[event].work).peekable();
-            let at_rest = slot.kind == Kind::Server && of_work.peek().is_some() && of_work.all(|work| work);
-            let waits_for = waited().filter_map(name_of).collect();
-            let blocked = Blocked { process: schedule.details[id].name.clone(), waits_for };
-            if at_rest { &mut report.at_rest } else { &mut report.blocked }.push(blocked);
-        }
-        report
+        self.kernel.schedule.idle_report(self.now())
     }
 
     /// How many activations of processes and methods there have been.
     pub fn activations(&self) -> u64 {
-        self.kernel.schedule.borrow().activations
+        self.kernel.schedule.activations()
     }
 
     /// How many delta cycles there have been.
@@ -412,7 +327,7 @@ impl Simulation {
 
     /// How many timed notifications and waits are outstanding.
     pub fn pending(&self) -> usize {
-        self.kernel.schedule.borrow().timed.len()
+        self.kernel.schedule.pending()
     }
 
     /// The bell that every injector rings: lets the thread that drives the simulation sleep until
@@ -427,26 +342,9 @@ impl Drop for Simulation {
         // Processes own handles of the kernel that owns them: take the bodies out to break the circle. Each
         // step takes under a borrow and drops after it, since what is dropped may come back to the kernel.
         let kernel = &self.kernel;
-        let bodies: Vec<Option<Body>> = (kernel.schedule.borrow_mut().slots.iter_mut())
-            .map(|slot| {
-                slot.state = State::Vacant;
-                slot.body.take()
-            })
-            .collect();
-        drop(bodies);
-        drop((
-            kernel.doors.take(),
-            kernel.observers.take(),
-            kernel.updates.take(),
-            kernel.asked_trigger.take(),
-        ));
-        let processes = {
-            let mut schedule = kernel.schedule.borrow_mut();
-            (std::mem::take(&mut schedule.slots), std::mem::take(&mut schedule.details))
-        };
-        drop(processes);
-        let mut schedule = kernel.schedule.borrow_mut();
-        (schedule.timed, schedule.next_delta, schedule.runnable) = Default::default();
+        drop(kernel.schedule.take_bodies());
+        drop((kernel.doors.take(), kernel.observers.take(), kernel.asked_trigger.take()));
+        drop(kernel.schedule.take_processes());
     }
 }
 
@@ -486,12 +384,12 @@ impl Sim {
     ///
     /// Inside, await only what this kernel offers; a foreign future would never be woken.
     pub fn process(&self, name: impl Into<Name>, body: impl Future<Output = ()> + 'static) -> Process {
-        self.0.spawn(name.into(), Box::pin(body), Kind::Process, Vec::new(), true)
+        self.0.spawn(name.into(), Body::new(body), Kind::Process, Vec::new(), true)
     }
 
     /// Starts a process that serves for ever: that it waits for work when all else has ended is no deadlock.
     pub fn server(&self, name: impl Into<Name>, body: impl Future<Output = ()> + 'static) -> Process {
-        self.0.spawn(name.into(), Box::pin(body), Kind::Server, Vec::new(), true)
+        self.0.spawn(name.into(), Body::new(body), Kind::Server, Vec::new(), true)
     }
 
     /// Sets up a method (`SC_METHOD`): a callback that runs whenever an event it is sensitive to fires.
@@ -603,7 +501,7 @@ impl Sim {
     }
 
     pub(crate) fn request_update(&self, channel: Rc<dyn Update>) {
-        self.0.updates.borrow_mut().push(channel);
+        self.0.schedule.request_update(channel);
     }
 }
 

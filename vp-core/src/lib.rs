@@ -55,6 +55,7 @@
 //! | `async_request_update` | [`Sim::injector`] |
 //! | `tlm_generic_payload`, sockets, `tlm_dmi`, `tlm_quantumkeeper`, `peq_with_get` | [`tlm`] |
 
+mod body;
 mod clock;
 mod combine;
 mod event;

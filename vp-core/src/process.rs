@@ -1,18 +1,16 @@
 //! Processes: `async` blocks that wait (`SC_THREAD`) and methods that are called (`SC_METHOD`).
 
+use crate::body::Body;
 use crate::event::{Event, EventWait};
 use crate::kernel::{Kernel, Sim};
 use crate::name::Name;
 use crate::queue::Entry;
-use crate::schedule::{Kind, Target};
+use crate::schedule::Kind;
 use crate::time::Time;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
-
-/// What runs. A method is a process that never ends and waits after each call.
-pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A process or method that was started; dropping the handle leaves it running.
 ///
@@ -46,12 +44,12 @@ impl Process {
 
     /// Whether it has returned or was killed.
     pub fn has_ended(&self) -> bool {
-        self.kernel.has_ended(self.id, self.generation)
+        !self.kernel.schedule.is_alive(self.id, self.generation)
     }
 
     /// Waits until it has returned or was killed.
     pub async fn join(&self) {
-        if let Some(ended) = self.kernel.end_of(self.id, self.generation) {
+        if let Some(ended) = self.kernel.schedule.ended(self.id, self.generation) {
             EventWait::new(&self.kernel, ended).await;
         }
     }
@@ -111,7 +109,7 @@ impl MethodBuilder {
             body(&sim);
             Poll::Pending
         });
-        self.kernel.spawn(self.name, Box::pin(body), Kind::Method, self.events, self.initialize)
+        self.kernel.spawn(self.name, Body::new(body), Kind::Method, self.events, self.initialize)
     }
 }
 
@@ -178,11 +176,11 @@ impl Future for Wait<'_> {
             WaitState::New(delay) => {
                 let process = kernel.running();
                 self.state = if delay == Time::ZERO {
-                    kernel.schedule.borrow_mut().next_delta.push(Target::process(process));
+                    kernel.schedule.wait_delta(process);
                     WaitState::Delta(kernel.delta(), process)
                 } else {
                     let until = kernel.now().as_ps().saturating_add(delay.as_ps());
-                    let entry = kernel.schedule.borrow_mut().timed.insert(until, Target::process(process));
+                    let entry = kernel.schedule.wait_until(until, process);
                     WaitState::Timed(until, entry)
                 };
                 return Poll::Pending;
@@ -201,10 +199,10 @@ impl Drop for Wait<'_> {
         match self.state {
             // What is due at this very time has left the queue already.
             WaitState::Timed(until, entry) if self.kernel.now().as_ps() < until => {
-                self.kernel.schedule.borrow_mut().timed.remove(entry);
+                self.kernel.schedule.remove_timer(entry);
             }
             WaitState::Delta(since, process) if self.kernel.delta() == since => {
-                self.kernel.schedule.borrow_mut().forget_delta(process);
+                self.kernel.schedule.forget_delta(process);
             }
             _ => {}
         }

@@ -1,0 +1,253 @@
+//! Processes: what makes them runnable, how they come and how they go.
+
+use super::{Armed, Details, Kind, More, NOBODY, Pending, Schedule, Slot, Target};
+use crate::event::Event;
+use crate::name::Name;
+use crate::body::{Body, Running};
+use crate::queue::Entry;
+
+impl Schedule {
+    /// Makes a process runnable because what it waits for has come.
+    #[inline]
+    pub(crate) fn wake(&mut self, id: u32) {
+        // Handles of events may outlive the simulation and its processes; and nobody is no process.
+        let Some(slot) = self.slots.get_mut(id as usize) else { return };
+        if !slot.queued && slot.body.is_some() {
+            slot.queued = true;
+            self.runnable.push(id);
+        }
+        match slot.armed {
+            Armed::No => {}
+            // The entry is none any more if it is due at this very time.
+            Armed::Timer => {
+                slot.armed = Armed::No;
+                self.timed.remove(slot.timer);
+            }
+            Armed::Details => self.disarm(id),
+        }
+    }
+
+    pub(crate) fn disarm(&mut self, id: u32) {
+        let slot = &mut self.slots[id as usize];
+        let armed = std::mem::replace(&mut slot.armed, Armed::No);
+        if armed == Armed::No {
+            return;
+        }
+        self.timed.remove(std::mem::replace(&mut slot.timer, Entry::NONE));
+        if armed == Armed::Timer {
+            return;
+        }
+        let Some(more) = &mut self.details[id as usize].more else { return };
+        let (events, in_delta) = (std::mem::take(&mut more.events), std::mem::take(&mut more.in_delta));
+        for event in events {
+            self.remove_waiter(event, id);
+        }
+        if in_delta {
+            self.forget_delta(id);
+        }
+    }
+
+    /// Lets a process wait for a time, by the entry that wakes it.
+    #[inline]
+    pub(crate) fn wait_until(&mut self, time: u64, process: u32) -> Entry {
+        self.timed.insert(time, Target::process(process))
+    }
+
+    /// Lets a process wait for the next delta cycle.
+    #[inline]
+    pub(crate) fn wait_delta(&mut self, process: u32) {
+        self.next_delta.push(Target::process(process));
+    }
+
+    /// Takes back a process's last wait for the next delta cycle.
+    pub(crate) fn forget_delta(&mut self, id: u32) {
+        if let Some(at) = self.next_delta.iter().rposition(|target| *target == Target::process(id)) {
+            self.next_delta.remove(at);
+        }
+    }
+
+    /// Lets a method be called at a time. Of a process, such a request has no effect.
+    #[inline]
+    pub(crate) fn arm_timer(&mut self, id: u32, until: u64) {
+        let slot = &mut self.slots[id as usize];
+        if slot.kind != Kind::Method {
+            return;
+        }
+        slot.timer = self.timed.insert(until, Target::process(id));
+        slot.armed = Armed::Timer;
+    }
+
+    /// Lets a method be called at one of several events, in the next delta cycle, or at a time.
+    pub(crate) fn arm(&mut self, id: u32, events: Vec<u32>, in_delta: bool, until: Option<u64>) {
+        let slot = &mut self.slots[id as usize];
+        if slot.kind != Kind::Method {
+            return;
+        }
+        // What is there is the entry of an earlier time-out.
+        slot.timer = Entry::NONE;
+        if in_delta {
+            self.next_delta.push(Target::process(id));
+        }
+        if let Some(until) = until {
+            self.arm_timer(id, until);
+        }
+        for &event in &events {
+            self.add_waiter(event, id);
+        }
+        if in_delta || !events.is_empty() {
+            let more = self.details[id as usize].more.get_or_insert_default();
+            (more.events, more.in_delta) = (events, in_delta);
+            self.slots[id as usize].armed = Armed::Details;
+        }
+    }
+
+    /// Serves the delta notifications, in order: whether there were any.
+    #[inline]
+    pub(crate) fn serve_delta(&mut self) -> bool {
+        if self.next_delta.is_empty() {
+            return false;
+        }
+        let due = std::mem::take(&mut self.next_delta);
+        self.serve(&due);
+        self.next_delta = due;
+        self.next_delta.clear();
+        true
+    }
+
+    /// Moves to the earliest time that is not after `last`, and serves what is due then, in order.
+    #[inline]
+    pub(crate) fn serve_timed(&mut self, last: u64) -> Option<u64> {
+        let mut due = std::mem::take(&mut self.due);
+        let time = self.timed.take_earliest(last, &mut due);
+        self.serve(&due);
+        due.clear();
+        self.due = due;
+        time
+    }
+
+    #[inline]
+    fn serve(&mut self, due: &[Target]) {
+        for &Target(target) in due {
+            if target & Target::EVENT == 0 {
+                self.wake(target);
+                continue;
+            }
+            let id = target & !Target::EVENT;
+            self.events[id as usize].pending = Pending::None;
+            self.fire(id, NOBODY);
+            if self.events[id as usize].orphan {
+                self.free_event(id);
+            }
+        }
+    }
+
+    /// The next process to run in this evaluation phase.
+    #[inline]
+    pub(crate) fn next_runnable(&mut self) -> Option<(u32, Running)> {
+        loop {
+            let id = *self.runnable.get(self.run)?;
+            self.run += 1;
+            let slot = &mut self.slots[id as usize];
+            slot.queued = false;
+            if let Some(body) = &slot.body {
+                self.activations += 1;
+                return Some((id, body.running()));
+            }
+            self.free.push(id);
+        }
+    }
+
+    /// The evaluation phase is over.
+    #[inline]
+    pub(crate) fn all_ran(&mut self) {
+        self.runnable.clear();
+        self.run = 0;
+    }
+
+    /// Puts a process into a slot; gives its number and generation.
+    pub(crate) fn add_process(
+        &mut self,
+        name: Name,
+        body: Body,
+        kind: Kind,
+        listens_to: Vec<Event>,
+        initialize: bool,
+    ) -> (u32, u32) {
+        let id = self.free.pop().unwrap_or(self.slots.len() as u32);
+        for event in &listens_to {
+            self.add_listener(event.id(), id);
+        }
+        let more = (!listens_to.is_empty()).then(|| Box::new(More { listens_to, ..More::default() }));
+        let details = Details { name, more };
+        let slot = Slot {
+            body: Some(body),
+            generation: 0,
+            ended: NOBODY,
+            timer: Entry::NONE,
+            queued: initialize,
+            kind,
+            armed: Armed::No,
+        };
+        if initialize {
+            self.runnable.push(id);
+        }
+        match self.slots.get_mut(id as usize) {
+            Some(place) => {
+                let generation = place.generation;
+                *place = Slot { generation, ..slot };
+                self.details[id as usize] = details;
+                (id, generation)
+            }
+            None => {
+                self.slots.push(slot);
+                self.details.push(details);
+                (id, 0)
+            }
+        }
+    }
+
+    /// The event of the end of a process; made when first asked for.
+    pub(crate) fn ended(&mut self, id: u32) -> u32 {
+        if self.slots[id as usize].ended == NOBODY {
+            self.slots[id as usize].ended = self.add_event(None, false);
+        }
+        self.slots[id as usize].ended
+    }
+
+    pub(crate) fn is_alive(&self, id: u32, generation: u32) -> bool {
+        self.slots.get(id as usize).is_some_and(|slot| slot.generation == generation)
+    }
+
+    /// The event of the end of a process, for one more holder, and what to call it.
+    pub(crate) fn hold_ended(&mut self, id: u32) -> (u32, Name) {
+        let event = self.ended(id);
+        self.event_details[event as usize].holders += 1;
+        (event, self.name_of_end(id))
+    }
+
+    pub(super) fn name_of_end(&self, id: u32) -> Name {
+        format!("{}.ended", self.details[id as usize].name).into()
+    }
+
+    /// Frees the slot of a process whose body is gone, and tells who waits for that; what it had is the
+    /// caller's to drop.
+    pub(crate) fn retire(&mut self, id: u32) -> Option<Box<More>> {
+        self.disarm(id);
+        let slot = &mut self.slots[id as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        let ended = std::mem::replace(&mut slot.ended, NOBODY);
+        // A queued slot is freed when the run loop comes by, lest a successor be run in its stead.
+        if !slot.queued {
+            self.free.push(id);
+        }
+        if ended != NOBODY {
+            self.notify_delta(ended);
+            self.release_event(ended);
+        }
+        let more = self.details[id as usize].more.take();
+        for event in more.iter().flat_map(|more| &more.listens_to) {
+            self.remove_listener(event.id(), id);
+        }
+        more
+    }
+}

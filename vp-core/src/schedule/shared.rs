@@ -1,0 +1,246 @@
+//! The schedule as the kernel's handles share it: one step at a time.
+
+#![expect(unsafe_code, reason = "a borrow flag would be set and looked at several times an activation")]
+
+use super::{Kind, More, Schedule};
+use crate::body::{Body, Running};
+use crate::event::Event;
+use crate::kernel::Update;
+use crate::name::Name;
+use crate::queue::Entry;
+use crate::report::IdleReport;
+use crate::time::Time;
+use std::cell::UnsafeCell;
+use std::rc::Rc;
+
+/// The schedule in a cell that is entered for one step and left before the step's caller goes on.
+///
+/// Every method is one step. What comes back is owned by the caller, who may drop or run it: that is where
+/// user code runs, outside of the cell.
+#[derive(Default)]
+pub(crate) struct Shared {
+    schedule: UnsafeCell<Schedule>,
+    /// Whether somebody is inside. Only looked at where mistakes are looked for.
+    #[cfg(debug_assertions)]
+    inside: std::cell::Cell<bool>,
+}
+
+impl Shared {
+    /// Does one step.
+    ///
+    /// Private to this file: that each use below is sound is what the comment inside relies on.
+    #[inline(always)]
+    fn step<R>(&self, step: impl FnOnce(&mut Schedule) -> R) -> R {
+        #[cfg(debug_assertions)]
+        assert!(!self.inside.replace(true), "the schedule was entered twice");
+        // SAFETY: this is the only place that makes a reference to the schedule, and it ends with `step`; so two
+        // of them would need a `step` within a `step`. A `Shared` stays on one thread (`UnsafeCell` is not
+        // `Sync`). Every closure in this file calls methods of `Schedule` and of plain standard collections on
+        // it, and those call no code that could hold a `Shared`: they poll no body, update no channel, and drop
+        // neither a body, an `Event` nor a channel (what could be dropped is returned instead). The check above
+        // holds all tests to that.
+        let result = step(unsafe { &mut *self.schedule.get() });
+        #[cfg(debug_assertions)]
+        self.inside.set(false);
+        result
+    }
+}
+
+/// Events.
+impl Shared {
+    pub(crate) fn add_event(&self, name: Option<Name>, work: bool) -> u32 {
+        self.step(|schedule| schedule.add_event(name, work))
+    }
+
+    pub(crate) fn release_event(&self, id: u32) {
+        self.step(|schedule| schedule.release_event(id));
+    }
+
+    /// How often an event of that number has fired.
+    #[inline]
+    pub(crate) fn fired(&self, id: u32) -> u64 {
+        self.step(|schedule| schedule.events[id as usize].fired)
+    }
+
+    pub(crate) fn is_pending(&self, id: u32) -> bool {
+        self.step(|schedule| schedule.is_pending(id))
+    }
+
+    #[inline]
+    pub(crate) fn notify_delta(&self, id: u32) {
+        self.step(|schedule| schedule.notify_delta(id));
+    }
+
+    #[inline]
+    pub(crate) fn notify_at(&self, id: u32, time: u64) {
+        self.step(|schedule| schedule.notify_at(id, time));
+    }
+
+    /// Notifies at once, from within process `running` or from outside of all.
+    pub(crate) fn notify_now(&self, id: u32, running: u32) {
+        self.step(|schedule| {
+            schedule.cancel(id);
+            schedule.fire(id, running);
+        });
+    }
+
+    pub(crate) fn cancel(&self, id: u32) {
+        self.step(|schedule| schedule.cancel(id));
+    }
+
+    /// Lets a process wait for an event; gives how often that has fired so far.
+    #[inline]
+    pub(crate) fn add_waiter(&self, id: u32, process: u32) -> u64 {
+        self.step(|schedule| schedule.add_waiter(id, process))
+    }
+
+    pub(crate) fn remove_waiter(&self, id: u32, process: u32) {
+        self.step(|schedule| schedule.remove_waiter(id, process));
+    }
+}
+
+/// Processes.
+impl Shared {
+    pub(crate) fn add_process(
+        &self,
+        name: Name,
+        body: Body,
+        kind: Kind,
+        listens_to: Vec<Event>,
+        initialize: bool,
+    ) -> (u32, u32) {
+        self.step(|schedule| schedule.add_process(name, body, kind, listens_to, initialize))
+    }
+
+    pub(crate) fn is_alive(&self, id: u32, generation: u32) -> bool {
+        self.step(|schedule| schedule.is_alive(id, generation))
+    }
+
+    /// The number of the event of a process's end, unless it has ended.
+    pub(crate) fn ended(&self, id: u32, generation: u32) -> Option<u32> {
+        self.step(|schedule| schedule.is_alive(id, generation).then(|| schedule.ended(id)))
+    }
+
+    /// The same for a handle of its own, with a name.
+    pub(crate) fn hold_ended(&self, id: u32, generation: u32) -> Option<(u32, Name)> {
+        self.step(|schedule| schedule.is_alive(id, generation).then(|| schedule.hold_ended(id)))
+    }
+
+    /// Takes the body out of a process, which runs no more.
+    pub(crate) fn vacate(&self, id: u32) -> Option<Body> {
+        self.step(|schedule| schedule.slots.get_mut(id as usize)?.body.take())
+    }
+
+    /// Frees the place of a process without a body; what it had is for the caller to drop.
+    pub(crate) fn retire(&self, id: u32) -> Option<Box<More>> {
+        self.step(|schedule| schedule.retire(id))
+    }
+
+    #[inline]
+    pub(crate) fn wait_until(&self, time: u64, process: u32) -> Entry {
+        self.step(|schedule| schedule.wait_until(time, process))
+    }
+
+    pub(crate) fn remove_timer(&self, entry: Entry) {
+        self.step(|schedule| schedule.timed.remove(entry));
+    }
+
+    #[inline]
+    pub(crate) fn wait_delta(&self, process: u32) {
+        self.step(|schedule| schedule.wait_delta(process));
+    }
+
+    pub(crate) fn forget_delta(&self, process: u32) {
+        self.step(|schedule| schedule.forget_delta(process));
+    }
+
+    #[inline]
+    pub(crate) fn arm_timer(&self, id: u32, until: u64) {
+        self.step(|schedule| schedule.arm_timer(id, until));
+    }
+
+    pub(crate) fn arm(&self, id: u32, events: Vec<u32>, in_delta: bool, until: Option<u64>) {
+        self.step(|schedule| schedule.arm(id, events, in_delta, until));
+    }
+}
+
+/// Phases.
+impl Shared {
+    #[inline]
+    pub(crate) fn next_runnable(&self) -> Option<(u32, Running)> {
+        self.step(Schedule::next_runnable)
+    }
+
+    #[inline]
+    pub(crate) fn all_ran(&self) {
+        self.step(Schedule::all_ran);
+    }
+
+    #[inline]
+    pub(crate) fn request_update(&self, channel: Rc<dyn Update>) {
+        self.step(|schedule| schedule.updates.push(channel));
+    }
+
+    #[inline]
+    pub(crate) fn has_updates(&self) -> bool {
+        self.step(|schedule| !schedule.updates.is_empty())
+    }
+
+    /// Exchanges the list of channels to update for an empty one.
+    pub(crate) fn take_updates(&self, updates: &mut Vec<Rc<dyn Update>>) {
+        self.step(|schedule| std::mem::swap(&mut schedule.updates, updates));
+    }
+
+    #[inline]
+    pub(crate) fn serve_delta(&self) -> bool {
+        self.step(Schedule::serve_delta)
+    }
+
+    #[inline]
+    pub(crate) fn serve_timed(&self, last: u64) -> Option<u64> {
+        self.step(|schedule| schedule.serve_timed(last))
+    }
+}
+
+/// A look from outside, and the end.
+impl Shared {
+    /// Whether something is to happen at the present time.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.step(|schedule| {
+            !(schedule.runnable.is_empty() && schedule.next_delta.is_empty() && schedule.updates.is_empty())
+        })
+    }
+
+    pub(crate) fn earliest(&self) -> Option<u64> {
+        self.step(|schedule| schedule.timed.earliest())
+    }
+
+    pub(crate) fn pending(&self) -> usize {
+        self.step(|schedule| schedule.timed.len())
+    }
+
+    pub(crate) fn activations(&self) -> u64 {
+        self.step(|schedule| schedule.activations)
+    }
+
+    pub(crate) fn idle_report(&self, time: Time) -> IdleReport {
+        self.step(|schedule| schedule.idle_report(time))
+    }
+
+    /// Takes out all bodies.
+    pub(crate) fn take_bodies(&self) -> Vec<Body> {
+        self.step(|schedule| schedule.slots.iter_mut().filter_map(|slot| slot.body.take()).collect())
+    }
+
+    /// Takes out everything; handles of events may live on, and find their events.
+    pub(crate) fn take_processes(&self) -> impl Sized + use<> {
+        self.step(|schedule| {
+            (schedule.timed, schedule.next_delta, schedule.runnable) = Default::default();
+            (
+                std::mem::take(&mut schedule.slots),
+                std::mem::take(&mut schedule.details),
+                std::mem::take(&mut schedule.updates),
+            )
+        })
+    }
+}
