@@ -1,6 +1,9 @@
 //! What a process runs: a future on the heap that the run loop polls where it lies.
 
-#![expect(unsafe_code, reason = "the run loop must not move a body out of its slot and back at every activation")]
+#![expect(
+    unsafe_code,
+    reason = "the run loop must not move a body out of its slot and back at every activation"
+)]
 
 use std::future::Future;
 use std::pin::Pin;
@@ -70,7 +73,10 @@ mod tests {
             loop {
                 count.set(count.get() + 1);
                 let mut first = true;
-                std::future::poll_fn(|_| if std::mem::take(&mut first) { Poll::Pending } else { Poll::Ready(()) }).await;
+                std::future::poll_fn(|_| {
+                    if std::mem::take(&mut first) { Poll::Pending } else { Poll::Ready(()) }
+                })
+                .await;
             }
         });
         let mut context = Context::from_waker(Waker::noop());

@@ -9,21 +9,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// What the handles of one event share.
-pub(crate) struct Handle {
-    kernel: Rc<Kernel>,
-    id: u32,
-    name: Name,
-    /// How often events of this number had fired before this one was made.
-    before: u64,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.kernel.schedule.release_event(self.id);
-    }
-}
-
 /// Something that can happen, and be waited for (`sc_event`).
 ///
 /// An event keeps no memory: a notification reaches those who wait at that moment. At most one later
@@ -46,42 +31,56 @@ impl Drop for Handle {
 /// simulation.run();
 /// assert_eq!(simulation.now(), Time::ns(5));
 /// ```
-#[derive(Clone)]
-pub struct Event(Rc<Handle>);
+pub struct Event {
+    kernel: Rc<Kernel>,
+    id: u32,
+}
+
+impl Clone for Event {
+    fn clone(&self) -> Event {
+        self.kernel.schedule.hold_event(self.id);
+        Event { kernel: self.kernel.clone(), id: self.id }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.kernel.schedule.release_event(self.id);
+    }
+}
 
 impl Event {
     pub(crate) fn new(kernel: &Rc<Kernel>, name: Name, work: bool) -> Event {
-        let id = kernel.schedule.add_event(Some(name.clone()), work);
-        Event::known(kernel, id, name)
+        Event::held(kernel, kernel.schedule.add_event(Some(name), work))
     }
 
-    /// A handle of an event that is there; it counts as one holder already.
-    pub(crate) fn known(kernel: &Rc<Kernel>, id: u32, name: Name) -> Event {
-        let before = kernel.schedule.fired(id);
-        Event(Rc::new(Handle { kernel: kernel.clone(), id, name, before }))
+    /// A handle of an event that counts it as a holder already.
+    pub(crate) fn held(kernel: &Rc<Kernel>, id: u32) -> Event {
+        Event { kernel: kernel.clone(), id }
     }
 
+    #[inline]
     pub(crate) fn id(&self) -> u32 {
-        self.0.id
+        self.id
     }
 
     /// The name given at creation, such as `nvdla.sdp.enabled`.
-    pub fn name(&self) -> &str {
-        &self.0.name
+    pub fn name(&self) -> Name {
+        self.kernel.schedule.event_name(self.id)
     }
 
     /// Makes those who wait runnable in this very evaluation phase (`notify()`).
     ///
     /// Prefer [`Event::notify_delta`] where the order of processes must not matter.
     pub fn notify(&self) {
-        let kernel = &self.0.kernel;
-        kernel.schedule.notify_now(self.0.id, kernel.running_or_nobody());
+        let kernel = &self.kernel;
+        kernel.schedule.notify_now(self.id, kernel.running_or_nobody());
     }
 
     /// Makes those who wait runnable in the next delta cycle (`notify(SC_ZERO_TIME)`).
     #[inline]
     pub fn notify_delta(&self) {
-        self.0.kernel.schedule.notify_delta(self.0.id);
+        self.kernel.schedule.notify_delta(self.id);
     }
 
     /// Makes those who wait runnable `delay` from now, unless an earlier notification is outstanding
@@ -90,47 +89,46 @@ impl Event {
         if delay == Time::ZERO {
             return self.notify_delta();
         }
-        let time = self.0.kernel.now().as_ps().saturating_add(delay.as_ps());
-        self.0.kernel.schedule.notify_at(self.0.id, time);
+        let time = self.kernel.now().as_ps().saturating_add(delay.as_ps());
+        self.kernel.schedule.notify_at(self.id, time);
     }
 
     /// Takes back the outstanding notification, if there is one.
     pub fn cancel(&self) {
-        self.0.kernel.schedule.cancel(self.0.id);
+        self.kernel.schedule.cancel(self.id);
     }
 
     /// Waits for the next notification.
     pub fn wait(&self) -> EventWait<'_> {
-        EventWait::new(&self.0.kernel, self.0.id)
+        EventWait::new(&self.kernel, self.id)
     }
 
     /// How often the event has fired since its creation.
     pub fn fired(&self) -> u64 {
-        self.0.kernel.schedule.fired(self.0.id) - self.0.before
+        self.kernel.schedule.fired_since(self.id)
     }
 
     /// Whether a notification is outstanding.
     pub fn is_pending(&self) -> bool {
-        self.0.kernel.schedule.is_pending(self.0.id)
+        self.kernel.schedule.is_pending(self.id)
     }
 
     /// Whether both are handles of one event.
     pub fn same(&self, other: &Event) -> bool {
-        self.0.id == other.0.id && Rc::ptr_eq(&self.0.kernel, &other.0.kernel)
+        self.id == other.id && Rc::ptr_eq(&self.kernel, &other.kernel)
     }
 
     /// The simulation this event belongs to.
     pub fn sim(&self) -> Sim {
-        Sim::from(&self.0.kernel)
+        Sim::from(&self.kernel)
     }
 }
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Event({})", self.0.name)
+        write!(f, "Event({})", self.name())
     }
 }
-
 
 /// The wait for an event's next notification; made by [`Event::wait`].
 ///

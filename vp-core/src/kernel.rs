@@ -5,8 +5,8 @@
 use crate::body::Body;
 use crate::event::Event;
 use crate::inject::{Bell, Drain, Injector};
-use crate::observe::{Observation, Observer, Source, What};
 use crate::name::Name;
+use crate::observe::{Observation, Observer, Source, What};
 use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::IdleReport;
 use crate::schedule::{Kind, NOBODY, Shared};
@@ -93,7 +93,7 @@ impl Kernel {
     /// The event that fires when a process ends; one that never fires if it has.
     pub(crate) fn ended(self: &Rc<Self>, id: u32, generation: u32) -> Event {
         match self.schedule.hold_ended(id, generation) {
-            Some((event, name)) => Event::known(self, event, name),
+            Some(event) => Event::held(self, event),
             None => Event::new(self, "ended".into(), false),
         }
     }
@@ -118,7 +118,8 @@ impl Kernel {
     /// Evaluates: runs what is runnable, and what becomes so by immediate notification.
     #[expect(unsafe_code, reason = "bodies are run where they lie")]
     fn evaluate(&self, context: &mut Context<'_>) {
-        while let Some((id, body)) = self.schedule.next_runnable() {
+        while let Some(id) = self.schedule.next_runnable() {
+            let Some(body) = self.schedule.activate(id) else { continue };
             self.running.set(id);
             // SAFETY: the body lives in the slot of process `id` and stays there until this returns: only
             // `Kernel::end` and the drop of the `Simulation` take bodies out. The first spares the process that
@@ -403,15 +404,16 @@ impl Sim {
         if self.0.running.get() == NOBODY {
             return;
         }
-        match trigger {
-            Trigger::After(delay) if delay != Time::ZERO => {
-                self.0.asked_delay.set(delay.as_ps());
-                self.0.asked.set(Asked::Delay);
-            }
-            trigger => {
-                self.0.asked_trigger.set(Some(trigger));
-                self.0.asked.set(Asked::Trigger);
-            }
+        // The common case has nothing to drop, and is not made to look like the others, which have.
+        if let &Trigger::After(delay) = &trigger
+            && delay != Time::ZERO
+        {
+            std::mem::forget(trigger);
+            self.0.asked_delay.set(delay.as_ps());
+            self.0.asked.set(Asked::Delay);
+        } else {
+            self.0.asked_trigger.set(Some(trigger));
+            self.0.asked.set(Asked::Trigger);
         }
     }
 

@@ -170,41 +170,57 @@ pub(crate) enum WaitState {
 impl Future for Wait<'_> {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
         let kernel = self.kernel;
-        match self.state {
-            WaitState::New(delay) => {
-                let process = kernel.running();
-                self.state = if delay == Time::ZERO {
-                    kernel.schedule.wait_delta(process);
-                    WaitState::Delta(kernel.delta(), process)
-                } else {
-                    let until = kernel.now().as_ps().saturating_add(delay.as_ps());
-                    let entry = kernel.schedule.wait_until(until, process);
-                    WaitState::Timed(until, entry)
-                };
-                return Poll::Pending;
-            }
-            WaitState::Timed(until, _) if kernel.now().as_ps() < until => return Poll::Pending,
-            WaitState::Delta(since, _) if kernel.delta() == since => return Poll::Pending,
-            _ => {}
+        if let WaitState::New(delay) = self.state {
+            let process = kernel.running();
+            self.state = if delay == Time::ZERO {
+                kernel.schedule.wait_delta(process);
+                WaitState::Delta(kernel.delta(), process)
+            } else {
+                let until = kernel.now().as_ps().saturating_add(delay.as_ps());
+                WaitState::Timed(until, kernel.schedule.wait_until(until, process))
+            };
+            return Poll::Pending;
         }
-        self.state = WaitState::Done;
-        Poll::Ready(())
+        if self.is_over() {
+            self.state = WaitState::Done;
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+}
+
+impl Wait<'_> {
+    #[inline]
+    fn is_over(&self) -> bool {
+        match self.state {
+            WaitState::Timed(until, _) => self.kernel.now().as_ps() >= until,
+            WaitState::Delta(since, _) => self.kernel.delta() != since,
+            WaitState::New(_) => false,
+            WaitState::Done => true,
+        }
     }
 }
 
 impl Drop for Wait<'_> {
+    #[inline]
     fn drop(&mut self) {
+        // What is due at this very time has left its list already.
+        if !self.is_over() {
+            self.take_back();
+        }
+    }
+}
+
+impl Wait<'_> {
+    #[cold]
+    fn take_back(&self) {
         match self.state {
-            // What is due at this very time has left the queue already.
-            WaitState::Timed(until, entry) if self.kernel.now().as_ps() < until => {
-                self.kernel.schedule.remove_timer(entry);
-            }
-            WaitState::Delta(since, process) if self.kernel.delta() == since => {
-                self.kernel.schedule.forget_delta(process);
-            }
-            _ => {}
+            WaitState::Timed(_, entry) => self.kernel.schedule.remove_timer(entry),
+            WaitState::Delta(_, process) => self.kernel.schedule.forget_delta(process),
+            WaitState::New(_) | WaitState::Done => {}
         }
     }
 }

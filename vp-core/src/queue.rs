@@ -82,11 +82,14 @@ impl Entries {
                 self.wanted[entry as usize] = true;
                 entry
             }
-            None => {
-                self.wanted.push(true);
-                (self.wanted.len() - 1) as u32
-            }
+            None => self.make_more(),
         }
+    }
+
+    #[cold]
+    fn make_more(&mut self) -> u32 {
+        self.wanted.push(true);
+        (self.wanted.len() - 1) as u32
     }
 
     #[inline]
@@ -94,12 +97,18 @@ impl Entries {
         self.wanted[entry as usize]
     }
 
+    fn len(&self) -> usize {
+        self.wanted.len() - self.free.len() - self.removed
+    }
+
     /// Its item leaves the queue: whether it was wanted.
     #[inline]
     fn take(&mut self, entry: u32) -> bool {
         self.free.push(entry);
         let wanted = std::mem::replace(&mut self.wanted[entry as usize], false);
-        self.removed -= usize::from(!wanted);
+        if !wanted {
+            self.removed -= 1;
+        }
         wanted
     }
 }
@@ -116,7 +125,6 @@ pub(crate) struct TimedQueue<T> {
     occupied: [Occupied; LEVELS],
     slots: Box<[Vec<Item<T>>]>,
     entries: Entries,
-    len: usize,
     /// A slot that is being spread, kept for its room.
     spread: Vec<Item<T>>,
 }
@@ -137,29 +145,26 @@ impl<T: Copy> TimedQueue<T> {
             occupied: Default::default(),
             slots: (0..LEVELS * SLOTS).map(|_| Vec::new()).collect(),
             entries: Entries::default(),
-            len: 0,
             spread: Vec::new(),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.entries.len()
     }
 
     /// Adds an entry; `time` must not lie before the last one taken.
     #[inline]
     pub(crate) fn insert(&mut self, time: u64, target: T) -> Entry {
         debug_assert!(time >= self.cursor, "an entry in the past");
-        self.len += 1;
         let entry = self.entries.make();
-        let item = Item { time, entry, target };
+        // Each way makes the item where it puts it: made here and copied, it would be read back before the
+        // writes of its parts are through.
         if self.near.is_empty() && self.levels == 0 {
             self.near_until = u64::MAX;
-            self.near.push(item);
-        } else if time <= self.near_until {
-            self.insert_near(item);
+            self.near.push(Item { time, entry, target });
         } else {
-            self.put(item);
+            self.insert_among(time, entry, target);
         }
         Entry(entry)
     }
@@ -168,65 +173,53 @@ impl<T: Copy> TimedQueue<T> {
     pub(crate) fn remove(&mut self, Entry(entry): Entry) {
         let Some(wanted) = self.entries.wanted.get_mut(entry as usize) else { return };
         if std::mem::replace(wanted, false) {
-            self.len -= 1;
             self.entries.removed += 1;
-            if self.entries.removed > self.len + 1024 {
+            if self.entries.removed > self.len() + 1024 {
                 self.sweep();
             }
         }
     }
 
-    /// Moves all entries of the earliest time, if it is not after `limit`, to `due` in order of insertion.
+    /// Takes the earliest entry, of equal ones the first inserted, if it is not after `limit`.
     #[inline]
-    pub(crate) fn take_earliest(&mut self, limit: u64, due: &mut Vec<T>) -> Option<u64> {
+    pub(crate) fn pop(&mut self, limit: u64) -> Option<(u64, T)> {
         loop {
-            while let Some(&Item { time, entry, target }) = self.near.last() {
-                if !self.entries.is_wanted(entry) {
-                    self.near.pop();
-                    self.entries.take(entry);
-                    continue;
-                }
-                if time > limit {
+            let Some(&Item { time, entry, target }) = self.near.last() else {
+                if self.levels == 0 || !self.fetch(limit) {
                     return None;
                 }
-                self.near.pop();
-                self.entries.take(entry);
-                due.push(target);
-                self.len -= 1;
+                continue;
+            };
+            if time > limit {
+                return None;
+            }
+            self.near.pop();
+            if self.entries.take(entry) {
                 self.cursor = time;
-                while let Some(&Item { time: another, entry, target }) = self.near.last()
-                    && another == time
-                {
-                    self.near.pop();
-                    self.deliver(entry, target, due);
-                }
-                return Some(time);
-            }
-            if self.levels == 0 {
-                return None;
-            }
-            let before = due.len();
-            if !self.empty_first(limit, due) {
-                return None;
-            }
-            if due.len() > before {
-                return Some(self.cursor);
+                return Some((time, target));
             }
         }
     }
 
-    /// An item leaves the queue, for `due` if it is still wanted.
+    /// Takes the next entry of a time of which one was just taken: all of that time lie near.
     #[inline]
-    fn deliver(&mut self, entry: u32, target: T, due: &mut Vec<T>) {
-        if self.entries.take(entry) {
-            due.push(target);
-            self.len -= 1;
+    pub(crate) fn pop_another(&mut self, time: u64) -> Option<T> {
+        loop {
+            let &Item { time: next, entry, target } = self.near.last()?;
+            if next != time {
+                return None;
+            }
+            self.near.pop();
+            if self.entries.take(entry) {
+                return Some(target);
+            }
         }
     }
 
-    /// Empties the first slot of the wheel, if it holds anything not after `limit`: into the near list, or
-    /// what is earliest to `due` and the rest to lower levels.
-    fn empty_first(&mut self, limit: u64, due: &mut Vec<T>) -> bool {
+    /// Empties the first slot of the wheel, if it holds anything not after `limit`: all into the near list if
+    /// that is little, else what is earliest, and the rest to lower levels.
+    #[inline(never)]
+    fn fetch(&mut self, limit: u64) -> bool {
         let Some((level, slot)) = self.first() else { return false };
         let at = level * SLOTS + slot;
         let Some(time) = self.earliest_in(at) else {
@@ -240,23 +233,22 @@ impl<T: Copy> TimedQueue<T> {
         let mut spread = std::mem::take(&mut self.spread);
         std::mem::swap(&mut spread, &mut self.slots[at]);
         self.clear(level, slot);
+        // Into the near list the latest insertion goes first: sorting is stable, and it is taken from the end.
         if spread.len() <= FEW {
             // All that the digits below this level can say is near now.
             self.near_until = time | ((1 << (level as u32 * BITS)) - 1);
-            // The latest insertion first: sorting is stable, and equal times leave from the end.
             self.near.extend(spread.iter().rev());
             self.near.sort_by_key(|item| std::cmp::Reverse(item.time));
         } else {
             self.near_until = time;
-            // Everything here is nearer to the cursor now, so on a lower level; in order, so ties stay in
+            self.near.extend(spread.iter().rev().filter(|item| item.time == time));
+            // Everything else here is nearer to the cursor now, so on a lower level; in order, so ties stay in
             // order.
-            for &item in &spread {
-                if item.time == time {
-                    self.deliver(item.entry, item.target, due);
-                } else if self.entries.is_wanted(item.entry) {
-                    self.put(item);
+            for &Item { time, entry, target } in spread.iter().filter(|item| item.time != time) {
+                if self.entries.is_wanted(entry) {
+                    self.put(time, entry, target);
                 } else {
-                    self.entries.take(item.entry);
+                    self.entries.take(entry);
                 }
             }
         }
@@ -270,20 +262,24 @@ impl<T: Copy> TimedQueue<T> {
         if let Some(item) = self.near.iter().rfind(|item| self.entries.is_wanted(item.entry)) {
             return Some(item.time);
         }
-        let slots = (0..LEVELS).flat_map(|level| self.occupied[level].iter().map(move |slot| level * SLOTS + slot));
+        let slots =
+            (0..LEVELS).flat_map(|level| self.occupied[level].iter().map(move |slot| level * SLOTS + slot));
         slots.into_iter().find_map(|at| self.earliest_in(at))
     }
 
-    #[inline]
-    fn insert_near(&mut self, item: Item<T>) {
+    #[inline(never)]
+    fn insert_among(&mut self, time: u64, entry: u32, target: T) {
+        if time > self.near_until {
+            return self.put(time, entry, target);
+        }
         if self.near.len() >= NEAR {
             self.spill();
-            if item.time > self.near_until {
-                return self.put(item);
+            if time > self.near_until {
+                return self.put(time, entry, target);
             }
         }
-        let at = self.near.partition_point(|later| later.time > item.time);
-        self.near.insert(at, item);
+        let at = self.near.partition_point(|later| later.time > time);
+        self.near.insert(at, Item { time, entry, target });
     }
 
     /// The near list has outgrown itself: what is later than the cursor goes to the wheel, in order.
@@ -292,8 +288,8 @@ impl<T: Copy> TimedQueue<T> {
         self.near_until = self.cursor;
         let mut near = std::mem::take(&mut self.near);
         let later = near.partition_point(|item| item.time > self.cursor);
-        for item in near.drain(..later).rev() {
-            self.put(item);
+        for Item { time, entry, target } in near.drain(..later).rev() {
+            self.put(time, entry, target);
         }
         self.near = near;
     }
@@ -321,11 +317,11 @@ impl<T: Copy> TimedQueue<T> {
     }
 
     #[inline]
-    fn put(&mut self, item: Item<T>) {
-        let (level, slot) = self.place(item.time);
+    fn put(&mut self, time: u64, entry: u32, target: T) {
+        let (level, slot) = self.place(time);
         self.levels |= 1 << level;
         self.occupied[level].set(slot);
-        self.slots[level * SLOTS + slot].push(item);
+        self.slots[level * SLOTS + slot].push(Item { time, entry, target });
     }
 
     #[inline]
@@ -410,8 +406,10 @@ mod tests {
                     Step::Remove(_) => {}
                     Step::Take(ahead) => {
                         let limit = now.saturating_add(ahead);
-                        let mut due = Vec::new();
-                        let taken = queue.take_earliest(limit, &mut due);
+                        let first = queue.pop(limit);
+                        let taken = first.map(|(time, _)| time);
+                        let mut due: Vec<u32> = first.map(|(_, target)| target).into_iter().collect();
+                        due.extend(taken.into_iter().flat_map(|time| std::iter::from_fn(|| queue.pop_another(time)).collect::<Vec<_>>()));
                         let earliest = reference.iter().map(|entry| entry.0).min().filter(|&time| time <= limit);
                         prop_assert_eq!(taken, earliest);
                         if let Some(time) = earliest {

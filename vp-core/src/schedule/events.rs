@@ -6,7 +6,7 @@ use crate::queue::Entry;
 
 impl Schedule {
     pub(crate) fn add_event(&mut self, name: Option<Name>, work: bool) -> u32 {
-        let details = EventDetails { name, crowd: None, holders: 1 };
+        let details = EventDetails { name, crowd: None, holders: 1, before: 0 };
         let event = EventSlot {
             fired: 0,
             due: 0,
@@ -21,8 +21,9 @@ impl Schedule {
         match self.free_events.pop() {
             Some(id) => {
                 let place = &mut self.events[id as usize];
-                *place = EventSlot { fired: place.fired, ..event };
-                self.event_details[id as usize] = details;
+                let fired = place.fired;
+                *place = EventSlot { fired, ..event };
+                self.event_details[id as usize] = EventDetails { before: fired, ..details };
                 id
             }
             None => {
@@ -31,6 +32,11 @@ impl Schedule {
                 (self.events.len() - 1) as u32
             }
         }
+    }
+
+    pub(crate) fn hold_event(&mut self, id: u32) {
+        // An event may outlive the simulation, and its tables do too.
+        self.event_details[id as usize].holders += 1;
     }
 
     /// One holder of an event is gone. After the last nobody can notify it; what is outstanding still comes.
@@ -121,7 +127,8 @@ impl Schedule {
         if self.events[id as usize].listener == process {
             // The next in line takes its place, so that the order stays.
             let crowded = self.events[id as usize].crowded;
-            let next = crowded.then(|| &mut self.crowd(id).listeners).filter(|listeners| !listeners.is_empty());
+            let next =
+                crowded.then(|| &mut self.crowd(id).listeners).filter(|listeners| !listeners.is_empty());
             self.events[id as usize].listener = next.map_or(NOBODY, |listeners| listeners.remove(0));
         }
     }
@@ -163,7 +170,7 @@ impl Schedule {
 
     /// An event happens: those who listen, then those who wait, become runnable. `running` is the process
     /// that makes it happen in this very evaluation phase, if one does.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fire(&mut self, id: u32, running: u32) {
         let event = &mut self.events[id as usize];
         event.fired += 1;
@@ -179,6 +186,7 @@ impl Schedule {
         }
     }
 
+    #[inline(never)]
     fn fire_crowd(&mut self, id: u32, waiter: u32, running: u32) {
         let Schedule { events, event_details, slots, runnable, .. } = self;
         Schedule::call(slots, runnable, events[id as usize].listener, running);

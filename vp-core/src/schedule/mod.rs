@@ -131,6 +131,8 @@ pub(crate) struct EventDetails {
     crowd: Option<Box<Crowd>>,
     /// Who holds it: handles, and the process whose end it is.
     holders: u32,
+    /// How often events of this number had fired before this one was made.
+    before: u64,
 }
 
 #[derive(Default)]
@@ -156,10 +158,7 @@ pub(crate) struct Schedule {
     pub(crate) event_details: Vec<EventDetails>,
     free_events: Vec<u32>,
     pub(crate) activations: u64,
-    /// What is due at the present time, kept for its room.
-    due: Vec<Target>,
 }
-
 
 impl Schedule {
     /// Who waits, and for what.

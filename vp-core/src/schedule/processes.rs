@@ -1,14 +1,14 @@
 //! Processes: what makes them runnable, how they come and how they go.
 
 use super::{Armed, Details, Kind, More, NOBODY, Pending, Schedule, Slot, Target};
+use crate::body::{Body, Running};
 use crate::event::Event;
 use crate::name::Name;
-use crate::body::{Body, Running};
 use crate::queue::Entry;
 
 impl Schedule {
     /// Makes a process runnable because what it waits for has come.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake(&mut self, id: u32) {
         // Handles of events may outlive the simulation and its processes; and nobody is no process.
         let Some(slot) = self.slots.get_mut(id as usize) else { return };
@@ -16,17 +16,12 @@ impl Schedule {
             slot.queued = true;
             self.runnable.push(id);
         }
-        match slot.armed {
-            Armed::No => {}
-            // The entry is none any more if it is due at this very time.
-            Armed::Timer => {
-                slot.armed = Armed::No;
-                self.timed.remove(slot.timer);
-            }
-            Armed::Details => self.disarm(id),
+        if slot.armed != Armed::No {
+            self.disarm(id);
         }
     }
 
+    #[inline(never)]
     pub(crate) fn disarm(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
         let armed = std::mem::replace(&mut slot.armed, Armed::No);
@@ -107,9 +102,11 @@ impl Schedule {
         if self.next_delta.is_empty() {
             return false;
         }
-        let due = std::mem::take(&mut self.next_delta);
-        self.serve(&due);
-        self.next_delta = due;
+        let mut at = 0;
+        while let Some(&target) = self.next_delta.get(at) {
+            at += 1;
+            self.serve(target);
+        }
         self.next_delta.clear();
         true
     }
@@ -117,43 +114,75 @@ impl Schedule {
     /// Moves to the earliest time that is not after `last`, and serves what is due then, in order.
     #[inline]
     pub(crate) fn serve_timed(&mut self, last: u64) -> Option<u64> {
-        let mut due = std::mem::take(&mut self.due);
-        let time = self.timed.take_earliest(last, &mut due);
-        self.serve(&due);
-        due.clear();
-        self.due = due;
-        time
+        let (time, target) = self.timed.pop(last)?;
+        self.serve(target);
+        while let Some(target) = self.timed.pop_another(time) {
+            self.serve(target);
+        }
+        Some(time)
     }
 
-    #[inline]
-    fn serve(&mut self, due: &[Target]) {
-        for &Target(target) in due {
-            if target & Target::EVENT == 0 {
-                self.wake(target);
-                continue;
-            }
-            let id = target & !Target::EVENT;
-            self.events[id as usize].pending = Pending::None;
-            self.fire(id, NOBODY);
-            if self.events[id as usize].orphan {
-                self.free_event(id);
-            }
+    #[inline(always)]
+    fn serve(&mut self, Target(target): Target) {
+        if target & Target::EVENT == 0 {
+            return self.come(target);
+        }
+        let id = target & !Target::EVENT;
+        let event = &mut self.events[id as usize];
+        event.pending = Pending::None;
+        let orphan = event.orphan;
+        self.fire(id, NOBODY);
+        if orphan {
+            self.free_event(id);
         }
     }
 
+    /// What a process waits for by itself has come: its time, or its delta cycle.
+    #[inline(always)]
+    fn come(&mut self, id: u32) {
+        let Some(slot) = self.slots.get_mut(id as usize) else { return };
+        match slot.armed {
+            Armed::No => {}
+            Armed::Timer => slot.armed = Armed::No,
+            Armed::Details => return self.come_among(id),
+        }
+        if !slot.queued && slot.body.is_some() {
+            slot.queued = true;
+            self.runnable.push(id);
+        }
+    }
+
+    #[cold]
+    fn come_among(&mut self, id: u32) {
+        if let Some(more) = &mut self.details[id as usize].more {
+            // Its entry need not be taken back any more.
+            more.in_delta = false;
+        }
+        self.wake(id);
+    }
+
     /// The next process to run in this evaluation phase.
-    #[inline]
-    pub(crate) fn next_runnable(&mut self) -> Option<(u32, Running)> {
-        loop {
-            let id = *self.runnable.get(self.run)?;
-            self.run += 1;
-            let slot = &mut self.slots[id as usize];
-            slot.queued = false;
-            if let Some(body) = &slot.body {
+    #[inline(always)]
+    pub(crate) fn next_runnable(&mut self) -> Option<u32> {
+        let id = *self.runnable.get(self.run)?;
+        self.run += 1;
+        Some(id)
+    }
+
+    /// What to run of it, if it has not ended meanwhile.
+    #[inline(always)]
+    pub(crate) fn activate(&mut self, id: u32) -> Option<Running> {
+        let slot = &mut self.slots[id as usize];
+        slot.queued = false;
+        match &slot.body {
+            Some(body) => {
                 self.activations += 1;
-                return Some((id, body.running()));
+                Some(body.running())
             }
-            self.free.push(id);
+            None => {
+                self.free.push(id);
+                None
+            }
         }
     }
 
@@ -218,11 +247,15 @@ impl Schedule {
         self.slots.get(id as usize).is_some_and(|slot| slot.generation == generation)
     }
 
-    /// The event of the end of a process, for one more holder, and what to call it.
-    pub(crate) fn hold_ended(&mut self, id: u32) -> (u32, Name) {
+    /// The event of the end of a process, for one more holder.
+    pub(crate) fn hold_ended(&mut self, id: u32) -> u32 {
         let event = self.ended(id);
-        self.event_details[event as usize].holders += 1;
-        (event, self.name_of_end(id))
+        // Made without a name, which few look at.
+        let name = self.name_of_end(id);
+        let details = &mut self.event_details[event as usize];
+        details.name.get_or_insert(name);
+        details.holders += 1;
+        event
     }
 
     pub(super) fn name_of_end(&self, id: u32) -> Name {

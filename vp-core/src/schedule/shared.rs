@@ -52,6 +52,19 @@ impl Shared {
         self.step(|schedule| schedule.add_event(name, work))
     }
 
+    pub(crate) fn hold_event(&self, id: u32) {
+        self.step(|schedule| schedule.hold_event(id));
+    }
+
+    pub(crate) fn event_name(&self, id: u32) -> Name {
+        self.step(|schedule| schedule.event_details[id as usize].name.clone().unwrap_or_default())
+    }
+
+    /// How often the event has fired since it was made.
+    pub(crate) fn fired_since(&self, id: u32) -> u64 {
+        self.step(|schedule| schedule.events[id as usize].fired - schedule.event_details[id as usize].before)
+    }
+
     pub(crate) fn release_event(&self, id: u32) {
         self.step(|schedule| schedule.release_event(id));
     }
@@ -121,8 +134,8 @@ impl Shared {
         self.step(|schedule| schedule.is_alive(id, generation).then(|| schedule.ended(id)))
     }
 
-    /// The same for a handle of its own, with a name.
-    pub(crate) fn hold_ended(&self, id: u32, generation: u32) -> Option<(u32, Name)> {
+    /// The same for a handle of its own.
+    pub(crate) fn hold_ended(&self, id: u32, generation: u32) -> Option<u32> {
         self.step(|schedule| schedule.is_alive(id, generation).then(|| schedule.hold_ended(id)))
     }
 
@@ -167,8 +180,13 @@ impl Shared {
 /// Phases.
 impl Shared {
     #[inline]
-    pub(crate) fn next_runnable(&self) -> Option<(u32, Running)> {
+    pub(crate) fn next_runnable(&self) -> Option<u32> {
         self.step(Schedule::next_runnable)
+    }
+
+    #[inline]
+    pub(crate) fn activate(&self, id: u32) -> Option<Running> {
+        self.step(|schedule| schedule.activate(id))
     }
 
     #[inline]

@@ -22,13 +22,7 @@ pub struct Handoff<T> {
 
 impl<T> Handoff<T> {
     /// An empty FIFO of `depth` places.
-    pub fn new(
-        sim: &Sim,
-        name: impl Into<Name>,
-        depth: usize,
-        forward: Time,
-        backward: Time,
-    ) -> Handoff<T> {
+    pub fn new(sim: &Sim, name: impl Into<Name>, depth: usize, forward: Time, backward: Time) -> Handoff<T> {
         let name = name.into();
         Handoff {
             sim: sim.clone(),
