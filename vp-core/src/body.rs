@@ -5,6 +5,7 @@
     reason = "the run loop must not move a body out of its slot and back at every activation"
 )]
 
+use crate::prefetch::prefetch;
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -26,6 +27,15 @@ impl Body {
     #[inline]
     pub(crate) fn running(&self) -> Running {
         Running(self.0)
+    }
+
+    /// It will be polled soon.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        let start: *const u8 = self.0.as_ptr().cast();
+        prefetch(start);
+        // Most take two cache lines.
+        prefetch(start.wrapping_add(64));
     }
 }
 

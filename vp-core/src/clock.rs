@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::kernel::Sim;
+use crate::name::Name;
 use crate::process::Trigger;
 use crate::signal::Signal;
 use crate::time::Time;
@@ -15,8 +16,9 @@ use crate::time::Time;
 /// use vp_core::{Clock, Simulation, Time};
 /// let mut simulation = Simulation::new();
 /// let clock = Clock::new(&simulation.sim(), "clk", Time::ns(10));
+/// let rises = clock.posedge();
 /// simulation.run_until(Time::ns(95));
-/// assert_eq!(clock.posedge().fired(), 10);
+/// assert_eq!(rises.fired(), 10);
 /// ```
 #[derive(Clone)]
 pub struct Clock {
@@ -29,9 +31,10 @@ impl Clock {
     ///
     /// # Panics
     /// If the period is shorter than two picoseconds: it could not have two edges.
-    pub fn new(sim: &Sim, name: &str, period: Time) -> Clock {
+    pub fn new(sim: &Sim, name: impl Into<Name>, period: Time) -> Clock {
+        let name = name.into();
         assert!(period >= Time::ps(2), "clock {name} needs a period of at least 2 ps");
-        let line = Signal::line(sim, name, false);
+        let line = Signal::line(sim, &name, false);
         let high = period / 2;
         let (driver, mut level) = (line.clone(), false);
         sim.method(name).run(move |sim| {

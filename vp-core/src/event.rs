@@ -151,13 +151,12 @@ impl<'a> EventWait<'a> {
 impl Future for EventWait<'_> {
     type Output = ();
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
         match self.seen {
             None => {
                 let process = self.kernel.running();
-                let fired = self.kernel.schedule.add_waiter(self.event, process);
-                self.seen = Some((fired, process));
+                self.seen = Some((self.kernel.schedule.add_waiter(self.event, process), process));
                 Poll::Pending
             }
             Some((seen, _)) if seen == self.kernel.schedule.fired(self.event) => Poll::Pending,
@@ -170,13 +169,22 @@ impl Future for EventWait<'_> {
     }
 }
 
-impl Drop for EventWait<'_> {
-    #[inline]
-    fn drop(&mut self) {
+impl EventWait<'_> {
+    #[cold]
+    fn take_back(&self) {
         if let Some((seen, process)) = self.seen
             && seen == self.kernel.schedule.fired(self.event)
         {
             self.kernel.schedule.remove_waiter(self.event, process);
+        }
+    }
+}
+
+impl Drop for EventWait<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.seen.is_some() {
+            self.take_back();
         }
     }
 }

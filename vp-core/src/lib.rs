@@ -64,6 +64,7 @@ mod inject;
 mod kernel;
 mod name;
 pub mod observe;
+mod prefetch;
 mod process;
 mod queue;
 mod report;

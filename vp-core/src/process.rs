@@ -170,57 +170,64 @@ pub(crate) enum WaitState {
 impl Future for Wait<'_> {
     type Output = ();
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
-        let kernel = self.kernel;
-        if let WaitState::New(delay) = self.state {
-            let process = kernel.running();
-            self.state = if delay == Time::ZERO {
-                kernel.schedule.wait_delta(process);
-                WaitState::Delta(kernel.delta(), process)
-            } else {
-                let until = kernel.now().as_ps().saturating_add(delay.as_ps());
-                WaitState::Timed(until, kernel.schedule.wait_until(until, process))
-            };
-            return Poll::Pending;
-        }
-        if self.is_over() {
+        // What the run loop comes back for is decided here, and the rest elsewhere: every process has a copy.
+        if let WaitState::Timed(until, _) = self.state
+            && self.kernel.now().as_ps() >= until
+        {
             self.state = WaitState::Done;
             return Poll::Ready(());
         }
-        Poll::Pending
+        self.begin_or_stay()
     }
 }
 
 impl Wait<'_> {
-    #[inline]
-    fn is_over(&self) -> bool {
+    #[inline(never)]
+    fn begin_or_stay(&mut self) -> Poll<()> {
+        let kernel = self.kernel;
         match self.state {
-            WaitState::Timed(until, _) => self.kernel.now().as_ps() >= until,
-            WaitState::Delta(since, _) => self.kernel.delta() != since,
-            WaitState::New(_) => false,
-            WaitState::Done => true,
+            WaitState::New(delay) => {
+                let process = kernel.running();
+                self.state = if delay == Time::ZERO {
+                    kernel.schedule.wait_delta(process);
+                    WaitState::Delta(kernel.delta(), process)
+                } else {
+                    let until = kernel.now().as_ps().saturating_add(delay.as_ps());
+                    WaitState::Timed(until, kernel.schedule.wait_until(until, process))
+                };
+                Poll::Pending
+            }
+            WaitState::Delta(since, _) if kernel.delta() != since => {
+                self.state = WaitState::Done;
+                Poll::Ready(())
+            }
+            WaitState::Timed(..) | WaitState::Delta(..) => Poll::Pending,
+            WaitState::Done => Poll::Ready(()),
+        }
+    }
+
+    /// Takes the process off the list it is on, unless its turn has come and it left that already.
+    #[cold]
+    fn take_back(&self) {
+        match self.state {
+            WaitState::Timed(until, entry) if self.kernel.now().as_ps() < until => {
+                self.kernel.schedule.remove_timer(entry);
+            }
+            WaitState::Delta(since, process) if self.kernel.delta() == since => {
+                self.kernel.schedule.forget_delta(process);
+            }
+            _ => {}
         }
     }
 }
 
 impl Drop for Wait<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        // What is due at this very time has left its list already.
-        if !self.is_over() {
+        if !matches!(self.state, WaitState::Done) {
             self.take_back();
-        }
-    }
-}
-
-impl Wait<'_> {
-    #[cold]
-    fn take_back(&self) {
-        match self.state {
-            WaitState::Timed(_, entry) => self.kernel.schedule.remove_timer(entry),
-            WaitState::Delta(_, process) => self.kernel.schedule.forget_delta(process),
-            WaitState::New(_) | WaitState::Done => {}
         }
     }
 }

@@ -216,6 +216,13 @@ impl<T: Copy> TimedQueue<T> {
         }
     }
 
+    /// What is due after `n` others, if it is near.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, n: usize) -> Option<T> {
+        let at = self.near.len().checked_sub(n + 1)?;
+        self.near.get(at).map(|item| item.target)
+    }
+
     /// Empties the first slot of the wheel, if it holds anything not after `limit`: all into the near list if
     /// that is little, else what is earliest, and the rest to lower levels.
     #[inline(never)]

@@ -3,23 +3,32 @@
 
 use crate::event::Event;
 use crate::kernel::{Sim, Update};
-use std::cell::{Cell, RefCell};
+use crate::name::Name;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 struct State<T> {
     sim: Sim,
+    name: Name,
     current: RefCell<T>,
     next: RefCell<Option<T>>,
     requested: Cell<bool>,
-    changed: Event,
+    /// Made when first asked for: a signal that nobody waits for notifies nobody.
+    changed: OnceCell<Event>,
     /// What a `bool` adds: rising and falling edges.
     edges: Option<Edges<T>>,
 }
 
 struct Edges<T> {
     rises: fn(&T) -> bool,
-    rising: Event,
-    falling: Event,
+    rising: OnceCell<Event>,
+    falling: OnceCell<Event>,
+}
+
+impl<T> State<T> {
+    fn event<'a>(&self, place: &'a OnceCell<Event>, what: &str) -> &'a Event {
+        place.get_or_init(|| self.sim.event(format!("{}.{what}", self.name)))
+    }
 }
 
 /// A value with evaluate/update semantics (`sc_signal`). Clones are handles of the same signal.
@@ -47,17 +56,18 @@ impl<T> Clone for Signal<T> {
 
 impl<T: Clone + PartialEq + 'static> Signal<T> {
     /// A signal with its first value.
-    pub fn new(sim: &Sim, name: &str, value: T) -> Signal<T> {
-        Signal::with_edges(sim, name, value, None)
+    pub fn new(sim: &Sim, name: impl Into<Name>, value: T) -> Signal<T> {
+        Signal::with_edges(sim, name.into(), value, None)
     }
 
-    fn with_edges(sim: &Sim, name: &str, value: T, edges: Option<Edges<T>>) -> Signal<T> {
+    fn with_edges(sim: &Sim, name: Name, value: T, edges: Option<Edges<T>>) -> Signal<T> {
         Signal(Rc::new(State {
             sim: sim.clone(),
+            name,
             current: RefCell::new(value),
             next: RefCell::new(None),
             requested: Cell::new(false),
-            changed: sim.event(format!("{name}.changed")),
+            changed: OnceCell::new(),
             edges,
         }))
     }
@@ -77,29 +87,31 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
 
     /// Fires in the delta cycle after the value has become another one.
     pub fn changed(&self) -> &Event {
-        &self.0.changed
+        self.0.event(&self.0.changed, "changed")
     }
 }
 
 impl Signal<bool> {
     /// A line with edges (`sc_signal<bool>`).
-    pub fn line(sim: &Sim, name: &str, value: bool) -> Signal<bool> {
-        let edges = Edges {
-            rises: |&value| value,
-            rising: sim.event(format!("{name}.posedge")),
-            falling: sim.event(format!("{name}.negedge")),
-        };
-        Signal::with_edges(sim, name, value, Some(edges))
+    pub fn line(sim: &Sim, name: impl Into<Name>, value: bool) -> Signal<bool> {
+        let edges = Edges { rises: |&value| value, rising: OnceCell::new(), falling: OnceCell::new() };
+        Signal::with_edges(sim, name.into(), value, Some(edges))
     }
 
     /// Fires after the line has become true; a signal made by [`Signal::new`] has the change event here.
     pub fn posedge(&self) -> &Event {
-        self.0.edges.as_ref().map_or(&self.0.changed, |edges| &edges.rising)
+        match &self.0.edges {
+            Some(edges) => self.0.event(&edges.rising, "posedge"),
+            None => self.changed(),
+        }
     }
 
     /// Fires after the line has become false; a signal made by [`Signal::new`] has the change event here.
     pub fn negedge(&self) -> &Event {
-        self.0.edges.as_ref().map_or(&self.0.changed, |edges| &edges.falling)
+        match &self.0.edges {
+            Some(edges) => self.0.event(&edges.falling, "negedge"),
+            None => self.changed(),
+        }
     }
 }
 
@@ -110,11 +122,13 @@ impl<T: Clone + PartialEq + 'static> Update for State<T> {
         if *self.current.borrow() == next {
             return;
         }
-        if let Some(edges) = &self.edges {
-            if (edges.rises)(&next) { &edges.rising } else { &edges.falling }.notify_delta();
+        let edge = (self.edges.as_ref())
+            .and_then(|edges| if (edges.rises)(&next) { &edges.rising } else { &edges.falling }.get());
+        // What was there may come back here when it is dropped.
+        drop(self.current.replace(next));
+        for event in edge.into_iter().chain(self.changed.get()) {
+            event.notify_delta();
         }
-        *self.current.borrow_mut() = next;
-        self.changed.notify_delta();
     }
 }
 
@@ -141,10 +155,30 @@ mod tests {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
         let a = Signal::new(&sim, "a", 5);
+        let changed = a.changed();
         a.write(9);
         a.write(5);
         simulation.run();
-        assert_eq!(a.changed().fired(), 0);
+        assert_eq!(changed.fired(), 0);
+        a.write(9);
+        simulation.run();
+        assert_eq!(changed.fired(), 1);
+    }
+
+    #[test]
+    fn a_signal_that_nobody_waits_for_makes_no_delta_cycle() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let a = Signal::new(&sim, "a", 5);
+        a.write(9);
+        simulation.run();
+        assert_eq!((a.read(), simulation.delta_cycles()), (9, 0));
+        // From the first look on it tells.
+        let changed = a.changed();
+        a.write(5);
+        simulation.run();
+        assert_eq!((changed.fired(), simulation.delta_cycles()), (1, 1));
+        assert_eq!(changed.name(), "a.changed");
     }
 
     #[test]
@@ -152,6 +186,7 @@ mod tests {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
         let line = Signal::line(&sim, "irq", false);
+        let (rising, falling, changed) = (line.posedge(), line.negedge(), line.changed());
         let driver = line.clone();
         let clock = sim.clone();
         sim.process("driver", async move {
@@ -161,6 +196,6 @@ mod tests {
             }
         });
         simulation.run();
-        assert_eq!((line.posedge().fired(), line.negedge().fired(), line.changed().fired()), (2, 1, 3));
+        assert_eq!((rising.fired(), falling.fired(), changed.fired()), (2, 1, 3));
     }
 }

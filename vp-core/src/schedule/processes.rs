@@ -4,6 +4,7 @@ use super::{Armed, Details, Kind, More, NOBODY, Pending, Schedule, Slot, Target}
 use crate::body::{Body, Running};
 use crate::event::Event;
 use crate::name::Name;
+use crate::prefetch::prefetch;
 use crate::queue::Entry;
 
 impl Schedule {
@@ -115,11 +116,28 @@ impl Schedule {
     #[inline]
     pub(crate) fn serve_timed(&mut self, last: u64) -> Option<u64> {
         let (time, target) = self.timed.pop(last)?;
+        self.look_ahead();
         self.serve(target);
         while let Some(target) = self.timed.pop_another(time) {
+            self.look_ahead();
             self.serve(target);
         }
         Some(time)
+    }
+
+    /// What is due next is loaded while others run: with many processes, little of them is in the caches.
+    #[inline(always)]
+    fn look_ahead(&self) {
+        if let Some(Target(second)) = self.timed.ahead(1)
+            && let Some(slot) = self.slots.get(second as usize)
+        {
+            prefetch(slot);
+        }
+        if let Some(Target(first)) = self.timed.ahead(0)
+            && let Some(Slot { body: Some(body), .. }) = self.slots.get(first as usize)
+        {
+            body.prefetch();
+        }
     }
 
     #[inline(always)]

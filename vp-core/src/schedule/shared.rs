@@ -102,7 +102,7 @@ impl Shared {
     }
 
     /// Lets a process wait for an event; gives how often that has fired so far.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn add_waiter(&self, id: u32, process: u32) -> u64 {
         self.step(|schedule| schedule.add_waiter(id, process))
     }

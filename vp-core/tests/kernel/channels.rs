@@ -8,12 +8,13 @@ fn the_last_write_of_a_delta_cycle_counts() {
     let mut simulation = Simulation::new();
     let sim = simulation.sim();
     let signal = Signal::new(&sim, "s", 0);
+    let changed = signal.changed();
     for value in [3, 5] {
         let signal = signal.clone();
         sim.process(format!("writer{value}"), async move { signal.write(value) });
     }
     simulation.run();
-    assert_eq!((signal.read(), signal.changed().fired()), (5, 1));
+    assert_eq!((signal.read(), changed.fired()), (5, 1));
 }
 
 #[test]
@@ -160,6 +161,7 @@ fn clocks_of_one_period_stay_in_step() {
     let (a, b) = (Clock::new(&sim, "a", Time::ns(3)), Clock::new(&sim, "b", Time::ns(3)));
     let other = b.signal().clone();
     sim.method("check").sensitive(a.posedge()).dont_initialize().run(move |_| assert!(other.read()));
+    let (rises, others) = (a.posedge(), b.posedge());
     simulation.run_until(Time::us(1));
-    assert_eq!(a.posedge().fired(), b.posedge().fired());
+    assert_eq!((rises.fired(), others.fired()), (334, 334));
 }
