@@ -164,25 +164,27 @@ impl Kernel {
             }
             self.evaluate(context);
             if self.schedule.has_updates() {
-                self.schedule.take_updates(updates);
-                for channel in &*updates {
-                    channel.update();
-                }
-                updates.clear();
+                self.update(updates);
             }
             if self.stop.get() {
                 return;
             }
             // Delta notification: a delta cycle begins if there is any.
-            self.delta.set(self.delta.get() + 1);
-            if !self.schedule.serve_delta() {
-                self.delta.set(self.delta.get() - 1);
-                if self.bell.is_rung() {
-                    continue;
-                }
+            if self.schedule.serve_delta() {
+                self.delta.set(self.delta.get() + 1);
+            } else if !self.bell.is_rung() {
                 return;
             }
         }
+    }
+
+    /// The update phase.
+    fn update(&self, updates: &mut Vec<Rc<dyn Update>>) {
+        self.schedule.take_updates(updates);
+        for channel in &*updates {
+            channel.update();
+        }
+        updates.clear();
     }
 
     /// Lets in what came from outside; it takes effect at the present time.
@@ -280,7 +282,8 @@ impl Simulation {
         let mut updates = Vec::new();
         loop {
             kernel.run_instant(&sim, &mut context, &mut updates);
-            if kernel.stop.replace(false) {
+            if kernel.stop.get() {
+                kernel.stop.set(false);
                 return Stop::Requested;
             }
             if kernel.holds.get() > 0 {

@@ -216,6 +216,11 @@ impl<T: Copy> TimedQueue<T> {
         }
     }
 
+    #[inline(always)]
+    pub(crate) fn has_none_near(&self) -> bool {
+        self.near.is_empty()
+    }
+
     /// What is due after `n` others, if it is near.
     #[inline(always)]
     pub(crate) fn ahead(&self, n: usize) -> Option<T> {

@@ -128,6 +128,9 @@ impl Schedule {
     /// What is due next is loaded while others run: with many processes, little of them is in the caches.
     #[inline(always)]
     fn look_ahead(&self) {
+        if self.timed.has_none_near() {
+            return;
+        }
         if let Some(Target(second)) = self.timed.ahead(1)
             && let Some(slot) = self.slots.get(second as usize)
         {

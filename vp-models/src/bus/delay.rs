@@ -74,6 +74,7 @@ impl<T> DelayLine<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::rc::Rc;
     use vp_core::Simulation;
 
     #[test]

@@ -76,6 +76,7 @@ impl<T> Handoff<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::rc::Rc;
     use vp_core::Simulation;
 
     /// Times at which a consumer that needs `work` cycles starts the items of a producer that is always ready.

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
 use vp_core::observe::{Observation, Observer, Source, What};
 use vp_core::{Name, Sim, Time};
 
