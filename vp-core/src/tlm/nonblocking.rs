@@ -142,8 +142,7 @@ struct Store {
 /// ```
 /// use vp_core::tlm::Pool;
 /// let pool = Pool::new();
-/// let transaction = pool.take();
-/// transaction.payload_mut().set_read(0x1000, 64);
+/// let transaction = pool.read(0x1000, 64);
 /// let elsewhere = transaction.clone();
 /// drop(transaction);
 /// assert_eq!(pool.idle(), 0);
@@ -160,12 +159,41 @@ impl Pool {
     }
 
     /// A transaction with a payload as good as new.
-    #[inline]
     pub fn take(&self) -> Transaction {
+        let transaction = self.used();
+        transaction.payload_mut().reset();
+        transaction
+    }
+
+    /// A read of `len` bytes. As with [`Payload::set_read`], what an earlier transaction left in their place
+    /// stays there until a target fills them.
+    #[inline]
+    pub fn read(&self, address: u64, len: usize) -> Transaction {
+        let transaction = self.used();
+        let mut payload = transaction.payload_mut();
+        payload.set_read(address, len);
+        payload.drop_extensions();
+        drop(payload);
+        transaction
+    }
+
+    /// A write of `data`.
+    #[inline]
+    pub fn write(&self, address: u64, data: &[u8]) -> Transaction {
+        let transaction = self.used();
+        let mut payload = transaction.payload_mut();
+        payload.set_write(address, data);
+        payload.drop_extensions();
+        drop(payload);
+        transaction
+    }
+
+    /// A transaction whose payload may be of an earlier one.
+    #[inline]
+    fn used(&self) -> Transaction {
         let free = self.0.free.borrow_mut().pop();
         match free {
             Some(shared) => {
-                shared.payload.borrow_mut().reset();
                 shared.hops.borrow_mut().clear();
                 Transaction(shared)
             }
@@ -180,6 +208,13 @@ impl Pool {
     pub fn idle(&self) -> usize {
         self.0.free.borrow().len()
     }
+}
+
+/// Delays of different lengths: rare enough to stay out of the way.
+#[cold]
+fn insert_before_later<T>(queue: &mut VecDeque<(Time, T)>, time: Time, item: T) {
+    let at = queue.partition_point(|&(other, _)| other <= time);
+    queue.insert(at, (time, item));
 }
 
 /// Keeps transactions until they are due (`peq_with_get`): what comes with a delay in one call is taken
@@ -222,13 +257,14 @@ impl<T> PayloadEventQueue<T> {
     /// Makes an item due `delay` from now; [`Time::ZERO`] makes it due in the next delta cycle.
     pub fn notify(&self, item: T, delay: Time) {
         let time = self.sim.now() + delay;
-        let mut queue = self.queue.borrow_mut();
-        // Mostly the last to be due.
-        let mut at = queue.len();
-        while at > 0 && queue[at - 1].0 > time {
-            at -= 1;
+        {
+            let mut queue = self.queue.borrow_mut();
+            if queue.back().is_none_or(|&(last, _)| last <= time) {
+                queue.push_back((time, item));
+            } else {
+                insert_before_later(&mut queue, time, item);
+            }
         }
-        queue.insert(at, (time, item));
         self.due.notify_after(delay);
     }
 

@@ -1,6 +1,6 @@
 //! What travels: a command, an address, data, and how it went (`tlm_generic_payload`).
 
-use super::direct::DirectMemory;
+use super::DirectMemory;
 use std::any::Any;
 
 /// What is to be done (`tlm_command`).
@@ -92,18 +92,31 @@ impl Payload {
     }
 
     /// Makes it a read of `len` bytes, without byte enables, not yet answered.
+    ///
+    /// Bytes that were there before stay until a target fills them: they mean something only where the
+    /// response is [`Response::Ok`].
+    ///
+    /// ```
+    /// use vp_core::tlm::Payload;
+    /// let mut payload = Payload::write(0, &[1, 2]);
+    /// payload.set_read(8, 3);
+    /// assert_eq!((payload.is_read(), payload.data), (true, vec![1, 2, 0]));
+    /// ```
+    #[inline]
     pub fn set_read(&mut self, address: u64, len: usize) {
         self.data.resize(len, 0);
         self.set(Command::Read, address);
     }
 
     /// Makes it a write of `data`, without byte enables, not yet answered.
+    #[inline]
     pub fn set_write(&mut self, address: u64, data: &[u8]) {
         self.data.clear();
         self.data.extend_from_slice(data);
         self.set(Command::Write, address);
     }
 
+    #[inline]
     fn set(&mut self, command: Command, address: u64) {
         self.command = command;
         self.address = address;
@@ -117,7 +130,14 @@ impl Payload {
     pub fn reset(&mut self) {
         self.data.clear();
         self.set(Command::Ignore, 0);
-        self.extensions.clear();
+        self.drop_extensions();
+    }
+
+    #[inline]
+    pub(super) fn drop_extensions(&mut self) {
+        if !self.extensions.is_empty() {
+            self.extensions.clear();
+        }
     }
 
     /// Whether it reads.
@@ -148,37 +168,33 @@ impl Payload {
     /// does, with byte enables and streaming. Gives the response, which it has also set.
     ///
     /// ```
-    /// use std::cell::Cell;
-    /// use vp_core::tlm::{Payload, Response};
-    /// let memory: Box<[Cell<u8>]> = vec![Cell::new(0); 16].into();
+    /// use vp_core::tlm::{Payload, Response, Storage};
+    /// let memory = Storage::new(16);
     /// let mut payload = Payload::write(4, &[1, 2, 3, 4]);
     /// payload.byte_enable = Some(vec![0xff, 0x00]);
     /// assert_eq!(payload.access(&memory), Response::Ok);
     /// assert_eq!([4, 5, 6, 7].map(|at| memory[at].get()), [1, 0, 3, 0]);
     /// assert_eq!(Payload::read(14, 4).access(&memory), Response::AddressError);
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn access(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
-        self.response = self.perform(memory);
-        self.response
-    }
-
-    #[inline]
-    fn perform(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
         let whole = self.byte_enable.is_none() && self.streaming_width >= self.data.len();
         let done = match self.command {
-            Command::Ignore => return Response::Ok,
             Command::Read if whole => memory.read(self.address, &mut self.data),
             Command::Write if whole => memory.write(self.address, &self.data),
-            _ => return self.perform_in_parts(memory),
+            _ => {
+                self.response = self.access_in_parts(memory);
+                return self.response;
+            }
         };
-        if done.is_ok() { Response::Ok } else { Response::AddressError }
+        self.response = if done.is_ok() { Response::Ok } else { Response::AddressError };
+        self.response
     }
 
     /// Byte enables and streaming: each run of enabled bytes by itself.
     #[cold]
-    fn perform_in_parts(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
-        if self.data.is_empty() {
+    fn access_in_parts(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
+        if self.command == Command::Ignore || self.data.is_empty() {
             return Response::Ok;
         }
         if self.streaming_width == 0 {
