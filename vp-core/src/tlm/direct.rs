@@ -162,6 +162,15 @@ impl DirectRegion {
     }
 
     /// What of it lies in `start..=end`, or nothing.
+    ///
+    /// ```
+    /// use vp_core::tlm::{DirectAccess, DirectRegion, Storage};
+    /// let region = DirectRegion::new(Storage::new(256), DirectAccess::Read).moved(0x1000);
+    /// let part = region.clone().within(0x1080, u64::MAX).expect("they have addresses in common");
+    /// assert_eq!((part.start, part.end), (0x1080, 0x10ff));
+    /// assert!(part.contains(0x10f0, 16) && !part.contains(0x10f0, 17));
+    /// assert!(region.within(0, 0xfff).is_none());
+    /// ```
     pub fn within(mut self, start: u64, end: u64) -> Option<DirectRegion> {
         let (first, last) = (self.start.max(start), self.end.min(end));
         self.offset += first.checked_sub(self.start).filter(|_| first <= last)?;

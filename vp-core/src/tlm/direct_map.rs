@@ -44,6 +44,11 @@ pub struct DirectMap {
 
 impl DirectMap {
     /// A map without regions.
+    ///
+    /// ```
+    /// use vp_core::tlm::DirectMap;
+    /// assert_eq!(DirectMap::new().read(0, &mut [0; 4]), None);
+    /// ```
     pub fn new() -> DirectMap {
         DirectMap::default()
     }

@@ -8,6 +8,25 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 /// How far a transaction is (`tlm_phase`).
+///
+/// In two phases, `BeginReq` and `BeginResp` are calls, which the return values `EndReq` and `EndResp` answer;
+/// in four, each is a call.
+///
+/// ```
+/// use vp_core::tlm::{Phase, Sync};
+/// /// A target that takes the request at once, and calls back with the answer.
+/// fn accept(phase: &mut Phase) -> Sync {
+///     match phase {
+///         Phase::BeginReq => {
+///             *phase = Phase::EndReq;
+///             Sync::Updated
+///         }
+///         _ => Sync::Completed,
+///     }
+/// }
+/// let mut phase = Phase::BeginReq;
+/// assert_eq!((accept(&mut phase), phase), (Sync::Updated, Phase::EndReq));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// The initiator asks.
@@ -23,6 +42,15 @@ pub enum Phase {
 }
 
 /// What the called party did with a step (`tlm_sync_enum`).
+///
+/// ```
+/// use vp_core::Time;
+/// use vp_core::tlm::{InitiatorSocket, Payload, Phase, Sync, Transaction};
+/// let nowhere = InitiatorSocket::new("cpu");
+/// let (transaction, mut delay) = (Transaction::new(Payload::read(0, 4)), Time::ZERO);
+/// let sync = nowhere.nb_transport_fw(&transaction, &mut Phase::BeginReq, &mut delay);
+/// assert_eq!(sync, Sync::Completed, "an unbound socket ends it with an error");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sync {
     /// Took note; phase and delay are as they were. It calls back later.
@@ -57,6 +85,14 @@ impl Shared {
 
 /// A payload that is shared while it is on its way; made by [`Pool::take`]. Clones are handles of the same
 /// one; with the last handle it returns to its pool.
+///
+/// ```
+/// use vp_core::tlm::{Payload, Response, Transaction};
+/// let transaction = Transaction::new(Payload::read(0x100, 4));
+/// let at_the_target = transaction.clone();
+/// at_the_target.payload_mut().response = Response::Ok;
+/// assert!(transaction.same(&at_the_target) && transaction.payload().response.is_ok());
+/// ```
 #[derive(Clone)]
 pub struct Transaction(Rc<Shared>);
 
@@ -159,6 +195,11 @@ impl Pool {
     }
 
     /// A transaction with a payload as good as new.
+    ///
+    /// ```
+    /// use vp_core::tlm::Pool;
+    /// assert!(Pool::new().take().payload().data.is_empty());
+    /// ```
     pub fn take(&self) -> Transaction {
         let transaction = self.used();
         transaction.payload_mut().reset();
@@ -167,6 +208,12 @@ impl Pool {
 
     /// A read of `len` bytes. As with [`Payload::set_read`], what an earlier transaction left in their place
     /// stays there until a target fills them.
+    ///
+    /// ```
+    /// use vp_core::tlm::Pool;
+    /// let transaction = Pool::new().read(0x40, 64);
+    /// assert_eq!((transaction.payload().address, transaction.payload().data.len()), (0x40, 64));
+    /// ```
     #[inline]
     pub fn read(&self, address: u64, len: usize) -> Transaction {
         let transaction = self.used();
@@ -178,6 +225,11 @@ impl Pool {
     }
 
     /// A write of `data`.
+    ///
+    /// ```
+    /// use vp_core::tlm::Pool;
+    /// assert_eq!(Pool::new().write(0x40, &[1, 2]).payload().data, [1, 2]);
+    /// ```
     #[inline]
     pub fn write(&self, address: u64, data: &[u8]) -> Transaction {
         let transaction = self.used();

@@ -6,6 +6,15 @@ use std::rc::Rc;
 
 /// How far initiators may run ahead (`tlm_global_quantum`): one for all that shall meet at the same points
 /// in time. Clones are handles of the same quantum.
+///
+/// ```
+/// use vp_core::Time;
+/// use vp_core::tlm::Quantum;
+/// let quantum = Quantum::new(Time::us(1));
+/// let everywhere = quantum.clone();
+/// quantum.set(Time::ns(100));
+/// assert_eq!(everywhere.get(), Time::ns(100));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Quantum(Rc<Cell<Time>>);
 

@@ -12,6 +12,17 @@ use std::ops::RangeInclusive;
 use std::rc::{Rc, Weak};
 
 /// Why an address map cannot be.
+///
+/// ```
+/// use vp_core::tlm::{MapError, Router};
+/// let inner = Router::builder("inner").build()?;
+/// let overlapping = Router::builder("bus")
+///     .map("low", 0x0..=0x1fff, inner.port())
+///     .map("high", 0x1000..=0x2fff, inner.port())
+///     .build();
+/// assert!(matches!(overlapping, Err(MapError::Overlap { start: 0x1000, end: 0x1fff, .. })));
+/// # Ok::<(), MapError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// A range ends before it begins.
@@ -133,6 +144,18 @@ pub struct Router {
 }
 
 /// Collects the address map; made by [`Router::builder`].
+///
+/// ```
+/// use vp_core::tlm::Router;
+/// let peripherals = Router::builder("peripherals").build()?;
+/// let bus = Router::builder("bus")
+///     .map("peripherals", 0x4000_0000..=0x4fff_ffff, peripherals.port())
+///     .map_at("alias", 0x0..=0xfff, peripherals.port(), 0x8000)
+///     .build()?;
+/// assert_eq!(bus.decode(0x4000_0010), Some(("peripherals", 0x10)));
+/// assert_eq!(bus.decode(0x10), Some(("alias", 0x8010)));
+/// # Ok::<(), vp_core::tlm::MapError>(())
+/// ```
 #[must_use = "a router exists once `build` has checked its map"]
 pub struct RouterBuilder {
     name: Rc<str>,
@@ -362,6 +385,15 @@ impl fmt::Debug for Router {
 }
 
 /// One initiator's way into a [`Router`]; made by [`Router::port`].
+///
+/// ```
+/// use vp_core::tlm::{InitiatorSocket, Router};
+/// let bus = Router::builder("bus").build()?;
+/// for name in ["cpu", "dma"] {
+///     InitiatorSocket::new(name).bind(bus.port())?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RouterPort {
     router: Rc<Router>,
     index: usize,

@@ -163,6 +163,11 @@ const CACHE_LINE: usize = 64;
 
 impl Storage {
     /// So many bytes, all of them zero.
+    ///
+    /// ```
+    /// use vp_core::tlm::Storage;
+    /// assert!(Storage::new(16).iter().all(|byte| byte.get() == 0));
+    /// ```
     pub fn new(size: usize) -> Storage {
         Storage::aligned(size, std::iter::repeat_n(0, size))
     }
