@@ -126,6 +126,14 @@ impl Transaction {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
+    /// The last handle is about to go.
+    #[inline(never)]
+    fn give_back(&self) {
+        if let Some(store) = self.0.pool.upgrade() {
+            store.free.borrow_mut().push(self.0.clone());
+        }
+    }
+
     /// Passes a router on the way to the target.
     pub(super) fn pass(&self, hop: Hop) {
         let mut hops = self.0.hops.borrow_mut();
@@ -150,10 +158,8 @@ impl Transaction {
 impl Drop for Transaction {
     #[inline]
     fn drop(&mut self) {
-        if Rc::strong_count(&self.0) == 1
-            && let Some(store) = self.0.pool.upgrade()
-        {
-            store.free.borrow_mut().push(self.0.clone());
+        if Rc::strong_count(&self.0) == 1 {
+            self.give_back();
         }
     }
 }
@@ -322,6 +328,7 @@ impl<T> PayloadEventQueue<T> {
 
     /// Takes the next item that is due (`get_next_transaction`). After `None`, [`PayloadEventQueue::due`]
     /// fires when there is one again; so ask until then.
+    #[inline]
     pub fn try_get(&self) -> Option<T> {
         let mut queue = self.queue.borrow_mut();
         let now = self.sim.now();
