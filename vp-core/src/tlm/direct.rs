@@ -86,7 +86,7 @@ impl DirectAccess {
 pub struct DirectRegion {
     /// The first address.
     pub start: u64,
-    /// The last address.
+    /// The last address. May be narrowed, but not beyond what was granted.
     pub end: u64,
     /// What may be done.
     pub access: DirectAccess,
