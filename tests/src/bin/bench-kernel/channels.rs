@@ -132,7 +132,7 @@ pub(crate) fn clocked_registers(case: &str, Work { n, p }: Work) {
     let clock = Clock::new(&sim, "clock", PERIOD);
     let activations: Rc<[Cell<u64>]> = vec![Cell::new(0); methods(p)].into();
     let wires: Vec<Signal<u32>> =
-        (0..activations.len()).map(|i| Signal::new(&sim, &format!("wire_{i}"), 0)).collect();
+        (0..activations.len()).map(|i| Signal::new(&sim, format!("wire_{i}"), 0)).collect();
     for i in 0..activations.len() {
         let (d, q) = (wires[i].clone(), wires[(i + 1) % wires.len()].clone());
         let count = activations.clone();
