@@ -27,7 +27,7 @@ if ! command -v cargo >/dev/null 2>&1; then
   exit 1
 fi
 
-# What is skipped for want of the vendor's conformance data is said line by line, and counted.
+# What is skipped, for want of the vendor's conformance data or of SystemC, is said line by line, and counted.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
@@ -35,5 +35,9 @@ cargo test --workspace --quiet -- "$@" 2>&1 | tee "$log" || status=$?
 skipped=$(grep -c 'skipped: .*: no conformance data' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: the vendor's conformance data is not here (a folder \`shared\` beside the project, or VP_SHARED)"
+fi
+skipped=$(grep -c 'skipped: .*SystemC' "$log" || true)
+if [ "$skipped" -gt 0 ]; then
+  echo "$skipped skipped: SystemC 2.3.4 and g++ are not here (Debian: apt-get install g++ libsystemc-dev)"
 fi
 exit "$status"

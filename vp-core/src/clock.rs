@@ -35,7 +35,8 @@ impl Clock {
         let name = name.into();
         assert!(period >= Time::ps(2), "clock {name} needs a period of at least 2 ps");
         let line = Signal::line(sim, &name, false);
-        let high = period / 2;
+        // Of an odd number of picoseconds the high phase gets one more, as with `sc_clock`.
+        let high = period - period / 2;
         let (driver, mut level) = (line.clone(), false);
         sim.method(name).run(move |sim| {
             level = !level;

@@ -17,6 +17,10 @@ struct State {
 
 /// A number of permits, given out in the order in which they were asked for.
 ///
+/// What is given back goes to who waits first, at once: that process goes on in the same delta cycle, and
+/// nobody who asks later comes before it. (SystemC lets whoever runs first have it, so a process that
+/// gives a lock back and wants it again may keep others out.)
+///
 /// Clones are handles of the same semaphore.
 ///
 /// ```
@@ -87,7 +91,8 @@ impl State {
         {
             self.free.set(self.free.get() - n);
             if let Some((_, turn)) = queue.pop_front() {
-                turn.notify_delta();
+                // At once, as in `sc_semaphore`: who waited goes on in the delta cycle of the release.
+                turn.notify();
             }
         }
     }
