@@ -40,26 +40,25 @@
 //! assert_eq!(simulation.now(), Time::ns(150));
 //! ```
 //!
-//! # For SystemC users
+//! # Where to go on
+//!
+//! The [`guide`] says how models are built: the life of a simulation, time and delta cycles, connections,
+//! observing, the outside. SystemC users find their names in [its table](guide::systemc):
 //!
 //! | SystemC | here |
 //! | --- | --- |
-//! | `sc_start`, `sc_start(t)` | [`Simulation::run`], [`Simulation::run_for`], [`Simulation::run_until`] |
-//! | `sc_stop`, `sc_time_stamp`, `sc_delta_count` | [`Sim::stop`], [`Sim::now`], [`Sim::delta`] |
-//! | `SC_THREAD`, `sc_spawn` | [`Sim::process`], [`Sim::server`] |
-//! | `SC_METHOD`, `sensitive`, `dont_initialize`, `next_trigger` | [`Sim::method`], [`MethodBuilder`], [`Sim::next_trigger`] |
-//! | `wait(t)`, `wait(SC_ZERO_TIME)` | [`Sim::wait`] |
-//! | `wait(e)`, `wait(e1 \| e2)`, `wait(e1 & e2)`, `wait(t, e)` | [`Event::wait`], [`wait_any`], [`wait_all`], [`Sim::timeout`] |
-//! | `sc_event::notify()`, `notify(SC_ZERO_TIME)`, `notify(t)`, `cancel` | [`Event::notify`], [`Event::notify_delta`], [`Event::notify_after`], [`Event::cancel`] |
-//! | `sc_signal`, `sc_fifo`, `sc_semaphore`, `sc_mutex`, `sc_clock` | [`Signal`], [`Fifo`], [`Semaphore`], a semaphore of one, [`Clock`] |
-//! | `async_request_update` | [`Sim::injector`] |
-//! | `tlm_generic_payload`, sockets, `tlm_dmi`, `tlm_quantumkeeper`, `peq_with_get` | [`tlm`] |
+//! | `sc_start(t)`, `sc_pause` | [`Simulation::run_for`], [`Sim::stop`] |
+//! | `SC_THREAD`, `SC_METHOD` | [`Sim::process`], [`Sim::method`] |
+//! | `wait(t)`, `wait(e)`, `wait(t, e)` | [`Sim::wait`], [`Event::wait`], [`Sim::timeout`] |
+//! | `sc_event`, `sc_signal`, `sc_fifo`, `sc_semaphore`, `sc_clock` | [`Event`], [`Signal`], [`Fifo`], [`Semaphore`], [`Clock`] |
+//! | TLM-2.0 | [`tlm`] |
 
 mod body;
 mod clock;
 mod combine;
 mod event;
 mod fifo;
+pub mod guide;
 mod inject;
 mod kernel;
 mod name;
