@@ -47,6 +47,14 @@ impl Clock {
     }
 
     /// The clock's line.
+    ///
+    /// ```
+    /// use vp_core::{Clock, Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let clock = Clock::new(&simulation.sim(), "clk", Time::ns(10));
+    /// simulation.run_until(Time::ns(7));
+    /// assert!(!clock.signal().read(), "low in the second half");
+    /// ```
     pub fn signal(&self) -> &Signal<bool> {
         &self.line
     }
@@ -62,6 +70,20 @@ impl Clock {
     }
 
     /// The time from one rising edge to the next.
+    ///
+    /// ```
+    /// use vp_core::{Clock, Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let clock = Clock::new(&sim, "clk", Time::ns(10));
+    /// let watched = clock.clone();
+    /// sim.clone().process("watcher", async move {
+    ///     watched.negedge().wait().await;
+    ///     assert_eq!(sim.now(), watched.period() / 2);
+    /// });
+    /// simulation.run_until(Time::ns(5));
+    /// assert!(!simulation.idle_report().is_deadlock());
+    /// ```
     pub fn period(&self) -> Time {
         self.period
     }

@@ -40,6 +40,18 @@ pub async fn select<A: Future, B: Future>(first: A, second: B) -> Either<A::Outp
 }
 
 /// Waits for both.
+///
+/// ```
+/// use vp_core::{Simulation, Time, join};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// sim.clone().process("parent", async move {
+///     join(sim.wait(Time::ns(3)), sim.wait(Time::ns(5))).await;
+///     assert_eq!(sim.now(), Time::ns(5));
+/// });
+/// simulation.run();
+/// assert_eq!(simulation.now(), Time::ns(5));
+/// ```
 pub async fn join<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
     let (mut first, mut second) = (pin!(first), pin!(second));
     let (mut a, mut b) = (None, None);
@@ -90,6 +102,21 @@ pub async fn wait_any(events: &[&Event]) -> usize {
 }
 
 /// Waits until each of several events has fired (`wait(e1 & e2 & …)`).
+///
+/// ```
+/// use vp_core::{Simulation, Time, wait_all};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let (read, written) = (sim.event("read"), sim.event("written"));
+/// read.notify_after(Time::ns(1));
+/// written.notify_after(Time::ns(4));
+/// sim.clone().process("driver", async move {
+///     wait_all(&[&read, &written]).await;
+///     assert_eq!(sim.now(), Time::ns(4));
+/// });
+/// simulation.run();
+/// assert!(!simulation.idle_report().is_deadlock());
+/// ```
 pub async fn wait_all(events: &[&Event]) {
     let mut waits: Vec<Option<EventWait<'_>>> = events.iter().map(|event| Some(event.wait())).collect();
     std::future::poll_fn(move |context| {
@@ -107,6 +134,21 @@ pub async fn wait_all(events: &[&Event]) {
 
 impl Sim {
     /// Waits for `future`, but no longer than `limit`; `None` says that time ran out.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let answer = sim.event("answer");
+    /// answer.notify_after(Time::ns(8));
+    /// sim.clone().process("asker", async move {
+    ///     assert_eq!(sim.timeout(Time::ns(5), answer.wait()).await, None);
+    ///     assert_eq!(sim.timeout(Time::ns(5), answer.wait()).await, Some(()));
+    ///     assert_eq!(sim.now(), Time::ns(8));
+    /// });
+    /// simulation.run();
+    /// # assert_eq!(simulation.now(), Time::ns(8));
+    /// ```
     pub async fn timeout<F: Future>(&self, limit: Time, future: F) -> Option<F::Output> {
         match select(future, self.wait(limit)).await {
             Either::First(value) => Some(value),

@@ -85,6 +85,16 @@ impl<T: 'static> Fifo<T> {
     }
 
     /// Puts an item in if there is room, or gives it back.
+    ///
+    /// ```
+    /// use vp_core::{Fifo, Simulation};
+    /// let mut simulation = Simulation::new();
+    /// let fifo = Fifo::new(&simulation.sim(), "line", 2);
+    /// assert_eq!((fifo.try_put(1), fifo.try_put(2), fifo.try_put(3)), (Ok(()), Ok(()), Err(3)));
+    /// assert_eq!((fifo.num_available(), fifo.num_free()), (0, 0)); // there, but not to be taken yet
+    /// simulation.run();
+    /// assert_eq!((fifo.num_available(), fifo.try_get()), (2, Some(1)));
+    /// ```
     pub fn try_put(&self, item: T) -> Result<(), T> {
         if self.num_free() == 0 {
             return Err(item);
@@ -117,6 +127,17 @@ impl<T: 'static> Fifo<T> {
     }
 
     /// Fires in the delta cycle after items were put.
+    ///
+    /// ```
+    /// use vp_core::{Fifo, Simulation};
+    /// let mut simulation = Simulation::new();
+    /// let fifo = Fifo::new(&simulation.sim(), "line", 2);
+    /// assert_eq!(fifo.try_put('a'), Ok(()));
+    /// simulation.run();
+    /// fifo.try_get();
+    /// simulation.run();
+    /// assert_eq!((fifo.data_written().fired(), fifo.data_read().fired()), (1, 1));
+    /// ```
     pub fn data_written(&self) -> &Event {
         &self.0.data_written
     }

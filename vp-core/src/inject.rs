@@ -10,6 +10,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Rung when something waits at a door; the thread that drives the simulation can sleep on it.
+///
+/// ```
+/// use vp_core::Simulation;
+/// let mut simulation = Simulation::new();
+/// let door = simulation.sim().injector(|_, ()| {});
+/// let bell = simulation.bell();
+/// assert!(!bell.is_rung());
+/// std::thread::spawn(move || door.send(()));
+/// bell.wait(); // until something comes
+/// simulation.run(); // lets it in
+/// assert!(!bell.is_rung());
+/// bell.ring(); // without anything to let in: to have the thread look at something else
+/// assert!(bell.is_rung());
+/// ```
 #[derive(Default)]
 pub struct Bell {
     rung: AtomicBool,
@@ -81,6 +95,17 @@ impl<T> Injector<T> {
     }
 
     /// How many items wait to be let in: what back-pressure is decided by.
+    ///
+    /// ```
+    /// use vp_core::{Injector, Simulation};
+    /// let mut simulation = Simulation::new();
+    /// let door: Injector<u8> = simulation.sim().injector(|_, _| {});
+    /// door.send(1);
+    /// door.send(2);
+    /// assert_eq!(door.backlog(), 2);
+    /// simulation.run();
+    /// assert_eq!(door.backlog(), 0);
+    /// ```
     pub fn backlog(&self) -> usize {
         locked(&self.queue).len()
     }

@@ -6,6 +6,15 @@ use crate::time::Time;
 use std::cell::Cell;
 
 /// Something that reports: a port, an engine, a channel. Named once, by [`crate::Sim::source`].
+///
+/// ```
+/// use vp_core::Simulation;
+/// use vp_core::observe::Source;
+/// let sim = Simulation::new().sim();
+/// let (bus, irq): (Source, Source) = (sim.source("bus"), sim.source("irq"));
+/// assert_eq!((bus.index(), irq.index()), (0, 1));
+/// assert_eq!(&*sim.source_name(irq), "irq");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Source(pub(crate) u32);
 
@@ -28,6 +37,16 @@ pub enum Stage {
 }
 
 /// A read or write seen on a bus.
+///
+/// ```
+/// use vp_core::Simulation;
+/// use vp_core::observe::{Stage, Transfer, What};
+/// let sim = Simulation::new().sim();
+/// let bus = sim.source("bus");
+/// let transfer = Transfer { stage: Stage::Request, write: false, id: 3, address: 0x8000, bytes: 64 };
+/// sim.report(bus, What::Transfer(transfer));
+/// sim.report(bus, What::Transfer(Transfer { stage: Stage::Response, ..transfer }));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Transfer {
     /// How far it is.
@@ -90,6 +109,30 @@ pub struct Observation<'a> {
 }
 
 /// Someone who is told. Observers look on: what they do never changes a run.
+///
+/// ```
+/// use std::cell::Cell;
+/// use std::rc::Rc;
+/// use vp_core::Simulation;
+/// use vp_core::observe::{Observation, Observer, What};
+///
+/// #[derive(Default)]
+/// struct Warnings(Cell<u32>);
+///
+/// impl Observer for Warnings {
+///     fn observe(&self, observation: &Observation<'_>) {
+///         if let What::Warning(_) = observation.what {
+///             self.0.set(self.0.get() + 1);
+///         }
+///     }
+/// }
+///
+/// let sim = Simulation::new().sim();
+/// let warnings = Rc::new(Warnings::default());
+/// sim.observe(warnings.clone());
+/// sim.report(sim.source("sdp"), What::Warning("a surface is not aligned"));
+/// assert_eq!(warnings.0.get(), 1);
+/// ```
 pub trait Observer {
     /// Called for each observation, in order.
     fn observe(&self, observation: &Observation<'_>);
@@ -134,6 +177,17 @@ impl EventHash {
     }
 
     /// The number of observations so far.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use vp_core::Simulation;
+    /// use vp_core::observe::{EventHash, What};
+    /// let sim = Simulation::new().sim();
+    /// let hash = Rc::new(EventHash::default());
+    /// sim.observe(hash.clone());
+    /// sim.report(sim.source("fill"), What::Level(3));
+    /// assert_eq!(hash.count(), 1);
+    /// ```
     pub fn count(&self) -> u64 {
         self.count.get()
     }

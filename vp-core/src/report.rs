@@ -5,6 +5,16 @@ use crate::time::Time;
 use std::fmt;
 
 /// One process that waits.
+///
+/// ```
+/// use vp_core::{Blocked, Simulation};
+/// let mut simulation = Simulation::new();
+/// let irq = simulation.sim().event("irq");
+/// simulation.sim().process("driver", async move { irq.wait().await });
+/// simulation.run();
+/// let blocked: Blocked = simulation.idle_report().blocked.remove(0);
+/// assert_eq!((&*blocked.process, &*blocked.waits_for[0]), ("driver", "irq"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
     /// The process's name.
@@ -26,12 +36,12 @@ impl fmt::Display for Blocked {
 /// The state of a simulation in which nothing happens by itself any more.
 ///
 /// ```
-/// use vp_core::Simulation;
+/// use vp_core::{IdleReport, Simulation};
 /// let mut simulation = Simulation::new();
 /// let irq = simulation.sim().event("irq");
 /// simulation.sim().process("driver", async move { irq.wait().await });
 /// simulation.run();
-/// let report = simulation.idle_report();
+/// let report: IdleReport = simulation.idle_report();
 /// assert!(report.is_deadlock());
 /// assert_eq!(report.to_string(), "nothing happens after 0 s; driver waits for irq");
 /// ```

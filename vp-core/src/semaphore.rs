@@ -62,6 +62,15 @@ impl Semaphore {
     }
 
     /// Takes `n` permits if they are free and nobody waits before.
+    ///
+    /// ```
+    /// use vp_core::{Semaphore, Simulation};
+    /// let permits = Semaphore::new(&Simulation::new().sim(), "permits", 3);
+    /// assert!(permits.try_acquire(2));
+    /// assert!(!permits.try_acquire(2));
+    /// permits.release(1);
+    /// assert_eq!(permits.free(), 2);
+    /// ```
     pub fn try_acquire(&self, n: u32) -> bool {
         let free = self.0.free.get();
         let can = free >= n && self.0.queue.borrow().is_empty();

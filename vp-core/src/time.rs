@@ -49,6 +49,13 @@ impl Time {
     }
 
     /// The number of picoseconds.
+    ///
+    /// ```
+    /// use vp_core::Time;
+    /// assert_eq!((Time::s(1), Time::ms(1)), (Time::ms(1_000), Time::us(1_000)));
+    /// assert_eq!(Time::ns(3).as_ps(), 3_000);
+    /// assert_eq!(Time::ms(250).as_secs_f64(), 0.25);
+    /// ```
     pub const fn as_ps(self) -> u64 {
         self.0
     }
@@ -59,11 +66,23 @@ impl Time {
     }
 
     /// The time from `earlier` to `self`; zero if `earlier` is later.
+    ///
+    /// ```
+    /// use vp_core::Time;
+    /// assert_eq!(Time::ns(5).since(Time::ns(2)), Time::ns(3));
+    /// assert_eq!(Time::ns(2).since(Time::ns(5)), Time::ZERO);
+    /// assert_eq!(Time::MAX + Time::ns(1), Time::MAX);
+    /// ```
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
 
     /// How many whole `period`s fit in.
+    ///
+    /// ```
+    /// use vp_core::Time;
+    /// assert_eq!(Time::ns(35).cycles(Time::ns(10)), 3);
+    /// ```
     ///
     /// # Panics
     /// If `period` is zero.
@@ -141,6 +160,12 @@ impl fmt::Debug for Time {
 }
 
 /// A text that is no time.
+///
+/// ```
+/// use vp_core::{ParseTimeError, Time};
+/// let error: ParseTimeError = "5 minutes".parse::<Time>().unwrap_err();
+/// assert!(error.to_string().starts_with("`5 minutes` is no time"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no time: write a number and a unit (s, ms, us, ns, ps), such as `400 ns` or `2.5us`")]
 pub struct ParseTimeError(String);
