@@ -12,10 +12,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Rung when something waits at a door; the thread that drives the simulation can sleep on it.
 ///
 /// ```
-/// use vp_core::Simulation;
+/// use std::sync::Arc;
+/// use vp_core::{Bell, Simulation};
 /// let mut simulation = Simulation::new();
 /// let door = simulation.sim().injector(|_, ()| {});
-/// let bell = simulation.bell();
+/// let bell: Arc<Bell> = simulation.bell();
 /// assert!(!bell.is_rung());
 /// std::thread::spawn(move || door.send(()));
 /// bell.wait(); // until something comes
