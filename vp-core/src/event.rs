@@ -72,6 +72,21 @@ impl Event {
     /// Makes those who wait runnable in this very evaluation phase (`notify()`).
     ///
     /// Prefer [`Event::notify_delta`] where the order of processes must not matter.
+    ///
+    /// ```
+    /// use vp_core::Simulation;
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let event = sim.event("event");
+    /// let waited = event.clone();
+    /// sim.clone().process("waiter", async move {
+    ///     waited.wait().await;
+    ///     assert_eq!(sim.delta(), 0, "in the same delta cycle");
+    /// });
+    /// simulation.sim().process("notifier", async move { event.notify() });
+    /// simulation.run();
+    /// assert!(!simulation.idle_report().is_deadlock());
+    /// ```
     pub fn notify(&self) {
         let kernel = &self.kernel;
         kernel.schedule.notify_now(self.id, kernel.running_or_nobody());
@@ -94,6 +109,17 @@ impl Event {
     }
 
     /// Takes back the outstanding notification, if there is one.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let event = simulation.sim().event("event");
+    /// event.notify_after(Time::ns(5));
+    /// assert!(event.is_pending());
+    /// event.cancel();
+    /// simulation.run();
+    /// assert_eq!((event.is_pending(), event.fired()), (false, 0));
+    /// ```
     pub fn cancel(&self) {
         self.kernel.schedule.cancel(self.id);
     }
@@ -114,6 +140,15 @@ impl Event {
     }
 
     /// Whether both are handles of one event.
+    ///
+    /// ```
+    /// use vp_core::Simulation;
+    /// let sim = Simulation::new().sim();
+    /// let (a, b) = (sim.event("irq"), sim.event("irq"));
+    /// assert!(a.same(&a.clone()) && !a.same(&b));
+    /// assert_eq!(a.name(), "irq");
+    /// assert_eq!(a.sim().now(), sim.now());
+    /// ```
     pub fn same(&self, other: &Event) -> bool {
         self.id == other.id && Rc::ptr_eq(&self.kernel, &other.kernel)
     }
@@ -133,6 +168,22 @@ impl fmt::Debug for Event {
 /// The wait for an event's next notification; made by [`Event::wait`].
 ///
 /// Dropping it (a lost race in [`crate::select`], say) takes the process off the event's list.
+///
+/// ```
+/// use vp_core::{EventWait, Simulation, Time};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let event = sim.event("event");
+/// sim.clone().process("late", async move {
+///     let wait: EventWait<'_> = event.wait(); // nothing yet
+///     event.notify();
+///     event.notify_after(Time::ns(1));
+///     wait.await; // from here on
+///     assert_eq!(sim.now(), Time::ns(1));
+/// });
+/// simulation.run();
+/// assert_eq!(simulation.now(), Time::ns(1));
+/// ```
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct EventWait<'a> {
     kernel: &'a Kernel,

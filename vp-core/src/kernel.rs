@@ -201,6 +201,21 @@ impl Kernel {
 }
 
 /// Why a run came back.
+///
+/// ```
+/// use vp_core::{Simulation, Stop, Time};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// sim.clone().process("p", async move {
+///     sim.wait(Time::ns(3)).await;
+///     sim.stop();
+///     sim.wait(Time::ns(3)).await;
+/// });
+/// assert_eq!(simulation.run_until(Time::ns(1)), Stop::Limit);
+/// assert_eq!(simulation.run(), Stop::Requested);
+/// assert_eq!(simulation.run(), Stop::Idle);
+/// assert_eq!(simulation.now(), Time::ns(6));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// The time limit is reached; later things are still to come.
@@ -217,6 +232,18 @@ pub enum Stop {
 ///
 /// Life cycle: build models with the handle from [`Simulation::sim`], run, look, run on, drop.
 /// Everything lives on one thread; other threads reach it through an [`Injector`].
+///
+/// ```
+/// use vp_core::{Simulation, Time};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let tick = sim.event("tick");
+/// tick.notify_after(Time::ns(10));
+/// simulation.run_for(Time::ns(4));
+/// assert_eq!((simulation.now(), simulation.next_time()), (Time::ns(4), Some(Time::ns(10))));
+/// simulation.run();
+/// assert_eq!((simulation.now(), tick.fired()), (Time::ns(10), 1));
+/// ```
 pub struct Simulation {
     kernel: Rc<Kernel>,
 }
@@ -320,6 +347,19 @@ impl Simulation {
     }
 
     /// How many activations of processes and methods there have been.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// sim.clone().process("p", async move {
+    ///     sim.wait(Time::ZERO).await;
+    ///     sim.wait(Time::ns(1)).await;
+    /// });
+    /// simulation.run_until(Time::ps(1));
+    /// // Twice in two delta cycles; the third is to come.
+    /// assert_eq!((simulation.activations(), simulation.delta_cycles(), simulation.pending()), (2, 1, 1));
+    /// ```
     pub fn activations(&self) -> u64 {
         self.kernel.schedule.activations()
     }
@@ -336,6 +376,15 @@ impl Simulation {
 
     /// The bell that every injector rings: lets the thread that drives the simulation sleep until
     /// something comes.
+    ///
+    /// ```
+    /// use vp_core::Simulation;
+    /// let mut simulation = Simulation::new();
+    /// let door = simulation.sim().injector(|_, _: u8| {});
+    /// std::thread::spawn(move || door.send(1));
+    /// simulation.bell().wait();
+    /// simulation.run();
+    /// ```
     pub fn bell(&self) -> Arc<Bell> {
         self.kernel.bell.clone()
     }
@@ -353,6 +402,28 @@ impl Drop for Simulation {
 }
 
 /// The handle of a simulation that models and processes keep: cheap to clone, bound to its thread.
+///
+/// ```
+/// use vp_core::{Sim, Simulation, Time};
+///
+/// /// A model keeps the handle and waits by it.
+/// struct Model { sim: Sim }
+///
+/// impl Model {
+///     async fn run(self) {
+///         self.sim.wait(Time::ns(5)).await;
+///         self.sim.wait_until(Time::ns(8)).await;
+///         self.sim.wait_until(Time::ns(2)).await; // is over: does not wait
+///         assert_eq!(self.sim.now(), Time::ns(8));
+///     }
+/// }
+///
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// sim.process("model", Model { sim: sim.clone() }.run());
+/// simulation.run();
+/// assert_eq!(simulation.now(), Time::ns(8));
+/// ```
 #[derive(Clone)]
 pub struct Sim(pub(crate) Rc<Kernel>);
 
@@ -380,6 +451,17 @@ impl Sim {
 
     /// A new event that announces work: a server that waits for it is at rest, not stuck
     /// (see [`Simulation::idle_report`]).
+    ///
+    /// ```
+    /// use vp_core::Simulation;
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let request = sim.work_event("request");
+    /// sim.server("device", async move { request.wait().await });
+    /// simulation.run();
+    /// let report = simulation.idle_report();
+    /// assert_eq!((report.is_deadlock(), report.at_rest.len()), (false, 1));
+    /// ```
     pub fn work_event(&self, name: impl Into<Name>) -> Event {
         Event::new(&self.0, name.into(), true)
     }
@@ -403,6 +485,22 @@ impl Sim {
 
     /// Inside a method: what calls it next, in place of its static sensitivity (`next_trigger`).
     /// Said twice in one call, the last counts; anywhere else it has no effect.
+    ///
+    /// ```
+    /// use std::{cell::Cell, rc::Rc};
+    /// use vp_core::{Simulation, Time, Trigger};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let (tick, calls) = (sim.event("tick"), Rc::new(Cell::new(0)));
+    /// let count = calls.clone();
+    /// sim.method("method").sensitive(&tick).run(move |sim| {
+    ///     count.set(count.get() + 1);
+    ///     sim.next_trigger(Trigger::After(Time::ns(10))); // whatever `tick` does
+    /// });
+    /// tick.notify_after(Time::ns(3));
+    /// simulation.run_until(Time::ns(25));
+    /// assert_eq!(calls.get(), 3); // at 0, 10 and 20 ns
+    /// ```
     pub fn next_trigger(&self, trigger: Trigger) {
         if self.0.running.get() == NOBODY {
             return;
@@ -433,6 +531,18 @@ impl Sim {
     }
 
     /// Ends the run after the present delta cycle; it can be continued.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Stop, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// sim.clone().process("watchdog", async move {
+    ///     sim.wait(Time::us(1)).await;
+    ///     sim.stop();
+    /// });
+    /// assert_eq!(simulation.run(), Stop::Requested);
+    /// assert_eq!(simulation.now(), Time::us(1));
+    /// ```
     pub fn stop(&self) {
         self.0.stop.set(true);
     }
@@ -490,6 +600,20 @@ impl Sim {
     }
 
     /// Whether anyone listens: lets a model skip work that only observers need.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use vp_core::Simulation;
+    /// use vp_core::observe::{EventHash, What};
+    /// let sim = Simulation::new().sim();
+    /// let source = sim.source("engine");
+    /// assert_eq!((&*sim.source_name(source), sim.is_observed()), ("engine", false));
+    /// sim.observe(Rc::new(EventHash::default()));
+    /// if sim.is_observed() {
+    ///     let text = format!("{} lines are idle", 3); // dear to make
+    ///     sim.report(source, What::Warning(&text));
+    /// }
+    /// ```
     pub fn is_observed(&self) -> bool {
         self.0.observed.get()
     }
@@ -511,6 +635,15 @@ impl Sim {
 }
 
 /// Keeps simulated time where it is while it lives; made by [`Sim::hold`].
+///
+/// ```
+/// use vp_core::{Hold, Simulation, Stop};
+/// let mut simulation = Simulation::new();
+/// let hold: Hold = simulation.sim().hold();
+/// assert_eq!(simulation.run(), Stop::Held);
+/// drop(hold);
+/// assert_eq!(simulation.run(), Stop::Idle);
+/// ```
 #[must_use = "time moves on as soon as the guard is dropped"]
 pub struct Hold(Rc<Kernel>);
 

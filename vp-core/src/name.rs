@@ -16,6 +16,7 @@ use std::sync::Arc;
 /// let names: [Name; 3] = ["cpu".into(), format!("unit{unit}.enabled").into(), String::from("irq").into()];
 /// assert_eq!(names[1].len(), 13);
 /// assert_eq!(names[0].to_string(), "cpu");
+/// assert_eq!(names[2].as_str(), "irq");
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Name(EcoString);

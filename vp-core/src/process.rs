@@ -38,6 +38,21 @@ pub struct Process {
 impl Process {
     /// An event that fires when the process has returned or was killed. If that has happened already, it
     /// never fires: see [`Process::has_ended`].
+    ///
+    /// ```
+    /// use vp_core::{Process, Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let clock = sim.clone();
+    /// let worker: Process = sim.process("worker", async move { clock.wait(Time::ns(4)).await });
+    /// let ended = worker.ended();
+    /// sim.clone().process("watcher", async move {
+    ///     ended.wait().await;
+    ///     assert_eq!((sim.now(), worker.has_ended()), (Time::ns(4), true));
+    /// });
+    /// simulation.run();
+    /// assert!(!simulation.idle_report().is_deadlock());
+    /// ```
     pub fn ended(&self) -> Event {
         self.kernel.ended(self.id, self.generation)
     }
@@ -97,6 +112,20 @@ impl MethodBuilder {
     }
 
     /// Leaves out the call at the start of simulation (`dont_initialize()`).
+    ///
+    /// ```
+    /// use vp_core::{MethodBuilder, Simulation};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let event = sim.event("event");
+    /// let method: MethodBuilder = sim.method("method").sensitive(&event).dont_initialize();
+    /// method.run(|_| {});
+    /// simulation.run();
+    /// assert_eq!(simulation.activations(), 0);
+    /// event.notify_delta();
+    /// simulation.run();
+    /// assert_eq!(simulation.activations(), 1);
+    /// ```
     pub fn dont_initialize(mut self) -> MethodBuilder {
         self.initialize = false;
         self
@@ -152,6 +181,20 @@ impl Trigger {
 }
 
 /// The passing of time; made by [`Sim::wait`].
+///
+/// ```
+/// use vp_core::{Simulation, Time, Wait};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// sim.clone().process("p", async move {
+///     let wait: Wait<'_> = sim.wait(Time::ns(5)); // begins when it is awaited
+///     sim.wait(Time::ns(1)).await;
+///     wait.await;
+///     assert_eq!(sim.now(), Time::ns(6));
+/// });
+/// simulation.run();
+/// assert_eq!(simulation.now(), Time::ns(6));
+/// ```
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<'a> {
     pub(crate) kernel: &'a Kernel,

@@ -93,6 +93,21 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
 
 impl Signal<bool> {
     /// A line with edges (`sc_signal<bool>`).
+    ///
+    /// ```
+    /// use vp_core::{Signal, Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let line = Signal::line(&sim, "irq", false);
+    /// let driver = line.clone();
+    /// sim.clone().process("device", async move {
+    ///     driver.write(true);
+    ///     sim.wait(Time::ns(1)).await;
+    ///     driver.write(false);
+    /// });
+    /// simulation.run();
+    /// assert_eq!((line.posedge().fired(), line.negedge().fired()), (1, 1));
+    /// ```
     pub fn line(sim: &Sim, name: impl Into<Name>, value: bool) -> Signal<bool> {
         let edges = Edges { rises: |&value| value, rising: OnceCell::new(), falling: OnceCell::new() };
         Signal::with_edges(sim, name.into(), value, Some(edges))
