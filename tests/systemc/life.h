@@ -71,3 +71,14 @@ SCENARIO(notified_between_runs) {
   sc_start(ns(1));
   say("main", "end");
 }
+
+SCENARIO(run_for_no_time) {
+  thread("thread", [&] {
+    for (int at = 0; at < 3; ++at) { say("thread", std::to_string(at)); wait(SC_ZERO_TIME); }
+    say("thread", "returns");
+  });
+  sc_start(SC_ZERO_TIME); say("main", "once");
+  sc_start(SC_ZERO_TIME); say("main", "twice");
+  sc_start();
+  say("main", "to the end");
+}

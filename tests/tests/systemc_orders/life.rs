@@ -13,6 +13,7 @@ scenarios![
     pause_in_a_delta_cycle,
     stop_in_a_delta_cycle,
     notified_between_runs,
+    run_for_no_time,
 ];
 
 /// A process that ticks; the answer says how often it has.
@@ -109,4 +110,20 @@ fn notified_between_runs(simulation: &mut Simulation, scene: &Scene) {
     scene.say("main", "in a delta cycle");
     simulation.run_for(ns(1));
     scene.say("main", "end");
+}
+
+fn run_for_no_time(simulation: &mut Simulation, scene: &Scene) {
+    scene.thread("thread", |me| async move {
+        for at in 0..3 {
+            me.say(at);
+            me.wait(Time::ZERO).await;
+        }
+        me.say("returns");
+    });
+    for what in ["once", "twice"] {
+        simulation.run_for(Time::ZERO);
+        scene.say("main", what);
+    }
+    simulation.run();
+    scene.say("main", "to the end");
 }

@@ -151,7 +151,7 @@ fn a_clock_rises_at_once_and_then_every_period_and_falls_half_way() {
         });
     }
     simulation.run_until(Time::ps(10_002));
-    assert_eq!(log.take(), "up@0 down@2500 up@5001 down@7501 up@10002");
+    assert_eq!(log.take(), "up@0 down@2501 up@5001 down@7502 up@10002");
 }
 
 #[test]
