@@ -99,14 +99,14 @@ impl Signal<bool> {
     /// let mut simulation = Simulation::new();
     /// let sim = simulation.sim();
     /// let line = Signal::line(&sim, "irq", false);
-    /// let driver = line.clone();
+    /// let (rises, falls) = (line.posedge().clone(), line.negedge().clone());
     /// sim.clone().process("device", async move {
-    ///     driver.write(true);
+    ///     line.write(true);
     ///     sim.wait(Time::ns(1)).await;
-    ///     driver.write(false);
+    ///     line.write(false);
     /// });
     /// simulation.run();
-    /// assert_eq!((line.posedge().fired(), line.negedge().fired()), (1, 1));
+    /// assert_eq!((rises.fired(), falls.fired()), (1, 1));
     /// ```
     pub fn line(sim: &Sim, name: impl Into<Name>, value: bool) -> Signal<bool> {
         let edges = Edges { rises: |&value| value, rising: OnceCell::new(), falling: OnceCell::new() };
