@@ -25,6 +25,9 @@ pub(crate) trait Update {
 pub(crate) struct Kernel {
     now: Cell<u64>,
     delta: Cell<u64>,
+    /// Whether a process has run since the last delta cycle was counted.
+    ran: Cell<bool>,
+    begun: Cell<bool>,
     running: Cell<u32>,
     stop: Cell<bool>,
     holds: Cell<u32>,
@@ -121,6 +124,7 @@ impl Kernel {
         while let Some(id) = self.schedule.next_runnable() {
             let Some(body) = self.schedule.activate(id) else { continue };
             self.running.set(id);
+            self.ran.set(true);
             // SAFETY: the body lives in the slot of process `id` and stays there until this returns: only
             // `Kernel::end` and the drop of the `Simulation` take bodies out. The first spares the process that
             // is running, by `Kernel::kill` being its only caller but for the one below; the second cannot
@@ -171,10 +175,19 @@ impl Kernel {
             }
             // Delta notification: a delta cycle begins if there is any.
             if self.schedule.serve_delta() {
-                self.delta.set(self.delta.get() + 1);
+                self.count_delta();
             } else if !self.bell.is_rung() {
                 return;
             }
+        }
+    }
+
+    /// A delta cycle, or another time, begins. Those in which nothing ran do not count (IEEE 1666-2011,
+    /// `sc_delta_count`).
+    #[inline]
+    fn count_delta(&self) {
+        if self.ran.replace(false) {
+            self.delta.set(self.delta.get() + 1);
         }
     }
 
@@ -260,6 +273,8 @@ impl Simulation {
         let kernel = Kernel {
             now: Cell::new(0),
             delta: Cell::new(0),
+            ran: Cell::new(false),
+            begun: Cell::new(false),
             running: Cell::new(NOBODY),
             stop: Cell::new(false),
             holds: Cell::new(0),
@@ -307,6 +322,12 @@ impl Simulation {
         let mut context = Context::from_waker(Waker::noop());
         let sim = Sim(kernel.clone());
         let mut updates = Vec::new();
+        if !kernel.begun.replace(true) && kernel.schedule.has_updates() {
+            // What was written before the start is there in the first evaluation phase (IEEE 1666-2011,
+            // 4.2.1.1).
+            kernel.update(&mut updates);
+            kernel.schedule.serve_delta();
+        }
         loop {
             kernel.run_instant(&sim, &mut context, &mut updates);
             if kernel.stop.get() {
@@ -325,7 +346,7 @@ impl Simulation {
                 return if idle { Stop::Idle } else { Stop::Limit };
             };
             kernel.now.set(time);
-            kernel.delta.set(kernel.delta.get() + 1);
+            kernel.count_delta();
         }
     }
 

@@ -295,7 +295,9 @@ impl Schedule {
             self.free.push(id);
         }
         if ended != NOBODY {
-            self.notify_delta(ended);
+            // At once, as `terminated_event` is.
+            self.cancel(ended);
+            self.fire(ended, NOBODY);
             self.release_event(ended);
         }
         let more = self.details[id as usize].more.take();
