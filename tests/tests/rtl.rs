@@ -108,7 +108,7 @@ impl Distances {
 }
 
 impl Golden {
-    /// Runs the rows of SDP and PDP; `None` without the data. Traffic, and the order of each client's
+    /// Runs the rows of SDP, PDP and CDP; `None` without the data. Traffic, and the order of each client's
     /// addresses, must be the RTL's when `same_traffic` is asked for.
     fn compare(&self, same_traffic: bool) -> Option<Distances> {
         let what = format!("RTL measurements of {}", self.table);
@@ -124,7 +124,7 @@ impl Golden {
                 unknown += 1;
                 continue;
             };
-            if !test.uses_only(&["SDP", "PDP"]) {
+            if !test.uses_only(&["SDP", "PDP", "CDP"]) {
                 continue;
             }
             let run = run(test, &row, self.tree);
@@ -140,7 +140,7 @@ impl Golden {
                 wrong.extend(differences(&run.requests, &log).map(|what| format!("{}: {what}", row.test)));
             }
         }
-        assert!(distances.rows > 0, "{}: no row of SDP or PDP", self.table);
+        assert!(distances.rows > 0, "{}: no row of SDP, PDP or CDP", self.table);
         distances.say(self.table);
         shared::say(&format!("  {logs} logs compared; {unknown} rows of traces that are not here"));
         let wrong_lines = wrong.join("\n");
@@ -207,7 +207,7 @@ fn nv_small_256_full_is_within_a_percent_of_the_rtl() {
     assert!(distances.worst.0 <= 10, "{}", distances.worst.1);
 }
 
-/// Reported, not promised: the formulas were fitted to the nv_small family. No other table has rows of SDP or PDP alone.
+/// Reported, not promised: the formulas were fitted to the nv_small family. No other table has rows of these engines alone.
 #[test]
 fn nv_large_is_reported() {
     let golden = Golden { config: "nv_large", tree: RtlTree::Master, table: "nv_large.master" };

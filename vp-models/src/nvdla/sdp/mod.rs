@@ -207,7 +207,7 @@ impl Sdp {
 
     fn tables(&self) -> Tables {
         let registers = self.common.control.registers().borrow();
-        registers.lut().map_or_else(Tables::default, |lut| Tables { le: *lut.le(), lo: *lut.lo() })
+        registers.lut().map_or_else(Tables::default, Tables::from)
     }
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
