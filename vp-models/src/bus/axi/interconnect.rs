@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use vp_core::observe::Source;
-use vp_core::{Event, Sim};
+use vp_core::{Event, Sim, Time, select};
 
 /// A client of an interconnect, in the order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ struct ReadClient {
 struct WriteClient {
     id: u32,
     weight: Cell<u32>,
+    /// When its last burst has left its buffer: the next one enters only then, a beat a cycle.
+    buffer_free: Cell<Time>,
     queue: RefCell<VecDeque<(Burst, Vec<u8>)>>,
     stream: RefCell<Weak<WriteStream>>,
 }
@@ -160,6 +162,7 @@ impl Interconnect {
         writers.push(Rc::new(WriteClient {
             id,
             weight: Cell::new(1),
+            buffer_free: Cell::new(Time::ZERO),
             queue: RefCell::default(),
             stream: RefCell::default(),
         }));
@@ -218,22 +221,37 @@ impl Interconnect {
             self.writes.outstanding.room().await;
             let granted = {
                 let writers = self.writers.borrow();
-                let asks = |client: usize| !writers[client].queue.borrow().is_empty();
+                let asks = |client: usize| {
+                    self.asks_to_write(&writers[client]).is_some_and(|at| at <= self.sim.now())
+                };
                 turn.next(writers.len(), |client| writers[client].weight.get(), asks).and_then(|client| {
                     let granted = writers[client].queue.borrow_mut().pop_front();
                     if let Some(stream) = writers[client].stream.borrow().upgrade() {
                         stream.granted();
                     }
-                    granted
+                    granted.map(|(burst, data)| (client, burst, data))
                 })
             };
-            let Some((burst, data)) = granted else {
-                self.write_requested.wait().await;
+            let Some((client, burst, data)) = granted else {
+                let next = self.writers.borrow().iter().filter_map(|writer| self.asks_to_write(writer)).min();
+                match next {
+                    Some(at) => drop(select(self.write_requested.wait(), self.sim.wait_until(at)).await),
+                    None => self.write_requested.wait().await,
+                }
                 continue;
             };
-            let busy = self.writes.issue(burst, data);
-            self.sim.wait(self.config.cycles(busy)).await;
+            self.writes.issue(burst, data);
+            let left = self.sim.now() + self.config.cycles(burst.beats.into());
+            self.writers.borrow()[client].buffer_free.set(left);
+            self.sim.wait_until(left).await;
         }
+    }
+
+    /// From when on a client asks for its next burst: when the whole burst is in its buffer at the arbiter.
+    fn asks_to_write(&self, writer: &WriteClient) -> Option<Time> {
+        let queue = writer.queue.borrow();
+        let (burst, _) = queue.front()?;
+        Some(writer.buffer_free.get() + self.config.cycles(burst.beats.into()))
     }
 }
 

@@ -114,17 +114,27 @@ impl Steps {
     pub(super) fn feed(&mut self, arrival: u64) -> u64 {
         // The first one finds the datapath idle and wakes it.
         let wake = u64::from(self.next == 0);
-        self.next = self.next.max(arrival + 1 + wake);
+        let ready = arrival + 1 + wake;
+        self.pass_holds();
+        // Holds in cycles in which there is nothing to do delay nothing.
+        while self.holds.front().is_some_and(|(from, _)| *from < ready) {
+            self.holds.pop_front();
+        }
+        self.next = self.next.max(ready);
         self.step()
     }
 
-    fn step(&mut self) -> u64 {
+    fn pass_holds(&mut self) {
         while let Some(&(from, cycles)) = self.holds.front()
             && from <= self.next
         {
             self.next += cycles;
             self.holds.pop_front();
         }
+    }
+
+    fn step(&mut self) -> u64 {
+        self.pass_holds();
         self.next += 1;
         self.next - 1
     }
