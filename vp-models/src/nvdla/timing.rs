@@ -121,10 +121,11 @@ impl Timing {
         let atom = config.memory_atom.max(1);
         let per_atom = |throughput: u32| atom.div_ceil(throughput.max(1));
         let sdp_throughput = config.sdp_max_throughput().max(1);
-        // The depths of master are sized for 64 cycles of latency at the unit's own throughput, as far as
-        // the bus can deliver it (`projects.spec`).
+        // The depths of master are sized for the memory's latency at the unit's own throughput, as far as
+        // the bus can deliver it; it knows no latency below 64 (`projects.spec`).
         let bus = config.primary().width_bytes;
-        let credits = |throughput: u32| (64 * throughput.min(bus / 4)).div_ceil(atom).max(4);
+        let latency = config.primary_latency.max(64);
+        let credits = |throughput: u32| (latency * throughput.min(bus / 4)).div_ceil(atom).max(4);
         let sdp = per_atom(sdp_throughput);
         let pdp = per_atom(config.pdp_throughput);
         let later = match tree {
