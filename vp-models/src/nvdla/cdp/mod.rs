@@ -18,7 +18,7 @@ use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
-use super::registers::{Group, cdp as reg};
+use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
 use crate::bus::axi::ReadStreamConfig;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -81,6 +81,9 @@ impl Engine for Cdp {
             }
         };
         join(request, spread).await;
+        let stalled = self.input.take_stalled().cycles(self.common.cycle);
+        let enable = rdma_reg::d_perf_enable::DMA_EN;
+        self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
     async fn stream(&self, layer: &Layer, group: usize) {
@@ -172,20 +175,25 @@ impl Cdp {
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
     fn show(&self, group: usize, counters: &Counters) {
-        let mut registers = self.common.control.registers().borrow_mut();
-        let lut = registers.group(group).flag(reg::d_perf_enable::LUT_EN);
-        let mut count =
-            |register, value: u64| registers.set(group, register, value.min(u32::MAX.into()) as u32);
+        let Common { control, cycle, .. } = &self.common;
         if self.hardware.counts_saturation {
-            count(reg::D_OUT_SATURATION, counters.out_saturation);
+            let saturation = counters.out_saturation.min(u32::MAX.into()) as u32;
+            control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, saturation);
         }
-        if lut {
-            count(reg::D_PERF_LUT_UFLOW, counters.lut.underflow);
-            count(reg::D_PERF_LUT_OFLOW, counters.lut.overflow);
-            count(reg::D_PERF_LUT_HYBRID, counters.lut.hybrid);
-            count(reg::D_PERF_LUT_LE_HIT, counters.lut.le_hit);
-            count(reg::D_PERF_LUT_LO_HIT, counters.lut.lo_hit);
-        }
+        let stalled = self.output.take_stalled().cycles(*cycle);
+        control.count(group, reg::d_perf_enable::DMA_EN, &[(reg::D_PERF_WRITE_STALL, stalled)]);
+        let lut = &counters.lut;
+        control.count(
+            group,
+            reg::d_perf_enable::LUT_EN,
+            &[
+                (reg::D_PERF_LUT_UFLOW, lut.underflow),
+                (reg::D_PERF_LUT_OFLOW, lut.overflow),
+                (reg::D_PERF_LUT_HYBRID, lut.hybrid),
+                (reg::D_PERF_LUT_LE_HIT, lut.le_hit),
+                (reg::D_PERF_LUT_LO_HIT, lut.lo_hit),
+            ],
+        );
     }
 }
 

@@ -16,7 +16,7 @@ use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
-use super::registers::Group;
+use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use std::rc::Rc;
@@ -69,11 +69,17 @@ impl Engine for Pdp {
             }
         };
         join(request, self.read_ahead(stream, atoms)).await;
+        let stalled = self.input.take_stalled().cycles(self.common.cycle);
+        let enable = rdma_reg::d_perf_enable::DMA_EN;
+        self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
-    async fn stream(&self, layer: &Layer, _: usize) {
+    async fn stream(&self, layer: &Layer, group: usize) {
         self.pool(layer).await;
         self.output.drained().await;
+        let stalled = self.output.take_stalled().cycles(self.common.cycle);
+        let enable = reg::d_perf_enable::DMA_EN;
+        self.common.control.count(group, enable, &[(reg::D_PERF_WRITE_STALL, stalled)]);
     }
 
     async fn release_partner(&self, registers: &Group) {
