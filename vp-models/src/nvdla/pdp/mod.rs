@@ -115,24 +115,20 @@ impl Pdp {
             common: Common::new(around, control, rdma),
             hardware,
             input: ReadDma::new(ports, "nvdla.pdp_rdma", read_id::PDP, credits),
-            ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, Time::ZERO, Time::ZERO),
+            ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, cycle, Time::ZERO),
             from_sdp,
             output: WriteDma::new(sim, ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
         }
     }
 
-    /// Takes atoms out of the latency FIFO, one a cycle, a cycle after they were on the bus.
+    /// Takes atoms out of the latency FIFO, one a cycle; the datapath sees them a cycle later.
     async fn read_ahead(&self, stream: &ReadStream, atoms: u64) {
         for index in 0..atoms {
             let mut atom = [0; MAX_ATOM];
             self.ahead.room().await;
             stream.take(&mut atom[..self.hardware.atom]).await;
-            self.common.sim.wait(self.common.cycle).await;
-            if index == 0 {
-                // The first one finds the FIFO's output register empty.
-                self.common.sim.wait(self.common.cycle).await;
-            }
             self.ahead.put(Passed { atom, last: index + 1 == atoms, abandoned: false });
+            self.common.sim.wait(self.common.cycle).await;
         }
     }
 
@@ -152,9 +148,14 @@ impl Pdp {
         let mut outputs = output_atoms(layer);
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer));
+        let mut first = true;
         for (surface, x, y) in input_atoms(layer) {
             self.output.room().await;
             source.ready().await;
+            if std::mem::take(&mut first) && layer.source != Source::Sdp {
+                // The first one finds the register between FIFO and datapath empty.
+                sim.wait(*cycle).await;
+            }
             let slot = *cycle * slots.feed(sim.now().cycles(*cycle), &mut made);
             sim.wait_until(slot).await;
             let Some(Passed { atom: taken, abandoned, .. }) = source.take() else { break };
