@@ -288,7 +288,15 @@ impl Draw {
         [width, height, channels]: [u32; 3],
         source: Option<Place>,
     ) -> PdpLayer {
-        let (horizontal, vertical) = (self.axis(width), self.axis(height));
+        let (horizontal, vertical) = loop {
+            let (horizontal, vertical) = (self.axis(width), self.axis(height));
+            let [kernel, stride, before, after] = horizontal;
+            // What the line buffer holds: 128 columns of one line, 16 of eight.
+            let lines = vertical[0].div_ceil(vertical[1]).next_power_of_two();
+            if (before + width + after - kernel) / stride < 128 / lines {
+                break (horizontal, vertical);
+            }
+        };
         let [kernel, stride, before, after] = [0, 1, 2, 3].map(|of| [horizontal[of], vertical[of]]);
         let limit = if format.element == 1 { 128 } else { 32768 };
         let method = match self.any(0..3) {
