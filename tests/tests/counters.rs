@@ -38,47 +38,53 @@ fn run(device: &mut Device, start: &dyn Fn(&mut Program), enables: &[(Unit, Fiel
     assert_eq!(device.interrupt(), done);
 }
 
+/// An engine's layer, its interrupt, and its stall counters with what switches them on.
+struct Case<'a> {
+    start: &'a dyn Fn(&mut Program),
+    done: u32,
+    stalls: &'a [(Unit, FieldRef, RegisterRef)],
+}
+
 #[test]
 fn dma_stalls_are_counted_when_asked_for() {
     let sdp_layer = with_operands(&doubling(32, 16, INPUT, OUTPUT));
     let pdp_layer = halving(32, 16, Some(INPUT), OUTPUT);
     let cdp_layer = normalising(32, 16, INPUT, OUTPUT);
-    type Stalls<'a> = &'a [(Unit, FieldRef, RegisterRef)];
-    let engines: [(&dyn Fn(&mut Program), u32, Stalls<'_>); 3] = [
-        (
-            &start_sdp(&sdp_layer, 0),
-            SDP_0,
-            &[
+    let engines: [Case<'_>; 3] = [
+        Case {
+            start: &start_sdp(&sdp_layer, 0),
+            done: SDP_0,
+            stalls: &[
                 (Unit::Sdp, sdp::d_perf_enable::PERF_DMA_EN, sdp::D_PERF_WDMA_WRITE_STALL),
                 (Unit::SdpRdma, sdp_rdma::d_perf_enable::PERF_DMA_EN, sdp_rdma::D_PERF_MRDMA_READ_STALL),
                 (Unit::SdpRdma, sdp_rdma::d_perf_enable::PERF_DMA_EN, sdp_rdma::D_PERF_BRDMA_READ_STALL),
             ],
-        ),
-        (
-            &start_pdp(&pdp_layer, 0),
-            PDP_0,
-            &[
+        },
+        Case {
+            start: &start_pdp(&pdp_layer, 0),
+            done: PDP_0,
+            stalls: &[
                 (Unit::Pdp, pdp::d_perf_enable::DMA_EN, pdp::D_PERF_WRITE_STALL),
                 (Unit::PdpRdma, pdp_rdma::d_perf_enable::DMA_EN, pdp_rdma::D_PERF_READ_STALL),
             ],
-        ),
-        (
-            &start_cdp(&cdp_layer, 0),
-            CDP_0,
-            &[
+        },
+        Case {
+            start: &start_cdp(&cdp_layer, 0),
+            done: CDP_0,
+            stalls: &[
                 (Unit::Cdp, cdp::d_perf_enable::DMA_EN, cdp::D_PERF_WRITE_STALL),
                 (Unit::CdpRdma, cdp_rdma::d_perf_enable::DMA_EN, cdp_rdma::D_PERF_READ_STALL),
             ],
-        ),
+        },
     ];
-    for (start, done, stalls) in engines {
+    for Case { start, done, stalls } in engines {
         let enables: Vec<_> = stalls.iter().map(|(unit, enable, _)| (*unit, *enable)).collect();
         for on in [true, false] {
             let mut device = slow();
             run(&mut device, start, &enables, on, done);
             let cycles = device.count("nvdla.cycles") as u32;
-            for (unit, _, register) in stalls {
-                let stalled = device.read(*unit, *register);
+            for &(unit, _, register) in stalls {
+                let stalled = device.read(unit, register);
                 assert_eq!(stalled > 0, on, "{register}: {stalled}");
                 assert!(stalled < cycles, "{register}: {stalled} of {cycles} cycles");
             }
