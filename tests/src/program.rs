@@ -3,6 +3,8 @@
 //! Driver contract, section 6: select the group in all parts of the engine, write the layer's registers, select
 //! the group once more, enable the RDMA if it takes part, then the engine.
 
+mod cdp;
+
 use vp_models::host::{Host, HostError};
 use vp_models::nvdla::registers::{
     FieldRef, Group, RegisterMap, RegisterRef, Unit, pdp, pdp_rdma, sdp, sdp_rdma,

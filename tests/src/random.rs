@@ -1,4 +1,4 @@
-//! Legal layers drawn from a seed: all modes of SDP and PDP, odd sizes, parts of atoms, gaps between lines.
+//! Legal layers drawn from a seed: all modes of SDP, PDP and CDP, odd sizes, parts of atoms, gaps between lines.
 
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -6,9 +6,9 @@ use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::platform::Description;
 
 use crate::reference::{
-    Alu, Carries, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier, ElementwiseOperand, Format,
-    Image, Lut, LutTable, Operand, Operands, PdpLayer, Place, PoolingMethod, SdpLayer, Stage, StageAlu,
-    StageMultiplier,
+    Alu, Carries, CdpLayer, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
+    ElementwiseOperand, Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, Place, PoolingMethod,
+    SdpLayer, Stage, StageAlu, StageMultiplier,
 };
 
 /// Draws layers, and the memory they work on.
@@ -222,6 +222,38 @@ impl Draw {
         }
     }
 
+    /// A layer of CDP; some are wider than the blocks in which it works.
+    pub fn cdp(&mut self) -> CdpLayer {
+        let (format, mut size) = (self.format(), self.size());
+        size[0] += if self.one_in(2) { self.any(0..14) } else { 0 };
+        let int8 = format.element == 1;
+        let input = if self.one_in(3) {
+            Converter { offset: self.any(-100..100), scale: self.random.random(), shift: self.any(0..32) }
+        } else {
+            Converter { offset: self.any(-20..20), scale: self.any(-3..4), shift: self.any(0..3) }
+        };
+        let mut output = self.output_converter();
+        output.shift += if self.one_in(2) && output.shift < 40 { 12 } else { 0 };
+        if int8 {
+            // Its adder has 25 bits.
+            output.offset = output.offset << 7 >> 7;
+        }
+        let [width, height, channels] = size;
+        CdpLayer {
+            format,
+            width,
+            height,
+            channels,
+            window: [3, 5, 7, 9][self.any(0..4)],
+            plain: self.one_in(4),
+            unscaled: self.one_in(4),
+            input,
+            output,
+            source: self.cube(format, size),
+            destination: self.cube(format, size),
+        }
+    }
+
     /// A layer of PDP that reads memory, perhaps cut into strips.
     pub fn pdp(&mut self) -> PdpLayer {
         let (format, mut size) = (self.format(), self.size());
@@ -256,7 +288,15 @@ impl Draw {
         [width, height, channels]: [u32; 3],
         source: Option<Place>,
     ) -> PdpLayer {
-        let (horizontal, vertical) = (self.axis(width), self.axis(height));
+        let (horizontal, vertical) = loop {
+            let (horizontal, vertical) = (self.axis(width), self.axis(height));
+            let [kernel, stride, before, after] = horizontal;
+            // What the line buffer holds: 128 columns of one line, 16 of eight.
+            let lines = vertical[0].div_ceil(vertical[1]).next_power_of_two();
+            if (before + width + after - kernel) / stride < 128 / lines {
+                break (horizontal, vertical);
+            }
+        };
         let [kernel, stride, before, after] = [0, 1, 2, 3].map(|of| [horizontal[of], vertical[of]]);
         let limit = if format.element == 1 { 128 } else { 32768 };
         let method = match self.any(0..3) {

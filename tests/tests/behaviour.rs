@@ -6,96 +6,17 @@ use std::rc::Rc;
 
 use vp_core::observe::{self, Observation, Observer, What};
 use vp_models::bus::axi::{Drawn, Latency};
-use vp_models::host::{Host as _, HostError};
+use vp_models::host::HostError;
 use vp_models::nvdla::nocif::read_id;
-use vp_models::nvdla::registers::{RegisterRef, Unit, cdma, glb, mcif, pdp, pdp_rdma, sdp, sdp_rdma};
+use vp_models::nvdla::registers::{RegisterRef, Unit, mcif, pdp, pdp_rdma, sdp, sdp_rdma};
 use vp_models::platform::Description;
 use vp_tests::device::Device;
-use vp_tests::program::Program;
-use vp_tests::reference::{
-    self, Alu, Carries, Converter, Format, Image, Lut, Operand, Operands, PdpLayer, Place, PoolingMethod,
-    SdpLayer, Stage, StageAlu,
+use vp_tests::layers::{
+    INPUT, OPERANDS, OUTPUT, PDP_0, PDP_1, SDP_0, SDP_1, doubling, halving, image, start_pdp, start_sdp,
+    with_operands,
 };
-
-const SMALL: Format = Format { atom: 8, element: 1 };
-const INPUT: u64 = 0x8000_0000;
-const OPERANDS: u64 = 0x8010_0000;
-const OUTPUT: u64 = 0x8020_0000;
-const SDP_0: u32 = 0x1;
-const SDP_1: u32 = 0x2;
-const PDP_0: u32 = 0x10;
-const PDP_1: u32 = 0x20;
-
-fn packed(base: u64, width: u32, height: u32) -> Place {
-    Place { base, line: 8 * width, surface: 8 * width * height }
-}
-
-/// SDP from memory to memory; what comes out is twice what goes in, saturated.
-fn doubling(width: u32, height: u32, source: u64, destination: u64) -> SdpLayer {
-    SdpLayer {
-        format: SMALL,
-        width,
-        height,
-        channels: 8,
-        source: packed(source, width, height),
-        bs: None,
-        bn: None,
-        ew: None,
-        converter: Converter { offset: 0, scale: 2, shift: 0 },
-        destination: Some(packed(destination, width, height)),
-    }
-}
-
-/// The same with a second cube added in BS, element by element.
-fn with_operands(layer: &SdpLayer) -> SdpLayer {
-    let place = packed(OPERANDS, layer.width, layer.height);
-    let operands = Operands { carries: Carries::Alu, bytes: 1, per_element: true, place };
-    let alu = StageAlu { operation: Alu::Sum, operand: Operand::Memory, shift: 0 };
-    let bs = Stage { alu: Some(alu), multiplier: None, shift: 0, relu: false, operands: Some(operands) };
-    SdpLayer { bs: Some(bs), ..layer.clone() }
-}
-
-/// Max pooling, 2 x 2 windows every 2 pixels.
-fn halving(width: u32, height: u32, source: Option<u64>, destination: u64) -> PdpLayer {
-    PdpLayer {
-        format: SMALL,
-        width,
-        height,
-        channels: 8,
-        method: PoolingMethod::Max,
-        kernel: [2, 2],
-        stride: [2, 2],
-        before: [0, 0],
-        after: [0, 0],
-        source: source.map(|base| packed(base, width, height)),
-        destination: packed(destination, width / 2, height / 2),
-        strips: Vec::new(),
-    }
-}
-
-/// Some memory with something in it.
-fn image(inputs: &[(u64, usize)], outputs: &[(u64, usize)]) -> Image {
-    let filled = |(base, size): &(u64, usize)| {
-        (*base, (0..*size as u64).map(|at| (at * 7 + base / 0x1000) as u8).collect())
-    };
-    let inputs = inputs.iter().map(filled);
-    let outputs = outputs.iter().map(|(base, size)| (*base, vec![0xa5; *size]));
-    Image::new(inputs.chain(outputs).collect())
-}
-
-fn start_sdp(layer: &SdpLayer, group: u32) -> impl Fn(&mut Program) {
-    move |program| {
-        program.sdp(layer, group);
-        program.enable_sdp(group);
-    }
-}
-
-fn start_pdp(layer: &PdpLayer, group: u32) -> impl Fn(&mut Program) {
-    move |program| {
-        program.pdp(layer, group);
-        program.enable_pdp(layer, group);
-    }
-}
+use vp_tests::program::Program;
+use vp_tests::reference::{self, Image, Lut, SdpLayer};
 
 fn nv_small(change: impl FnOnce(&mut Description)) -> Description {
     let mut description = Description::named("nv_small").unwrap();
@@ -520,107 +441,5 @@ mod mistakes {
         let mut device = Device::named("nv_small");
         device.run_new(|program| program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0));
         assert!(matches!(device.try_interrupt(), Err(HostError::Idle { .. })));
-    }
-}
-
-/// What the Linux driver relies on; the sections are those of the driver contract.
-mod driver {
-    use super::*;
-
-    /// Section 3: no register is touched at probe.
-    #[test]
-    fn after_reset_no_interrupt_is_masked_or_pending() {
-        for name in ["nv_small", "nv_small_256_full", "nv_large", "nv_full"] {
-            let mut device = Device::named(name);
-            assert_eq!(device.read(Unit::Glb, glb::S_INTR_MASK), 0, "{name}");
-            assert_eq!(device.read(Unit::Glb, glb::S_INTR_STATUS), 0, "{name}");
-            assert!(!device.host.platform().irq().level(), "{name}");
-        }
-    }
-
-    /// Section 3.
-    #[test]
-    fn the_convolution_buffer_says_by_itself_when_it_is_flushed() {
-        let mut device = Device::named("nv_small");
-        assert_eq!(device.read(Unit::Cdma, cdma::S_CBUF_FLUSH_STATUS), 0);
-        let polls = (0..1000).find(|_| device.read(Unit::Cdma, cdma::S_CBUF_FLUSH_STATUS) == 1);
-        assert!(polls.is_some());
-    }
-
-    #[test]
-    fn the_capability_rom_describes_the_configuration() {
-        for name in ["nv_small", "nv_small_256", "nv_small_256_full", "nv_large"] {
-            let mut device = Device::named(name);
-            let nvdla = device.host.platform().description().nvdla.clone();
-            let words = nvdla.config.capability_words(nvdla.capability_rom);
-            assert!(!words.is_empty());
-            for (word, address) in words.iter().zip((0..).step_by(4)) {
-                let (what, value) = (word.name, word.value);
-                assert_eq!(device.host.read(address), Ok(value), "{name}: {what} at {address:#x}");
-            }
-            device.host.write(0, 0).unwrap();
-            assert_eq!(device.host.read(0), Ok(words[0].value), "{name}: it is a ROM");
-        }
-    }
-
-    /// Section 4: status bits come masked or not, the line follows the unmasked ones.
-    #[test]
-    fn a_masked_interrupt_is_recorded_and_unmasking_raises_the_line() {
-        let mut device = Device::named("nv_small");
-        device.write(Unit::Glb, glb::S_INTR_MASK, SDP_0);
-        device.run_new(start_sdp(&doubling(4, 4, INPUT, OUTPUT), 0));
-        device.idle(5000);
-        assert_eq!(device.read(Unit::Glb, glb::S_INTR_STATUS), SDP_0);
-        device.write(Unit::Glb, glb::S_INTR_MASK, 0);
-        assert_eq!(device.interrupt(), SDP_0);
-    }
-
-    /// Section 4: a bit not written back stays, and keeps the line high.
-    #[test]
-    fn clearing_one_interrupt_keeps_the_other() {
-        let mut device = Device::named("nv_small");
-        device.run_new(start_sdp(&doubling(4, 4, INPUT, OUTPUT), 0));
-        device.run_new(start_pdp(&halving(4, 4, Some(INPUT), OUTPUT + 0x1000), 0));
-        while device.read(Unit::Glb, glb::S_INTR_STATUS) != SDP_0 | PDP_0 {}
-        device.write(Unit::Glb, glb::S_INTR_STATUS, SDP_0);
-        assert!(device.host.platform().irq().level());
-        assert_eq!(device.interrupt(), PDP_0);
-        assert!(!device.host.platform().irq().level());
-    }
-
-    /// Section 7: what is not written keeps its value from the layer before in the same group.
-    #[test]
-    fn registers_keep_their_values_from_layer_to_layer() {
-        let layer = doubling(6, 2, INPUT, OUTPUT);
-        let before = image(&[(INPUT, 96)], &[(OUTPUT, 96)]);
-        let mut expected = before.clone();
-        reference::run_sdp(&layer, &Lut::default(), &mut expected);
-        let mut device = Device::named("nv_small");
-        for group in [0, 1] {
-            device.run_new(start_sdp(&layer, group));
-            device.interrupt();
-        }
-        device.load(&before);
-        device.run_new(|program| program.enable_sdp(0));
-        assert_eq!(device.interrupt(), SDP_0);
-        assert_eq!(device.difference(&expected), None);
-    }
-
-    /// Section 7: the driver leaves PDP_RDMA's D_FLYING_MODE at its reset value, "on flying".
-    #[test]
-    fn the_pooling_rdma_reads_memory_whatever_its_flying_mode_says() {
-        let layer = halving(4, 4, Some(INPUT), OUTPUT);
-        let before = image(&[(INPUT, 128)], &[(OUTPUT, 32)]);
-        let mut expected = before.clone();
-        reference::run_pdp(&layer, &mut expected);
-        let mut device = Device::named("nv_small");
-        device.load(&before);
-        device.run_new(|program| {
-            program.pdp(&layer, 0);
-            program.writes.retain(|write| write.register != pdp_rdma::D_FLYING_MODE);
-            program.enable_pdp(&layer, 0);
-        });
-        assert_eq!(device.interrupt(), PDP_0);
-        assert_eq!(device.difference(&expected), None);
     }
 }

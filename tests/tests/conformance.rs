@@ -1,4 +1,4 @@
-//! The vendor's conformance tests of SDP, PDP and both in a chain pass in process, over TCP, and over TCP with
+//! The vendor's conformance tests of SDP, PDP, both in a chain, and CDP pass in process, over TCP, and over TCP with
 //! the client's memory, and go the same way each time.
 
 use vp_tests::conformance::Test;
@@ -7,7 +7,9 @@ use vp_tests::shared;
 fn every_test_passes(config: &str) {
     let Some(folder) = shared::folder(&format!("conformance of {config}"), "nvdla/traces") else { return };
     let mut tests = Test::all(&folder);
-    tests.retain(|test| test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP"]));
+    tests.retain(|test| {
+        test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP", "CDP"])
+    });
     assert!(!tests.is_empty(), "no test of {config} in {}", folder.display());
     let wrong: Vec<String> = tests.iter().filter_map(|test| test.run_every_way().err()).collect();
     assert!(wrong.is_empty(), "{} of {} failed:\n{}", wrong.len(), tests.len(), wrong.join("\n"));

@@ -10,6 +10,8 @@ use vp_tests::random::Draw;
 use vp_tests::reference::{self, Image, Lut, PdpLayer, SdpLayer};
 
 const SDP_0: u32 = 0x1;
+const CDP_0: u32 = 0x4;
+const CDP_1: u32 = 0x8;
 const PDP_0: u32 = 0x10;
 
 fn platforms() -> impl Strategy<Value = &'static str> {
@@ -57,6 +59,38 @@ proptest! {
             program.enable_pdp(&layer, 0);
         };
         leaves(&draw, write, PDP_0, &expected, &format!("{platform}: {layer:?}"));
+    }
+
+    #[test]
+    fn cdp_leaves_the_references_bytes(platform in platforms(), seed: u64) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, lut) = (draw.cdp(), draw.lut());
+        let mut expected = draw.image();
+        reference::run_cdp(&layer, &lut, &mut expected);
+        let write = |program: &mut Program| {
+            program.cdp_lut(&lut);
+            program.cdp(&layer, 0);
+            program.enable_cdp(0);
+        };
+        leaves(&draw, write, CDP_0, &expected, &format!("{platform}: {layer:?} {lut:?}"));
+    }
+
+    /// Both share the tables; the second is programmed while the first runs.
+    #[test]
+    fn cdp_runs_two_layers_in_turn(platform in platforms(), seed: u64) {
+        let mut draw = Draw::new(platform, seed);
+        let (first, second, lut) = (draw.cdp(), draw.cdp(), draw.lut());
+        let mut expected = draw.image();
+        reference::run_cdp(&first, &lut, &mut expected);
+        reference::run_cdp(&second, &lut, &mut expected);
+        let write = |program: &mut Program| {
+            program.cdp_lut(&lut);
+            program.cdp(&first, 0);
+            program.enable_cdp(0);
+            program.cdp(&second, 1);
+            program.enable_cdp(1);
+        };
+        leaves(&draw, write, CDP_0 | CDP_1, &expected, &format!("{platform}: {first:?} {second:?}"));
     }
 
     #[test]
@@ -181,6 +215,8 @@ proptest! {
     }
 }
 
+const ENGINES: [Unit; 6] = [Unit::SdpRdma, Unit::Sdp, Unit::PdpRdma, Unit::Pdp, Unit::CdpRdma, Unit::Cdp];
+
 /// Long enough for any layer drawn here to end.
 const PATIENCE: Time = Time::us(200);
 
@@ -211,7 +247,7 @@ proptest! {
         let mut device = Device::named(platform);
         let mut words = words.into_iter().cycle();
         let mut program = device.program();
-        for unit in [Unit::SdpRdma, Unit::Sdp, Unit::PdpRdma, Unit::Pdp] {
+        for unit in ENGINES {
             for register in unit.registers() {
                 let word = words.next().unwrap_or_default();
                 let shared = register.name.starts_with("S_POINTER") || register.name == "D_OP_ENABLE";
@@ -220,7 +256,7 @@ proptest! {
                 }
             }
         }
-        for unit in [Unit::SdpRdma, Unit::Sdp, Unit::PdpRdma, Unit::Pdp] {
+        for unit in ENGINES {
             program.word(unit, unit.op_enable().unwrap(), 1);
         }
         is_survived(&mut device, &program);
@@ -233,18 +269,20 @@ proptest! {
         wrong in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0u32..32), 1..4),
     ) {
         let mut draw = Draw::new(platform, seed);
-        let (sdp, pdp) = (draw.sdp(true), draw.pdp());
+        let (sdp, pdp, cdp) = (draw.sdp(true), draw.pdp(), draw.cdp());
         let mut device = Device::new(draw.description());
         device.load(&draw.image());
         let mut program = device.program();
         program.sdp(&sdp, 0);
         program.pdp(&pdp, 0);
+        program.cdp(&cdp, 0);
         for (place, word, shift) in wrong {
             let count = program.writes.len();
             program.writes[place.index(count)].value ^= word >> shift;
         }
         program.enable_sdp(0);
         program.enable_pdp(&pdp, 0);
+        program.enable_cdp(0);
         is_survived(&mut device, &program);
     }
 }

@@ -1,4 +1,4 @@
-//! The lookup table behind SDP's element-wise stage.
+//! The lookup tables of SDP's element-wise stage and of CDP, which interpolate and clamp each in its own way.
 
 use super::{saturate, shift_rounding};
 
@@ -47,28 +47,28 @@ impl Default for Lut {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Found {
+pub(super) enum Found {
     Below,
     Above,
-    /// Between this entry and the next; the fraction in 2^-35.
+    /// Between this entry and the next; the fraction in as many bits as were asked for.
     Hit(usize, i128),
 }
 
 impl LutTable {
-    fn linear(&self, x: i32) -> Found {
-        if x <= self.start {
+    fn linear(&self, x: i64, bits: u32) -> Found {
+        if x <= i64::from(self.start) {
             return Found::Below;
         }
         let distance = i128::from(x) - i128::from(self.start);
         let (index, fraction) = match self.select {
-            s if s > 0 => (distance >> s, ((distance % (1 << s)) << 35) >> s),
+            s if s > 0 => (distance >> s, ((distance % (1 << s)) << bits) >> s),
             s => ((distance << (-s).min(9)).min(511), 0),
         };
         self.hit(index, fraction)
     }
 
-    fn exponential(&self, x: i32, offset: i32) -> Found {
-        if x <= self.start {
+    fn exponential(&self, x: i64, offset: i32, bits: u32) -> Found {
+        if x <= i64::from(self.start) {
             return Found::Below;
         }
         let distance = i128::from(x) - i128::from(self.start);
@@ -77,7 +77,7 @@ impl LutTable {
             return Found::Below;
         }
         let below_the_leading_one = distance - (1 << exponent);
-        self.hit((exponent - offset).into(), (below_the_leading_one << 35) >> exponent)
+        self.hit((exponent - offset).into(), (below_the_leading_one << bits) >> exponent)
     }
 
     fn hit(&self, index: i128, fraction: i128) -> Found {
@@ -105,13 +105,13 @@ impl LutTable {
 }
 
 impl Lut {
-    /// Looks a value up.
-    pub fn look_up(&self, x: i32) -> i32 {
+    /// Where a value lies in both tables, fractions in so many bits, and whether the second one counts.
+    pub(super) fn find(&self, x: i64, bits: u32) -> ([Found; 2], bool) {
         let le = match self.exponent {
-            Some(offset) => self.le.exponential(x, offset),
-            None => self.le.linear(x),
+            Some(offset) => self.le.exponential(x, offset, bits),
+            None => self.le.linear(x, bits),
         };
-        let lo = self.lo.linear(x);
+        let lo = self.lo.linear(x, bits);
         let lo_counts = match (le, lo) {
             (Found::Below, Found::Below) => self.lo_first[0],
             (Found::Above, Found::Above) => self.lo_first[1],
@@ -121,6 +121,12 @@ impl Lut {
             (_, Found::Hit(..)) => true,
             (Found::Hit(..), _) => false,
         };
+        ([le, lo], lo_counts)
+    }
+
+    /// Looks a value up as SDP does.
+    pub fn look_up(&self, x: i32) -> i32 {
+        let ([le, lo], lo_counts) = self.find(x.into(), 35);
         if lo_counts {
             return self.lo.value(x, lo, self.lo.start.into());
         }

@@ -1,12 +1,14 @@
-//! SDP and PDP a second time, as plainly as they can be said: what tests trust.
+//! SDP, PDP and CDP a second time, as plainly as they can be said: what tests trust.
 //!
 //! Scalar loops over channel, line and column, written from the description of the arithmetic alone. Nothing here
 //! calls the models' own arithmetic or address generation, and nothing here is fast.
 
+mod cdp;
 mod lut;
 mod pdp;
 mod sdp;
 
+pub use cdp::CdpLayer;
 pub use lut::{Lut, LutTable};
 pub use pdp::{PdpLayer, PoolingMethod};
 pub use sdp::{
@@ -174,6 +176,11 @@ pub fn run_pdp(layer: &PdpLayer, image: &mut Image) {
 pub fn run_sdp_to_pdp(sdp: &SdpLayer, pdp: &PdpLayer, image: &mut Image) {
     let between = sdp.results(&Lut::default(), image);
     pdp.results(&between).store(image, pdp.format, pdp.destination);
+}
+
+/// Runs a layer of CDP.
+pub fn run_cdp(layer: &CdpLayer, lut: &Lut, image: &mut Image) {
+    layer.results(lut, image).store(image, layer.format, layer.destination);
 }
 
 /// Shifts right, to the left if negative: to the nearest, ties away from zero.

@@ -7,6 +7,7 @@ use super::Failure;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use vp_models::bus::axi::Latency;
+use vp_models::nvdla::config::Config;
 use vp_models::nvdla::timing::RtlTree;
 use vp_models::platform::Description;
 
@@ -30,7 +31,13 @@ impl RtlTable {
         let name = &description.nvdla.config.name;
         let path = match description.nvdla.rtl {
             RtlTree::NvSmall => folder.join(format!("{name}.csv")),
-            RtlTree::Master => folder.join(format!("{name}.master.csv")),
+            RtlTree::Master => match name.strip_suffix("_master") {
+                // The configuration as that tree builds it.
+                Some(name) => folder.join(format!("{name}.master.csv")),
+                // The tree builds another one of that name.
+                None if Config::named(&format!("{name}_master")).is_ok() => return None,
+                None => folder.join(format!("{name}.master.csv")),
+            },
         };
         path.exists().then_some(path)
     }

@@ -1,6 +1,6 @@
 //! What an engine sees of its unit's registers: groups that come and groups that end.
 
-use super::registers::{Group, RegisterFile, RegisterMap, Unit, Written};
+use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::observe::{Source, What};
@@ -82,6 +82,22 @@ impl Control {
         if let Some(group) = self.registers.borrow_mut().finish() {
             self.taken[group].set(false);
         }
+    }
+
+    /// Puts counters into a group's registers if its field `enable` has them counted.
+    pub(crate) fn count(&self, group: usize, enable: FieldRef, counts: &[(RegisterRef, u64)]) {
+        let mut registers = self.registers.borrow_mut();
+        if registers.group(group).flag(enable) {
+            for &(register, count) in counts {
+                registers.set(group, register, count.min(u32::MAX.into()) as u32);
+            }
+        }
+    }
+
+    /// Counters of the group whose layer runs.
+    pub(crate) fn count_running(&self, enable: FieldRef, counts: &[(RegisterRef, u64)]) {
+        let group = self.registers.borrow().consumer();
+        self.count(group, enable, counts);
     }
 
     pub(crate) fn begin(&self, label: &str, group: usize) {

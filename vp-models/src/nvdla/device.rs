@@ -1,5 +1,6 @@
 //! The device: units on the register bus, engines behind them, memory interfaces and the interrupt line.
 
+use super::cdp::Cdp;
 use super::config::{CapabilityRom, Config};
 use super::control::Control;
 use super::dma::MemoryPorts;
@@ -90,6 +91,8 @@ impl Nvdla {
             Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", depth, cycles(forward), cycles(backward)));
         engine::start(Sdp::new(&around, sdp.clone(), sdp_rdma.clone(), on_the_fly.clone()));
         engine::start(Pdp::new(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly));
+        let (cdp, cdp_rdma) = (control(Unit::Cdp), control(Unit::CdpRdma));
+        engine::start(Cdp::new(&around, cdp.clone(), cdp_rdma.clone()));
 
         let units = Unit::ALL.into_iter().filter(|&unit| config.has_unit(unit) && map.base(unit).is_some());
         let units = units.map(|unit| {
@@ -112,6 +115,8 @@ impl Nvdla {
                 Unit::SdpRdma => Registers::Unit(sdp_rdma.clone()),
                 Unit::Pdp => Registers::Unit(pdp.clone()),
                 Unit::PdpRdma => Registers::Unit(pdp_rdma.clone()),
+                Unit::Cdp => Registers::Unit(cdp.clone()),
+                Unit::CdpRdma => Registers::Unit(cdp_rdma.clone()),
                 _ => Registers::Bare(control(unit)),
             };
             (unit, registers)

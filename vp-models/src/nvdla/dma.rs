@@ -86,6 +86,11 @@ impl ReadDma {
         &self.streams[self.ports.index(ram)]
     }
 
+    /// How long requests have waited for room since this was last asked.
+    pub(crate) fn take_stalled(&self) -> Time {
+        self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
+    }
+
     /// Asks for all of some lines, as fast as the stream's room allows.
     pub(crate) async fn request(&self, lines: Lines) {
         let stream = self.stream(lines.surface.ram);
@@ -154,6 +159,11 @@ impl WriteDma {
         while self.under_way.get() >= self.capacity {
             self.passed.wait().await;
         }
+    }
+
+    /// How long complete bursts have waited for the memory interface since this was last asked.
+    pub(crate) fn take_stalled(&self) -> Time {
+        self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
     }
 
     /// Drops what was announced and not put: the layer ends before its time.

@@ -5,7 +5,9 @@
 //! register group, `compute` is its arithmetic, `timing` its shape in time, `mod` the process that joins
 //! them.
 
+pub mod cdp;
 pub mod config;
+
 mod control;
 pub mod cube;
 pub mod device;
@@ -13,6 +15,7 @@ mod dma;
 mod engine;
 pub mod glb;
 mod interrupts;
+pub mod lut;
 pub mod nocif;
 pub mod numeric;
 pub mod pdp;

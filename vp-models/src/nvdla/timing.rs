@@ -38,6 +38,8 @@ pub struct Timing {
     pub sdp: SdpTiming,
     /// The planar data processor.
     pub pdp: PdpTiming,
+    /// The channel data processor.
+    pub cdp: CdpTiming,
 }
 
 /// SDP's shape in time.
@@ -72,6 +74,36 @@ pub struct PdpTiming {
     pub read_ahead: u32,
 }
 
+/// CDP's shape in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CdpTiming {
+    /// Int8 elements that one step takes.
+    pub elements_per_step: u32,
+    /// From an element's step to the write address of its atom, if square sum and multiplier are bypassed.
+    pub output: u32,
+    /// What the square sum adds, the wait for channels behind not counted.
+    pub square_sum: u32,
+    /// What the multiplier adds.
+    pub multiply: u32,
+    /// Room of the input's latency FIFO, in atoms.
+    pub credits: u32,
+    /// Atoms in the FIFOs between that and the datapath.
+    pub spread: u32,
+    /// How fast atoms leave the write DMA, where that can hold the datapath up.
+    pub write_pace: Option<WritePace>,
+}
+
+/// The way of atoms from CDP's write DMA to the memory interface, if it is slower than the datapath.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WritePace {
+    /// Cycles between two atoms.
+    pub cycles_per_atom: u32,
+    /// How much earlier than its write address an atom leaves the write DMA, once the way is full.
+    pub ahead: u32,
+    /// How much earlier than its write address an atom enters the write DMA.
+    pub behind_datapath: u32,
+}
+
 impl RtlTree {
     /// The tree in which a configuration was published: `nv_small` has its own branch, which is the
     /// reference for it; the others are built from `master`.
@@ -89,23 +121,25 @@ impl Timing {
         let atom = config.memory_atom.max(1);
         let per_atom = |throughput: u32| atom.div_ceil(throughput.max(1));
         let sdp_throughput = config.sdp_max_throughput().max(1);
-        // The depths of master are sized for 64 cycles of latency at the unit's own throughput, as far as
-        // the bus can deliver it (`projects.spec`).
+        // The depths of master are sized for the memory's latency at the unit's own throughput, as far as
+        // the bus can deliver it; it knows no latency below 64 (`projects.spec`).
         let bus = config.primary().width_bytes;
-        let credits = |throughput: u32| (64 * throughput.min(bus / 4)).div_ceil(atom).max(4);
+        let latency = config.primary_latency.max(64);
+        let credits = |throughput: u32| (latency * throughput.min(bus / 4)).div_ceil(atom).max(4);
         let sdp = per_atom(sdp_throughput);
         let pdp = per_atom(config.pdp_throughput);
         let later = match tree {
             RtlTree::NvSmall => 3,
             RtlTree::Master => 0,
         };
-        let (main_credits, operand_credits, pdp_credits, read_ahead) = match tree {
-            RtlTree::NvSmall => (80, 160, 61, 4),
+        let (main_credits, operand_credits, pdp_credits, read_ahead, cdp_credits) = match tree {
+            RtlTree::NvSmall => (80, 160, 61, 4, 61),
             RtlTree::Master => (
                 credits(sdp_throughput),
                 credits(4 * config.sdp_bs_throughput),
                 credits(config.pdp_throughput),
                 32,
+                credits(config.cdp_throughput),
             ),
         };
         // An SDP that is faster than one element a cycle has one more register towards PDP.
@@ -131,6 +165,20 @@ impl Timing {
                 output: 31 + pdp + later,
                 credits: pdp_credits,
                 read_ahead,
+            },
+            cdp: CdpTiming {
+                elements_per_step: config.cdp_throughput.max(1),
+                output: 39 + later,
+                square_sum: 9,
+                multiply: 1,
+                credits: cdp_credits,
+                spread: 9,
+                // Master has more registers on the way, which take in what the interface cannot.
+                write_pace: (tree == RtlTree::NvSmall).then_some(WritePace {
+                    cycles_per_atom: 2,
+                    ahead: 5,
+                    behind_datapath: 12,
+                }),
             },
         }
     }

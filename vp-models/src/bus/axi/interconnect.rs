@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use vp_core::observe::Source;
-use vp_core::{Event, Sim};
+use vp_core::{Event, Sim, Time, select};
 
 /// A client of an interconnect, in the order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ struct ReadClient {
 struct WriteClient {
     id: u32,
     weight: Cell<u32>,
+    /// When its last burst has left its buffer: the next one enters only then, a beat a cycle.
+    buffer_free: Cell<Time>,
     queue: RefCell<VecDeque<(Burst, Vec<u8>)>>,
     stream: RefCell<Weak<WriteStream>>,
 }
@@ -160,6 +162,7 @@ impl Interconnect {
         writers.push(Rc::new(WriteClient {
             id,
             weight: Cell::new(1),
+            buffer_free: Cell::new(Time::ZERO),
             queue: RefCell::default(),
             stream: RefCell::default(),
         }));
@@ -218,28 +221,109 @@ impl Interconnect {
             self.writes.outstanding.room().await;
             let granted = {
                 let writers = self.writers.borrow();
-                let asks = |client: usize| !writers[client].queue.borrow().is_empty();
+                let asks = |client: usize| {
+                    self.asks_to_write(&writers[client]).is_some_and(|at| at <= self.sim.now())
+                };
                 turn.next(writers.len(), |client| writers[client].weight.get(), asks).and_then(|client| {
                     let granted = writers[client].queue.borrow_mut().pop_front();
                     if let Some(stream) = writers[client].stream.borrow().upgrade() {
                         stream.granted();
                     }
-                    granted
+                    granted.map(|(burst, data)| (client, burst, data))
                 })
             };
-            let Some((burst, data)) = granted else {
-                self.write_requested.wait().await;
+            let Some((client, burst, data)) = granted else {
+                let next = self.writers.borrow().iter().filter_map(|writer| self.asks_to_write(writer)).min();
+                match next {
+                    Some(at) => drop(select(self.write_requested.wait(), self.sim.wait_until(at)).await),
+                    None => self.write_requested.wait().await,
+                }
                 continue;
             };
-            let busy = self.writes.issue(burst, data);
-            self.sim.wait(self.config.cycles(busy)).await;
+            self.writes.issue(burst, data);
+            let left = self.sim.now() + self.config.cycles(burst.beats.into());
+            self.writers.borrow()[client].buffer_free.set(left);
+            self.sim.wait_until(left).await;
         }
+    }
+
+    /// From when on a client asks for its next burst: when the whole burst is in its buffer at the arbiter.
+    fn asks_to_write(&self, writer: &WriteClient) -> Option<Time> {
+        let queue = writer.queue.borrow();
+        let (burst, _) = queue.front()?;
+        Some(writer.buffer_free.get() + self.config.cycles(burst.beats.into()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Turn;
+    use super::{Interconnect, Turn};
+    use crate::bus::axi::{AxiConfig, Latency, WriteStream};
+    use crate::memory::Ram;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use vp_core::observe::{Observation, Observer, Stage, What};
+    use vp_core::{Sim, Simulation, Time};
+
+    /// When which client's bursts were on AW, in cycles.
+    struct Addresses(Sim, RefCell<Vec<(u32, u64)>>);
+
+    impl Observer for Addresses {
+        fn observe(&self, observation: &Observation<'_>) {
+            if let What::Transfer(transfer) = observation.what
+                && transfer.stage == Stage::Request
+            {
+                self.1.borrow_mut().push((transfer.id, self.0.now().cycles(Time::ns(1))));
+            }
+        }
+    }
+
+    /// Each client puts three bursts of `beats` beats at once.
+    fn written(clients: u32, beats: u32) -> Vec<(u32, u64)> {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let config = AxiConfig {
+            period: Time::ns(1),
+            beat_bytes: 8,
+            burst_beats: beats,
+            read_outstanding: 1,
+            write_outstanding: 16,
+            read_latency: Latency::Fixed(1),
+            write_latency: Latency::Fixed(1),
+            bandwidth: None,
+            seed: 0,
+        };
+        let interconnect = Interconnect::new(&sim, "axi", config, Rc::new(Ram::new(0..0x10000)));
+        for id in 0..clients {
+            let stream = WriteStream::new(&interconnect, "client", id, 8);
+            sim.process("client", async move {
+                let bytes = 3 * 8 * beats;
+                stream.line(u64::from(id) * 0x1000, bytes);
+                stream.put(&vec![0; bytes as usize]).await;
+                stream.drained().await;
+            });
+        }
+        let addresses = Rc::new(Addresses(sim.clone(), RefCell::default()));
+        sim.observe(addresses.clone());
+        simulation.run();
+        addresses.1.take()
+    }
+
+    /// It leaves its buffer at the arbiter a beat a cycle, and only then the next one enters, as fast.
+    #[test]
+    fn a_clients_bursts_follow_each_other_every_two_cycles_a_beat() {
+        let times = |beats| -> Vec<u64> { written(1, beats).into_iter().map(|(_, at)| at).collect() };
+        let [single, four] = [times(1), times(4)];
+        assert_eq!([single[1] - single[0], single[2] - single[1]], [2, 2]);
+        assert_eq!([four[1] - four[0], four[2] - four[1]], [8, 8]);
+    }
+
+    #[test]
+    fn two_clients_fill_the_write_channel() {
+        let bursts = written(2, 4);
+        assert_eq!(bursts.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
+        assert!(bursts.windows(2).all(|two| two[1].1 - two[0].1 == 4), "{bursts:?}");
+    }
 
     fn grants(weights: &[u32], rounds: usize) -> Vec<usize> {
         let mut turn = Turn::default();

@@ -37,6 +37,8 @@ pub struct ReadStream {
     /// Beats in the FIFO: when each was on the bus, and the bytes of it not yet taken.
     beats: RefCell<VecDeque<(Time, u32)>>,
     arrived: Event,
+    /// How long requests have waited for room.
+    stalled: Cell<Time>,
 }
 
 impl ReadStream {
@@ -62,6 +64,7 @@ impl ReadStream {
             data: RefCell::default(),
             beats: RefCell::default(),
             arrived: sim.event(format!("{name}.data")),
+            stalled: Cell::new(Time::ZERO),
         });
         interconnect.connect_reader(stream.client, &stream);
         stream
@@ -71,7 +74,9 @@ impl ReadStream {
     pub async fn request(&self, address: u64, bytes: u32) {
         let axi = self.interconnect.config();
         for burst in bursts(self.id, address, bytes, axi.beat_bytes, axi.burst_beats) {
+            let asked = self.sim.now();
             self.room(burst.bytes).await;
+            self.stalled.set(self.stalled.get() + self.sim.now().since(asked));
             self.used.set(self.used.get() + burst.bytes);
             self.pending.set(self.pending.get() + u64::from(burst.bytes));
             self.interconnect.request_read(self.client, burst);
@@ -100,6 +105,11 @@ impl ReadStream {
                 None => self.returned.wait().await,
             }
         }
+    }
+
+    /// How long requests have waited for room since this was last asked.
+    pub fn take_stalled(&self) -> Time {
+        self.stalled.take()
     }
 
     /// Takes the next bytes, all of `into`; waits until they have been on the bus.
@@ -170,9 +180,12 @@ pub struct WriteStream {
     /// Bursts announced and not yet complete, in order.
     planned: RefCell<VecDeque<Burst>>,
     filling: RefCell<Vec<u8>>,
-    /// Bursts complete and waiting for the arbiter.
-    waiting: Cell<u32>,
+    /// When each burst that waits for the arbiter was complete.
+    waiting: RefCell<VecDeque<Time>>,
     limit: u32,
+    last_granted: Cell<Time>,
+    /// How long complete bursts have waited.
+    stalled: Cell<Time>,
     granted: Event,
     unacknowledged: Cell<u64>,
     acknowledged: Event,
@@ -188,8 +201,10 @@ impl WriteStream {
             id,
             planned: RefCell::default(),
             filling: RefCell::default(),
-            waiting: Cell::new(0),
+            waiting: RefCell::default(),
             limit: buffer.max(1),
+            last_granted: Cell::new(Time::ZERO),
+            stalled: Cell::new(Time::ZERO),
             granted: sim.event(format!("{name}.room")),
             unacknowledged: Cell::new(0),
             acknowledged: sim.event(format!("{name}.acknowledged")),
@@ -216,11 +231,11 @@ impl WriteStream {
                 filling.len() == burst.bytes as usize
             };
             if complete {
-                while self.waiting.get() >= self.limit {
+                while self.waiting.borrow().len() >= self.limit as usize {
                     self.granted.wait().await;
                 }
                 self.planned.borrow_mut().pop_front();
-                self.waiting.set(self.waiting.get() + 1);
+                self.waiting.borrow_mut().push_back(self.interconnect.sim().now());
                 self.unacknowledged.set(self.unacknowledged.get() + 1);
                 self.interconnect.request_write(self.client, burst, self.filling.take());
             }
@@ -240,8 +255,17 @@ impl WriteStream {
         }
     }
 
+    /// How long complete bursts have waited for the arbiter since this was last asked; several that wait at the
+    /// same time count once.
+    pub fn take_stalled(&self) -> Time {
+        self.stalled.take()
+    }
+
     pub(super) fn granted(&self) {
-        self.waiting.set(self.waiting.get() - 1);
+        let now = self.interconnect.sim().now();
+        let complete = self.waiting.borrow_mut().pop_front().unwrap_or(now);
+        let since = complete.max(self.last_granted.replace(now));
+        self.stalled.set(self.stalled.get() + now.since(since));
         self.granted.notify_delta();
     }
 

@@ -67,9 +67,8 @@ impl WriteChannel {
         channel
     }
 
-    /// Puts an address on AW now, and its data on W from now on. The answer says after how many cycles the
-    /// next address may follow.
-    pub(super) fn issue(&self, burst: Burst, data: Vec<u8>) -> u64 {
+    /// Puts an address on AW now, and its data on W from now on.
+    pub(super) fn issue(&self, burst: Burst, data: Vec<u8>) {
         let config = &self.config;
         let last_beat = self.sim.now() + config.cycles(u64::from(burst.beats - 1));
         let stored = config.serve(&self.memory_free, last_beat, &burst);
@@ -79,7 +78,6 @@ impl WriteChannel {
         self.outstanding.add(acknowledged);
         self.report(Stage::Request, &burst);
         self.moving.push_at(stored, Moving { burst, data, acknowledged });
-        u64::from(burst.beats) + 1
     }
 
     async fn give(self: Rc<Self>) {

@@ -75,6 +75,17 @@ impl Axis {
         let end = (start + self.kernel - self.padding.min(start + self.kernel)).min(self.input);
         start.saturating_sub(self.padding)..end
     }
+
+    /// Windows that are open at once: output lines under way, along the vertical axis.
+    const fn open_windows(&self) -> u32 {
+        self.kernel.div_ceil(self.stride)
+    }
+}
+
+/// The most output columns of a strip for which the line buffer holds that many lines: its eight banks of 16 columns
+/// are merged in powers of two (RTL, `PDP_CORE_cal2d`).
+const fn line_buffer_columns(lines: u32) -> u32 {
+    8 * 16 / lines.next_power_of_two()
 }
 
 /// What a window is reduced to.
@@ -246,7 +257,7 @@ impl Layer {
                 pixel: hardware.atom as u32,
                 packing: Packing::Strided,
             },
-            strips: strips(pdp, &horizontal, source)?,
+            strips: strips(pdp, &horizontal, &vertical, source)?,
         })
     }
 }
@@ -339,10 +350,21 @@ fn axis(pdp: &Group, fields: &AxisFields) -> Result<Axis, Refused> {
     Ok(axis)
 }
 
-fn strips(pdp: &Group, horizontal: &Axis, source: Source) -> Result<Strips, Refused> {
+fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: Source) -> Result<Strips, Refused> {
     use reg::{d_operation_mode_cfg::SPLIT_NUM, d_partial_width_in::*, d_partial_width_out::*};
     let count = pdp.actual(SPLIT_NUM);
+    let lines = vertical.open_windows();
+    let fits = |field: FieldRef, columns: u32| {
+        let most = line_buffer_columns(lines);
+        if columns <= most {
+            return Ok(());
+        }
+        let why =
+            format!("the line buffer holds {lines} lines of at most {most} columns, that is {}", most - 1);
+        Err(Refused::new(pdp, field, why))
+    };
     if count == 1 {
+        fits(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, horizontal.output)?;
         return Ok(Strips::whole(horizontal));
     }
     if source == Source::Sdp {
@@ -361,6 +383,14 @@ fn strips(pdp: &Group, horizontal: &Axis, source: Source) -> Result<Strips, Refu
         let total = strips.total(widths);
         if total != width {
             return Err(Refused::new(pdp, field, format!("the strips add up to {total} columns of {width}")));
+        }
+    }
+    let outputs = [PARTIAL_WIDTH_OUT_FIRST, PARTIAL_WIDTH_OUT_MID, PARTIAL_WIDTH_OUT_LAST];
+    for (field, (of_use, columns)) in
+        outputs.into_iter().zip([true, count > 2, true].into_iter().zip(strips.output))
+    {
+        if of_use {
+            fits(field, columns)?;
         }
     }
     for strip in strips.strips(horizontal) {
@@ -509,6 +539,36 @@ mod tests {
         assert_eq!(
             refusal(&pdp, &rdma),
             "PDP.D_POOLING_PADDING_CFG.PAD_LEFT = 0x4: a window of 4 would hold only padding"
+        );
+    }
+
+    #[test]
+    fn refuses_lines_that_the_line_buffer_does_not_hold() {
+        assert_eq!([1, 2, 3, 4, 5, 8].map(line_buffer_columns), [128, 64, 32, 32, 16, 16]);
+        let (mut pdp, mut rdma) = groups();
+        // Windows of three lines, every line: 32 columns.
+        for field in
+            [reg::d_pooling_kernel_cfg::KERNEL_STRIDE_WIDTH, reg::d_pooling_kernel_cfg::KERNEL_STRIDE_HEIGHT]
+        {
+            pdp.set_actual(field, 1);
+        }
+        pdp.set_actual(reg::d_pooling_kernel_cfg::KERNEL_HEIGHT, 3);
+        pdp.set_actual(reg::d_data_cube_out_height::CUBE_OUT_HEIGHT, 5);
+        pdp.set(reg::d_operation_mode_cfg::SPLIT_NUM, 0);
+        rdma.set(rdma_reg::d_operation_mode_cfg::SPLIT_NUM, 0);
+        let mut wide = |columns| {
+            pdp.set_actual(reg::d_data_cube_in_width::CUBE_IN_WIDTH, columns + 2);
+            rdma.set_actual(rdma_reg::d_data_cube_in_width::CUBE_IN_WIDTH, columns + 2);
+            pdp.set_actual(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, columns);
+            Layer::decode(&pdp, &rdma, &SMALL)
+                .map(|layer| layer.horizontal.output)
+                .map_err(|it| it.to_string())
+        };
+        assert_eq!(wide(32), Ok(32));
+        assert_eq!(
+            wide(33).unwrap_err(),
+            "PDP.D_DATA_CUBE_OUT_WIDTH.CUBE_OUT_WIDTH = 0x20: the line buffer holds 3 lines of at most 32 \
+             columns, that is 31"
         );
     }
 

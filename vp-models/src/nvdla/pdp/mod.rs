@@ -16,7 +16,7 @@ use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
-use super::registers::Group;
+use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use std::rc::Rc;
@@ -69,11 +69,17 @@ impl Engine for Pdp {
             }
         };
         join(request, self.read_ahead(stream, atoms)).await;
+        let stalled = self.input.take_stalled().cycles(self.common.cycle);
+        let enable = rdma_reg::d_perf_enable::DMA_EN;
+        self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
-    async fn stream(&self, layer: &Layer, _: usize) {
+    async fn stream(&self, layer: &Layer, group: usize) {
         self.pool(layer).await;
         self.output.drained().await;
+        let stalled = self.output.take_stalled().cycles(self.common.cycle);
+        let enable = reg::d_perf_enable::DMA_EN;
+        self.common.control.count(group, enable, &[(reg::D_PERF_WRITE_STALL, stalled)]);
     }
 
     async fn release_partner(&self, registers: &Group) {
@@ -109,24 +115,20 @@ impl Pdp {
             common: Common::new(around, control, rdma),
             hardware,
             input: ReadDma::new(ports, "nvdla.pdp_rdma", read_id::PDP, credits),
-            ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, Time::ZERO, Time::ZERO),
+            ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, cycle, Time::ZERO),
             from_sdp,
             output: WriteDma::new(sim, ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
         }
     }
 
-    /// Takes atoms out of the latency FIFO, one a cycle, a cycle after they were on the bus.
+    /// Takes atoms out of the latency FIFO, one a cycle; the datapath sees them a cycle later.
     async fn read_ahead(&self, stream: &ReadStream, atoms: u64) {
         for index in 0..atoms {
             let mut atom = [0; MAX_ATOM];
             self.ahead.room().await;
             stream.take(&mut atom[..self.hardware.atom]).await;
-            self.common.sim.wait(self.common.cycle).await;
-            if index == 0 {
-                // The first one finds the FIFO's output register empty.
-                self.common.sim.wait(self.common.cycle).await;
-            }
             self.ahead.put(Passed { atom, last: index + 1 == atoms, abandoned: false });
+            self.common.sim.wait(self.common.cycle).await;
         }
     }
 
@@ -146,9 +148,14 @@ impl Pdp {
         let mut outputs = output_atoms(layer);
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer));
+        let mut first = true;
         for (surface, x, y) in input_atoms(layer) {
             self.output.room().await;
             source.ready().await;
+            if std::mem::take(&mut first) && layer.source != Source::Sdp {
+                // The first one finds the register between FIFO and datapath empty.
+                sim.wait(*cycle).await;
+            }
             let slot = *cycle * slots.feed(sim.now().cycles(*cycle), &mut made);
             sim.wait_until(slot).await;
             let Some(Passed { atom: taken, abandoned, .. }) = source.take() else { break };

@@ -4,64 +4,17 @@
 //! looked up in both; priorities choose the answer. Used by [`super::compute`]; software fills the tables through the
 //! registers' [`LutPort`].
 
+pub use crate::nvdla::lut::{LeIndex, Priorities, Slope, Tables};
+
+use crate::nvdla::lut::{LO_INTERVALS, Place, linear, priority};
 use crate::nvdla::numeric::{round_shift, round_shift_either, saturate_32};
 use crate::nvdla::registers::{
-    Group, LutPort, Table,
+    Group, Table,
     sdp::{
         s_lut_cfg, s_lut_info, s_lut_le_end, s_lut_le_slope_scale, s_lut_le_slope_shift, s_lut_le_start,
         s_lut_lo_end, s_lut_lo_slope_scale, s_lut_lo_slope_shift, s_lut_lo_start,
     },
 };
-
-/// The table contents. One set per unit, shared by both register groups.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tables {
-    /// Table LE.
-    pub le: [i16; 65],
-    /// Table LO.
-    pub lo: [i16; 257],
-}
-
-impl Default for Tables {
-    fn default() -> Self {
-        Tables { le: [0; 65], lo: [0; 257] }
-    }
-}
-
-impl From<&LutPort> for Tables {
-    fn from(port: &LutPort) -> Self {
-        Tables { le: *port.le(), lo: *port.lo() }
-    }
-}
-
-/// Reads a priority field.
-fn priority(field: u32) -> Table {
-    if field == 0 { Table::Le } else { Table::Lo }
-}
-
-/// How LE is indexed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LeIndex {
-    /// `floor(log2(x - start)) - offset`.
-    Exponent {
-        /// `LUT_LE_INDEX_OFFSET`.
-        offset: i8,
-    },
-    /// `(x - start) >> select`.
-    Linear {
-        /// `LUT_LE_INDEX_SELECT`; negative shifts left.
-        select: i8,
-    },
-}
-
-/// Straight line outside a table: `entry + round_shift((x - bound) * scale, shift)`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Slope {
-    /// Multiplier.
-    pub scale: i16,
-    /// Right shift, -16 to 15; negative shifts left.
-    pub shift: i8,
-}
 
 /// Range of one table and what lies outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -87,12 +40,8 @@ pub struct Settings {
     pub le: Range,
     /// Range of LO.
     pub lo: Range,
-    /// Answers when both underflow.
-    pub underflow_priority: Table,
-    /// Answers when both overflow.
-    pub overflow_priority: Table,
-    /// Answers when both hit, or both miss on different sides.
-    pub hybrid_priority: Table,
+    /// Which table answers where one alone does not hit.
+    pub priorities: Priorities,
 }
 
 impl Settings {
@@ -131,9 +80,11 @@ impl Settings {
                     shift: sdp.get_signed(s_lut_lo_slope_shift::LUT_LO_SLOPE_OFLOW_SHIFT) as i8,
                 },
             },
-            underflow_priority: priority(sdp.get(LUT_UFLOW_PRIORITY)),
-            overflow_priority: priority(sdp.get(LUT_OFLOW_PRIORITY)),
-            hybrid_priority: priority(sdp.get(LUT_HYBRID_PRIORITY)),
+            priorities: Priorities {
+                underflow: priority(sdp.get(LUT_UFLOW_PRIORITY)),
+                overflow: priority(sdp.get(LUT_OFLOW_PRIORITY)),
+                hybrid: priority(sdp.get(LUT_HYBRID_PRIORITY)),
+            },
         }
     }
 }
@@ -163,47 +114,7 @@ impl std::ops::AddAssign for Counters {
     }
 }
 
-/// Where an input lies in one table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Below,
-    /// Between entries `index` and `index + 1`, at `fraction` / 2^35.
-    Inside {
-        index: usize,
-        fraction: u64,
-    },
-    Above,
-}
-
 const FRACTION_BITS: u32 = 35;
-const FRACTION_MASK: u64 = (1 << FRACTION_BITS) - 1;
-
-/// Linear position of `distance` (over the table's start, not 0) in a table of `intervals`.
-fn linear(distance: u32, select: i8, intervals: u64) -> Place {
-    let distance = u64::from(distance);
-    let (index, fraction) = match u32::try_from(select) {
-        Ok(select) => {
-            let scaled = (u128::from(distance) << FRACTION_BITS) >> select;
-            ((scaled >> FRACTION_BITS) as u64, scaled as u64 & FRACTION_MASK)
-        }
-        // 9 places already leave every table.
-        Err(_) => (distance << select.unsigned_abs().min(9), 0),
-    };
-    if index >= intervals { Place::Above } else { Place::Inside { index: index as usize, fraction } }
-}
-
-/// Logarithmic position of `distance` (over the table's start, not 0) in LE.
-fn exponential(distance: u32, offset: i8, intervals: i32) -> Place {
-    let exponent = distance.ilog2();
-    match exponent as i32 - i32::from(offset) {
-        ..0 => Place::Below,
-        index if index >= intervals => Place::Above,
-        index => {
-            let below_leading_one = u64::from(distance & ((1 << exponent) - 1));
-            Place::Inside { index: index as usize, fraction: below_leading_one << (FRACTION_BITS - exponent) }
-        }
-    }
-}
 
 /// The table as a function: settings and contents.
 #[derive(Clone, Copy, Debug)]
@@ -218,36 +129,25 @@ impl Lut<'_> {
     /// Looks up one element, and counts it.
     pub fn lookup(&self, x: i32, counters: &mut Counters) -> i32 {
         let Settings { le, lo, .. } = self.settings;
-        let le_place = match distance(x, le.start) {
-            None => Place::Below,
-            Some(distance) => match self.settings.le_index {
-                LeIndex::Exponent { offset } => exponential(distance, offset, 64),
-                LeIndex::Linear { select } => linear(distance, select, 64),
-            },
-        };
-        let lo_place = distance(x, lo.start)
-            .map_or(Place::Below, |distance| linear(distance, self.settings.lo_select, 256));
-
-        use Place::{Above, Below, Inside};
-        let table = match (le_place, lo_place) {
-            (Below, Below) => self.settings.underflow_priority,
-            (Above, Above) => self.settings.overflow_priority,
-            (Inside { .. }, Below | Above) => Table::Le,
-            (Below | Above, Inside { .. }) => Table::Lo,
-            (Inside { .. }, Inside { .. }) | (Below, Above) | (Above, Below) => self.settings.hybrid_priority,
-        };
-        counters.le_hit += u64::from(matches!(le_place, Inside { .. }));
-        counters.lo_hit += u64::from(matches!(lo_place, Inside { .. }));
-        let (place, range, entries): (_, _, &[i16]) = match table {
-            Table::Le => (le_place, le, &self.tables.le),
-            Table::Lo => (lo_place, lo, &self.tables.lo),
+        let le_place = distance(x, le.start)
+            .map_or(Place::Below, |distance| self.settings.le_index.place(distance, FRACTION_BITS));
+        let lo_place = distance(x, lo.start).map_or(Place::Below, |distance| {
+            linear(distance, self.settings.lo_select, LO_INTERVALS, FRACTION_BITS)
+        });
+        let table = self.settings.priorities.choose(le_place, lo_place);
+        counters.le_hit += u64::from(le_place.hits());
+        counters.lo_hit += u64::from(lo_place.hits());
+        let entries = self.tables.of(table);
+        let (place, range) = match table {
+            Table::Le => (le_place, le),
+            Table::Lo => (lo_place, lo),
         };
         match place {
-            Inside { index, fraction } => {
+            Place::Inside { index, fraction } => {
                 counters.hybrid += 1;
                 interpolate(entries[index], entries[index + 1], fraction)
             }
-            Below => {
+            Place::Below => {
                 counters.underflow += 1;
                 let bias = match table {
                     Table::Le => self.le_underflow_bias(),
@@ -255,7 +155,7 @@ impl Lut<'_> {
                 };
                 extrapolate(entries[0], i64::from(x) - i64::from(range.start) - bias, range.underflow)
             }
-            Above => {
+            Place::Above => {
                 counters.overflow += 1;
                 extrapolate(entries[entries.len() - 1], i64::from(x) - i64::from(range.end), range.overflow)
             }
@@ -272,8 +172,8 @@ impl Lut<'_> {
 }
 
 /// `x - start`, unless that underflows the table.
-fn distance(x: i32, start: i32) -> Option<u32> {
-    (x > start).then(|| x.wrapping_sub(start) as u32)
+fn distance(x: i32, start: i32) -> Option<u64> {
+    (x > start).then(|| u64::from(x.abs_diff(start)))
 }
 
 fn interpolate(here: i16, next: i16, fraction: u64) -> i32 {
@@ -310,9 +210,7 @@ mod tests {
                 overflow: Slope { scale: -5, shift: 3 },
             },
             lo: Range { start: -8192, end: 8192, ..Range::default() },
-            underflow_priority: Table::Le,
-            overflow_priority: Table::Le,
-            hybrid_priority: Table::Lo,
+            priorities: Priorities { underflow: Table::Le, overflow: Table::Le, hybrid: Table::Lo },
         };
         (settings, tables)
     }
@@ -356,7 +254,7 @@ mod tests {
         let (mut settings, tables) = example();
         settings.le_index = LeIndex::Exponent { offset: 3 };
         settings.le.start = 0;
-        settings.hybrid_priority = Table::Le;
+        settings.priorities.hybrid = Table::Le;
         // 8 * (1 + 1/2): halfway between entries 0 and 1.
         assert_eq!(look_up(&settings, &tables, 12).0, 50);
         assert_eq!(look_up(&settings, &tables, 16).0, 100);
@@ -418,9 +316,9 @@ mod tests {
         let table = match (hits(le_position), hits(lo_position)) {
             (true, false) => Table::Le,
             (false, true) => Table::Lo,
-            (false, false) if le_position == -1 && lo_position == -1 => settings.underflow_priority,
-            (false, false) if le_position == lo_position => settings.overflow_priority,
-            _ => settings.hybrid_priority,
+            (false, false) if le_position == -1 && lo_position == -1 => settings.priorities.underflow,
+            (false, false) if le_position == lo_position => settings.priorities.overflow,
+            _ => settings.priorities.hybrid,
         };
         let (position, range, entries): (_, _, &[i16]) = match table {
             Table::Le => (le_position, settings.le, &tables.le),
@@ -469,16 +367,12 @@ mod tests {
         ];
         let lo_select = prop_oneof![0i8..26, -12i8..50];
         (le_index, lo_select, range(), range(), table(), table(), table()).prop_map(
-            |(le_index, lo_select, le, lo, underflow_priority, overflow_priority, hybrid_priority)| {
-                Settings {
-                    le_index,
-                    lo_select,
-                    le,
-                    lo,
-                    underflow_priority,
-                    overflow_priority,
-                    hybrid_priority,
-                }
+            |(le_index, lo_select, le, lo, underflow, overflow, hybrid)| Settings {
+                le_index,
+                lo_select,
+                le,
+                lo,
+                priorities: Priorities { underflow, overflow, hybrid },
             },
         )
     }

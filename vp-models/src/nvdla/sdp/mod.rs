@@ -21,7 +21,7 @@ use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
-use super::registers::{Group, sdp as reg};
+use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::ReadStreamConfig;
 use std::rc::Rc;
@@ -90,6 +90,16 @@ impl Engine for Sdp {
             join(self.request(&self.bn, bn, 1), self.request(&self.ew, ew, 1)),
         )
         .await;
+        let stalled = |input: &Input| input.dma.take_stalled().cycles(self.common.cycle);
+        self.common.rdma.count_running(
+            rdma_reg::d_perf_enable::PERF_DMA_EN,
+            &[
+                (rdma_reg::D_PERF_MRDMA_READ_STALL, stalled(&self.main)),
+                (rdma_reg::D_PERF_BRDMA_READ_STALL, stalled(&self.bs)),
+                (rdma_reg::D_PERF_NRDMA_READ_STALL, stalled(&self.bn)),
+                (rdma_reg::D_PERF_ERDMA_READ_STALL, stalled(&self.ew)),
+            ],
+        );
     }
 
     async fn stream(&self, layer: &Layer, group: usize) {
@@ -207,28 +217,29 @@ impl Sdp {
 
     fn tables(&self) -> Tables {
         let registers = self.common.control.registers().borrow();
-        registers.lut().map_or_else(Tables::default, |lut| Tables { le: *lut.le(), lo: *lut.lo() })
+        registers.lut().map_or_else(Tables::default, Tables::from)
     }
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
     fn show(&self, group: usize, counters: &Counters) {
-        let mut registers = self.common.control.registers().borrow_mut();
-        let enabled = |field| registers.group(group).flag(field);
-        let (saturation, lut) =
-            (enabled(reg::d_perf_enable::PERF_SAT_EN), enabled(reg::d_perf_enable::PERF_LUT_EN));
-        let mut count =
-            |register, value: u64| registers.set(group, register, value.min(u32::MAX.into()) as u32);
-        count(reg::D_STATUS, u64::from(counters.unequal));
-        if saturation {
-            count(reg::D_PERF_OUT_SATURATION, counters.out_saturation);
-        }
-        if lut {
-            count(reg::D_PERF_LUT_UFLOW, counters.lut.underflow);
-            count(reg::D_PERF_LUT_OFLOW, counters.lut.overflow);
-            count(reg::D_PERF_LUT_HYBRID, counters.lut.hybrid);
-            count(reg::D_PERF_LUT_LE_HIT, counters.lut.le_hit);
-            count(reg::D_PERF_LUT_LO_HIT, counters.lut.lo_hit);
-        }
+        use reg::d_perf_enable::{PERF_DMA_EN, PERF_LUT_EN, PERF_SAT_EN};
+        let Common { control, cycle, .. } = &self.common;
+        control.registers().borrow_mut().set(group, reg::D_STATUS, counters.unequal.into());
+        let stalled = self.output.take_stalled().cycles(*cycle);
+        control.count(group, PERF_DMA_EN, &[(reg::D_PERF_WDMA_WRITE_STALL, stalled)]);
+        control.count(group, PERF_SAT_EN, &[(reg::D_PERF_OUT_SATURATION, counters.out_saturation)]);
+        let lut = &counters.lut;
+        control.count(
+            group,
+            PERF_LUT_EN,
+            &[
+                (reg::D_PERF_LUT_UFLOW, lut.underflow),
+                (reg::D_PERF_LUT_OFLOW, lut.overflow),
+                (reg::D_PERF_LUT_HYBRID, lut.hybrid),
+                (reg::D_PERF_LUT_LE_HIT, lut.le_hit),
+                (reg::D_PERF_LUT_LO_HIT, lut.lo_hit),
+            ],
+        );
     }
 }
 

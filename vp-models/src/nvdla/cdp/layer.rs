@@ -1,0 +1,228 @@
+//! One CDP layer: what a register group of CDP and the one of CDP_RDMA beside it say.
+//!
+//! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
+//! tests build layers by hand.
+
+use super::lut;
+use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::cube::{self, Packing, Ram, Surface};
+use crate::nvdla::numeric::{Converter, Precision, wrap};
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{FieldRef, Group, RegisterMap, cdp as reg, cdp_rdma as rdma_reg};
+
+/// What a CDP consists of, by hardware configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hardware {
+    /// Bytes of a memory atom: 8, 16 or 32.
+    pub atom: usize,
+    /// Normalises int16 besides int8.
+    pub int16: bool,
+    /// `D_OUT_SATURATION` counts; in the RTL of the scalable configurations it is tied to 0.
+    pub counts_saturation: bool,
+}
+
+impl From<&Config> for Hardware {
+    fn from(config: &Config) -> Self {
+        Hardware {
+            atom: config.memory_atom as usize,
+            int16: config.has_feature_type(DataType::Int16),
+            counts_saturation: config.register_map == RegisterMap::Full,
+        }
+    }
+}
+
+/// One hardware layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Bytes of a memory atom.
+    pub atom: usize,
+    /// Pixels in a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+    /// Channels; the last surface may be partly used.
+    pub channels: u32,
+    /// Element format.
+    pub precision: Precision,
+    /// Channels of a window on either side of its centre: 1 to 4.
+    pub reach: u32,
+    /// The window is squared and summed; otherwise its centre is looked up.
+    pub square_sum: bool,
+    /// The answer of the table is multiplied with the centre; otherwise it is the result.
+    pub multiply: bool,
+    /// Of each input, first of all.
+    pub input: Converter,
+    /// Of each result, last of all.
+    pub output: Converter,
+    /// Ranges, slopes and priorities of the table.
+    pub lut: lut::Settings,
+    /// Where input comes from.
+    pub source: Surface,
+    /// Where output goes.
+    pub destination: Surface,
+}
+
+impl Layer {
+    /// Elements in an atom.
+    pub const fn lanes(&self) -> usize {
+        self.atom / self.precision.bytes()
+    }
+
+    /// Surfaces of input and output.
+    pub const fn surfaces(&self) -> u32 {
+        cube::surfaces(self.channels, self.lanes())
+    }
+
+    /// Decodes and checks a group of CDP and of CDP_RDMA.
+    pub fn decode(cdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+        use reg::d_data_format::INPUT_DATA_TYPE;
+        let precision = match cdp.get(INPUT_DATA_TYPE) {
+            0 => Precision::Int8,
+            1 if hardware.int16 => Precision::Int16,
+            1 => {
+                return Err(Refused::new(cdp, INPUT_DATA_TYPE, "this configuration normalises int8 only"));
+            }
+            2 => return Err(Refused::new(cdp, INPUT_DATA_TYPE, "fp16 is not modelled")),
+            _ => {
+                let why = "there are formats 0 (int8), 1 (int16) and 2 (fp16)";
+                return Err(Refused::new(cdp, INPUT_DATA_TYPE, why));
+            }
+        };
+        // CDP_RDMA must deliver what CDP expects.
+        let read_as = rdma_reg::d_data_format::INPUT_DATA;
+        if rdma.get(read_as) != cdp.get(INPUT_DATA_TYPE) {
+            let why = format!("CDP.{INPUT_DATA_TYPE} is {:#x}", cdp.get(INPUT_DATA_TYPE));
+            return Err(Refused::new(rdma, read_as, why));
+        }
+        let signed = |field: FieldRef| cdp.get_signed(field);
+        let (input_offset, output_offset) =
+            (signed(reg::d_datin_offset::DATIN_OFFSET), signed(reg::d_datout_offset::DATOUT_OFFSET));
+        // In int8 the converters' adders are narrower.
+        let narrow = precision == Precision::Int8;
+        let cut = |offset: i32, bits: u32| if narrow { wrap(offset.into(), bits) as i32 } else { offset };
+        let pixel = hardware.atom as u32;
+        Ok(Layer {
+            atom: hardware.atom,
+            width: rdma.actual(rdma_reg::d_data_cube_width::WIDTH),
+            height: rdma.actual(rdma_reg::d_data_cube_height::HEIGHT),
+            channels: rdma.actual(rdma_reg::d_data_cube_channel::CHANNEL),
+            precision,
+            reach: cdp.get(reg::d_lrn_cfg::NORMALZ_LEN) + 1,
+            square_sum: !cdp.flag(reg::d_func_bypass::SQSUM_BYPASS),
+            multiply: !cdp.flag(reg::d_func_bypass::MUL_BYPASS),
+            input: Converter {
+                offset: cut(input_offset, 8),
+                scale: signed(reg::d_datin_scale::DATIN_SCALE) as i16,
+                shift: cdp.get(reg::d_datin_shifter::DATIN_SHIFTER) as u8,
+            },
+            output: Converter {
+                offset: cut(output_offset, 25),
+                scale: signed(reg::d_datout_scale::DATOUT_SCALE) as i16,
+                shift: cdp.get(reg::d_datout_shifter::DATOUT_SHIFTER) as u8,
+            },
+            lut: lut::Settings::decode(cdp),
+            source: Surface {
+                ram: Ram::from_field(rdma.get(rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE)),
+                base: rdma.address(
+                    rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
+                    rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
+                ),
+                line_stride: rdma.actual(rdma_reg::d_src_line_stride::SRC_LINE_STRIDE),
+                surface_stride: rdma.actual(rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE),
+                pixel,
+                packing: Packing::Strided,
+            },
+            destination: Surface {
+                ram: Ram::from_field(cdp.get(reg::d_dst_dma_cfg::DST_RAM_TYPE)),
+                base: cdp.address(
+                    reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW,
+                    reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH,
+                ),
+                line_stride: cdp.actual(reg::d_dst_line_stride::DST_LINE_STRIDE),
+                surface_stride: cdp.actual(reg::d_dst_surface_stride::DST_SURFACE_STRIDE),
+                pixel,
+                packing: Packing::Strided,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::registers::Unit;
+
+    const SMALL: Hardware = Hardware { atom: 8, int16: false, counts_saturation: false };
+    const FULL: Hardware = Hardware { atom: 32, int16: true, counts_saturation: true };
+
+    fn groups() -> (Group, Group) {
+        let (mut cdp, mut rdma) =
+            (Group::new(Unit::Cdp, RegisterMap::Small), Group::new(Unit::CdpRdma, RegisterMap::Small));
+        cdp.set(reg::d_data_format::INPUT_DATA_TYPE, 0);
+        rdma.set_actual(rdma_reg::d_data_cube_width::WIDTH, 9);
+        rdma.set_actual(rdma_reg::d_data_cube_channel::CHANNEL, 17);
+        (cdp, rdma)
+    }
+
+    #[test]
+    fn the_cube_is_the_rdmas() {
+        let (mut cdp, rdma) = groups();
+        cdp.set(reg::d_lrn_cfg::NORMALZ_LEN, 3);
+        let layer = Layer::decode(&cdp, &rdma, &SMALL).unwrap();
+        assert_eq!((layer.width, layer.height, layer.channels, layer.surfaces()), (9, 1, 17, 3));
+        assert_eq!((layer.reach, layer.square_sum, layer.multiply), (4, true, true));
+    }
+
+    #[test]
+    fn offsets_are_narrower_in_int8() {
+        let (mut cdp, mut rdma) = groups();
+        cdp.set(reg::d_datin_offset::DATIN_OFFSET, 0x180);
+        cdp.set(reg::d_datout_offset::DATOUT_OFFSET, 0xff03_ca09);
+        let layer = Layer::decode(&cdp, &rdma, &FULL).unwrap();
+        assert_eq!((layer.input.offset, layer.output.offset), (-128, -0xfc_35f7));
+        cdp.set(reg::d_data_format::INPUT_DATA_TYPE, 1);
+        rdma.set(rdma_reg::d_data_format::INPUT_DATA, 1);
+        let layer = Layer::decode(&cdp, &rdma, &FULL).unwrap();
+        assert_eq!((layer.input.offset, layer.output.offset), (0x180, -0xfc_35f7));
+        cdp.set(reg::d_datout_offset::DATOUT_OFFSET, 0x0103_0000);
+        assert_eq!(Layer::decode(&cdp, &rdma, &FULL).unwrap().output.offset, 0x0103_0000);
+    }
+
+    #[test]
+    fn refuses_formats_it_has_not() {
+        let (mut cdp, rdma) = groups();
+        for (format, why) in [
+            (1, "= 0x1 (INT16): this configuration normalises int8 only"),
+            (2, "= 0x2 (FP16): fp16 is not modelled"),
+            (3, "= 0x3: there are formats 0 (int8), 1 (int16) and 2 (fp16)"),
+        ] {
+            cdp.set(reg::d_data_format::INPUT_DATA_TYPE, format);
+            let refused = Layer::decode(&cdp, &rdma, &SMALL).unwrap_err().to_string();
+            assert_eq!(refused, format!("CDP.D_DATA_FORMAT.INPUT_DATA_TYPE {why}"));
+        }
+    }
+
+    #[test]
+    fn refuses_an_rdma_that_reads_another_format() {
+        let (cdp, mut rdma) = groups();
+        rdma.set(rdma_reg::d_data_format::INPUT_DATA, 1);
+        let refused = Layer::decode(&cdp, &rdma, &FULL).unwrap_err().to_string();
+        assert!(refused.starts_with("CDP_RDMA.D_DATA_FORMAT.INPUT_DATA = 0x1 (INT16): CDP."), "{refused}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_register_contents_are_decoded_or_refused(words in proptest::collection::vec(proptest::num::u32::ANY, 70)) {
+            let mut words = words.into_iter();
+            let (mut cdp, mut rdma) = groups();
+            for register in Unit::Cdp.registers() {
+                cdp.set_word(register, words.next().unwrap_or(0));
+            }
+            for register in Unit::CdpRdma.registers() {
+                rdma.set_word(register, words.next().unwrap_or(0));
+            }
+            rdma.set(rdma_reg::d_data_format::INPUT_DATA, cdp.get(reg::d_data_format::INPUT_DATA_TYPE));
+            let _ = Layer::decode(&cdp, &rdma, &FULL);
+        }
+    }
+}

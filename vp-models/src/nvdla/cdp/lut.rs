@@ -1,0 +1,371 @@
+//! CDP's lookup table: a window's square sum in, its normalising factor out.
+//!
+//! As SDP's (see [`crate::nvdla::lut`]), with inputs of 38 bits, fractions of 16 bits, answers of 16 bits, and a form
+//! of interpolation of its own. Used by [`super::compute`]; software fills the tables through the registers' access
+//! port.
+
+pub use crate::nvdla::lut::{LeIndex, Priorities, Slope, Tables};
+
+use crate::nvdla::lut::{LO_INTERVALS, Place, linear, priority};
+use crate::nvdla::numeric::{round_shift, round_shift_either, saturate};
+use crate::nvdla::registers::{
+    FieldRef, Group, Table,
+    cdp::{
+        s_lut_cfg, s_lut_info, s_lut_le_end_high, s_lut_le_end_low, s_lut_le_slope_scale,
+        s_lut_le_slope_shift, s_lut_le_start_high, s_lut_le_start_low, s_lut_lo_end_high, s_lut_lo_end_low,
+        s_lut_lo_slope_scale, s_lut_lo_slope_shift, s_lut_lo_start_high, s_lut_lo_start_low,
+    },
+};
+
+const FRACTION_BITS: u32 = 16;
+
+/// Range of one table and what lies outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// Inputs up to here underflow; 38 bits, signed.
+    pub start: i64,
+    /// Where the overflow slope starts; 38 bits, signed. Whether an input overflows is the index's business.
+    pub end: i64,
+    /// Slope below `start`.
+    pub underflow: Slope,
+    /// Slope above `end`.
+    pub overflow: Slope,
+}
+
+/// The `S_LUT_*` registers but for the access port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How LE is indexed.
+    pub le_index: LeIndex,
+    /// LO index: `(x - start) >> select`; negative shifts left.
+    pub lo_select: i8,
+    /// Range of LE.
+    pub le: Range,
+    /// Range of LO.
+    pub lo: Range,
+    /// Which table answers where one alone does not hit.
+    pub priorities: Priorities,
+}
+
+impl Settings {
+    /// Reads the `S_LUT_*` registers of a CDP group. Every combination is legal.
+    pub fn decode(cdp: &Group) -> Self {
+        use {s_lut_cfg::*, s_lut_info::*};
+        let bound =
+            |high: FieldRef, low: FieldRef| i64::from(cdp.get_signed(high)) << 32 | i64::from(cdp.get(low));
+        let slope = |scale: FieldRef, shift: FieldRef| Slope {
+            scale: cdp.get_signed(scale) as i16,
+            shift: cdp.get_signed(shift) as i8,
+        };
+        Settings {
+            le_index: match cdp.get(LUT_LE_FUNCTION) {
+                LUT_LE_FUNCTION::EXPONENT => {
+                    LeIndex::Exponent { offset: cdp.get_signed(LUT_LE_INDEX_OFFSET) as i8 }
+                }
+                _ => LeIndex::Linear { select: cdp.get_signed(LUT_LE_INDEX_SELECT) as i8 },
+            },
+            lo_select: cdp.get_signed(LUT_LO_INDEX_SELECT) as i8,
+            le: Range {
+                start: bound(s_lut_le_start_high::LUT_LE_START_HIGH, s_lut_le_start_low::LUT_LE_START_LOW),
+                end: bound(s_lut_le_end_high::LUT_LE_END_HIGH, s_lut_le_end_low::LUT_LE_END_LOW),
+                underflow: slope(
+                    s_lut_le_slope_scale::LUT_LE_SLOPE_UFLOW_SCALE,
+                    s_lut_le_slope_shift::LUT_LE_SLOPE_UFLOW_SHIFT,
+                ),
+                overflow: slope(
+                    s_lut_le_slope_scale::LUT_LE_SLOPE_OFLOW_SCALE,
+                    s_lut_le_slope_shift::LUT_LE_SLOPE_OFLOW_SHIFT,
+                ),
+            },
+            lo: Range {
+                start: bound(s_lut_lo_start_high::LUT_LO_START_HIGH, s_lut_lo_start_low::LUT_LO_START_LOW),
+                end: bound(s_lut_lo_end_high::LUT_LO_END_HIGH, s_lut_lo_end_low::LUT_LO_END_LOW),
+                underflow: slope(
+                    s_lut_lo_slope_scale::LUT_LO_SLOPE_UFLOW_SCALE,
+                    s_lut_lo_slope_shift::LUT_LO_SLOPE_UFLOW_SHIFT,
+                ),
+                overflow: slope(
+                    s_lut_lo_slope_scale::LUT_LO_SLOPE_OFLOW_SCALE,
+                    s_lut_lo_slope_shift::LUT_LO_SLOPE_OFLOW_SHIFT,
+                ),
+            },
+            priorities: Priorities {
+                underflow: priority(cdp.get(LUT_UFLOW_PRIORITY)),
+                overflow: priority(cdp.get(LUT_OFLOW_PRIORITY)),
+                hybrid: priority(cdp.get(LUT_HYBRID_PRIORITY)),
+            },
+        }
+    }
+}
+
+/// The statistics registers `D_PERF_LUT_*`, in elements: each element counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Inputs below both tables.
+    pub underflow: u64,
+    /// Inputs above both tables.
+    pub overflow: u64,
+    /// Inputs inside both tables, or below one and above the other.
+    pub hybrid: u64,
+    /// Inputs inside LE alone.
+    pub le_hit: u64,
+    /// Inputs inside LO alone.
+    pub lo_hit: u64,
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.underflow += other.underflow;
+        self.overflow += other.overflow;
+        self.hybrid += other.hybrid;
+        self.le_hit += other.le_hit;
+        self.lo_hit += other.lo_hit;
+    }
+}
+
+/// The table as a function: settings and contents.
+#[derive(Clone, Copy, Debug)]
+pub struct Lut<'a> {
+    /// Ranges, slopes and priorities.
+    pub settings: &'a Settings,
+    /// Contents.
+    pub tables: &'a Tables,
+}
+
+impl Lut<'_> {
+    /// Looks up one input of at most 38 bits, and counts it.
+    pub fn lookup(&self, x: i64, counters: &mut Counters) -> i16 {
+        let Settings { le_index, lo_select, le, lo, priorities } = self.settings;
+        let le_place =
+            distance(x, le.start).map_or(Place::Below, |distance| le_index.place(distance, FRACTION_BITS));
+        let lo_place = distance(x, lo.start)
+            .map_or(Place::Below, |distance| linear(distance, *lo_select, LO_INTERVALS, FRACTION_BITS));
+        let counter = match (le_place, lo_place) {
+            (Place::Below, Place::Below) => &mut counters.underflow,
+            (Place::Above, Place::Above) => &mut counters.overflow,
+            (Place::Inside { .. }, Place::Below | Place::Above) => &mut counters.le_hit,
+            (Place::Below | Place::Above, Place::Inside { .. }) => &mut counters.lo_hit,
+            _ => &mut counters.hybrid,
+        };
+        *counter += 1;
+        let table = priorities.choose(le_place, lo_place);
+        let entries = self.tables.of(table);
+        let (place, range) = match table {
+            Table::Le => (le_place, le),
+            Table::Lo => (lo_place, lo),
+        };
+        match place {
+            Place::Inside { index, fraction } => interpolate(entries[index], entries[index + 1], fraction),
+            Place::Below => {
+                let bias = if table == Table::Le { le_underflow_bias(*le_index) } else { 0 };
+                extrapolate(entries[0], x - range.start - bias, range.underflow)
+            }
+            Place::Above => extrapolate(entries[entries.len() - 1], x - range.end, range.overflow),
+        }
+    }
+}
+
+/// How far above its start a logarithmic LE begins: 2^offset.
+fn le_underflow_bias(index: LeIndex) -> i64 {
+    match index {
+        // Beyond 39 bits no input reaches the table: the difference does not show before the result saturates.
+        LeIndex::Exponent { offset: offset @ 0.. } => 1 << offset.min(45),
+        LeIndex::Exponent { .. } | LeIndex::Linear { .. } => 0,
+    }
+}
+
+/// `x - start`, unless that underflows the table.
+fn distance(x: i64, start: i64) -> Option<u64> {
+    (x > start).then(|| x.abs_diff(start))
+}
+
+fn interpolate(here: i16, next: i16, fraction: u64) -> i16 {
+    let rise = (i64::from(next) - i64::from(here)) * fraction as i64;
+    saturate(i64::from(here) + round_shift(rise, FRACTION_BITS), 16) as i16
+}
+
+fn extrapolate(entry: i16, distance: i64, slope: Slope) -> i16 {
+    let rise = round_shift_either(distance * i64::from(slope.scale), i32::from(slope.shift));
+    saturate(i64::from(entry) + saturate(rise, 56), 16) as i16
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn look_up(settings: &Settings, tables: &Tables, x: i64) -> (i16, Counters) {
+        let mut counters = Counters::default();
+        (Lut { settings, tables }.lookup(x, &mut counters), counters)
+    }
+
+    /// LE: linear from 0, 16 a step, entries 100 i. LO: from 512, 4 a step, entries 10 i.
+    fn example() -> (Settings, Tables) {
+        let settings = Settings {
+            le_index: LeIndex::Linear { select: 4 },
+            lo_select: 2,
+            le: Range {
+                start: 0,
+                end: 1024,
+                underflow: Slope { scale: 3, shift: 1 },
+                overflow: Slope { scale: -5, shift: -1 },
+            },
+            lo: Range { start: 512, end: 1536, ..Range::default() },
+            priorities: Priorities { underflow: Table::Le, overflow: Table::Le, hybrid: Table::Lo },
+        };
+        let tables = Tables {
+            le: std::array::from_fn(|index| 100 * index as i16),
+            lo: std::array::from_fn(|index| 10 * index as i16),
+        };
+        (settings, tables)
+    }
+
+    #[test]
+    fn answers_inside_and_outside() {
+        let (settings, tables) = example();
+        let one = |x| look_up(&settings, &tables, x).0;
+        assert_eq!(one(24), 150);
+        assert_eq!(one(514), 5);
+        assert_eq!(one(1030), 1295);
+        // Below both: 0 + round(-5 * 3 / 2), away from zero.
+        assert_eq!(one(-5), -8);
+        assert_eq!(one(1540), 6400 + (1540 - 1024) * -10);
+    }
+
+    #[test]
+    fn every_input_is_counted_once() {
+        let (settings, tables) = example();
+        let one = |x| look_up(&settings, &tables, x).1;
+        assert_eq!(one(24), Counters { le_hit: 1, ..Counters::default() });
+        assert_eq!(one(514), Counters { hybrid: 1, ..Counters::default() });
+        assert_eq!(one(1030), Counters { lo_hit: 1, ..Counters::default() });
+        assert_eq!(one(0), Counters { underflow: 1, ..Counters::default() });
+        assert_eq!(one(1536), Counters { overflow: 1, ..Counters::default() });
+    }
+
+    #[test]
+    fn a_bound_has_38_bits_in_two_registers() {
+        use crate::nvdla::registers::{RegisterMap, Unit};
+        let mut cdp = Group::new(Unit::Cdp, RegisterMap::Small);
+        cdp.set(s_lut_le_start_low::LUT_LE_START_LOW, 0xffff_fff2);
+        cdp.set(s_lut_le_start_high::LUT_LE_START_HIGH, 0x3f);
+        cdp.set(s_lut_lo_end_low::LUT_LO_END_LOW, 0x8000_0000);
+        let settings = Settings::decode(&cdp);
+        assert_eq!((settings.le.start, settings.lo.end), (-14, 0x8000_0000));
+    }
+
+    /// The same answer by exact fractions, step by step as the arithmetic notes say it.
+    fn obvious(settings: &Settings, tables: &Tables, x: i64) -> i128 {
+        const ONE: i128 = 1 << 16;
+        let divide = |value: i128, divisor: i128| {
+            let (quotient, rest) = (value.abs() / divisor, value.abs() % divisor);
+            value.signum() * (quotient + i128::from(2 * rest >= divisor))
+        };
+        let clamp = |value: i128, bits: u32| value.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1);
+        let x = i128::from(x);
+        // Positions in units of 1 / ONE entry, cut; -1 below, i128::MAX above.
+        let linear = |start: i64, select: i8, intervals: i128| match x - i128::from(start) {
+            ..=0 => -1,
+            over => {
+                let position =
+                    if select >= 0 { (over * ONE) >> select } else { (over << -select.max(-50)) * ONE };
+                if position >= intervals * ONE { i128::MAX } else { position }
+            }
+        };
+        let le_position = match (settings.le_index, x - i128::from(settings.le.start)) {
+            (_, ..=0) => -1,
+            (LeIndex::Linear { select }, _) => linear(settings.le.start, select, 64),
+            (LeIndex::Exponent { offset }, over) => {
+                let exponent = (0..64).rev().find(|&exponent| over >> exponent == 1).unwrap();
+                match exponent - i128::from(offset) {
+                    ..0 => -1,
+                    64.. => i128::MAX,
+                    index => index * ONE + (((over - (1 << exponent)) * ONE) >> exponent),
+                }
+            }
+        };
+        let lo_position = linear(settings.lo.start, settings.lo_select, 256);
+        let hits = |position: i128| (0..i128::MAX).contains(&position);
+        let table = match (hits(le_position), hits(lo_position)) {
+            (true, false) => Table::Le,
+            (false, true) => Table::Lo,
+            (false, false) if le_position == -1 && lo_position == -1 => settings.priorities.underflow,
+            (false, false) if le_position == lo_position => settings.priorities.overflow,
+            _ => settings.priorities.hybrid,
+        };
+        let (position, range, entries): (_, _, &[i16]) = match table {
+            Table::Le => (le_position, settings.le, &tables.le),
+            Table::Lo => (lo_position, settings.lo, &tables.lo),
+        };
+        let entry = |index: usize| i128::from(entries[index]);
+        if hits(position) {
+            let (index, fraction) = ((position / ONE) as usize, position % ONE);
+            return clamp(entry(index) + divide((entry(index + 1) - entry(index)) * fraction, ONE), 16);
+        }
+        let (entry, mut base, slope) = match position {
+            -1 => (entry(0), i128::from(range.start), range.underflow),
+            _ => (entry(entries.len() - 1), i128::from(range.end), range.overflow),
+        };
+        if let (Table::Le, -1, LeIndex::Exponent { offset: offset @ 0.. }) =
+            (table, position, settings.le_index)
+        {
+            base += 1 << offset.min(60);
+        }
+        let rise = (x - base) * i128::from(slope.scale);
+        let rise = if slope.shift < 0 { rise << -slope.shift } else { divide(rise, 1 << slope.shift) };
+        clamp(entry + clamp(rise, 56), 16)
+    }
+
+    fn range() -> impl Strategy<Value = Range> {
+        let bound = || prop_oneof![-5000i64..5000, -(1i64 << 37)..(1 << 37)];
+        let slope = || (any::<i16>(), -16i8..16).prop_map(|(scale, shift)| Slope { scale, shift });
+        (bound(), bound(), slope(), slope()).prop_map(|(start, end, underflow, overflow)| Range {
+            start,
+            end,
+            underflow,
+            overflow,
+        })
+    }
+
+    fn settings() -> impl Strategy<Value = Settings> {
+        let le_index = prop_oneof![
+            (-20i8..40).prop_map(|offset| LeIndex::Exponent { offset }),
+            any::<i8>().prop_map(|offset| LeIndex::Exponent { offset }),
+            any::<i8>().prop_map(|select| LeIndex::Linear { select }),
+            (0i8..30).prop_map(|select| LeIndex::Linear { select }),
+        ];
+        let table = || prop_oneof![Just(Table::Le), Just(Table::Lo)];
+        let priorities = (table(), table(), table()).prop_map(|(underflow, overflow, hybrid)| Priorities {
+            underflow,
+            overflow,
+            hybrid,
+        });
+        (le_index, prop_oneof![0i8..26, any::<i8>()], range(), range(), priorities).prop_map(
+            |(le_index, lo_select, le, lo, priorities)| Settings { le_index, lo_select, le, lo, priorities },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        #[test]
+        fn every_answer_is_what_the_arithmetic_notes_say(
+            settings in settings(),
+            seed: u64,
+            xs in proptest::collection::vec(prop_oneof![-6000i64..6000, -(1i64 << 37)..(1 << 37)], 20),
+        ) {
+            use rand::{Rng, SeedableRng};
+            let mut random = rand::rngs::SmallRng::seed_from_u64(seed);
+            let tables = Tables {
+                le: std::array::from_fn(|_| random.random()),
+                lo: std::array::from_fn(|_| random.random()),
+            };
+            let near_starts = (0..4).flat_map(|near| [settings.le.start + near, settings.lo.start + near]);
+            for x in xs.into_iter().chain(near_starts) {
+                let (answer, _) = look_up(&settings, &tables, x);
+                prop_assert_eq!(i128::from(answer), obvious(&settings, &tables, x), "x = {}", x);
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! CDP, the channel data processor: normalisation of each element by its neighbours in other channels.
+//!
+//! [`layer`] decodes a register group, [`compute`] does the arithmetic ([`lut`]: its lookup table), `timing` is its
+//! shape in time, and here is the engine that joins them.
+
+pub mod compute;
+pub mod layer;
+pub mod lut;
+mod timing;
+
+use self::compute::{Counters, Datapath};
+use self::layer::{Hardware, Layer};
+use self::lut::Tables;
+use self::timing::{Rows, Steps, Transfer};
+use super::control::Control;
+use super::dma::{Atom, MAX_ATOM, ReadDma, WriteDma};
+use super::engine::{Common, Engine, Surroundings};
+use super::glb;
+use super::nocif::{read_id, write_id};
+use super::refused::Refused;
+use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
+use crate::bus::axi::ReadStreamConfig;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Time, join};
+
+/// The engine.
+pub(crate) struct Cdp {
+    common: Common<Layer>,
+    hardware: Hardware,
+    input: Rc<ReadDma>,
+    /// Atoms between the latency FIFO and the datapath, with the time at which they came.
+    spread: RefCell<VecDeque<(Time, Atom)>>,
+    arrived: Event,
+    /// When each free place among them may be used.
+    places: RefCell<VecDeque<Time>>,
+    freed: Event,
+    output: Rc<WriteDma>,
+}
+
+impl Engine for Cdp {
+    type Layer = Layer;
+
+    fn common(&self) -> &Common<Layer> {
+        &self.common
+    }
+
+    fn needs_rdma(&self, _: &Group) -> bool {
+        true
+    }
+
+    fn decode(&self, registers: &Group, rdma: &Group) -> Result<Layer, Refused> {
+        Layer::decode(registers, rdma, &self.hardware)
+    }
+
+    fn shape(layer: &Layer) -> String {
+        format!("{}x{}x{}", layer.width, layer.height, layer.channels)
+    }
+
+    fn done(group: usize) -> glb::Source {
+        glb::Source::Cdp(group)
+    }
+
+    async fn fetch(&self, layer: &Layer) {
+        let stream = self.input.stream(layer.source.ram);
+        let request = async {
+            for (address, bytes) in timing::lines(layer, layer.source) {
+                stream.request(address, bytes).await;
+            }
+        };
+        let atoms = u64::from(layer.width) * u64::from(layer.height) * u64::from(layer.surfaces());
+        let spread = async {
+            for _ in 0..atoms {
+                let mut atom = [0; MAX_ATOM];
+                self.place().await;
+                stream.take(&mut atom[..self.hardware.atom]).await;
+                self.spread.borrow_mut().push_back((self.common.sim.now(), atom));
+                self.arrived.notify_delta();
+                self.common.sim.wait(self.common.cycle).await;
+            }
+        };
+        join(request, spread).await;
+        let stalled = self.input.take_stalled().cycles(self.common.cycle);
+        let enable = rdma_reg::d_perf_enable::DMA_EN;
+        self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
+    }
+
+    async fn stream(&self, layer: &Layer, group: usize) {
+        let counters = self.normalise(layer).await;
+        self.output.drained().await;
+        self.show(group, &counters);
+    }
+
+    async fn release_partner(&self, _: &Group) {}
+}
+
+impl Cdp {
+    pub(crate) fn new(around: &Surroundings<'_>, control: Rc<Control>, rdma: Rc<Control>) -> Cdp {
+        let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
+        let hardware = Hardware::from(config);
+        let credits = ReadStreamConfig {
+            capacity: timing.cdp.credits * hardware.atom as u32,
+            credit_return: cycle * u64::from(timing.credit_return),
+        };
+        Cdp {
+            common: Common::new(around, control, rdma),
+            hardware,
+            input: ReadDma::new(ports, "nvdla.cdp_rdma", read_id::CDP, credits),
+            spread: RefCell::default(),
+            arrived: sim.event("nvdla.cdp.spread.arrived"),
+            places: RefCell::new(vec![Time::ZERO; timing.cdp.spread as usize].into()),
+            freed: sim.event("nvdla.cdp.spread.freed"),
+            output: WriteDma::new(sim, ports, "nvdla.cdp", write_id::CDP, hardware.atom, timing.write_buffer),
+        }
+    }
+
+    /// Waits for a place between latency FIFO and datapath, and takes it.
+    async fn place(&self) {
+        loop {
+            let free = self.places.borrow_mut().pop_front();
+            match free {
+                Some(free) => return self.common.sim.wait_until(free).await,
+                None => self.freed.wait().await,
+            }
+        }
+    }
+
+    /// Waits for the next atom; tells also when it came.
+    async fn next(&self) -> (Time, Atom) {
+        loop {
+            if let Some(next) = self.spread.borrow_mut().pop_front() {
+                return next;
+            }
+            self.arrived.wait().await;
+        }
+    }
+
+    /// Streams one layer, transfer by transfer.
+    async fn normalise(&self, layer: &Layer) -> Counters {
+        let Common { sim, timing, cycle, .. } = &self.common;
+        let tables = self.tables();
+        let mut block = Block::new(layer, &tables);
+        let mut steps = Steps::new(layer, &timing.cdp);
+        let (mut first_row, mut counters) = (Vec::new(), Counters::default());
+        self.output.start(layer.destination.ram, timing::lines(layer, layer.destination));
+        let mut transfers = timing::transfers(layer).peekable();
+        while let Some(transfer) = transfers.next() {
+            first_row.clear();
+            for x in 0..transfer.width {
+                self.output.room().await;
+                let (arrival, atom) = self.next().await;
+                let step = steps.feed(arrival.max(sim.now()).cycles(*cycle));
+                sim.wait_until(*cycle * step).await;
+                first_row.push(step);
+                block.put(transfer, x, atom);
+            }
+            counters += block.compute(transfer);
+            let Rows { freed, written } = steps.transfer(&first_row, transfers.peek().is_none());
+            self.places.borrow_mut().extend(freed.into_iter().map(|free| *cycle * free));
+            self.freed.notify_delta();
+            for first in written {
+                for (index, atom) in block.results.pop_front().into_iter().flatten().enumerate() {
+                    self.output.put_at(*cycle * (first + index as u64), atom);
+                }
+            }
+        }
+        counters
+    }
+
+    fn tables(&self) -> Tables {
+        let registers = self.common.control.registers().borrow();
+        registers.lut().map_or_else(Tables::default, Tables::from)
+    }
+
+    /// Puts a layer's counters into its group's registers, those that are switched on.
+    fn show(&self, group: usize, counters: &Counters) {
+        let Common { control, cycle, .. } = &self.common;
+        if self.hardware.counts_saturation {
+            let saturation = counters.out_saturation.min(u32::MAX.into()) as u32;
+            control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, saturation);
+        }
+        let stalled = self.output.take_stalled().cycles(*cycle);
+        control.count(group, reg::d_perf_enable::DMA_EN, &[(reg::D_PERF_WRITE_STALL, stalled)]);
+        let lut = &counters.lut;
+        control.count(
+            group,
+            reg::d_perf_enable::LUT_EN,
+            &[
+                (reg::D_PERF_LUT_UFLOW, lut.underflow),
+                (reg::D_PERF_LUT_OFLOW, lut.overflow),
+                (reg::D_PERF_LUT_HYBRID, lut.hybrid),
+                (reg::D_PERF_LUT_LE_HIT, lut.le_hit),
+                (reg::D_PERF_LUT_LO_HIT, lut.lo_hit),
+            ],
+        );
+    }
+}
+
+/// The block of pixels that runs through the surfaces.
+struct Block<'a> {
+    datapath: Datapath<'a>,
+    surfaces: u32,
+    atom: usize,
+    /// Results depend on the surface behind.
+    looks_ahead: bool,
+    /// Each pixel's atom of the last three surfaces that came, the newest last.
+    input: [Vec<Atom>; 3],
+    /// Finished transfers that have not left.
+    results: VecDeque<Vec<Atom>>,
+}
+
+impl<'a> Block<'a> {
+    fn new(layer: &'a Layer, tables: &'a Tables) -> Block<'a> {
+        Block {
+            datapath: Datapath::new(layer, tables),
+            surfaces: layer.surfaces(),
+            atom: layer.atom,
+            looks_ahead: layer.square_sum,
+            input: Default::default(),
+            results: VecDeque::new(),
+        }
+    }
+
+    fn put(&mut self, transfer: Transfer, x: u32, atom: Atom) {
+        if x == 0 {
+            self.input.rotate_left(1);
+            if transfer.surface == 0 {
+                self.input = Default::default();
+            }
+            self.input[2].clear();
+        }
+        self.input[2].push(atom);
+    }
+
+    /// Computes what the newest surface completes: the one before it, and at the end itself. Without windows each
+    /// is complete at once.
+    fn compute(&mut self, newest: Transfer) -> Counters {
+        let mut counters = Counters::default();
+        let [oldest, middle, last] = &self.input;
+        if self.looks_ahead
+            && let Some(surface) = newest.surface.checked_sub(1)
+        {
+            let (result, counted) = self.surface(surface, oldest, middle, last);
+            self.results.push_back(result);
+            counters += counted;
+        }
+        if newest.surface + 1 == self.surfaces || !self.looks_ahead {
+            let (result, counted) = self.surface(newest.surface, middle, last, &[]);
+            self.results.push_back(result);
+            counters += counted;
+        }
+        counters
+    }
+
+    /// One surface's atoms; its neighbours are empty where there is none.
+    fn surface(
+        &self,
+        surface: u32,
+        before: &[Atom],
+        here: &[Atom],
+        behind: &[Atom],
+    ) -> (Vec<Atom>, Counters) {
+        let mut counters = Counters::default();
+        let result = here.iter().enumerate().map(|(x, here)| {
+            let mut output = [0; MAX_ATOM];
+            counters += self.datapath.atom(
+                surface,
+                before.get(x).map(|atom| &atom[..self.atom]),
+                &here[..self.atom],
+                behind.get(x).map(|atom| &atom[..self.atom]),
+                &mut output[..self.atom],
+            );
+            output
+        });
+        (result.collect(), counters)
+    }
+}

@@ -1,0 +1,196 @@
+//! What the lookup tables of SDP and CDP have in common: contents, indexing, and which of the two tables answers.
+//!
+//! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
+//! looked up in both; priorities choose the answer. The two units differ in the width of their inputs and
+//! fractions and in how they interpolate and count: see [`super::sdp::lut`] and [`super::cdp::lut`].
+
+use super::registers::{LutPort, Table};
+
+/// Intervals between the entries of LE.
+pub(crate) const LE_INTERVALS: u64 = 64;
+/// Intervals between the entries of LO.
+pub(crate) const LO_INTERVALS: u64 = 256;
+
+/// The table contents. One set per unit, shared by both register groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// Table LE.
+    pub le: [i16; LutPort::LE_ENTRIES],
+    /// Table LO.
+    pub lo: [i16; LutPort::LO_ENTRIES],
+}
+
+impl Tables {
+    /// The entries of one table.
+    pub(crate) fn of(&self, table: Table) -> &[i16] {
+        match table {
+            Table::Le => &self.le,
+            Table::Lo => &self.lo,
+        }
+    }
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Tables { le: [0; LutPort::LE_ENTRIES], lo: [0; LutPort::LO_ENTRIES] }
+    }
+}
+
+impl From<&LutPort> for Tables {
+    fn from(port: &LutPort) -> Self {
+        Tables { le: *port.le(), lo: *port.lo() }
+    }
+}
+
+/// Reads a priority field.
+pub(crate) fn priority(field: u32) -> Table {
+    if field == 0 { Table::Le } else { Table::Lo }
+}
+
+/// How LE is indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LeIndex {
+    /// `floor(log2(x - start)) - offset`.
+    Exponent {
+        /// `LUT_LE_INDEX_OFFSET`.
+        offset: i8,
+    },
+    /// `(x - start) >> select`.
+    Linear {
+        /// `LUT_LE_INDEX_SELECT`; negative shifts left.
+        select: i8,
+    },
+}
+
+impl LeIndex {
+    /// Where an input lies in LE that is `distance` above its start.
+    pub(crate) fn place(self, distance: u64, fraction_bits: u32) -> Place {
+        match self {
+            LeIndex::Exponent { offset } => exponential(distance, offset, fraction_bits),
+            LeIndex::Linear { select } => linear(distance, select, LE_INTERVALS, fraction_bits),
+        }
+    }
+}
+
+/// Straight line outside a table: `entry + round_shift((x - bound) * scale, shift)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Slope {
+    /// Multiplier.
+    pub scale: i16,
+    /// Right shift, -16 to 15; negative shifts left.
+    pub shift: i8,
+}
+
+/// Which table answers where one alone does not hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priorities {
+    /// Answers when both underflow.
+    pub underflow: Table,
+    /// Answers when both overflow.
+    pub overflow: Table,
+    /// Answers when both hit, or both miss on different sides.
+    pub hybrid: Table,
+}
+
+impl Priorities {
+    /// The table that answers for an input that lies so in LE and LO.
+    pub(crate) fn choose(self, le: Place, lo: Place) -> Table {
+        use Place::{Above, Below, Inside};
+        match (le, lo) {
+            (Below, Below) => self.underflow,
+            (Above, Above) => self.overflow,
+            (Inside { .. }, Below | Above) => Table::Le,
+            (Below | Above, Inside { .. }) => Table::Lo,
+            (Inside { .. }, Inside { .. }) | (Below, Above) | (Above, Below) => self.hybrid,
+        }
+    }
+}
+
+/// Where an input lies in one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Below,
+    /// Between entries `index` and `index + 1`; the fraction has the bits that were asked for.
+    Inside {
+        index: usize,
+        fraction: u64,
+    },
+    Above,
+}
+
+impl Place {
+    pub(crate) fn hits(self) -> bool {
+        matches!(self, Place::Inside { .. })
+    }
+}
+
+/// Linear position of `distance` (over the table's start, not 0) in a table of `intervals`.
+pub(crate) fn linear(distance: u64, select: i8, intervals: u64, fraction_bits: u32) -> Place {
+    let (index, fraction) = match u32::try_from(select) {
+        Ok(select) => {
+            let scaled = (u128::from(distance) << fraction_bits) >> select;
+            ((scaled >> fraction_bits) as u64, scaled as u64 & ((1 << fraction_bits) - 1))
+        }
+        // 9 places already leave every table.
+        Err(_) => (distance << select.unsigned_abs().min(9), 0),
+    };
+    if index >= intervals { Place::Above } else { Place::Inside { index: index as usize, fraction } }
+}
+
+/// Logarithmic position of `distance` (over the table's start, not 0) in LE.
+fn exponential(distance: u64, offset: i8, fraction_bits: u32) -> Place {
+    let exponent = distance.ilog2();
+    let Ok(index) = u64::try_from(i64::from(exponent) - i64::from(offset)) else { return Place::Below };
+    if index >= LE_INTERVALS {
+        return Place::Above;
+    }
+    let below_leading_one = distance ^ (1 << exponent);
+    let fraction = ((u128::from(below_leading_one) << fraction_bits) >> exponent) as u64;
+    Place::Inside { index: index as usize, fraction }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linear_table_is_left_at_its_last_entry() {
+        assert_eq!(linear(255 << 4 | 8, 4, LO_INTERVALS, 16), Place::Inside { index: 255, fraction: 0x8000 });
+        assert_eq!(linear(256 << 4, 4, LO_INTERVALS, 16), Place::Above);
+        assert_eq!(linear(1, -6, LE_INTERVALS, 16), Place::Above);
+        assert_eq!(linear(1, -5, LE_INTERVALS, 16), Place::Inside { index: 32, fraction: 0 });
+    }
+
+    #[test]
+    fn a_logarithmic_table_is_indexed_by_the_leading_one() {
+        assert_eq!(exponential(12, 3, 16), Place::Inside { index: 0, fraction: 0x8000 });
+        assert_eq!(exponential(7, 3, 16), Place::Below);
+        assert_eq!(exponential(1, -63, 16), Place::Inside { index: 63, fraction: 0 });
+        assert_eq!(exponential(2, -63, 16), Place::Above);
+    }
+
+    #[test]
+    fn fractions_are_cut_and_not_rounded() {
+        assert_eq!(linear(0x1ffff, 17, LE_INTERVALS, 16), Place::Inside { index: 0, fraction: 0xffff });
+        let long = (1 << 30) | 1;
+        assert_eq!(exponential(long, 30, 16), Place::Inside { index: 0, fraction: 0 });
+        assert_eq!(exponential(long, 30, 35), Place::Inside { index: 0, fraction: 1 << 5 });
+    }
+
+    #[test]
+    fn one_hit_answers_and_priorities_settle_the_rest() {
+        use Place::{Above, Below};
+        let hit = Place::Inside { index: 0, fraction: 0 };
+        let priorities = Priorities { underflow: Table::Lo, overflow: Table::Le, hybrid: Table::Lo };
+        for (le, lo, answers) in [
+            (Below, Below, Table::Lo),
+            (Above, Above, Table::Le),
+            (Below, Above, Table::Lo),
+            (hit, hit, Table::Lo),
+            (hit, Below, Table::Le),
+            (Above, hit, Table::Lo),
+        ] {
+            assert_eq!(priorities.choose(le, lo), answers, "{le:?} {lo:?}");
+        }
+    }
+}
