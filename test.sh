@@ -40,4 +40,17 @@ skipped=$(grep -c 'skipped: .*SystemC' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: SystemC 2.3.4 and g++ are not here (Debian: apt-get install g++ libsystemc-dev)"
 fi
+
+# The kernel's unsafe code, under the interpreter that finds undefined behaviour: a part of nightly Rust.
+miri() { cargo +nightly miri "$@"; }
+if [ $# -eq 0 ]; then
+  if command -v rustup >/dev/null 2>&1 && rustup toolchain list | grep -q '^nightly'; then
+    miri --version >/dev/null 2>&1 || rustup component add --toolchain nightly miri rust-src || true
+  fi
+  if miri --version >/dev/null 2>&1; then
+    PROPTEST_CASES=1 MIRIFLAGS=-Zmiri-disable-isolation miri test --quiet -p vp-core --lib --test kernel || status=$?
+  else
+    echo "skipped: the kernel under Miri: no nightly toolchain with that component (rustup toolchain install nightly -c miri -c rust-src)"
+  fi
+fi
 exit "$status"
