@@ -1,4 +1,4 @@
-//! The vendor's conformance tests of SDP, PDP, both in a chain, and CDP pass in process, over TCP, and over TCP with
+//! The vendor's conformance tests of convolutions, SDP, PDP, chains of them, and CDP pass in process, over TCP, and over TCP with
 //! the client's memory, and go the same way each time.
 
 use vp_tests::conformance::Test;
@@ -8,7 +8,7 @@ fn every_test_passes(config: &str) {
     let Some(folder) = shared::folder(&format!("conformance of {config}"), "nvdla/traces") else { return };
     let mut tests = Test::all(&folder);
     tests.retain(|test| {
-        test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP", "CDP"])
+        test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP", "CDP", "CONV"])
     });
     assert!(!tests.is_empty(), "no test of {config} in {}", folder.display());
     let wrong: Vec<String> = tests.iter().filter_map(|test| test.run_every_way().err()).collect();
@@ -33,6 +33,11 @@ fn nv_small_256_leaves_the_vendors_bytes() {
 #[test]
 fn nv_small_256_full_leaves_the_vendors_bytes() {
     every_test_passes("nv_small_256_full");
+}
+
+#[test]
+fn nv_medium_512_leaves_the_vendors_bytes() {
+    every_test_passes("nv_medium_512");
 }
 
 #[test]
