@@ -102,6 +102,14 @@ impl Input {
         }
     }
 
+    /// Bytes of a line in the buffer: of features, all lanes.
+    fn line_bytes(&self, precision: Precision) -> usize {
+        match self {
+            Input::Feature(feature) => feature.bytes(1),
+            Input::Image(_) => self.line_elements() * precision.bytes(),
+        }
+    }
+
     /// Lines that are read together.
     pub fn lines_at_once(&self) -> u32 {
         match self {
@@ -195,7 +203,7 @@ impl Layer {
             let why = format!("with {} data banks there are more than {}", banks.data, hardware.banks);
             return refuse(reg::d_bank::WEIGHT_BANK, why);
         }
-        let line = self.input.line_elements() * self.precision.bytes();
+        let line = self.input.line_bytes(self.precision);
         if line > *entries as usize * hardware.entry_bytes as usize {
             return refuse(reg::d_entry_per_slice::ENTRIES, format!("a line has {line} bytes"));
         }
