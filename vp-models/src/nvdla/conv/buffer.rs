@@ -317,3 +317,88 @@ impl Buffer {
         self.freed.notify_delta();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vp_core::{Simulation, Time};
+
+    fn fetch() -> Fetch {
+        Fetch {
+            registers: None,
+            slices: 2,
+            slice_elements: 1,
+            weights: true,
+            clear_data: false,
+            clear_weights: false,
+            cancelled: Cell::new(false),
+        }
+    }
+
+    fn line(value: i8) -> Vec<Elements> {
+        vec![Elements::Int8(vec![value])]
+    }
+
+    #[test]
+    fn a_full_buffer_takes_the_next_line_when_one_is_released() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let buffer = Buffer::new(&sim);
+        let (cdma, clock, seen) = (buffer.clone(), sim.clone(), Rc::new(Cell::new(Time::ZERO)));
+        let when = seen.clone();
+        sim.process("cdma", async move {
+            let fetch = fetch();
+            for value in 0..3 {
+                assert!(cdma.reserve_entries(&fetch, 2, 5).await);
+                cdma.put_slices(&fetch, 0, 2, line(value));
+            }
+            when.set(clock.now());
+        });
+        let (csc, clock) = (buffer.clone(), sim.clone());
+        sim.process("csc", async move {
+            csc.slices(2).await;
+            clock.wait(Time::ns(7)).await;
+            csc.release_slices(1);
+        });
+        simulation.run();
+        assert_eq!(seen.get(), Time::ns(7));
+        let values =
+            buffer.with_slices(2, |slices| slices.flat_map(|line| line.values()).collect::<Vec<_>>());
+        assert_eq!(values, [1, 2]);
+    }
+
+    #[test]
+    fn weights_are_read_where_they_lie_and_released_from_the_front() {
+        let mut simulation = Simulation::new();
+        let buffer = Buffer::new(&simulation.sim());
+        buffer.start_weights(&fetch(), 4);
+        let cdma = buffer.clone();
+        simulation.sim().process("cdma", async move {
+            assert_eq!(cdma.reserve_weights(12, 4, 10).await, 8);
+            cdma.put_weights(4, &[0, 1, 2, 3, 4, 5, 6, 7]);
+            assert_eq!(cdma.reserve_weights(4, 4, 10).await, 4);
+        });
+        let csc = buffer.clone();
+        simulation.sim().process("csc", async move {
+            csc.weights(4, 8).await;
+            csc.release_weights(4, 3);
+        });
+        simulation.run();
+        assert_eq!(buffer.weight_bytes(4, 3..6), [3, 4, 5]);
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_leaves_no_trace() {
+        let simulation = Simulation::new();
+        let buffer = Buffer::new(&simulation.sim());
+        let fetch = fetch();
+        buffer.start_weights(&fetch, 0);
+        buffer.state.borrow_mut().entries = 2;
+        buffer.state.borrow_mut().weight_bytes = 4;
+        buffer.cancel(0, &fetch);
+        buffer.put_slices(&fetch, 0, 2, line(1));
+        buffer.put_weights(0, &[0; 4]);
+        let state = buffer.state.borrow();
+        assert_eq!((state.entries, state.weight_bytes, state.slices.len()), (0, 0, 0));
+    }
+}

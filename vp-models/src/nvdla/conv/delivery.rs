@@ -152,3 +152,58 @@ impl Delivery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vp_core::Simulation;
+
+    #[test]
+    fn atoms_come_in_order_and_the_last_one_is_marked() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let delivery = Delivery::new(&sim, 8);
+        delivery.put(Time::ns(5), vec![1, 2, 3, 4], 2, false);
+        delivery.put(Time::ns(3), vec![5, 6], 2, true);
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let (input, log) = (delivery.clone(), seen.clone());
+        sim.process("sdp", async move {
+            for _ in 0..3 {
+                input.ready().await;
+                let taken = input.take();
+                log.borrow_mut().push((input.sim.now(), taken.sums[..taken.lanes].to_vec(), taken.last));
+            }
+        });
+        simulation.run();
+        let at = Time::ns(5);
+        assert_eq!(
+            *seen.borrow(),
+            [(at, vec![1, 2], false), (at, vec![3, 4], false), (at, vec![5, 6], true)]
+        );
+    }
+
+    #[test]
+    fn room_comes_back_with_each_atom_that_is_taken() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let delivery = Delivery::new(&sim, 3);
+        let granted = Rc::new(Cell::new(Time::ZERO));
+        let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
+        sim.process("csc", async move {
+            csc.take_credits(2).await;
+            csc.put(Time::ZERO, vec![0; 2], 1, false);
+            csc.take_credits(3).await;
+            when.set(clock.now());
+        });
+        let (sdp, clock) = (delivery, sim.clone());
+        sim.process("sdp", async move {
+            for _ in 0..2 {
+                sdp.ready().await;
+                clock.wait(Time::ns(4)).await;
+                sdp.take();
+            }
+        });
+        simulation.run();
+        assert_eq!(granted.get(), Time::ns(8));
+    }
+}

@@ -93,3 +93,24 @@ pub fn sums<T: Copy + Into<i64>>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taps_are_dilated_positions_are_strided() {
+        // One channel, kernels of 2 x 2 with a pixel between taps, every second column.
+        let geometry = Geometry {
+            kernel: Kernel { height: 2, width: 2, channels: 1, dilation: Axes { x: 2, y: 2 } },
+            stride: Axes { x: 2, y: 1 },
+            output_width: 2,
+        };
+        let elements: Vec<i8> = (0..20).collect();
+        let window = Window { elements: &elements, pitch: 5 };
+        let mut found = Vec::new();
+        sums(&geometry, window, &[1, 10, 100, -1, 0, 0, 0, 1], 0..4, &mut found);
+        let of = |at: i64| [at + 10 * (at + 2) + 100 * (at + 10) - (at + 12), at + 12];
+        assert_eq!(found, [0, 2, 5, 7].map(of).concat());
+    }
+}

@@ -333,3 +333,121 @@ fn converter(group: &Group) -> Converter {
         shift: group.get(reg::d_cvt_cfg::CVT_TRUNCATE) as u8,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::config::Config;
+    use crate::nvdla::registers::{FieldRef, RegisterMap, Unit};
+    use proptest::prelude::*;
+
+    fn hardware(name: &str) -> Hardware {
+        Hardware::from(&Config::named(name).unwrap())
+    }
+
+    /// Features of 6 x 4 x 20, kernels of 3 x 3, on nv_small.
+    fn group() -> Group {
+        let mut group = Group::new(Unit::Cdma, RegisterMap::Small);
+        group.set_word(reg::D_MISC_CFG, 0);
+        for (field, value) in [
+            (reg::d_datain_size_0::DATAIN_WIDTH, 6),
+            (reg::d_datain_size_0::DATAIN_HEIGHT, 4),
+            (reg::d_datain_size_1::DATAIN_CHANNEL, 20),
+            (reg::d_entry_per_slice::ENTRIES, 18),
+            (reg::d_weight_size_0::BYTE_PER_KERNEL, 180),
+            (reg::d_weight_size_1::WEIGHT_KERNEL, 10),
+            (reg::d_weight_bytes::WEIGHT_BYTES, 1920),
+            (reg::d_bank::DATA_BANK, 1),
+            (reg::d_bank::WEIGHT_BANK, 1),
+        ] {
+            group.set_actual(field, value);
+        }
+        group
+    }
+
+    fn refusal(field: FieldRef, value: u32) -> String {
+        let mut group = group();
+        group.set_actual(field, value);
+        Layer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn reads_a_feature_cube_line_by_line_unless_lines_lie_back_to_back() {
+        let mut group = group();
+        group.set_actual(reg::d_fetch_grain::GRAINS, 3);
+        let layer = Layer::decode(&group, &hardware("nv_small")).unwrap();
+        assert_eq!((layer.input.lines_at_once(), layer.input.line_elements()), (1, 120));
+        group.set(reg::d_dain_map::LINE_PACKED, 1);
+        let layer = Layer::decode(&group, &hardware("nv_small")).unwrap();
+        assert_eq!((layer.input.lines_at_once(), layer.input.bytes(3)), (3, 3 * 3 * 6 * 8));
+        assert_eq!([0, 1].map(|group| layer.weights.group_end(group, 8)), [1440, 1800]);
+    }
+
+    #[test]
+    fn refuses_what_never_fits_the_buffer() {
+        assert_eq!(
+            refusal(reg::d_datain_size_0::DATAIN_HEIGHT, 29),
+            "CDMA.D_BANK.DATA_BANK = 0x0: the input takes 522 entries of 512"
+        );
+        assert_eq!(
+            refusal(reg::d_entry_per_slice::ENTRIES, 17),
+            "CDMA.D_ENTRY_PER_SLICE.ENTRIES = 0x10: a line has 144 bytes"
+        );
+        assert_eq!(
+            refusal(reg::d_bank::DATA_BANK, 32),
+            "CDMA.D_BANK.WEIGHT_BANK = 0x0: with 32 data banks there are more than 32"
+        );
+        assert_eq!(
+            refusal(reg::d_weight_bytes::WEIGHT_BYTES, 1664),
+            "CDMA.D_WEIGHT_BYTES.WEIGHT_BYTES = 0xd: the kernels have 1800 bytes"
+        );
+    }
+
+    #[test]
+    fn weights_that_stay_must_fit_all_at_once() {
+        let mut group = group();
+        group.set_actual(reg::d_weight_size_1::WEIGHT_KERNEL, 30);
+        group.set_actual(reg::d_weight_bytes::WEIGHT_BYTES, 5504);
+        assert!(Layer::decode(&group, &hardware("nv_small")).is_ok());
+        group.set(reg::d_misc_cfg::SKIP_WEIGHT_RLS, 1);
+        let refused = Layer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string();
+        let why = "30 kernels that are needed at once take 5400 bytes of 4096";
+        assert_eq!(refused, format!("CDMA.D_BANK.WEIGHT_BANK = 0x0: {why}"));
+    }
+
+    #[test]
+    fn refuses_what_is_not_modelled_by_name() {
+        assert_eq!(
+            refusal(reg::d_misc_cfg::CONV_MODE, 1),
+            "CDMA.D_MISC_CFG.CONV_MODE = 0x1 (WINOGRAD): Winograd is not modelled"
+        );
+        assert_eq!(
+            refusal(reg::d_batch_number::BATCHES, 2),
+            "CDMA.D_BATCH_NUMBER.BATCHES = 0x1: batches are not modelled; 0 means one cube"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_decoded_of_any_contents_fits_the_buffer(
+            name in prop::sample::select(vec!["nv_small", "nv_large", "nv_full"]),
+            words in prop::collection::vec(any::<u32>(), 60),
+            small in prop::collection::vec(0u32..30, 60),
+        ) {
+            let config = Config::named(name).unwrap();
+            let hardware = Hardware::from(&config);
+            let mut group = Group::new(Unit::Cdma, config.register_map);
+            for (register, (word, shift)) in Unit::Cdma.registers().iter().zip(words.iter().zip(small)) {
+                group.set_word(register, word >> shift);
+            }
+            group.set_word(reg::D_MISC_CFG, 0);
+            group.set_word(reg::D_BATCH_NUMBER, 0);
+            group.set_word(reg::D_WEIGHT_FORMAT, 0);
+            if let Ok(layer) = Layer::decode(&group, &hardware) {
+                let held = hardware.banks as usize * hardware.bank_bytes() as usize;
+                let elements = layer.input.line_elements() * layer.input.height() as usize;
+                prop_assert!(elements * layer.precision.bytes() <= held);
+            }
+        }
+    }
+}

@@ -314,3 +314,109 @@ pub(super) struct Kept {
     pub(super) slice: Option<(Precision, usize)>,
     pub(super) weight_bytes: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::config::Config;
+    use crate::nvdla::registers::{RegisterMap, Unit};
+
+    fn hardware() -> Hardware {
+        Hardware::from(&Config::named("nv_small").unwrap())
+    }
+
+    /// Kernels of 3 x 2 x 20 over 6 x 4 with padding 1, two steps at a time.
+    fn group() -> Group {
+        let mut group = Group::new(Unit::Csc, RegisterMap::Small);
+        group.set_word(reg::D_MISC_CFG, 0);
+        for (field, value) in [
+            (reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT, 6),
+            (reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4),
+            (reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, 20),
+            (reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT, 3),
+            (reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT, 2),
+            (reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 20),
+            (reg::d_weight_size_ext_1::WEIGHT_KERNEL, 10),
+            (reg::d_dataout_size_0::DATAOUT_WIDTH, 3),
+            (reg::d_dataout_size_0::DATAOUT_HEIGHT, 2),
+            (reg::d_dataout_size_1::DATAOUT_CHANNEL, 10),
+            (reg::d_atomics::ATOMICS, 6),
+            (reg::d_release::RLS_SLICES, 4),
+            (reg::d_conv_stride_ext::CONV_X_STRIDE_EXT, 2),
+            (reg::d_conv_stride_ext::CONV_Y_STRIDE_EXT, 2),
+            (reg::d_zero_padding::PAD_LEFT, 1),
+            (reg::d_zero_padding::PAD_TOP, 1),
+        ] {
+            group.set_actual(field, value);
+        }
+        group
+    }
+
+    fn refusal(field: FieldRef, value: u32) -> String {
+        let mut group = group();
+        group.set_actual(field, value);
+        Layer::decode(&group, &hardware()).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn the_window_is_what_the_outputs_reach() {
+        let layer = Layer::decode(&group(), &hardware()).unwrap();
+        assert_eq!(layer.frame.extent, Axes { x: 7, y: 4 });
+        assert_eq!((layer.frame.before, layer.frame.pitch()), (Axes { x: 1, y: 1 }, 140));
+    }
+
+    #[test]
+    fn a_package_is_a_block_of_channels_of_a_tap() {
+        let layer = Layer::decode(&group(), &hardware()).unwrap();
+        assert_eq!((layer.packages, layer.positions(), layer.groups()), (3 * 3 * 2, 6, 2));
+        assert_eq!(([0, 1].map(|group| layer.kernels_of(group)), layer.weights_end(1)), ([8, 2], 1200));
+    }
+
+    #[test]
+    fn an_image_merges_columns_into_channels_and_rows_by_extension() {
+        let mut group = group();
+        group.set(reg::d_datain_format::DATAIN_FORMAT, 1);
+        group.set_actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, 4);
+        group.set_actual(reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT, 5);
+        group.set_actual(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 12);
+        group.set(reg::d_post_y_extension::Y_EXTENSION, 1);
+        // Dilation of images is not in hardware.
+        group.set_word(reg::D_DILATION_EXT, u32::MAX);
+        let layer = Layer::decode(&group, &hardware()).unwrap();
+        let Kernel { height, width, channels, dilation } = layer.geometry.kernel;
+        assert_eq!((height, width, channels, dilation), (5, 3, 4, Axes { x: 1, y: 1 }));
+        assert_eq!((layer.packages, layer.run, layer.stripe), (2 * 3, 3, (16, 16)));
+    }
+
+    #[test]
+    fn dilation_of_a_single_column_means_nothing() {
+        let mut group = group();
+        group.set_actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT, 1);
+        group.set_word(reg::D_DILATION_EXT, 0x1f);
+        assert_eq!(Layer::decode(&group, &hardware()).unwrap().geometry.kernel.dilation.x, 1);
+    }
+
+    #[test]
+    fn refuses_registers_that_contradict_each_other() {
+        assert_eq!(
+            refusal(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 21),
+            "CSC.D_WEIGHT_SIZE_EXT_1.WEIGHT_CHANNEL_EXT = 0x14: the input has 20 channels"
+        );
+        assert_eq!(
+            refusal(reg::d_atomics::ATOMICS, 7),
+            "CSC.D_ATOMICS.ATOMICS = 0x6: the output has 6 positions"
+        );
+        assert_eq!(
+            refusal(reg::d_release::RLS_SLICES, 5),
+            "CSC.D_RELEASE.RLS_SLICES = 0x4: the input has 4 slices"
+        );
+    }
+
+    #[test]
+    fn refuses_an_output_that_no_padding_reaches() {
+        assert_eq!(
+            refusal(reg::d_dataout_size_0::DATAOUT_HEIGHT, 36),
+            "CSC.D_DATAOUT_SIZE_0.DATAOUT_HEIGHT = 0x23: the kernels reach 67 beyond the input"
+        );
+    }
+}
