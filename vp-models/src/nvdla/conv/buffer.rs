@@ -362,8 +362,7 @@ mod tests {
         });
         simulation.run();
         assert_eq!(seen.get(), Time::ns(7));
-        let values =
-            buffer.with_slices(2, |slices| slices.flat_map(|line| line.values()).collect::<Vec<_>>());
+        let values = buffer.with_slices(2, |slices| slices.flat_map(Elements::values).collect::<Vec<_>>());
         assert_eq!(values, [1, 2]);
     }
 

@@ -399,7 +399,7 @@ mod tests {
         );
         assert_eq!(
             refusal(reg::d_weight_bytes::WEIGHT_BYTES, 1664),
-            "CDMA.D_WEIGHT_BYTES.WEIGHT_BYTES = 0xd: the kernels have 1800 bytes"
+            "CDMA.D_WEIGHT_BYTES.WEIGHT_BYTES = 0x680: the kernels have 1800 bytes"
         );
     }
 
