@@ -7,9 +7,7 @@ use vp_tests::shared;
 fn every_test_passes(config: &str) {
     let Some(folder) = shared::folder(&format!("conformance of {config}"), "nvdla/traces") else { return };
     let mut tests = Test::all(&folder);
-    tests.retain(|test| {
-        test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP", "CDP", "CONV"])
-    });
+    tests.retain(|test| test.config == config && test.uses_only(&["SDP", "PDP", "CDP", "CONV"]));
     assert!(!tests.is_empty(), "no test of {config} in {}", folder.display());
     let wrong: Vec<String> = tests.iter().filter_map(|test| test.run_every_way().err()).collect();
     assert!(wrong.is_empty(), "{} of {} failed:\n{}", wrong.len(), tests.len(), wrong.join("\n"));
@@ -43,6 +41,11 @@ fn nv_medium_512_leaves_the_vendors_bytes() {
 #[test]
 fn nv_medium_1024_full_leaves_the_vendors_bytes() {
     every_test_passes("nv_medium_1024_full");
+}
+
+#[test]
+fn nv_full_leaves_the_vendors_bytes() {
+    every_test_passes("nv_full");
 }
 
 #[test]

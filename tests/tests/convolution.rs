@@ -250,3 +250,46 @@ proptest! {
         is_survived(&mut device, &program);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    /// Whatever is wrong in the registers of the convolution's units, nothing waits for ever.
+    #[test]
+    fn a_convolution_with_a_few_wrong_words_ends_in_all_units(
+        platform in platforms(),
+        seed: u64,
+        is_image: bool,
+        wrong in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0u32..32), 1..4),
+    ) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution(is_image);
+        let mut device = Device::new(draw.description());
+        device.load(&draw.image());
+        let mut program = device.program();
+        program.convolution(&layer, &buffer, 0);
+        let of_convolution: Vec<usize> = (0..program.writes.len())
+            .filter(|&at| {
+                let write = program.writes[at];
+                write.register.name.starts_with("D_") && ![Unit::Sdp, Unit::SdpRdma].contains(&write.unit)
+            })
+            .collect();
+        for (place, word, shift) in wrong {
+            program.writes[*place.get(&of_convolution)].value ^= word >> shift;
+        }
+        program.enable_convolution(&layer, 0, true);
+        device.host.set_limit(PATIENCE);
+        device.run(&program);
+        let mut missing = DONE;
+        while missing != 0 {
+            match device.try_interrupt() {
+                Ok(status) => {
+                    prop_assert_eq!(status & !missing, 0);
+                    missing &= !status;
+                }
+                // Still at work.
+                Err(HostError::Limit { .. }) => break,
+                Err(other) => prop_assert!(false, "{:#x} missing: {} {:?}", missing, other, device.warnings()),
+            }
+        }
+    }
+}

@@ -199,8 +199,11 @@ impl Cdma {
             let watch = Watch::default();
             let asked = Asked::new(&self.sim, "nvdla.cdma.weight.asked", Time::ZERO);
             self.buffer.start_weights(fetch, number);
-            join(self.ask_weights(layer, &asked, &watch), self.take_weights(layer, number, &asked, &watch))
-                .await;
+            join(
+                self.ask_weights(layer, fetch, &asked, &watch),
+                self.take_weights(layer, number, &asked, &watch),
+            )
+            .await;
             self.show(perf, reg::D_PERF_WT_READ_STALL, &watch.stalled);
             self.show(perf, reg::D_PERF_WT_READ_LATENCY, &watch.waited);
         }
@@ -208,12 +211,12 @@ impl Cdma {
     }
 
     /// Asks for weights, eight atoms at once up to a multiple of eight, as the buffer has room.
-    async fn ask_weights(&self, layer: &Layer, asked: &Asked, watch: &Watch) {
+    async fn ask_weights(&self, layer: &Layer, fetch: &Fetch, asked: &Asked, watch: &Watch) {
         let (weights, atom) = (&layer.weights, self.hardware.atom);
         let stream = self.weights.stream(weights.ram);
         let capacity = layer.banks.weight * self.hardware.bank_bytes();
         let mut done = 0;
-        while done < weights.bytes {
+        while done < weights.bytes && !fetch.cancelled.get() {
             let address = weights.base.wrapping_add(u64::from(done));
             let run = READ_ATOMS - (address / u64::from(atom) % u64::from(READ_ATOMS)) as u32;
             let wanted = (run * atom).min(weights.bytes - done);
