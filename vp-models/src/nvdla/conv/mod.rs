@@ -1,8 +1,8 @@
 //! The convolution pipeline: CDMA, the convolution buffer, CSC, CMAC, CACC, and from there on the fly to SDP.
 //!
 //! Each unit takes its own register groups in their order, so that CDMA may fetch a layer while CSC and CACC still
-//! work on the one before. What passes between them: lines and weights through the [`buffer`], sums of stripes from
-//! CSC to CACC, results through the [`delivery`] to SDP, which holds CSC back if it cannot take them. A layer that
+//! work on the one before. What passes between them: lines and weights through the `buffer`, sums of stripes from
+//! CSC to CACC, results through the `delivery` to SDP, which holds CSC back if it cannot take them. A layer that
 //! one of them refuses ends in all of them, each with its interrupt.
 //!
 //! [`plain`] is the arithmetic, [`weights`] and [`window`] put its operands in order.
@@ -26,7 +26,7 @@ use self::cmac::Arrays;
 use self::csc::Csc;
 use self::delivery::Delivery;
 use super::control::Control;
-pub(crate) use super::engine::Surroundings;
+use super::engine::Surroundings;
 use crate::bus::DelayLine;
 use std::rc::Rc;
 use vp_core::Time;

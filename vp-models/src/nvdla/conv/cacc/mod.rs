@@ -5,11 +5,11 @@
 pub mod layer;
 
 use self::layer::Layer;
-use super::Surroundings;
 use super::delivery::Delivery;
 use super::hardware::Hardware;
 use crate::bus::DelayLine;
 use crate::nvdla::control::Control;
+use crate::nvdla::engine::Surroundings;
 use crate::nvdla::glb::Source;
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::registers::cacc as reg;

@@ -9,13 +9,13 @@ pub mod layer;
 pub mod pixel;
 
 use self::layer::Layer;
-use super::Surroundings;
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use crate::bus::DelayLine;
-use crate::bus::axi::ReadStreamConfig;
+use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
+use crate::nvdla::engine::Surroundings;
 use crate::nvdla::glb::Source;
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::nocif::read_id;
@@ -240,7 +240,7 @@ impl Cdma {
         }
     }
 
-    async fn request(&self, stream: &crate::bus::axi::ReadStream, address: u64, bytes: u32, watch: &Watch) {
+    async fn request(&self, stream: &ReadStream, address: u64, bytes: u32, watch: &Watch) {
         let start = self.sim.now();
         stream.request(address, bytes).await;
         watch.stalled.set(watch.stalled.get() + (self.sim.now() - start).cycles(self.cycle));

@@ -9,7 +9,6 @@ pub mod layer;
 pub mod stripes;
 
 use self::layer::{Kept, Layer};
-use super::Surroundings;
 use super::buffer::{Buffer, Fetch};
 use super::cacc::{Message, Stripe};
 use super::cmac::{Arrays, Sums};
@@ -18,6 +17,7 @@ use super::elements::Elements;
 use super::hardware::Hardware;
 use crate::bus::DelayLine;
 use crate::nvdla::control::Control;
+use crate::nvdla::engine::Surroundings;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Group;
 use std::rc::Rc;
