@@ -4,6 +4,9 @@
 //! the group once more, enable the RDMA if it takes part, then the engine.
 
 mod cdp;
+mod conv;
+
+pub use conv::BufferUse;
 
 use vp_models::host::{Host, HostError};
 use vp_models::nvdla::registers::{

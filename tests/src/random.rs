@@ -1,4 +1,7 @@
-//! Legal layers drawn from a seed: all modes of SDP, PDP and CDP, odd sizes, parts of atoms, gaps between lines.
+//! Legal layers drawn from a seed: all modes of convolution, SDP, PDP and CDP, odd sizes, parts of atoms, gaps between
+//! lines.
+
+mod conv;
 
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -75,7 +78,13 @@ impl Draw {
 
     /// Random bytes with a gap before them.
     fn region(&mut self, atom: u32, bytes: u64) -> u64 {
-        let memory = usize::from(!(self.description.nvdla.config.secondary().is_some() && self.one_in(3)));
+        let memory = usize::from(!self.one_in(3));
+        self.region_in(memory, atom, bytes)
+    }
+
+    /// The same in the secondary memory (0), if there is one, or in the primary.
+    fn region_in(&mut self, memory: usize, atom: u32, bytes: u64) -> u64 {
+        let memory = if self.description.nvdla.config.secondary().is_some() { memory } else { 1 };
         let base = self.free[memory] + u64::from(atom) * self.any(0..9);
         self.free[memory] = base + bytes;
         let contents = (0..bytes).map(|_| self.random.random()).collect();

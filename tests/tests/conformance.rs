@@ -1,4 +1,4 @@
-//! The vendor's conformance tests of SDP, PDP, both in a chain, and CDP pass in process, over TCP, and over TCP with
+//! The vendor's conformance tests of convolutions, SDP, PDP, chains of them, and CDP pass in process, over TCP, and over TCP with
 //! the client's memory, and go the same way each time.
 
 use vp_tests::conformance::Test;
@@ -7,9 +7,7 @@ use vp_tests::shared;
 fn every_test_passes(config: &str) {
     let Some(folder) = shared::folder(&format!("conformance of {config}"), "nvdla/traces") else { return };
     let mut tests = Test::all(&folder);
-    tests.retain(|test| {
-        test.config == config && test.language == "cfg" && test.uses_only(&["SDP", "PDP", "CDP"])
-    });
+    tests.retain(|test| test.config == config && test.uses_only(&["SDP", "PDP", "CDP", "CONV"]));
     assert!(!tests.is_empty(), "no test of {config} in {}", folder.display());
     let wrong: Vec<String> = tests.iter().filter_map(|test| test.run_every_way().err()).collect();
     assert!(wrong.is_empty(), "{} of {} failed:\n{}", wrong.len(), tests.len(), wrong.join("\n"));
@@ -36,8 +34,18 @@ fn nv_small_256_full_leaves_the_vendors_bytes() {
 }
 
 #[test]
+fn nv_medium_512_leaves_the_vendors_bytes() {
+    every_test_passes("nv_medium_512");
+}
+
+#[test]
 fn nv_medium_1024_full_leaves_the_vendors_bytes() {
     every_test_passes("nv_medium_1024_full");
+}
+
+#[test]
+fn nv_full_leaves_the_vendors_bytes() {
+    every_test_passes("nv_full");
 }
 
 #[test]

@@ -1,14 +1,16 @@
-//! SDP, PDP and CDP a second time, as plainly as they can be said: what tests trust.
+//! Convolution, SDP, PDP and CDP a second time, as plainly as they can be said: what tests trust.
 //!
 //! Scalar loops over channel, line and column, written from the description of the arithmetic alone. Nothing here
 //! calls the models' own arithmetic or address generation, and nothing here is fast.
 
 mod cdp;
+mod conv;
 mod lut;
 mod pdp;
 mod sdp;
 
 pub use cdp::CdpLayer;
+pub use conv::{ConvInput, ConvLayer, Pixels, WeightOrder, run_convolution};
 pub use lut::{Lut, LutTable};
 pub use pdp::{PdpLayer, PoolingMethod};
 pub use sdp::{

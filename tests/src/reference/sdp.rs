@@ -42,7 +42,7 @@ impl Converter {
     /// Leaves values as they are.
     pub const NONE: Converter = Converter { offset: 0, scale: 1, shift: 0 };
 
-    fn apply(self, value: i32) -> i128 {
+    pub(super) fn apply(self, value: i32) -> i128 {
         let scaled = (i128::from(value) - i128::from(self.offset)) * i128::from(self.scale);
         shift_rounding(scaled, self.shift as i32)
     }
@@ -224,9 +224,16 @@ impl SdpLayer {
     pub(super) fn results(&self, lut: &Lut, image: &Image) -> Cube {
         let single = self.width == 1 && self.height == 1;
         let source = self.source.packed_if(single, self.format.atom);
+        self.results_of(lut, image, |channel, y, x| {
+            image.element(source.address(self.format, channel, y, x), self.format.element)
+        })
+    }
+
+    /// The results of all lanes from an input that is not in memory.
+    pub(super) fn results_of(&self, lut: &Lut, image: &Image, input: impl Fn(u32, u32, u32) -> i32) -> Cube {
         Cube::of(self.width, self.height, self.format.whole(self.channels), |channel, y, x| {
             let at = [channel, y, x];
-            let mut value = image.element(source.address(self.format, channel, y, x), self.format.element);
+            let mut value = input(channel, y, x);
             for stage in [self.bs, self.bn].into_iter().flatten() {
                 value = self.stage(&stage, image, at, value);
             }

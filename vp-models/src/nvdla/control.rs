@@ -72,6 +72,13 @@ impl Control {
         (self.enabled(group).await, self.enabled_at[group].get())
     }
 
+    /// As [`Control::turn`], and tells also which group it is.
+    pub(crate) async fn next_group(&self) -> (usize, Group, Time) {
+        let consumer = self.registers.borrow().consumer();
+        let (group, enabled) = self.turn().await;
+        (consumer, group, enabled)
+    }
+
     /// What the unit holds when no layer of its own is asked for.
     pub(crate) fn idle(&self) -> (Group, Time) {
         (self.registers.borrow().group(0).clone(), self.sim.now())

@@ -3,6 +3,7 @@
 use super::cdp::Cdp;
 use super::config::{CapabilityRom, Config};
 use super::control::Control;
+use super::conv::{self, delivery::Delivery};
 use super::dma::MemoryPorts;
 use super::engine::{self, Surroundings};
 use super::interrupts::Interrupts;
@@ -89,7 +90,18 @@ impl Nvdla {
         let depth = timing.sdp.to_pdp_depth as usize;
         let on_the_fly =
             Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", depth, cycles(forward), cycles(backward)));
-        engine::start(Sdp::new(&around, sdp.clone(), sdp_rdma.clone(), on_the_fly.clone()));
+        let sums = Delivery::new(sim, timing.conv.sdp_credits);
+        let (cdma, csc, cacc) = (control(Unit::Cdma), control(Unit::Csc), control(Unit::Cacc));
+        let (cmac_a, cmac_b) = (control(Unit::CmacA), control(Unit::CmacB));
+        let convolution = conv::Controls {
+            cdma: cdma.clone(),
+            csc: csc.clone(),
+            cmac_a: cmac_a.clone(),
+            cmac_b: cmac_b.clone(),
+            cacc: cacc.clone(),
+        };
+        conv::start(&around, convolution, sums.clone());
+        engine::start(Sdp::new(&around, sdp.clone(), sdp_rdma.clone(), sums, on_the_fly.clone()));
         engine::start(Pdp::new(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly));
         let (cdp, cdp_rdma) = (control(Unit::Cdp), control(Unit::CdpRdma));
         engine::start(Cdp::new(&around, cdp.clone(), cdp_rdma.clone()));
@@ -111,6 +123,11 @@ impl Nvdla {
                     ))),
                     None => Registers::Bare(control(unit)),
                 },
+                Unit::Cdma => Registers::Unit(cdma.clone()),
+                Unit::Csc => Registers::Unit(csc.clone()),
+                Unit::CmacA => Registers::Unit(cmac_a.clone()),
+                Unit::CmacB => Registers::Unit(cmac_b.clone()),
+                Unit::Cacc => Registers::Unit(cacc.clone()),
                 Unit::Sdp => Registers::Unit(sdp.clone()),
                 Unit::SdpRdma => Registers::Unit(sdp_rdma.clone()),
                 Unit::Pdp => Registers::Unit(pdp.clone()),

@@ -9,6 +9,7 @@ pub mod cdp;
 pub mod config;
 
 mod control;
+pub mod conv;
 pub mod cube;
 pub mod device;
 mod dma;

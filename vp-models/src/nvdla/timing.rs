@@ -40,6 +40,25 @@ pub struct Timing {
     pub pdp: PdpTiming,
     /// The channel data processor.
     pub cdp: CdpTiming,
+    /// The convolution pipeline.
+    pub conv: ConvTiming,
+}
+
+/// The convolution pipeline's shape in time, beyond what its mechanisms say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConvTiming {
+    /// Room of the latency FIFO of CDMA's input reads, in atoms.
+    pub data_credits: u32,
+    /// The same of its weight reads.
+    pub weight_credits: u32,
+    /// From the last input, or the last weight, to the interrupt that says so.
+    pub fetched_to_interrupt: u32,
+    /// From the complete sums of a stripe to SDP's earliest start with the first.
+    pub to_sdp: u32,
+    /// Atoms of results that have room on the way to SDP.
+    pub sdp_credits: u32,
+    /// From SDP's taking the last atom to the interrupt.
+    pub delivered_to_interrupt: u32,
 }
 
 /// SDP's shape in time.
@@ -179,6 +198,16 @@ impl Timing {
                     ahead: 5,
                     behind_datapath: 12,
                 }),
+            },
+            conv: ConvTiming {
+                // The buffer has room for all that is asked for: what is outstanding is limited further down.
+                data_credits: 1024,
+                weight_credits: 1024,
+                fetched_to_interrupt: 11,
+                to_sdp: 13,
+                sdp_credits: config.mac_atomic_k
+                    * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
+                delivered_to_interrupt: 5,
             },
         }
     }

@@ -16,6 +16,7 @@ use self::feed::Feed;
 use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
 use self::lut::Tables;
 use super::control::Control;
+use super::conv::delivery::{Delivery, MAX_LANES};
 use super::dma::{Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
@@ -25,7 +26,7 @@ use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::ReadStreamConfig;
 use std::rc::Rc;
-use vp_core::{Event, Time, join};
+use vp_core::{Time, join};
 
 /// The most atoms that hold the operands of one atom: two operands of two bytes for each lane.
 const MAX_OPERAND_ATOMS: usize = 4;
@@ -47,8 +48,8 @@ pub(crate) struct Sdp {
     output: Rc<WriteDma>,
     /// Where atoms go on the fly.
     pooling: Rc<Handoff<Passed>>,
-    /// Fires when the convolution accumulator has data.
-    accumulator: Event,
+    /// What comes on the fly from the convolution accumulator.
+    accumulator: Rc<Delivery>,
 }
 
 impl Engine for Sdp {
@@ -109,10 +110,14 @@ impl Engine for Sdp {
     }
 
     async fn release_partner(&self, registers: &Group) {
-        use reg::d_feature_mode_cfg::OUTPUT_DST;
+        use reg::d_feature_mode_cfg::{FLYING_MODE, OUTPUT_DST};
         if registers.get(OUTPUT_DST) == OUTPUT_DST::PDP {
             self.pooling.room().await;
             self.pooling.put(Passed::ABANDONED);
+        }
+        if registers.flag(FLYING_MODE) {
+            // CACC sends its layer all the same: it goes nowhere.
+            self.accumulator.drain().await;
         }
     }
 }
@@ -122,6 +127,7 @@ impl Sdp {
         around: &Surroundings<'_>,
         control: Rc<Control>,
         rdma: Rc<Control>,
+        accumulator: Rc<Delivery>,
         pooling: Rc<Handoff<Passed>>,
     ) -> Sdp {
         let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
@@ -145,7 +151,7 @@ impl Sdp {
             ew: input("ew", read_id::SDP_EW, credits, 1),
             output: WriteDma::new(sim, ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
             pooling,
-            accumulator: sim.event("nvdla.cacc.data"),
+            accumulator,
         }
     }
 
@@ -175,14 +181,25 @@ impl Sdp {
         let mut counters = Counters::default();
         let mut earliest = Time::ZERO;
         let pixels = u64::from(layer.width) * u64::from(layer.height);
+        let mut ended = false;
         for surface in 0..layer.surfaces() {
             for pixel in 0..pixels {
+                if ended && !layer.uses_rdma() {
+                    return counters;
+                }
                 for operands in [&mut bs, &mut bn, &mut ew] {
                     operands.gather(pixel).await;
                 }
+                if ended {
+                    // Operands still come, and must be taken.
+                    for operands in [&mut bs, &mut bn, &mut ew] {
+                        operands.take(pixel);
+                    }
+                    continue;
+                }
                 match layer.source {
                     Source::Memory(_) => self.main.feed.ready().await,
-                    Source::Accumulator => self.accumulator.wait().await,
+                    Source::Accumulator => self.accumulator.ready().await,
                 }
                 match layer.destination {
                     Destination::Pooling => self.pooling.room().await,
@@ -193,13 +210,28 @@ impl Sdp {
                 for operands in [&mut bs, &mut bn, &mut ew] {
                     operands.take(pixel);
                 }
-                let input = self.main.feed.take();
+                let last = surface + 1 == layer.surfaces() && pixel + 1 == pixels;
                 let mut output = [0; MAX_ATOM];
                 let operands = Operands { bs: bs.bytes(), bn: bn.bytes(), ew: ew.bytes() };
-                counters += datapath.memory_atom(&input[..atom], &operands, &mut output[..atom]);
+                match layer.source {
+                    Source::Memory(_) => {
+                        let input = self.main.feed.take();
+                        counters += datapath.memory_atom(&input[..atom], &operands, &mut output[..atom]);
+                    }
+                    Source::Accumulator => match self.take_sums(layer, last).await {
+                        Some(sums) => {
+                            let sums = &sums[..layer.lanes()];
+                            counters += datapath.accumulator_atom(sums, &operands, &mut output[..atom]);
+                        }
+                        None => {
+                            ended = true;
+                            self.end_early(layer);
+                            continue;
+                        }
+                    },
+                }
                 match layer.destination {
                     Destination::Pooling => {
-                        let last = surface + 1 == layer.surfaces() && pixel + 1 == pixels;
                         self.pooling.put(Passed { atom: output, last, abandoned: false });
                     }
                     Destination::Memory(_) if layer.has_output() => {
@@ -213,6 +245,34 @@ impl Sdp {
             sim.wait(latency).await;
         }
         counters
+    }
+
+    /// Takes an atom of sums, the layer's last one or not. `None`: the layer cannot go on, and nothing of it is left
+    /// to take.
+    async fn take_sums(&self, layer: &Layer, last: bool) -> Option<[i32; MAX_LANES]> {
+        let taken = self.accumulator.take();
+        let wrong = if taken.abandoned {
+            "the convolution that should feed it was refused"
+        } else if taken.lanes != layer.lanes() {
+            "the convolution computes another format"
+        } else if taken.last != last {
+            "the convolution's output has another size"
+        } else {
+            return Some(taken.sums);
+        };
+        self.common.control.warn(&format!("layer ended early: {wrong}"));
+        if !taken.last {
+            self.accumulator.drain().await;
+        }
+        None
+    }
+
+    /// What was announced to memory, or to PDP, does not come.
+    fn end_early(&self, layer: &Layer) {
+        match layer.destination {
+            Destination::Pooling => self.pooling.put(Passed::ABANDONED),
+            Destination::Memory(_) => self.output.abandon(),
+        }
     }
 
     fn tables(&self) -> Tables {

@@ -1,0 +1,244 @@
+//! Convolutions as register writes.
+
+use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
+
+use super::{Program, high, low, ram};
+use crate::reference::{ConvInput, ConvLayer, Place};
+
+/// How a convolution uses the convolution buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferUse {
+    /// Banks for input, and for weights.
+    pub banks: [u32; 2],
+    /// Entries of a line.
+    pub entries: u32,
+    /// Lines that are read together, if they lie back to back.
+    pub grain: Option<u32>,
+    /// Input, and weights, are taken over from the layer before.
+    pub reuse: [bool; 2],
+    /// They stay for the next.
+    pub keep: [bool; 2],
+}
+
+/// Consumers first (driver contract, section 6).
+const UNITS: [Unit; 5] = [Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
+
+impl Program {
+    /// A convolution and the layer of SDP behind it in that group, up to the enables.
+    pub fn convolution(&mut self, layer: &ConvLayer, buffer: &BufferUse, group: u32) {
+        self.sdp(&layer.sdp, group);
+        // `sdp` has written a layer that reads memory.
+        for flying in [sdp::D_FEATURE_MODE_CFG, sdp_rdma::D_FEATURE_MODE_CFG] {
+            let written = self.writes.iter_mut().rev().find(|write| write.register == flying);
+            written.expect("written by `sdp`").value |= 1;
+        }
+        self.select_convolution(group);
+        self.cdma(layer, buffer);
+        self.csc(layer, buffer);
+        let precision = layer.format.element - 1;
+        for unit in [Unit::CmacA, Unit::CmacB] {
+            use cmac::d_misc_cfg::*;
+            self.fields(unit, &[(CONV_MODE, 0), (PROC_PRECISION, precision)]);
+        }
+        self.cacc(layer);
+    }
+
+    /// Starts a convolution in that group, SDP before it, or after it, as all orders are right.
+    pub fn enable_convolution(&mut self, layer: &ConvLayer, group: u32, sdp_first: bool) {
+        let operands =
+            |stage: Option<crate::reference::Stage>| stage.is_some_and(|stage| stage.operands.is_some());
+        let reads = operands(layer.sdp.bs)
+            || operands(layer.sdp.bn)
+            || layer.sdp.ew.is_some_and(|ew| ew.operands.is_some());
+        let enable_sdp = |program: &mut Program| {
+            if reads {
+                return program.enable_sdp(group);
+            }
+            program.word(Unit::Sdp, sdp::S_POINTER, group);
+            program.word(Unit::Sdp, sdp::D_OP_ENABLE, 1);
+        };
+        self.select_convolution(group);
+        if sdp_first {
+            enable_sdp(self);
+        }
+        for unit in UNITS {
+            self.word(unit, unit.op_enable().expect("a unit with groups"), 1);
+        }
+        if !sdp_first {
+            enable_sdp(self);
+        }
+    }
+
+    fn select_convolution(&mut self, group: u32) {
+        for unit in UNITS {
+            self.word(unit, unit.register("S_POINTER").expect("a unit with groups"), group);
+        }
+    }
+
+    fn cdma(&mut self, layer: &ConvLayer, buffer: &BufferUse) {
+        use cdma::{
+            d_bank::*, d_batch_number::*, d_conv_stride::*, d_cvt_cfg::*, d_cvt_offset::*, d_cvt_scale::*,
+            d_dain_addr_high_0::*, d_dain_addr_high_1::*, d_dain_addr_low_0::*, d_dain_addr_low_1::*,
+            d_dain_map::*, d_dain_ram_type::*, d_datain_format::*, d_datain_size_0::*, d_datain_size_1::*,
+            d_entry_per_slice::*, d_fetch_grain::*, d_line_stride::*, d_line_uv_stride::*, d_mean_format::*,
+            d_mean_global_0::*, d_mean_global_1::*, d_misc_cfg::*, d_pixel_offset::*, d_surf_stride::*,
+            d_weight_addr_high::*, d_weight_addr_low::*, d_weight_bytes::*, d_weight_format::*,
+            d_weight_ram_type::*, d_weight_size_0::*, d_weight_size_1::*, d_zero_padding::*,
+            d_zero_padding_value::*,
+        };
+        let precision = layer.format.element - 1;
+        let nowhere = Place { base: 0, line: 0, surface: 0 };
+        let (planes, input_precision) = match &layer.input {
+            ConvInput::Feature(place) => ([*place, nowhere], precision),
+            ConvInput::Pixels(pixels) => {
+                let plane = |(base, line)| Place { base, line, surface: 0 };
+                (pixels.planes.map(plane), pixels.element - 1)
+            }
+        };
+        let converter = layer.converter.map_or(crate::reference::Converter::NONE, |converters| converters[0]);
+        let mean = layer.converter.map_or([0; 4], |converters| converters.map(|it| it.offset as u16 as u32));
+        let weights = Place { base: layer.weights, ..nowhere };
+        let bytes = (layer.kernels * layer.kernel_bytes()).next_multiple_of(128);
+        let packed = u32::from(buffer.grain.is_some());
+        self.fields(
+            Unit::Cdma,
+            &[
+                (CONV_MODE, 0),
+                (IN_PRECISION, input_precision),
+                (PROC_PRECISION, precision),
+                (DATA_REUSE, buffer.reuse[0].into()),
+                (WEIGHT_REUSE, buffer.reuse[1].into()),
+                (SKIP_DATA_RLS, buffer.keep[0].into()),
+                (SKIP_WEIGHT_RLS, buffer.keep[1].into()),
+                (DATAIN_FORMAT, layer.is_image().into()),
+                (DATAIN_WIDTH, layer.size[0]),
+                (DATAIN_HEIGHT, layer.size[1]),
+                (DATAIN_CHANNEL, layer.channels),
+                (DATAIN_RAM_TYPE, ram(planes[0])),
+                (DATAIN_ADDR_LOW_0, low(planes[0])),
+                (DATAIN_ADDR_HIGH_0, high(planes[0])),
+                (DATAIN_ADDR_LOW_1, low(planes[1])),
+                (DATAIN_ADDR_HIGH_1, high(planes[1])),
+                (LINE_STRIDE, planes[0].line),
+                (UV_LINE_STRIDE, planes[1].line),
+                (SURF_STRIDE, planes[0].surface),
+                (LINE_PACKED, packed),
+                (SURF_PACKED, 0),
+                (BATCHES, 1),
+                (ENTRIES, buffer.entries),
+                (GRAINS, buffer.grain.unwrap_or(1)),
+                (WEIGHT_FORMAT, 0),
+                (BYTE_PER_KERNEL, layer.kernel_bytes()),
+                (WEIGHT_KERNEL, layer.kernels),
+                (WEIGHT_RAM_TYPE, ram(weights)),
+                (WEIGHT_ADDR_LOW, low(weights)),
+                (WEIGHT_ADDR_HIGH, high(weights)),
+                (WEIGHT_BYTES, bytes),
+                (MEAN_FORMAT, layer.is_image().into()),
+                (MEAN_RY, mean[0]),
+                (MEAN_GU, mean[1]),
+                (MEAN_BV, mean[2]),
+                (MEAN_AX, mean[3]),
+                (CVT_EN, layer.converter.is_some().into()),
+                (CVT_TRUNCATE, converter.shift),
+                (CVT_OFFSET, converter.offset as u32),
+                (CVT_SCALE, converter.scale as u16 as u32),
+                (CONV_X_STRIDE, layer.stride[0]),
+                (CONV_Y_STRIDE, layer.stride[1]),
+                (PAD_LEFT, layer.before[0]),
+                (PAD_TOP, layer.before[1]),
+                (PAD_RIGHT, layer.after[0]),
+                (PAD_BOTTOM, layer.after[1]),
+                (PAD_VALUE, layer.padding as u16 as u32),
+                (DATA_BANK, buffer.banks[0]),
+                (WEIGHT_BANK, buffer.banks[1]),
+            ],
+        );
+        if let ConvInput::Pixels(pixels) = &layer.input {
+            self.fields(
+                Unit::Cdma,
+                &[
+                    (DATAIN_FORMAT, 1),
+                    (PIXEL_FORMAT, pixels.code),
+                    (PIXEL_MAPPING, 0),
+                    (PIXEL_SIGN_OVERRIDE, pixels.signed.into()),
+                    (PIXEL_X_OFFSET, pixels.offset),
+                ],
+            );
+        }
+    }
+
+    fn csc(&mut self, layer: &ConvLayer, buffer: &BufferUse) {
+        use csc::{
+            d_atomics::*, d_bank::*, d_batch_number::*, d_conv_stride_ext::*, d_datain_format::*,
+            d_datain_size_ext_0::*, d_datain_size_ext_1::*, d_dataout_size_0::*, d_dataout_size_1::*,
+            d_dilation_ext::*, d_entry_per_slice::*, d_misc_cfg::*, d_post_y_extension::*, d_release::*,
+            d_weight_bytes::*, d_weight_format::*, d_weight_size_ext_0::*, d_weight_size_ext_1::*,
+            d_zero_padding::*, d_zero_padding_value::*,
+        };
+        let precision = layer.format.element - 1;
+        let [width, height] = layer.output_size();
+        let (columns, channels) = match layer.is_image() {
+            true => (1, layer.kernel[0] * layer.channels),
+            false => (layer.kernel[0], layer.channels),
+        };
+        self.fields(
+            Unit::Csc,
+            &[
+                (CONV_MODE, 0),
+                (IN_PRECISION, precision),
+                (PROC_PRECISION, precision),
+                (DATA_REUSE, buffer.reuse[0].into()),
+                (WEIGHT_REUSE, buffer.reuse[1].into()),
+                (SKIP_DATA_RLS, buffer.keep[0].into()),
+                (SKIP_WEIGHT_RLS, buffer.keep[1].into()),
+                (DATAIN_FORMAT, layer.is_image().into()),
+                (DATAIN_WIDTH_EXT, layer.size[0]),
+                (DATAIN_HEIGHT_EXT, layer.size[1]),
+                (DATAIN_CHANNEL_EXT, layer.channels),
+                (BATCHES, 1),
+                (Y_EXTENSION, layer.rows_at_once.ilog2()),
+                (ENTRIES, buffer.entries),
+                (WEIGHT_FORMAT, 0),
+                (WEIGHT_WIDTH_EXT, columns),
+                (WEIGHT_HEIGHT_EXT, layer.kernel[1]),
+                (WEIGHT_CHANNEL_EXT, channels),
+                (WEIGHT_KERNEL, layer.kernels),
+                (WEIGHT_BYTES, (layer.kernels * layer.kernel_bytes()).next_multiple_of(128)),
+                (DATAOUT_WIDTH, width),
+                (DATAOUT_HEIGHT, height),
+                (DATAOUT_CHANNEL, layer.kernels),
+                (ATOMICS, width * height),
+                (RLS_SLICES, layer.size[1]),
+                (CONV_X_STRIDE_EXT, layer.stride[0]),
+                (CONV_Y_STRIDE_EXT, layer.stride[1]),
+                (X_DILATION_EXT, layer.dilation[0]),
+                (Y_DILATION_EXT, layer.dilation[1]),
+                (PAD_LEFT, layer.before[0]),
+                (PAD_TOP, layer.before[1]),
+                (PAD_VALUE, layer.padding as u16 as u32),
+                (DATA_BANK, buffer.banks[0]),
+                (WEIGHT_BANK, buffer.banks[1]),
+            ],
+        );
+    }
+
+    fn cacc(&mut self, layer: &ConvLayer) {
+        use cacc::{
+            d_batch_number::*, d_clip_cfg::*, d_dataout_size_0::*, d_dataout_size_1::*, d_misc_cfg::*,
+        };
+        let [width, height] = layer.output_size();
+        self.fields(
+            Unit::Cacc,
+            &[
+                (CONV_MODE, 0),
+                (PROC_PRECISION, layer.format.element - 1),
+                (DATAOUT_WIDTH, width),
+                (DATAOUT_HEIGHT, height),
+                (DATAOUT_CHANNEL, layer.kernels),
+                (BATCHES, 1),
+                (CLIP_TRUNCATE, layer.truncate),
+            ],
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! Convolutions drawn from a seed.
+
+use vp_models::nvdla::config::Config;
+use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
+
+use super::Draw;
+use crate::program::BufferUse;
+use crate::reference::{
+    self, ConvInput, ConvLayer, Converter, Elementwise, Format, Pixels, Place, SdpLayer, WeightOrder,
+};
+
+/// A format of pixels: code, bytes of a component, components in each plane, and plane and place of each channel.
+type PixelFormat = (u32, u32, [u32; 2], &'static [(usize, u32)]);
+
+const PIXELS_8: [PixelFormat; 7] = [
+    (P::T_R8, 1, [1, 0], &[(0, 0)]),
+    (P::T_A8B8G8R8, 1, [4, 0], &[(0, 0), (0, 1), (0, 2), (0, 3)]),
+    (P::T_A8R8G8B8, 1, [4, 0], &[(0, 2), (0, 1), (0, 0), (0, 3)]),
+    (P::T_B8G8R8A8, 1, [4, 0], &[(0, 1), (0, 2), (0, 3), (0, 0)]),
+    (P::T_R8G8B8X8, 1, [4, 0], &[(0, 3), (0, 2), (0, 1), (0, 0)]),
+    (P::T_Y8___U8V8_N444, 1, [1, 2], &[(0, 0), (1, 1), (1, 0)]),
+    (P::T_Y8___V8U8_N444, 1, [1, 2], &[(0, 0), (1, 0), (1, 1)]),
+];
+
+const PIXELS_16: [PixelFormat; 3] = [
+    (P::T_R16, 2, [1, 0], &[(0, 0)]),
+    (P::T_A16Y16U16V16, 2, [4, 0], &[(0, 2), (0, 1), (0, 0), (0, 3)]),
+    (P::T_Y16___U16V16_N444, 2, [1, 2], &[(0, 0), (1, 1), (1, 0)]),
+];
+
+impl Draw {
+    fn config(&self) -> Config {
+        self.description().nvdla.config.clone()
+    }
+
+    /// Kernel, stride, dilation, padding before and behind along an axis of that size.
+    fn taps(&mut self, size: u32, dilated: bool) -> [u32; 5] {
+        loop {
+            let (kernel, stride) =
+                (self.any(1..6), if self.one_in(5) { self.any(1..9) } else { self.any(1..3) });
+            let dilation = if dilated && kernel > 1 && self.one_in(3) { self.any(1..5) } else { 1 };
+            let (before, after) = (self.any(0..kernel + 1), self.any(0..kernel + 1));
+            if before + size + after > (kernel - 1) * dilation {
+                return [kernel, stride, dilation, before, after];
+            }
+        }
+    }
+
+    /// A convolution of a feature cube or of an image, with how it uses the buffer.
+    pub fn convolution(&mut self, is_image: bool) -> (ConvLayer, BufferUse) {
+        let (format, config) = (self.format(), self.config());
+        let [mut width, height, channels] = self.size();
+        let lines_packed = !is_image && self.one_in(2);
+        if is_image {
+            width += self.any(0..30);
+        }
+        let (horizontal, vertical) = (self.taps(width, !is_image), self.taps(height, !is_image));
+        let [kernel, stride, dilation, before, after] =
+            [0, 1, 2, 3, 4].map(|of| [horizontal[of], vertical[of]]);
+        let (input, channels) = if is_image {
+            let pixels = self.pixels(&config, format, [width, height]);
+            let channels = pixels.channels.len() as u32;
+            (ConvInput::Pixels(pixels), channels)
+        } else {
+            let mut place = self.cube(format, [width, height, channels]);
+            if lines_packed {
+                // The cube shrinks: lines lie back to back.
+                place.line = width * format.atom;
+            }
+            (ConvInput::Feature(place), channels)
+        };
+        let group = config.mac_atomic_k / format.element;
+        let kernels = self.any(1..2 * group + 5);
+        let kernel_bytes = kernel[0] * kernel[1] * channels * format.element;
+        let weights = self.region(format.atom, u64::from((kernels * kernel_bytes).next_multiple_of(128)));
+        // Where a kernel's merged row has room in a block, rows can be merged.
+        let fits = |rows: u32| kernel[0] * channels <= config.mac_atomic_c / rows;
+        let rows_at_once = if is_image && fits(4) { 1 << self.any(0..3) } else { 1 };
+        let mut layer = ConvLayer {
+            format,
+            input,
+            size: [width, height],
+            channels,
+            kernel,
+            stride,
+            dilation,
+            before,
+            after,
+            padding: self.any(-200..200),
+            converter: self.input_converter(format, is_image),
+            kernels,
+            weights,
+            order: WeightOrder { group, block: config.mac_atomic_c },
+            rows_at_once,
+            truncate: self.any(0..9),
+            sdp: self.sdp(true),
+        };
+        layer.sdp = self.behind(&layer);
+        let buffer = self.buffer_use(&config, &layer, lines_packed);
+        (layer, buffer)
+    }
+
+    /// A layer of SDP behind a convolution; no table, which is tested with SDP alone.
+    fn behind(&mut self, layer: &ConvLayer) -> SdpLayer {
+        let [width, height] = layer.output_size();
+        let (format, size) = (layer.format, [width, height, layer.kernels]);
+        let ew = self.description().nvdla.config.sdp_ew && self.one_in(2);
+        SdpLayer {
+            format,
+            width,
+            height,
+            channels: layer.kernels,
+            source: Place { base: 0, line: 0, surface: 0 },
+            bs: self.maybe(|draw| draw.stage(format, size)),
+            bn: self.maybe(|draw| draw.stage(format, size)),
+            ew: ew.then(|| Elementwise { lut: false, ..self.elementwise(format, size) }),
+            converter: Converter {
+                offset: self.any(-20..20),
+                scale: self.any(-40..40),
+                shift: self.any(0..16),
+            },
+            destination: Some(self.cube(format, size)),
+        }
+    }
+
+    /// The same layer with nothing of SDP's in memory but its output.
+    pub fn without_operands(layer: &ConvLayer) -> ConvLayer {
+        let kept = |stage: Option<reference::Stage>| stage.filter(|stage| stage.operands.is_none());
+        let ew = layer.sdp.ew.filter(|ew| ew.operands.is_none());
+        let sdp = SdpLayer { bs: kept(layer.sdp.bs), bn: kept(layer.sdp.bn), ew, ..layer.sdp.clone() };
+        ConvLayer { sdp, ..layer.clone() }
+    }
+
+    fn input_converter(&mut self, format: Format, is_image: bool) -> Option<[Converter; 4]> {
+        if self.one_in(2) {
+            return None;
+        }
+        let limit = 100 * format.element as i32 * format.element as i32;
+        let (scale, shift) = (self.any(-100..100), self.any(0..9));
+        let offset = self.any(-limit..limit);
+        let mut channel =
+            || Converter { offset: if is_image { self.any(-limit..limit) } else { offset }, scale, shift };
+        Some([channel(), channel(), channel(), channel()])
+    }
+
+    fn pixels(&mut self, config: &Config, format: Format, [width, height]: [u32; 2]) -> Pixels {
+        let wide = format.element == 2 && self.one_in(2);
+        let all: &[PixelFormat] = if wide { &PIXELS_16 } else { &PIXELS_8 };
+        let (code, element, components, channels) = all[self.any(0..all.len())];
+        let atom = config.memory_atom;
+        // The second plane's offset counts in an atom.
+        let most = if components[1] > 0 { (atom / (components[1] * element)).min(32) } else { 32 };
+        let offset = if self.one_in(2) { 0 } else { self.any(0..most) };
+        let memory = self.any(0..2);
+        let mut planes = [(0, 0); 2];
+        for (plane, count) in planes.iter_mut().zip(components).filter(|(_, count)| *count > 0) {
+            let line = ((offset + width) * count * element).next_multiple_of(atom) + atom * self.any(0..3);
+            *plane = (self.region_in(memory, atom, u64::from(line) * u64::from(height)), line);
+        }
+        Pixels {
+            code,
+            element,
+            components,
+            channels: channels.to_vec(),
+            planes,
+            offset,
+            signed: self.one_in(2),
+        }
+    }
+
+    fn buffer_use(&mut self, config: &Config, layer: &ConvLayer, lines_packed: bool) -> BufferUse {
+        let Format { atom, element } = layer.format;
+        let entry = config.cbuf_entry_bytes();
+        let entries = if layer.is_image() {
+            let pixels = layer.before[0] + layer.size[0] + layer.after[0];
+            (pixels * layer.channels * element).div_ceil(entry)
+        } else {
+            let (atoms, held) = (layer.channels.div_ceil(layer.format.lanes()), entry / atom);
+            let rest = atoms % held;
+            // Three atoms of four take as much room as four.
+            let rest = if rest == 3 { layer.size[0] } else { (rest * layer.size[0]).div_ceil(held) };
+            atoms / held * layer.size[0] + rest
+        };
+        let data = (entries * layer.size[1]).div_ceil(config.cbuf_entries_per_bank());
+        let bank = entry * config.cbuf_entries_per_bank();
+        let weight = (layer.order.group.min(layer.kernels) * layer.kernel_bytes()).div_ceil(bank);
+        let spare = config.cbuf_banks - data - weight;
+        let more = self.any(0..spare.min(3) + 1);
+        BufferUse {
+            banks: [data + more, weight + self.any(0..spare.min(3) - more + 1)],
+            entries,
+            grain: lines_packed.then(|| self.any(1..layer.size[1] + 3)),
+            reuse: [false; 2],
+            keep: [false; 2],
+        }
+    }
+
+    /// Banks for all weights of the layer, if there are as many: so that they can stay for the next one.
+    pub fn with_room_for_all_weights(&self, layer: &ConvLayer, buffer: BufferUse) -> Option<BufferUse> {
+        let config = self.config();
+        let bank = config.cbuf_entry_bytes() * config.cbuf_entries_per_bank();
+        let weight = (layer.kernels * layer.kernel_bytes()).div_ceil(bank);
+        (buffer.banks[0] + weight <= config.cbuf_banks)
+            .then_some(BufferUse { banks: [buffer.banks[0], weight], ..buffer })
+    }
+
+    /// Another place for a layer's output.
+    pub fn output_of(&mut self, layer: &ConvLayer) -> Place {
+        let [width, height] = layer.output_size();
+        self.cube(layer.format, [width, height, layer.kernels])
+    }
+}

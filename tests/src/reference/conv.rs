@@ -1,0 +1,198 @@
+//! Convolution, from the manual's description of its layouts.
+
+use super::{Cube, Format, Image, Lut, Place, SdpLayer, saturate, shift_rounding};
+use crate::reference::Converter;
+
+/// A convolution whose results go through SDP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvLayer {
+    /// Of weights, activations and output.
+    pub format: Format,
+    /// Where the input comes from.
+    pub input: ConvInput,
+    /// Input pixels in a line, and lines.
+    pub size: [u32; 2],
+    /// Input channels.
+    pub channels: u32,
+    /// Kernel columns and rows.
+    pub kernel: [u32; 2],
+    /// Steps, in pixels.
+    pub stride: [u32; 2],
+    /// Pixels from one tap to the next.
+    pub dilation: [u32; 2],
+    /// Padding before the first pixel and above the first line.
+    pub before: [u32; 2],
+    /// Padding behind.
+    pub after: [u32; 2],
+    /// What padding reads as.
+    pub padding: i32,
+    /// Applied to every element, with an offset for each channel modulo four.
+    pub converter: Option<[Converter; 4]>,
+    /// Kernels.
+    pub kernels: u32,
+    /// Where the weights lie.
+    pub weights: u64,
+    /// How they lie.
+    pub order: WeightOrder,
+    /// Lines of kernels that an image's post-extension merges: 1, 2 or 4.
+    pub rows_at_once: u32,
+    /// Right shift of the sums.
+    pub truncate: u32,
+    /// What happens to the results. Its source is not looked at.
+    pub sdp: SdpLayer,
+}
+
+/// Where input comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConvInput {
+    /// A feature data cube.
+    Feature(Place),
+    /// An image.
+    Pixels(Pixels),
+}
+
+/// An image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// The code of its format.
+    pub code: u32,
+    /// Bytes of a component.
+    pub element: u32,
+    /// Components of a pixel in each plane.
+    pub components: [u32; 2],
+    /// Plane of each channel, and which component it is there.
+    pub channels: Vec<(usize, u32)>,
+    /// Address of each plane, and bytes from line to line.
+    pub planes: [(u64, u32); 2],
+    /// Pixels to skip at the start of a line.
+    pub offset: u32,
+    /// Components are signed.
+    pub signed: bool,
+}
+
+/// How weights lie: kernels in groups, channels in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WeightOrder {
+    /// Kernels of a group.
+    pub group: u32,
+    /// Channels of a block.
+    pub block: u32,
+}
+
+impl ConvLayer {
+    /// Output pixels in a line, and lines.
+    pub fn output_size(&self) -> [u32; 2] {
+        [0, 1].map(|axis| {
+            let reach = (self.kernel[axis] - 1) * self.dilation[axis] + 1;
+            (self.before[axis] + self.size[axis] + self.after[axis] - reach) / self.stride[axis] + 1
+        })
+    }
+
+    /// Bytes of one kernel.
+    pub fn kernel_bytes(&self) -> u32 {
+        self.kernel[0] * self.kernel[1] * self.channels * self.format.element
+    }
+
+    /// Whether the input is an image.
+    pub fn is_image(&self) -> bool {
+        matches!(self.input, ConvInput::Pixels(_))
+    }
+
+    fn weight(&self, image: &Image, kernel: u32, [s, r]: [u32; 2], channel: u32) -> i32 {
+        // An image's kernel row is one run of channels.
+        let (columns, channels, s, channel) = if self.is_image() {
+            (1, self.kernel[0] * self.channels, 0, s * self.channels + channel)
+        } else {
+            (self.kernel[0], self.channels, s, channel)
+        };
+        let rows = self.kernel[1];
+        let WeightOrder { group, block } = self.order;
+        let block = block / self.rows_at_once;
+        let kernels = group.min(self.kernels - kernel / group * group);
+        let run = block.min(channels - channel / block * block);
+        let extension = self.rows_at_once;
+        let rows_together = extension.min(rows - r / extension * extension);
+        // Elements before this one: groups, blocks, row groups, columns, kernels, rows of the group, channels.
+        let before = kernel / group * group * columns * rows * channels
+            + channel / block * block * columns * rows * kernels
+            + r / extension * extension * columns * kernels * run
+            + s * kernels * rows_together * run
+            + kernel % group * rows_together * run
+            + r % extension * run
+            + channel % block;
+        let address = self.weights + u64::from(before) * u64::from(self.format.element);
+        image.element(address, self.format.element)
+    }
+
+    fn activation(&self, image: &Image, channel: u32, y: i64, x: i64) -> i32 {
+        let inside = |at: i64, axis: usize| at >= 0 && at < i64::from(self.size[axis]);
+        if !inside(x, 0) || !inside(y, 1) {
+            return saturate_bits(self.padding, self.format.element);
+        }
+        let (x, y) = (x as u32, y as u32);
+        let raw = match &self.input {
+            ConvInput::Feature(place) => {
+                image.element(place.address(self.format, channel, y, x), self.format.element)
+            }
+            ConvInput::Pixels(pixels) => pixels.component(image, channel, y, x),
+        };
+        match &self.converter {
+            None => saturate_bits(raw, self.format.element),
+            Some(converters) => {
+                let converted = saturate(converters[channel as usize % 4].apply(raw), 17);
+                saturate(converted, 8 * self.format.element) as i32
+            }
+        }
+    }
+
+    /// What SDP gets: all lanes, and nothing in those beyond the kernels.
+    fn sums(&self, image: &Image) -> Cube {
+        let [width, height] = self.output_size();
+        Cube::of(width, height, self.format.whole(self.kernels), |kernel, y, x| {
+            let mut sum: i128 = 0;
+            for channel in 0..if kernel < self.kernels { self.channels } else { 0 } {
+                for r in 0..self.kernel[1] {
+                    for s in 0..self.kernel[0] {
+                        let at = |out: u32, tap: u32, axis: usize| {
+                            i64::from(out * self.stride[axis] + tap * self.dilation[axis])
+                                - i64::from(self.before[axis])
+                        };
+                        let activation = self.activation(image, channel, at(y, r, 1), at(x, s, 0));
+                        sum +=
+                            i128::from(activation) * i128::from(self.weight(image, kernel, [s, r], channel));
+                    }
+                }
+            }
+            saturate(shift_rounding(sum, self.truncate as i32), 32) as i32
+        })
+    }
+}
+
+/// The low bits, as a signed number.
+fn saturate_bits(value: i32, bytes: u32) -> i32 {
+    if bytes == 1 { i32::from(value as i8) } else { i32::from(value as i16) }
+}
+
+impl Pixels {
+    fn component(&self, image: &Image, channel: u32, y: u32, x: u32) -> i32 {
+        let (plane, component) = self.channels[channel as usize];
+        let (base, line) = self.planes[plane];
+        let index = (x + self.offset) * self.components[plane] + component;
+        let address = base + u64::from(y) * u64::from(line) + u64::from(index) * u64::from(self.element);
+        let value = image.element(address, self.element);
+        match (self.signed, self.element) {
+            (true, _) => value,
+            (false, 1) => i32::from(value as u8),
+            (false, _) => i32::from(value as u16),
+        }
+    }
+}
+
+/// Runs a convolution and the layer of SDP behind it.
+pub fn run_convolution(layer: &ConvLayer, image: &mut Image) {
+    let sums = layer.sums(image);
+    let results = layer.sdp.results_of(&Lut::default(), image, |channel, y, x| sums.at(channel, y, x));
+    let place = layer.sdp.destination.expect("a layer that writes memory");
+    let single = layer.sdp.width == 1 && layer.sdp.height == 1;
+    results.store(image, layer.format, place.packed_if(single, layer.format.atom));
+}

@@ -1,0 +1,295 @@
+//! Any legal convolution leaves the reference's bytes; layers hand on what is in the buffer; what is wrong is told,
+//! and ends with every interrupt.
+
+use proptest::prelude::*;
+use vp_core::Time;
+use vp_models::host::{Host as _, HostError};
+use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
+use vp_tests::device::Device;
+use vp_tests::program::{BufferUse, Program};
+use vp_tests::random::Draw;
+use vp_tests::reference::{self, ConvLayer, Image};
+
+/// Done bits of SDP, CDMA data, CDMA weights and CACC of group 0; those of group 1 are one further left.
+const DONE: u32 = 0x15_0001;
+
+const UNITS: [Unit; 7] =
+    [Unit::SdpRdma, Unit::Sdp, Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
+
+fn platforms() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["nv_small", "nv_small_256_full", "nv_medium_512", "nv_large", "nv_full"])
+}
+
+fn expected(draw: &Draw, layers: &[ConvLayer]) -> Image {
+    let mut image = draw.image();
+    layers.iter().for_each(|layer| reference::run_convolution(layer, &mut image));
+    image
+}
+
+/// Runs one layer, which must end with its interrupts and leave the reference's bytes.
+fn leaves_the_references_bytes(platform: &str, seed: u64, is_image: bool, sdp_first: bool) {
+    let mut draw = Draw::new(platform, seed);
+    let (layer, buffer) = draw.convolution(is_image);
+    let mut device = Device::new(draw.description());
+    device.load(&draw.image());
+    device.run_new(|program| {
+        program.convolution(&layer, &buffer, 0);
+        program.enable_convolution(&layer, 0, sdp_first);
+    });
+    device.interrupts(DONE);
+    assert_eq!(device.warnings(), Vec::<String>::new(), "{platform}: {layer:?} {buffer:?}");
+    let expected = expected(&draw, std::slice::from_ref(&layer));
+    assert_eq!(
+        device.difference(&expected),
+        None,
+        "(address, found, expected) of {platform}: {layer:?} {buffer:?}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_feature_cube_is_convolved_as_the_reference_does(platform in platforms(), seed: u64, sdp_first: bool) {
+        leaves_the_references_bytes(platform, seed, false, sdp_first);
+    }
+
+    #[test]
+    fn an_image_is_convolved_as_the_reference_does(platform in platforms(), seed: u64, sdp_first: bool) {
+        leaves_the_references_bytes(platform, seed, true, sdp_first);
+    }
+}
+
+/// Programs and starts layers in turns of the groups, two at a time; all must end, each with its own bits.
+fn run_all(device: &mut Device, layers: &[(ConvLayer, BufferUse)]) {
+    let mut missing = [0, 0];
+    for (index, (layer, buffer)) in layers.iter().enumerate() {
+        let group = index % 2;
+        while missing[group] != 0 {
+            take(device, &mut missing);
+        }
+        device.run_new(|program| {
+            program.convolution(layer, buffer, group as u32);
+            program.enable_convolution(layer, group as u32, true);
+        });
+        missing[group] = DONE << group;
+    }
+    while missing != [0, 0] {
+        take(device, &mut missing);
+    }
+}
+
+fn take(device: &mut Device, missing: &mut [u32; 2]) {
+    let status = device.interrupt();
+    assert_eq!(status & !(missing[0] | missing[1]), 0, "status {status:#x}, missing {missing:x?}");
+    missing.iter_mut().for_each(|missing| *missing &= !status);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn layers_in_both_groups_leave_the_references_bytes(
+        platform in platforms(),
+        seed: u64,
+        kinds in prop::collection::vec(any::<bool>(), 2..6),
+    ) {
+        let mut draw = Draw::new(platform, seed);
+        let layers: Vec<_> = kinds.into_iter().map(|is_image| {
+            let (layer, buffer) = draw.convolution(is_image);
+            (Draw::without_operands(&layer), buffer)
+        }).collect();
+        let mut device = Device::new(draw.description());
+        device.load(&draw.image());
+        run_all(&mut device, &layers);
+        prop_assert_eq!(device.warnings(), Vec::<String>::new());
+        let layers: Vec<_> = layers.into_iter().map(|(layer, _)| layer).collect();
+        prop_assert_eq!(device.difference(&expected(&draw, &layers)), None, "(address, found, expected)");
+    }
+
+    /// The second layer finds input, weights or both in the buffer, and reads none of them.
+    #[test]
+    fn what_is_kept_is_not_read_again(platform in platforms(), seed: u64, is_image: bool, reuse: [bool; 2]) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution(is_image);
+        let layer = Draw::without_operands(&layer);
+        let Some(buffer) = draw.with_room_for_all_weights(&layer, buffer) else { return Ok(()) };
+        let destination = draw.output_of(&layer);
+        let sdp = reference::SdpLayer { destination: Some(destination), ..layer.sdp.clone() };
+        let second = ConvLayer { sdp, truncate: 9 - layer.truncate, ..layer.clone() };
+        let first_use = BufferUse { keep: reuse, ..buffer };
+        let second_use = BufferUse { reuse, ..buffer };
+        let read = |layers: &[(ConvLayer, BufferUse)]| {
+            let mut device = Device::new(draw.description());
+            device.load(&draw.image());
+            run_all(&mut device, layers);
+            assert_eq!(device.warnings(), Vec::<String>::new());
+            let run: Vec<_> = layers.iter().map(|(layer, _)| layer.clone()).collect();
+            assert_eq!(device.difference(&expected(&draw, &run)), None, "(address, found, expected)");
+            [8, 9].map(|id| {
+                let mut bytes = |port: &str| device.count(&format!("{port}.read.id{id}.bytes"));
+                bytes("dbb0") + bytes("sram0")
+            })
+        };
+        let once = read(&[(layer.clone(), first_use)]);
+        let both = read(&[(layer, first_use), (second, second_use)]);
+        for ((once, both), reuse) in once.into_iter().zip(both).zip(reuse) {
+            prop_assert_eq!(both, if reuse { once } else { 2 * once });
+        }
+    }
+}
+
+/// Fields of each unit that a convolution passes, and a value that none of them takes.
+const WRONG: [(Unit, FieldRef, u32); 9] = [
+    (Unit::Cdma, cdma::d_misc_cfg::CONV_MODE, 1),
+    (Unit::Cdma, cdma::d_weight_format::WEIGHT_FORMAT, 1),
+    (Unit::Csc, csc::d_misc_cfg::CONV_MODE, 1),
+    (Unit::Csc, csc::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4000),
+    (Unit::Csc, csc::d_weight_size_ext_1::WEIGHT_KERNEL, 7777),
+    (Unit::CmacA, cmac::d_misc_cfg::CONV_MODE, 1),
+    (Unit::CmacB, cmac::d_misc_cfg::PROC_PRECISION, 2),
+    (Unit::Cacc, cacc::d_misc_cfg::PROC_PRECISION, 2),
+    (Unit::Sdp, sdp::d_data_format::PROC_PRECISION, 2),
+];
+
+/// Whichever unit refuses a layer, all of them end it, and the next one runs.
+#[test]
+fn a_layer_that_any_unit_refuses_ends_in_all_of_them() {
+    for (platform, seed) in [("nv_small", 1), ("nv_full", 2), ("nv_small_256", 3)] {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution(seed == 2);
+        let layer = Draw::without_operands(&layer);
+        let expected = expected(&draw, std::slice::from_ref(&layer));
+        for (unit, field, value) in WRONG {
+            let mut device = Device::new(draw.description());
+            device.load(&draw.image());
+            device.run_new(|program| {
+                program.convolution(&layer, &buffer, 0);
+                program.fields(unit, &[(field, value)]);
+                program.enable_convolution(&layer, 0, false);
+            });
+            device.interrupts(DONE);
+            let warnings = device.warnings();
+            let refused = format!("{unit}.{field} = {value}");
+            assert!(warnings.iter().any(|warning| warning.contains("refused")), "{refused}: {warnings:?}");
+            device.load(&draw.image());
+            device.run_new(|program| {
+                program.convolution(&layer, &buffer, 1);
+                program.enable_convolution(&layer, 1, true);
+            });
+            device.interrupts(DONE << 1);
+            assert_eq!(device.warnings(), Vec::<String>::new(), "after {refused}");
+            assert_eq!(device.difference(&expected), None, "(address, found, expected) after {refused}");
+        }
+    }
+}
+
+/// Long enough for any layer drawn here to end.
+const PATIENCE: Time = Time::us(100);
+
+/// Starts whatever the registers hold and waits: for the interrupts, for everything to stand still, or for the
+/// limit. Only what the host itself does wrong is an error.
+fn is_survived(device: &mut Device, program: &Program) {
+    device.host.set_limit(PATIENCE);
+    device.run(program);
+    loop {
+        match device.try_interrupt() {
+            Ok(_) => {}
+            Err(HostError::Idle { .. } | HostError::Limit { .. }) => break,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    device.host.statistics().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_register_contents_are_survived(
+        platform in platforms(),
+        words in prop::collection::vec(any::<u32>(), 1..200),
+        sparse: bool,
+    ) {
+        let mut device = Device::named(platform);
+        let mut words = words.into_iter().cycle();
+        let mut program = device.program();
+        for unit in UNITS {
+            for register in unit.registers() {
+                let word = words.next().unwrap_or_default();
+                let shared = register.name.starts_with("S_POINTER") || register.name == "D_OP_ENABLE";
+                if !shared && (!sparse || word % 4 == 0) {
+                    program.word(unit, register, if sparse { word >> (word % 29) } else { word });
+                }
+            }
+        }
+        for unit in UNITS {
+            program.word(unit, unit.op_enable().unwrap(), 1);
+        }
+        is_survived(&mut device, &program);
+    }
+
+    #[test]
+    fn a_legal_layer_with_a_few_wrong_words_is_survived(
+        platform in platforms(),
+        seed: u64,
+        is_image: bool,
+        wrong in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0u32..32), 1..4),
+    ) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution(is_image);
+        let mut device = Device::new(draw.description());
+        device.load(&draw.image());
+        let mut program = device.program();
+        program.convolution(&layer, &buffer, 0);
+        for (place, word, shift) in wrong {
+            let count = program.writes.len();
+            program.writes[place.index(count)].value ^= word >> shift;
+        }
+        program.enable_convolution(&layer, 0, true);
+        is_survived(&mut device, &program);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    /// Whatever is wrong in the registers of the convolution's units, nothing waits for ever.
+    #[test]
+    fn a_convolution_with_a_few_wrong_words_ends_in_all_units(
+        platform in platforms(),
+        seed: u64,
+        is_image: bool,
+        wrong in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0u32..32), 1..4),
+    ) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution(is_image);
+        let mut device = Device::new(draw.description());
+        device.load(&draw.image());
+        let mut program = device.program();
+        program.convolution(&layer, &buffer, 0);
+        let of_convolution: Vec<usize> = (0..program.writes.len())
+            .filter(|&at| {
+                let write = program.writes[at];
+                write.register.name.starts_with("D_") && ![Unit::Sdp, Unit::SdpRdma].contains(&write.unit)
+            })
+            .collect();
+        for (place, word, shift) in wrong {
+            program.writes[*place.get(&of_convolution)].value ^= word >> shift;
+        }
+        program.enable_convolution(&layer, 0, true);
+        device.host.set_limit(PATIENCE);
+        device.run(&program);
+        let mut missing = DONE;
+        while missing != 0 {
+            match device.try_interrupt() {
+                Ok(status) => {
+                    prop_assert_eq!(status & !missing, 0);
+                    missing &= !status;
+                }
+                // Still at work.
+                Err(HostError::Limit { .. }) => break,
+                Err(other) => prop_assert!(false, "{:#x} missing: {} {:?}", missing, other, device.warnings()),
+            }
+        }
+    }
+}

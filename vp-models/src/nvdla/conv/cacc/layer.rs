@@ -1,0 +1,65 @@
+//! What CACC's registers say of one layer: how sums become results.
+
+use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::numeric::{Precision, round_shift, saturate_32};
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{Group, cacc as reg};
+
+/// One hardware layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Format of activations and weights.
+    pub precision: Precision,
+    /// Output columns, lines and channels.
+    pub size: [u32; 3],
+    /// Right shift of the sums.
+    pub truncate: u32,
+}
+
+impl Layer {
+    /// Decodes and checks a group.
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+        let refuse = |field, why| Err(Refused::new(group, field, why));
+        if group.flag(reg::d_misc_cfg::CONV_MODE) {
+            return refuse(reg::d_misc_cfg::CONV_MODE, "Winograd is not modelled");
+        }
+        if group.actual(reg::d_batch_number::BATCHES) != 1 {
+            return refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube");
+        }
+        Ok(Layer {
+            precision: hardware.precision(group, reg::d_misc_cfg::PROC_PRECISION)?,
+            size: [
+                group.actual(reg::d_dataout_size_0::DATAOUT_WIDTH),
+                group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT),
+                group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL),
+            ],
+            truncate: group.get(reg::d_clip_cfg::CLIP_TRUNCATE),
+        })
+    }
+
+    /// A sum as SDP gets it, and whether it was clipped.
+    ///
+    /// The detector looks at negative sums before they are rounded (RTL, `NV_NVDLA_CACC_CALC_int8.v`,
+    /// `i_sft_need_sat`): one that rounds up to the lowest value counts.
+    #[inline]
+    pub fn clip(&self, sum: i64) -> (i32, bool) {
+        let rounded = round_shift(sum, self.truncate);
+        let beyond = rounded > i64::from(i32::MAX) || (sum >> self.truncate) < i64::from(i32::MIN);
+        (saturate_32(rounded), beyond)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_rounded_then_clipped() {
+        let layer = |truncate| Layer { precision: Precision::Int8, size: [1; 3], truncate };
+        assert_eq!(layer(1).clip(-5), (-3, false));
+        assert_eq!(layer(0).clip(1 << 31), (i32::MAX, true));
+        assert_eq!(layer(1).clip((1 << 32) - 1), (i32::MAX, true));
+        assert_eq!(layer(2).clip(-(1 << 33) - 1), (i32::MIN, true));
+        assert_eq!(layer(2).clip(-(1 << 33)), (i32::MIN, false));
+    }
+}

@@ -1,0 +1,140 @@
+//! CACC, the accumulator: rounds and clips the sums of each stripe and hands them to SDP.
+//!
+//! [`layer`] decodes a register group and clips; here is the process.
+
+pub mod layer;
+
+use self::layer::Layer;
+use super::delivery::Delivery;
+use super::hardware::Hardware;
+use crate::bus::DelayLine;
+use crate::nvdla::control::Control;
+use crate::nvdla::engine::Surroundings;
+use crate::nvdla::glb::Source;
+use crate::nvdla::interrupts::Interrupts;
+use crate::nvdla::registers::cacc as reg;
+use crate::nvdla::timing::Timing;
+use std::rc::Rc;
+use vp_core::{Sim, Time};
+
+/// What CSC sends.
+pub(super) enum Message {
+    /// Complete sums.
+    Stripe(Stripe),
+    /// There is no layer.
+    Abandoned,
+}
+
+/// The sums of a stripe, for one group of kernels.
+pub(super) struct Stripe {
+    pub(super) positions: u32,
+    pub(super) kernels: usize,
+    /// `[position][kernel]`.
+    pub(super) sums: Vec<i64>,
+    /// It is the layer's last.
+    pub(super) last: bool,
+}
+
+/// The engine.
+pub(super) struct Cacc {
+    sim: Sim,
+    cycle: Time,
+    timing: Timing,
+    hardware: Hardware,
+    control: Rc<Control>,
+    interrupts: Rc<Interrupts>,
+    delivery: Rc<Delivery>,
+    sums: Rc<DelayLine<Message>>,
+}
+
+impl Cacc {
+    pub(super) fn new(
+        around: &Surroundings<'_>,
+        control: Rc<Control>,
+        delivery: Rc<Delivery>,
+        sums: Rc<DelayLine<Message>>,
+    ) -> Rc<Cacc> {
+        let Surroundings { sim, cycle, config, timing, interrupts, .. } = *around;
+        Rc::new(Cacc {
+            sim: sim.clone(),
+            cycle,
+            timing: timing.clone(),
+            hardware: Hardware::from(config),
+            control,
+            interrupts: interrupts.clone(),
+            delivery,
+            sums,
+        })
+    }
+
+    /// Runs layers one after the other; ends never.
+    pub(super) async fn run(self: Rc<Self>) {
+        loop {
+            let (group, registers, _) = self.control.next_group().await;
+            match Layer::decode(&registers, &self.hardware) {
+                Ok(layer) => {
+                    let [width, height, channels] = layer.size;
+                    let label = format!("{width}x{height}x{channels}");
+                    self.control.begin(&label, group);
+                    let clipped = self.deliver(&layer).await;
+                    self.sim.wait(self.cycle * u64::from(self.timing.conv.delivered_to_interrupt)).await;
+                    self.control.end(&label, group);
+                    let clipped = clipped.min(u32::MAX.into()) as u32;
+                    self.control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, clipped);
+                }
+                Err(refused) => {
+                    self.control.warn(&format!("layer refused: {refused}"));
+                    self.delivery.abandon();
+                    self.drop_layer().await;
+                }
+            }
+            self.control.finish();
+            self.interrupts.raise(Source::Cacc(group));
+        }
+    }
+
+    /// Hands a layer to SDP; ends when SDP has taken it. Counts what is clipped.
+    async fn deliver(&self, layer: &Layer) -> u64 {
+        let lanes = self.hardware.lanes(layer.precision) as usize;
+        let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
+        let (mut expected, mut clipped) =
+            (layer.size.iter().map(|&size| u64::from(size)).product::<u64>(), 0);
+        loop {
+            let Message::Stripe(stripe) = self.sums.next().await else {
+                self.control.warn("layer ended early: another unit of the convolution refused it");
+                self.delivery.abandon();
+                return clipped;
+            };
+            let Stripe { positions, kernels, sums, last } = stripe;
+            // Lanes beyond the last kernel are handed on as well: nothing was added up there.
+            let mut results = vec![0; positions as usize * lanes];
+            for (results, sums) in results.chunks_exact_mut(lanes).zip(sums.chunks_exact(kernels)) {
+                for (result, &sum) in results.iter_mut().zip(sums) {
+                    let beyond;
+                    (*result, beyond) = layer.clip(sum);
+                    clipped += u64::from(beyond);
+                }
+            }
+            expected = expected.saturating_sub(sums.len() as u64);
+            self.delivery.put(self.sim.now() + latency, results, lanes, last);
+            if last {
+                break;
+            }
+        }
+        if expected > 0 {
+            self.control.warn(&format!("the output cube has {expected} elements more than CSC has sent"));
+        }
+        self.delivery.emptied().await;
+        clipped
+    }
+
+    /// Takes a layer from CSC that nobody wants.
+    async fn drop_layer(&self) {
+        while let Message::Stripe(stripe) = self.sums.next().await {
+            self.delivery.return_credits(stripe.positions);
+            if stripe.last {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! What CDMA's registers say of one layer: which input and weights it brings to the convolution buffer, and what
+//! it does to input on the way.
+
+use super::feature::Feature;
+use super::image::Image;
+use super::pixel::Format;
+use crate::nvdla::conv::buffer::{Banks, Reuse};
+use crate::nvdla::conv::elements::Elements;
+use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::cube::{Packing, Ram, Surface};
+use crate::nvdla::numeric::{Converter, Precision};
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{Group, cdma as reg};
+
+/// One hardware layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Format in the buffer.
+    pub precision: Precision,
+    /// Input.
+    pub input: Input,
+    /// Entries of the buffer that a line takes.
+    pub entries: u32,
+    /// Weights.
+    pub weights: Weights,
+    /// The buffer's split.
+    pub banks: Banks,
+    /// What is in the buffer already, and what stays.
+    pub reuse: Reuse,
+}
+
+/// Where input comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A feature data cube.
+    Feature(Feature),
+    /// An image.
+    Image(Image),
+}
+
+/// Weights in memory, in the order in which the buffer holds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Interface they are reached by.
+    pub ram: Ram,
+    /// Byte address.
+    pub base: u64,
+    /// Bytes to read.
+    pub bytes: u32,
+    /// Bytes of one kernel.
+    pub kernel_bytes: u32,
+    /// Kernels.
+    pub kernels: u32,
+}
+
+impl Weights {
+    /// Where the kernels that are multiplied together end, in bytes from the first.
+    pub fn group_end(&self, group: u32, group_kernels: u32) -> u64 {
+        let kernels = (group + 1).saturating_mul(group_kernels).min(self.kernels);
+        u64::from(kernels) * u64::from(self.kernel_bytes)
+    }
+}
+
+/// One read from memory, and where its bytes go among those of the lines that are read together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Byte address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u32,
+    /// Where they go.
+    pub at: usize,
+}
+
+impl Input {
+    /// Lines.
+    pub fn height(&self) -> u32 {
+        match self {
+            Input::Feature(feature) => feature.height,
+            Input::Image(image) => image.height,
+        }
+    }
+
+    /// Interface it is reached by.
+    pub fn ram(&self) -> Ram {
+        match self {
+            Input::Feature(feature) => feature.surface.ram,
+            Input::Image(image) => image.ram,
+        }
+    }
+
+    /// Whether it is an image.
+    pub fn is_image(&self) -> bool {
+        matches!(self, Input::Image(_))
+    }
+
+    /// Elements of a line in the buffer.
+    pub fn line_elements(&self) -> usize {
+        match self {
+            Input::Feature(feature) => feature.width as usize * feature.channels as usize,
+            Input::Image(image) => image.stored_width() as usize * image.format.channels() as usize,
+        }
+    }
+
+    /// Bytes of a line in the buffer: of features, all lanes.
+    fn line_bytes(&self, precision: Precision) -> usize {
+        match self {
+            Input::Feature(feature) => feature.bytes(1),
+            Input::Image(_) => self.line_elements() * precision.bytes(),
+        }
+    }
+
+    /// Lines that are read together.
+    pub fn lines_at_once(&self) -> u32 {
+        match self {
+            Input::Feature(feature) => feature.grain,
+            Input::Image(_) => 1,
+        }
+    }
+
+    /// Bytes that are read for so many lines.
+    pub fn bytes(&self, lines: u32) -> usize {
+        match self {
+            Input::Feature(feature) => feature.bytes(lines),
+            Input::Image(image) => image.bytes(),
+        }
+    }
+
+    /// The reads of `lines` lines from `first` on, in order.
+    pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
+        match self {
+            Input::Feature(feature) => feature.reads(first, lines),
+            Input::Image(image) => image.reads(first),
+        }
+    }
+
+    /// What these reads brought, as lines for the buffer.
+    pub fn lines(&self, precision: Precision, lines: u32, bytes: &[u8]) -> Vec<Elements> {
+        match self {
+            Input::Feature(feature) => {
+                (0..lines).map(|line| feature.line(precision, line, lines, bytes)).collect()
+            }
+            Input::Image(image) => vec![image.line(precision, bytes)],
+        }
+    }
+}
+
+impl Layer {
+    /// Decodes and checks a group.
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+        use reg::d_misc_cfg as misc;
+        let refuse = |field, why: String| Err(Refused::new(group, field, why));
+        if group.flag(misc::CONV_MODE) {
+            return refuse(misc::CONV_MODE, "Winograd is not modelled".into());
+        }
+        if group.flag(reg::d_weight_format::WEIGHT_FORMAT) {
+            return refuse(reg::d_weight_format::WEIGHT_FORMAT, "compressed weights are not modelled".into());
+        }
+        if group.actual(reg::d_batch_number::BATCHES) != 1 {
+            return refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube".into());
+        }
+        let precision = hardware.precision(group, misc::PROC_PRECISION)?;
+        let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
+        let layer = Layer {
+            precision,
+            input: if is_image {
+                Input::Image(image(group, hardware)?)
+            } else {
+                Input::Feature(feature(group, hardware, precision)?)
+            },
+            entries: group.actual(reg::d_entry_per_slice::ENTRIES),
+            weights: Weights {
+                ram: Ram::from_field(group.get(reg::d_weight_ram_type::WEIGHT_RAM_TYPE)),
+                base: group.address(
+                    reg::d_weight_addr_low::WEIGHT_ADDR_LOW,
+                    reg::d_weight_addr_high::WEIGHT_ADDR_HIGH,
+                ),
+                bytes: group.actual(reg::d_weight_bytes::WEIGHT_BYTES),
+                kernel_bytes: group.actual(reg::d_weight_size_0::BYTE_PER_KERNEL),
+                kernels: group.actual(reg::d_weight_size_1::WEIGHT_KERNEL),
+            },
+            banks: Banks {
+                data: group.actual(reg::d_bank::DATA_BANK),
+                weight: group.actual(reg::d_bank::WEIGHT_BANK),
+            },
+            reuse: Reuse {
+                data: group.flag(misc::DATA_REUSE),
+                weight: group.flag(misc::WEIGHT_REUSE),
+                keep_data: group.flag(misc::SKIP_DATA_RLS),
+                keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
+            },
+        };
+        layer.check_room(group, hardware)?;
+        Ok(layer)
+    }
+
+    /// CSC begins with a layer when all its lines are there, and with a group of kernels when that is: what never
+    /// fits would never begin (RTL, `NV_NVDLA_CSC_sg.v`, `dat_cbuf_ready`, `wt_cbuf_ready`).
+    fn check_room(&self, group: &Group, hardware: &Hardware) -> Result<(), Refused> {
+        let refuse = |field, why: String| Err(Refused::new(group, field, why));
+        let Layer { banks, weights, entries, .. } = self;
+        if banks.data + banks.weight > hardware.banks {
+            let why = format!("with {} data banks there are more than {}", banks.data, hardware.banks);
+            return refuse(reg::d_bank::WEIGHT_BANK, why);
+        }
+        let line = self.input.line_bytes(self.precision);
+        if line > *entries as usize * hardware.entry_bytes as usize {
+            return refuse(reg::d_entry_per_slice::ENTRIES, format!("a line has {line} bytes"));
+        }
+        let (needed, there) =
+            (u64::from(self.input.height()) * u64::from(*entries), banks.data * hardware.bank_entries);
+        if needed > u64::from(there) {
+            return refuse(reg::d_bank::DATA_BANK, format!("the input takes {needed} entries of {there}"));
+        }
+        let kernels = u64::from(weights.kernel_bytes) * u64::from(weights.kernels);
+        if kernels > u64::from(weights.bytes) {
+            return refuse(reg::d_weight_bytes::WEIGHT_BYTES, format!("the kernels have {kernels} bytes"));
+        }
+        let together = hardware.group_kernels(self.precision).min(weights.kernels);
+        let held = if self.reuse.keep_weight { weights.kernels } else { together };
+        let (needed, there) =
+            (u64::from(held) * u64::from(weights.kernel_bytes), banks.weight * hardware.bank_bytes());
+        if needed > u64::from(there) {
+            let why = format!("{held} kernels that are needed at once take {needed} bytes of {there}");
+            return refuse(reg::d_bank::WEIGHT_BANK, why);
+        }
+        Ok(())
+    }
+}
+
+fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Feature, Refused> {
+    use reg::d_misc_cfg::IN_PRECISION;
+    if hardware.precision(group, IN_PRECISION)? != precision {
+        return Err(Refused::new(
+            group,
+            IN_PRECISION,
+            "conversion of features to another format is not modelled",
+        ));
+    }
+    let (width, height) = size(group);
+    let channels = group.actual(reg::d_datain_size_1::DATAIN_CHANNEL);
+    // A cube of one pixel with its surfaces back to back is read as one line of atoms.
+    let packed = width == 1 && height == 1 && group.flag(reg::d_dain_map::SURF_PACKED);
+    let lines_packed = group.flag(reg::d_dain_map::LINE_PACKED);
+    Ok(Feature {
+        surface: Surface {
+            ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
+            base: group.address(
+                reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0,
+                reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0,
+            ),
+            line_stride: group.actual(reg::d_line_stride::LINE_STRIDE),
+            surface_stride: group.actual(reg::d_surf_stride::SURF_STRIDE),
+            pixel: hardware.atom,
+            packing: if packed { Packing::Packed } else { Packing::Strided },
+        },
+        width,
+        height,
+        channels,
+        lanes: hardware.lanes(precision),
+        surfaces_at_once: hardware.surfaces_at_once,
+        grain: if lines_packed { group.actual(reg::d_fetch_grain::GRAINS).min(height) } else { 1 },
+        converter: group.flag(reg::d_cvt_cfg::CVT_EN).then(|| converter(group)),
+    })
+}
+
+fn image(group: &Group, hardware: &Hardware) -> Result<Image, Refused> {
+    use reg::d_datain_format::{PIXEL_FORMAT, PIXEL_MAPPING, PIXEL_SIGN_OVERRIDE};
+    let format = Format::named(group.get(PIXEL_FORMAT))
+        .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format, or it is a float's"))?;
+    if format.element_bytes() > 1 && !hardware.int16 {
+        return Err(Refused::new(group, PIXEL_FORMAT, "this configuration takes 8-bit pixels only"));
+    }
+    if group.flag(PIXEL_MAPPING) {
+        return Err(Refused::new(group, PIXEL_MAPPING, "images are pitch-linear (0)"));
+    }
+    let channel = reg::d_datain_size_1::DATAIN_CHANNEL;
+    if group.actual(channel) != format.channels() {
+        return Err(Refused::new(
+            group,
+            channel,
+            format!("pixels of this format have {}", format.channels()),
+        ));
+    }
+    let (width, height) = size(group);
+    let mean = group.flag(reg::d_mean_format::MEAN_FORMAT);
+    let offsets = if mean {
+        use reg::{d_mean_global_0 as first, d_mean_global_1 as second};
+        [first::MEAN_RY, first::MEAN_GU, second::MEAN_BV, second::MEAN_AX]
+            .map(|field| group.sign_extended(field))
+    } else {
+        [group.get_signed(reg::d_cvt_offset::CVT_OFFSET); 4]
+    };
+    Ok(Image {
+        ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
+        bases: [
+            group.address(
+                reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0,
+                reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0,
+            ),
+            group.address(
+                reg::d_dain_addr_low_1::DATAIN_ADDR_LOW_1,
+                reg::d_dain_addr_high_1::DATAIN_ADDR_HIGH_1,
+            ),
+        ],
+        strides: [
+            group.actual(reg::d_line_stride::LINE_STRIDE),
+            group.actual(reg::d_line_uv_stride::UV_LINE_STRIDE),
+        ],
+        atom: hardware.atom,
+        width,
+        height,
+        format,
+        signed: group.flag(PIXEL_SIGN_OVERRIDE),
+        x_offset: group.get(reg::d_pixel_offset::PIXEL_X_OFFSET),
+        left: group.get(reg::d_zero_padding::PAD_LEFT),
+        right: group.get(reg::d_zero_padding::PAD_RIGHT),
+        padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
+        converters: group
+            .flag(reg::d_cvt_cfg::CVT_EN)
+            .then(|| offsets.map(|offset| Converter { offset, ..converter(group) })),
+    })
+}
+
+fn size(group: &Group) -> (u32, u32) {
+    (group.actual(reg::d_datain_size_0::DATAIN_WIDTH), group.actual(reg::d_datain_size_0::DATAIN_HEIGHT))
+}
+
+fn converter(group: &Group) -> Converter {
+    Converter {
+        offset: group.get_signed(reg::d_cvt_offset::CVT_OFFSET),
+        scale: group.get_signed(reg::d_cvt_scale::CVT_SCALE) as i16,
+        shift: group.get(reg::d_cvt_cfg::CVT_TRUNCATE) as u8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::config::Config;
+    use crate::nvdla::registers::{FieldRef, RegisterMap, Unit};
+    use proptest::prelude::*;
+
+    fn hardware(name: &str) -> Hardware {
+        Hardware::from(&Config::named(name).unwrap())
+    }
+
+    /// Features of 6 x 4 x 20, kernels of 3 x 3, on nv_small.
+    fn group() -> Group {
+        let mut group = Group::new(Unit::Cdma, RegisterMap::Small);
+        group.set_word(reg::D_MISC_CFG, 0);
+        for (field, value) in [
+            (reg::d_datain_size_0::DATAIN_WIDTH, 6),
+            (reg::d_datain_size_0::DATAIN_HEIGHT, 4),
+            (reg::d_datain_size_1::DATAIN_CHANNEL, 20),
+            (reg::d_entry_per_slice::ENTRIES, 18),
+            (reg::d_weight_size_0::BYTE_PER_KERNEL, 180),
+            (reg::d_weight_size_1::WEIGHT_KERNEL, 10),
+            (reg::d_weight_bytes::WEIGHT_BYTES, 1920),
+            (reg::d_bank::DATA_BANK, 1),
+            (reg::d_bank::WEIGHT_BANK, 1),
+        ] {
+            group.set_actual(field, value);
+        }
+        group
+    }
+
+    fn refusal(field: FieldRef, value: u32) -> String {
+        let mut group = group();
+        group.set_actual(field, value);
+        Layer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn reads_a_feature_cube_line_by_line_unless_lines_lie_back_to_back() {
+        let mut group = group();
+        group.set_actual(reg::d_fetch_grain::GRAINS, 3);
+        let layer = Layer::decode(&group, &hardware("nv_small")).unwrap();
+        assert_eq!((layer.input.lines_at_once(), layer.input.line_elements()), (1, 120));
+        group.set(reg::d_dain_map::LINE_PACKED, 1);
+        let layer = Layer::decode(&group, &hardware("nv_small")).unwrap();
+        assert_eq!((layer.input.lines_at_once(), layer.input.bytes(3)), (3, 3 * 3 * 6 * 8));
+        assert_eq!([0, 1].map(|group| layer.weights.group_end(group, 8)), [1440, 1800]);
+    }
+
+    #[test]
+    fn refuses_what_never_fits_the_buffer() {
+        assert_eq!(
+            refusal(reg::d_datain_size_0::DATAIN_HEIGHT, 29),
+            "CDMA.D_BANK.DATA_BANK = 0x0: the input takes 522 entries of 512"
+        );
+        assert_eq!(
+            refusal(reg::d_entry_per_slice::ENTRIES, 17),
+            "CDMA.D_ENTRY_PER_SLICE.ENTRIES = 0x10: a line has 144 bytes"
+        );
+        assert_eq!(
+            refusal(reg::d_bank::DATA_BANK, 32),
+            "CDMA.D_BANK.WEIGHT_BANK = 0x0: with 32 data banks there are more than 32"
+        );
+        assert_eq!(
+            refusal(reg::d_weight_bytes::WEIGHT_BYTES, 1664),
+            "CDMA.D_WEIGHT_BYTES.WEIGHT_BYTES = 0x680: the kernels have 1800 bytes"
+        );
+    }
+
+    #[test]
+    fn weights_that_stay_must_fit_all_at_once() {
+        let mut group = group();
+        group.set_actual(reg::d_weight_size_1::WEIGHT_KERNEL, 30);
+        group.set_actual(reg::d_weight_bytes::WEIGHT_BYTES, 5504);
+        assert!(Layer::decode(&group, &hardware("nv_small")).is_ok());
+        group.set(reg::d_misc_cfg::SKIP_WEIGHT_RLS, 1);
+        let refused = Layer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string();
+        let why = "30 kernels that are needed at once take 5400 bytes of 4096";
+        assert_eq!(refused, format!("CDMA.D_BANK.WEIGHT_BANK = 0x0: {why}"));
+    }
+
+    #[test]
+    fn refuses_what_is_not_modelled_by_name() {
+        assert_eq!(
+            refusal(reg::d_misc_cfg::CONV_MODE, 1),
+            "CDMA.D_MISC_CFG.CONV_MODE = 0x1 (WINOGRAD): Winograd is not modelled"
+        );
+        assert_eq!(
+            refusal(reg::d_batch_number::BATCHES, 2),
+            "CDMA.D_BATCH_NUMBER.BATCHES = 0x1: batches are not modelled; 0 means one cube"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_decoded_of_any_contents_fits_the_buffer(
+            name in prop::sample::select(vec!["nv_small", "nv_large", "nv_full"]),
+            words in prop::collection::vec(any::<u32>(), 60),
+            small in prop::collection::vec(0u32..30, 60),
+        ) {
+            let config = Config::named(name).unwrap();
+            let hardware = Hardware::from(&config);
+            let mut group = Group::new(Unit::Cdma, config.register_map);
+            for (register, (word, shift)) in Unit::Cdma.registers().iter().zip(words.iter().zip(small)) {
+                group.set_word(register, word >> shift);
+            }
+            group.set_word(reg::D_MISC_CFG, 0);
+            group.set_word(reg::D_BATCH_NUMBER, 0);
+            group.set_word(reg::D_WEIGHT_FORMAT, 0);
+            if let Ok(layer) = Layer::decode(&group, &hardware) {
+                let held = hardware.banks as usize * hardware.bank_bytes() as usize;
+                let elements = layer.input.line_elements() * layer.input.height() as usize;
+                prop_assert!(elements * layer.precision.bytes() <= held);
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! CDMA, the convolution DMA: brings input and weights to the convolution buffer, each at its own pace.
+//!
+//! [`layer`] decodes a register group; [`feature`] and [`image`] (with [`pixel`]) know the two kinds of input: which
+//! reads bring it, and what the buffer then holds. Here are the processes that read as far as the buffer has room.
+
+pub mod feature;
+pub mod image;
+pub mod layer;
+pub mod pixel;
+
+use self::layer::Layer;
+use super::buffer::{Banks, Buffer, Fetch};
+use super::hardware::Hardware;
+use crate::bus::DelayLine;
+use crate::bus::axi::{ReadStream, ReadStreamConfig};
+use crate::nvdla::control::Control;
+use crate::nvdla::dma::ReadDma;
+use crate::nvdla::engine::Surroundings;
+use crate::nvdla::glb::Source;
+use crate::nvdla::interrupts::Interrupts;
+use crate::nvdla::nocif::read_id;
+use crate::nvdla::registers::{Group, RegisterRef, cdma as reg};
+use crate::nvdla::timing::Timing;
+use std::cell::Cell;
+use std::rc::Rc;
+use vp_core::{Sim, Time, join};
+
+/// Atoms of one read of weights.
+const READ_ATOMS: u32 = 8;
+
+/// The engine.
+pub(super) struct Cdma {
+    sim: Sim,
+    cycle: Time,
+    timing: Timing,
+    hardware: Hardware,
+    control: Rc<Control>,
+    interrupts: Rc<Interrupts>,
+    buffer: Rc<Buffer>,
+    data: Rc<ReadDma>,
+    weights: Rc<ReadDma>,
+}
+
+/// What a layer takes over from its predecessor, as CDMA sees it.
+#[derive(Clone, Copy)]
+struct Before {
+    banks: Banks,
+    kept_data: bool,
+    kept_weights: bool,
+    was_image: bool,
+}
+
+/// Reads that have been asked for: so many lines, or so many bytes of weights; `None` is the end.
+type Asked = DelayLine<Option<u32>>;
+
+/// Counts what the performance registers show of one client.
+#[derive(Default)]
+struct Watch {
+    /// Cycles in which a read could not be made.
+    stalled: Cell<u64>,
+    /// Cycles in which reads were outstanding.
+    waited: Cell<u64>,
+}
+
+impl Cdma {
+    pub(super) fn new(around: &Surroundings<'_>, control: Rc<Control>, buffer: Rc<Buffer>) -> Rc<Cdma> {
+        let Surroundings { sim, cycle, config, timing, ports, interrupts } = *around;
+        let hardware = Hardware::from(config);
+        let client = |name, id, atoms: u32| {
+            let credits = ReadStreamConfig {
+                capacity: atoms * hardware.atom,
+                credit_return: cycle * u64::from(timing.credit_return),
+            };
+            ReadDma::new(ports, name, id, credits)
+        };
+        Rc::new(Cdma {
+            sim: sim.clone(),
+            cycle,
+            timing: timing.clone(),
+            hardware,
+            control,
+            interrupts: interrupts.clone(),
+            buffer,
+            data: client("nvdla.cdma.data", read_id::CDMA_DATA, timing.conv.data_credits),
+            weights: client("nvdla.cdma.weight", read_id::CDMA_WEIGHT, timing.conv.weight_credits),
+        })
+    }
+
+    /// Runs layers one after the other; ends never.
+    pub(super) async fn run(self: Rc<Self>) {
+        let mut before = None;
+        for number in 0.. {
+            let (group, registers, enabled) = self.control.next_group().await;
+            match Layer::decode(&registers, &self.hardware) {
+                Ok(layer) => {
+                    let label = format!("{} slices", layer.input.height());
+                    self.control.begin(&label, group);
+                    let fetch = Rc::new(fetch(&registers, &layer, before));
+                    self.buffer.announce(fetch.clone());
+                    let reads = !fetch.cancelled.get() && (fetch.slices > 0 || fetch.weights);
+                    if fetch.clear_data || fetch.clear_weights {
+                        self.buffer.begun(number).await;
+                    }
+                    if reads {
+                        self.sim.wait_until(enabled + self.cycle * u64::from(self.timing.dma_start)).await;
+                    }
+                    let perf = registers.flag(reg::d_perf_enable::DMA_EN).then_some(group);
+                    join(
+                        self.fetch_data(&layer, &fetch, number, group, perf),
+                        self.fetch_weights(&layer, &fetch, number, group, perf),
+                    )
+                    .await;
+                    self.control.end(&label, group);
+                    before = Some(Before {
+                        banks: layer.banks,
+                        kept_data: layer.reuse.keep_data,
+                        kept_weights: layer.reuse.keep_weight,
+                        was_image: layer.input.is_image(),
+                    });
+                }
+                Err(refused) => {
+                    self.control.warn(&format!("layer refused: {refused}"));
+                    self.buffer.announce(Rc::new(Fetch::nothing()));
+                    self.raise(Source::CdmaData(group)).await;
+                    self.raise(Source::CdmaWeight(group)).await;
+                }
+            }
+            self.control.finish();
+        }
+    }
+
+    /// Reports one half of a layer done. The group is software's again when both are.
+    async fn raise(&self, source: Source) {
+        self.sim.wait(self.cycle * u64::from(self.timing.conv.fetched_to_interrupt)).await;
+        self.interrupts.raise(source);
+    }
+
+    async fn fetch_data(&self, layer: &Layer, fetch: &Fetch, number: u64, group: usize, perf: Option<usize>) {
+        if fetch.slices > 0 {
+            let watch = Watch::default();
+            let asked = Asked::new(&self.sim, "nvdla.cdma.data.asked", Time::ZERO);
+            join(
+                self.ask_data(layer, fetch, &asked, &watch),
+                self.take_data(layer, fetch, number, &asked, &watch),
+            )
+            .await;
+            self.show(perf, reg::D_PERF_DAT_READ_STALL, &watch.stalled);
+            self.show(perf, reg::D_PERF_DAT_READ_LATENCY, &watch.waited);
+        }
+        self.raise(Source::CdmaData(group)).await;
+    }
+
+    /// Asks for lines, as many at once as are fetched together, when the buffer has room for them.
+    async fn ask_data(&self, layer: &Layer, fetch: &Fetch, asked: &Asked, watch: &Watch) {
+        let input = &layer.input;
+        let stream = self.data.stream(input.ram());
+        let capacity = layer.banks.data * self.hardware.bank_entries;
+        let mut first = 0;
+        while first < input.height() {
+            let lines = input.lines_at_once().min(input.height() - first);
+            if !self.buffer.reserve_entries(fetch, lines * layer.entries, capacity).await {
+                break;
+            }
+            asked.push(Some(lines));
+            for read in input.reads(first, lines) {
+                self.request(stream, read.address, read.bytes, watch).await;
+            }
+            first += lines;
+        }
+        asked.push(None);
+    }
+
+    async fn take_data(&self, layer: &Layer, fetch: &Fetch, number: u64, asked: &Asked, watch: &Watch) {
+        let input = &layer.input;
+        let stream = self.data.stream(input.ram());
+        let mut first = 0;
+        while let Some(lines) = asked.next().await {
+            let start = self.sim.now();
+            let mut bytes = vec![0; input.bytes(lines)];
+            for read in input.reads(first, lines) {
+                stream.take(&mut bytes[read.at..read.at + read.bytes as usize]).await;
+            }
+            self.waited(watch, start);
+            let slices = input.lines(layer.precision, lines, &bytes);
+            self.buffer.put_slices(fetch, number, layer.entries, slices);
+            first += lines;
+        }
+    }
+
+    async fn fetch_weights(
+        &self,
+        layer: &Layer,
+        fetch: &Fetch,
+        number: u64,
+        group: usize,
+        perf: Option<usize>,
+    ) {
+        if fetch.weights {
+            let watch = Watch::default();
+            let asked = Asked::new(&self.sim, "nvdla.cdma.weight.asked", Time::ZERO);
+            self.buffer.start_weights(fetch, number);
+            join(
+                self.ask_weights(layer, fetch, &asked, &watch),
+                self.take_weights(layer, number, &asked, &watch),
+            )
+            .await;
+            self.show(perf, reg::D_PERF_WT_READ_STALL, &watch.stalled);
+            self.show(perf, reg::D_PERF_WT_READ_LATENCY, &watch.waited);
+        }
+        self.raise(Source::CdmaWeight(group)).await;
+    }
+
+    /// Asks for weights, eight atoms at once up to a multiple of eight, as the buffer has room.
+    async fn ask_weights(&self, layer: &Layer, fetch: &Fetch, asked: &Asked, watch: &Watch) {
+        let (weights, atom) = (&layer.weights, self.hardware.atom);
+        let stream = self.weights.stream(weights.ram);
+        let capacity = layer.banks.weight * self.hardware.bank_bytes();
+        let mut done = 0;
+        while done < weights.bytes && !fetch.cancelled.get() {
+            let address = weights.base.wrapping_add(u64::from(done));
+            let run = READ_ATOMS - (address / u64::from(atom) % u64::from(READ_ATOMS)) as u32;
+            let wanted = (run * atom).min(weights.bytes - done);
+            let bytes = self.buffer.reserve_weights(wanted, atom, capacity).await;
+            asked.push(Some(bytes));
+            self.request(stream, address, bytes, watch).await;
+            done += bytes;
+        }
+        asked.push(None);
+    }
+
+    async fn take_weights(&self, layer: &Layer, number: u64, asked: &Asked, watch: &Watch) {
+        let stream = self.weights.stream(layer.weights.ram);
+        let mut bytes = vec![0; (READ_ATOMS * self.hardware.atom) as usize];
+        while let Some(count) = asked.next().await {
+            let start = self.sim.now();
+            let bytes = &mut bytes[..count as usize];
+            stream.take(bytes).await;
+            self.waited(watch, start);
+            self.buffer.put_weights(number, bytes);
+        }
+    }
+
+    async fn request(&self, stream: &ReadStream, address: u64, bytes: u32, watch: &Watch) {
+        let start = self.sim.now();
+        stream.request(address, bytes).await;
+        watch.stalled.set(watch.stalled.get() + (self.sim.now() - start).cycles(self.cycle));
+    }
+
+    fn waited(&self, watch: &Watch, since: Time) {
+        watch.waited.set(watch.waited.get() + (self.sim.now() - since).cycles(self.cycle));
+    }
+
+    /// Puts a counter into its group's register, if counting is switched on.
+    fn show(&self, perf: Option<usize>, register: RegisterRef, count: &Cell<u64>) {
+        if let Some(group) = perf {
+            let count = count.get().min(u32::MAX.into()) as u32;
+            self.control.registers().borrow_mut().set(group, register, count);
+        }
+    }
+}
+
+impl Fetch {
+    /// In place of a refused layer.
+    fn nothing() -> Fetch {
+        Fetch {
+            registers: None,
+            slices: 0,
+            slice_elements: 0,
+            weights: false,
+            clear_data: false,
+            clear_weights: false,
+            cancelled: Cell::new(true),
+        }
+    }
+}
+
+/// What is fetched of a layer: not what its predecessor has kept for it, unless the banks change, for then they
+/// are cleared first (RTL, `NV_NVDLA_CDMA_dc.v` and `_wt.v`, states IDLE and PEND).
+fn fetch(registers: &Group, layer: &Layer, before: Option<Before>) -> Fetch {
+    let clear_data = before.is_none_or(|before| before.banks.data != layer.banks.data);
+    let clear_weights = before.is_none_or(|before| before.banks != layer.banks);
+    let same_kind = |before: &Before| before.was_image == layer.input.is_image();
+    let has_data = layer.reuse.data
+        && !clear_data
+        && before.is_some_and(|before| before.kept_data && same_kind(&before));
+    let has_weights =
+        layer.reuse.weight && !clear_weights && before.is_some_and(|before| before.kept_weights);
+    Fetch {
+        registers: Some(registers.clone()),
+        slices: if has_data { 0 } else { layer.input.height() },
+        slice_elements: layer.input.line_elements(),
+        weights: !has_weights,
+        clear_data,
+        clear_weights,
+        cancelled: Cell::new(false),
+    }
+}

@@ -1,0 +1,422 @@
+//! What CSC's registers say of one layer: the kernels, how they move over the input, and what is released.
+
+use crate::nvdla::conv::buffer::{Fetch, Reuse};
+use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::conv::plain::{Axes, Geometry, Kernel};
+use crate::nvdla::conv::weights::Order;
+use crate::nvdla::conv::window::Frame;
+use crate::nvdla::numeric::Precision;
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{FieldRef, Group, cdma as cdma_reg, csc as reg};
+
+/// The widest padding right of the input and below it that CDMA's registers can name: 6 bits.
+const MAX_PADDING_AFTER: usize = 63;
+
+/// One hardware layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Format of activations and weights.
+    pub precision: Precision,
+    /// The input is an image.
+    pub is_image: bool,
+    /// Kernels and how they move.
+    pub geometry: Geometry,
+    /// Where the input lies under them.
+    pub frame: Frame,
+    /// Input lines.
+    pub lines: u32,
+    /// Output lines.
+    pub output_height: u32,
+    /// Kernels.
+    pub kernels: u32,
+    /// Kernels multiplied at once.
+    pub group_kernels: u32,
+    /// How the weights of a group lie.
+    pub order: Order,
+    /// Packages of a stripe.
+    pub packages: u32,
+    /// Shortest and longest stripe.
+    pub stripe: (u32, u32),
+    /// Output positions that are cut into stripes together: all, or of an image a line.
+    pub run: u32,
+    /// What is in the buffer already, and what stays.
+    pub reuse: Reuse,
+    /// Input lines released at the end, if not all stay.
+    pub released: u32,
+}
+
+impl Layer {
+    /// Output positions.
+    pub fn positions(&self) -> u32 {
+        self.geometry.output_width as u32 * self.output_height
+    }
+
+    /// Groups of kernels.
+    pub fn groups(&self) -> u32 {
+        self.kernels.div_ceil(self.group_kernels)
+    }
+
+    /// Kernels of a group; the last one may be short.
+    pub fn kernels_of(&self, group: u32) -> u32 {
+        self.group_kernels.min(self.kernels - group * self.group_kernels)
+    }
+
+    /// Where the weights of a group end, in bytes from the layer's first.
+    pub fn weights_end(&self, group: u32) -> u64 {
+        let kernels = ((group + 1) * self.group_kernels).min(self.kernels);
+        u64::from(kernels) * (self.order.taps() * self.precision.bytes()) as u64
+    }
+
+    /// Decodes and checks a group.
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+        Decoder { group, hardware }.layer()
+    }
+}
+
+struct Decoder<'a> {
+    group: &'a Group,
+    hardware: &'a Hardware,
+}
+
+impl Decoder<'_> {
+    fn refuse<T>(
+        &self,
+        field: FieldRef,
+        why: impl Into<std::borrow::Cow<'static, str>>,
+    ) -> Result<T, Refused> {
+        Err(Refused::new(self.group, field, why))
+    }
+
+    fn layer(&self) -> Result<Layer, Refused> {
+        use reg::d_misc_cfg as misc;
+        let Decoder { group, hardware } = self;
+        if group.flag(misc::CONV_MODE) {
+            return self.refuse(misc::CONV_MODE, "Winograd is not modelled");
+        }
+        if group.flag(reg::d_weight_format::WEIGHT_FORMAT) {
+            return self.refuse(reg::d_weight_format::WEIGHT_FORMAT, "compressed weights are not modelled");
+        }
+        if group.actual(reg::d_batch_number::BATCHES) != 1 {
+            return self.refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube");
+        }
+        let precision = hardware.precision(group, misc::PROC_PRECISION)?;
+        let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
+        let (kernel, order) = self.kernel(is_image)?;
+        let geometry = Geometry {
+            kernel,
+            stride: Axes {
+                x: group.actual(reg::d_conv_stride_ext::CONV_X_STRIDE_EXT) as usize,
+                y: group.actual(reg::d_conv_stride_ext::CONV_Y_STRIDE_EXT) as usize,
+            },
+            output_width: group.actual(reg::d_dataout_size_0::DATAOUT_WIDTH) as usize,
+        };
+        let output_height = group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT);
+        let lines = group.actual(reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT);
+        let frame = self.frame(precision, is_image, &geometry, output_height)?;
+        let kernels = group.actual(reg::d_weight_size_ext_1::WEIGHT_KERNEL);
+        if group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL) != kernels {
+            return self
+                .refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, format!("there are {kernels} kernels"));
+        }
+        let group_kernels = hardware.group_kernels(precision);
+        if group_kernels != hardware.lanes(precision) {
+            return self.refuse(
+                reg::d_weight_size_ext_1::WEIGHT_KERNEL,
+                format!("{group_kernels} kernels at once do not fill an atom, and nothing else is modelled"),
+            );
+        }
+        let positions = geometry.output_width as u32 * output_height;
+        if !is_image && group.actual(reg::d_atomics::ATOMICS) != positions {
+            return self.refuse(reg::d_atomics::ATOMICS, format!("the output has {positions} positions"));
+        }
+        let reuse = Reuse {
+            data: group.flag(misc::DATA_REUSE),
+            weight: group.flag(misc::WEIGHT_REUSE),
+            keep_data: group.flag(misc::SKIP_DATA_RLS),
+            keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
+        };
+        let released = group.actual(reg::d_release::RLS_SLICES);
+        if !reuse.keep_data && released > lines {
+            return self.refuse(reg::d_release::RLS_SLICES, format!("the input has {lines} slices"));
+        }
+        let blocks = order.channels.div_ceil(hardware.block_channels as usize);
+        let packages = blocks * order.rows.div_ceil(order.row_group) * order.columns;
+        Ok(Layer {
+            precision,
+            is_image,
+            geometry,
+            frame,
+            lines,
+            output_height,
+            kernels,
+            group_kernels,
+            order,
+            packages: packages as u32,
+            stripe: if is_image { (hardware.image_stripe, hardware.image_stripe) } else { hardware.stripe },
+            run: if is_image { geometry.output_width as u32 } else { positions },
+            reuse,
+            released,
+        })
+    }
+
+    /// The kernel's extent, and how weights lie. An image's kernel row comes merged into the channels; dilation of
+    /// images is not in hardware, and of one row or column has no meaning (such fields may hold anything).
+    fn kernel(&self, is_image: bool) -> Result<(Kernel, Order), Refused> {
+        let Decoder { group, hardware } = self;
+        let rows = group.actual(reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT);
+        let columns = group.actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT);
+        let merged = reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT;
+        let weight_channels = group.actual(merged);
+        let channels = group.actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT);
+        if is_image {
+            let extension = reg::d_post_y_extension::Y_EXTENSION;
+            if group.get(extension) > 2 {
+                return self.refuse(extension, "1, 2 or 4 lines are merged (0 to 2)");
+            }
+            if !weight_channels.is_multiple_of(channels) {
+                return self.refuse(merged, format!("pixels have {channels} channels"));
+            }
+            let kernel = Kernel {
+                height: rows as usize,
+                width: (weight_channels / channels) as usize,
+                channels: channels as usize,
+                dilation: Axes { x: 1, y: 1 },
+            };
+            return Ok((kernel, Order::image(rows, weight_channels, 1 << group.get(extension), hardware)));
+        }
+        if weight_channels != channels {
+            return self.refuse(merged, format!("the input has {channels} channels"));
+        }
+        let dilation = |taps: u32, field| if taps == 1 { 1 } else { group.actual(field) as usize };
+        let kernel = Kernel {
+            height: rows as usize,
+            width: columns as usize,
+            channels: channels as usize,
+            dilation: Axes {
+                x: dilation(columns, reg::d_dilation_ext::X_DILATION_EXT),
+                y: dilation(rows, reg::d_dilation_ext::Y_DILATION_EXT),
+            },
+        };
+        Ok((kernel, Order::direct(rows, columns, channels, hardware)))
+    }
+
+    /// The window that all outputs together reach. Lines of an image are padded in the buffer already.
+    fn frame(
+        &self,
+        precision: Precision,
+        is_image: bool,
+        geometry: &Geometry,
+        output_height: u32,
+    ) -> Result<Frame, Refused> {
+        let group = self.group;
+        let Geometry { kernel, stride, output_width } = geometry;
+        let reach = |outputs: usize, stride: usize, taps: usize, dilation: usize| {
+            (outputs - 1) * stride + (taps - 1) * dilation + 1
+        };
+        let extent = Axes {
+            x: reach(*output_width, stride.x, kernel.width, kernel.dilation.x),
+            y: reach(output_height as usize, stride.y, kernel.height, kernel.dilation.y),
+        };
+        let left = if is_image { 0 } else { group.get(reg::d_zero_padding::PAD_LEFT) as usize };
+        let before = Axes { x: left, y: group.get(reg::d_zero_padding::PAD_TOP) as usize };
+        let width = group.actual(reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT) as usize;
+        let height = group.actual(reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT) as usize;
+        let beyond = |field, reach: usize, input: usize, before: usize, allowed: usize| {
+            if reach > input + before + allowed {
+                self.refuse(field, format!("the kernels reach {} beyond the input", reach - input - before))
+            } else {
+                Ok(())
+            }
+        };
+        // How wide an image's lines are in the buffer, CDMA says: see `agree`.
+        if !is_image {
+            beyond(reg::d_dataout_size_0::DATAOUT_WIDTH, extent.x, width, before.x, MAX_PADDING_AFTER)?;
+        }
+        beyond(reg::d_dataout_size_0::DATAOUT_HEIGHT, extent.y, height, before.y, MAX_PADDING_AFTER)?;
+        Ok(Frame {
+            precision,
+            channels: kernel.channels,
+            width,
+            before,
+            extent,
+            padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
+        })
+    }
+}
+
+impl Layer {
+    /// Checks what CDMA brings against what is needed: hardware would wait for the rest for ever, or compute
+    /// with what happens to lie in the buffer.
+    pub(super) fn agree(
+        &mut self,
+        group: &Group,
+        fetch: &Fetch,
+        cdma: &Group,
+        kept: Kept,
+    ) -> Result<(), Refused> {
+        let refuse = |field, why: String| Err(Refused::new(group, field, why));
+        let pairs = [
+            (reg::d_datain_format::DATAIN_FORMAT, cdma_reg::d_datain_format::DATAIN_FORMAT),
+            (reg::d_misc_cfg::PROC_PRECISION, cdma_reg::d_misc_cfg::PROC_PRECISION),
+            (reg::d_weight_size_ext_1::WEIGHT_KERNEL, cdma_reg::d_weight_size_1::WEIGHT_KERNEL),
+            (reg::d_entry_per_slice::ENTRIES, cdma_reg::d_entry_per_slice::ENTRIES),
+            (reg::d_bank::DATA_BANK, cdma_reg::d_bank::DATA_BANK),
+            (reg::d_bank::WEIGHT_BANK, cdma_reg::d_bank::WEIGHT_BANK),
+            (reg::d_misc_cfg::SKIP_WEIGHT_RLS, cdma_reg::d_misc_cfg::SKIP_WEIGHT_RLS),
+        ];
+        for (field, of_cdma) in pairs {
+            if group.get(field) != cdma.get(of_cdma) {
+                return refuse(field, format!("CDMA.{of_cdma} is {:#x}", cdma.get(of_cdma)));
+            }
+        }
+        let taps = self.order.taps() * self.precision.bytes();
+        let kernel = cdma_reg::d_weight_size_0::BYTE_PER_KERNEL;
+        if fetch.weights && cdma.actual(kernel) as usize != taps {
+            let why = format!("kernels have {taps} bytes, CDMA.{kernel} is {:#x}", cdma.get(kernel));
+            return refuse(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, why);
+        }
+        if !fetch.weights && kept.weight_bytes < self.weights_end(self.groups() - 1) {
+            let why = format!("{} bytes of weights were kept", kept.weight_bytes);
+            return refuse(reg::d_misc_cfg::WEIGHT_REUSE, why);
+        }
+        let slices = kept.slices + fetch.slices;
+        if slices < self.lines {
+            let height = reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT;
+            return refuse(height, format!("{} slices were kept and {} come", kept.slices, fetch.slices));
+        }
+        let coming = (self.precision, fetch.slice_elements);
+        let slice = if kept.slices > 0 { kept.slice.unwrap_or(coming) } else { coming };
+        if slice.0 != self.precision {
+            return refuse(
+                reg::d_misc_cfg::PROC_PRECISION,
+                "slices in the buffer have another format".into(),
+            );
+        }
+        let elements = slice.1;
+        let reached = if self.is_image { self.frame.pitch() } else { self.frame.width * self.frame.channels };
+        let wrong = if self.is_image { reached > elements } else { reached != elements };
+        if wrong || (fetch.slices > 0 && slice != coming) {
+            let why = format!("slices in the buffer have {elements} elements, {reached} are read");
+            return refuse(reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT, why);
+        }
+        if self.is_image {
+            self.frame.width = elements / self.frame.channels.max(1);
+        }
+        Ok(())
+    }
+}
+
+/// What layers before have left in the buffer for this one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kept {
+    pub(super) slices: u32,
+    /// Format and elements of a slice.
+    pub(super) slice: Option<(Precision, usize)>,
+    pub(super) weight_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::config::Config;
+    use crate::nvdla::registers::{RegisterMap, Unit};
+
+    fn hardware() -> Hardware {
+        Hardware::from(&Config::named("nv_small").unwrap())
+    }
+
+    /// Kernels of 3 x 2 x 20 over 6 x 4 with padding 1, two steps at a time.
+    fn group() -> Group {
+        let mut group = Group::new(Unit::Csc, RegisterMap::Small);
+        group.set_word(reg::D_MISC_CFG, 0);
+        for (field, value) in [
+            (reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT, 6),
+            (reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4),
+            (reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, 20),
+            (reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT, 3),
+            (reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT, 2),
+            (reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 20),
+            (reg::d_weight_size_ext_1::WEIGHT_KERNEL, 10),
+            (reg::d_dataout_size_0::DATAOUT_WIDTH, 3),
+            (reg::d_dataout_size_0::DATAOUT_HEIGHT, 2),
+            (reg::d_dataout_size_1::DATAOUT_CHANNEL, 10),
+            (reg::d_atomics::ATOMICS, 6),
+            (reg::d_release::RLS_SLICES, 4),
+            (reg::d_conv_stride_ext::CONV_X_STRIDE_EXT, 2),
+            (reg::d_conv_stride_ext::CONV_Y_STRIDE_EXT, 2),
+            (reg::d_zero_padding::PAD_LEFT, 1),
+            (reg::d_zero_padding::PAD_TOP, 1),
+        ] {
+            group.set_actual(field, value);
+        }
+        group
+    }
+
+    fn refusal(field: FieldRef, value: u32) -> String {
+        let mut group = group();
+        group.set_actual(field, value);
+        Layer::decode(&group, &hardware()).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn the_window_is_what_the_outputs_reach() {
+        let layer = Layer::decode(&group(), &hardware()).unwrap();
+        assert_eq!(layer.frame.extent, Axes { x: 7, y: 4 });
+        assert_eq!((layer.frame.before, layer.frame.pitch()), (Axes { x: 1, y: 1 }, 140));
+    }
+
+    #[test]
+    fn a_package_is_a_block_of_channels_of_a_tap() {
+        let layer = Layer::decode(&group(), &hardware()).unwrap();
+        assert_eq!((layer.packages, layer.positions(), layer.groups()), (3 * 3 * 2, 6, 2));
+        assert_eq!(([0, 1].map(|group| layer.kernels_of(group)), layer.weights_end(1)), ([8, 2], 1200));
+    }
+
+    #[test]
+    fn an_image_merges_columns_into_channels_and_rows_by_extension() {
+        let mut group = group();
+        group.set(reg::d_datain_format::DATAIN_FORMAT, 1);
+        group.set_actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, 4);
+        group.set_actual(reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT, 5);
+        group.set_actual(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 12);
+        group.set(reg::d_post_y_extension::Y_EXTENSION, 1);
+        // Dilation of images is not in hardware.
+        group.set_word(reg::D_DILATION_EXT, u32::MAX);
+        let layer = Layer::decode(&group, &hardware()).unwrap();
+        let Kernel { height, width, channels, dilation } = layer.geometry.kernel;
+        assert_eq!((height, width, channels, dilation), (5, 3, 4, Axes { x: 1, y: 1 }));
+        assert_eq!((layer.packages, layer.run, layer.stripe), (2 * 3, 3, (16, 16)));
+    }
+
+    #[test]
+    fn dilation_of_a_single_column_means_nothing() {
+        let mut group = group();
+        group.set_actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT, 1);
+        group.set_word(reg::D_DILATION_EXT, 0x1f);
+        assert_eq!(Layer::decode(&group, &hardware()).unwrap().geometry.kernel.dilation.x, 1);
+    }
+
+    #[test]
+    fn refuses_registers_that_contradict_each_other() {
+        assert_eq!(
+            refusal(reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT, 21),
+            "CSC.D_WEIGHT_SIZE_EXT_1.WEIGHT_CHANNEL_EXT = 0x14: the input has 20 channels"
+        );
+        assert_eq!(
+            refusal(reg::d_atomics::ATOMICS, 7),
+            "CSC.D_ATOMICS.ATOMICS = 0x6: the output has 6 positions"
+        );
+        assert_eq!(
+            refusal(reg::d_release::RLS_SLICES, 5),
+            "CSC.D_RELEASE.RLS_SLICES = 0x4: the input has 4 slices"
+        );
+    }
+
+    #[test]
+    fn refuses_an_output_that_no_padding_reaches() {
+        assert_eq!(
+            refusal(reg::d_dataout_size_0::DATAOUT_HEIGHT, 36),
+            "CSC.D_DATAOUT_SIZE_0.DATAOUT_HEIGHT = 0x23: the kernels reach 67 beyond the input"
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! Activations or weights of one format.
+
+use crate::nvdla::numeric::{Precision, saturate};
+
+/// A run of elements, as the MAC array takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// 8-bit two's complement.
+    Int8(Vec<i8>),
+    /// 16-bit two's complement.
+    Int16(Vec<i16>),
+}
+
+impl Elements {
+    /// That many times the low bits of `value`.
+    pub fn filled(precision: Precision, value: i16, count: usize) -> Elements {
+        match precision {
+            Precision::Int8 => Elements::Int8(vec![value as i8; count]),
+            Precision::Int16 | Precision::Fp16 => Elements::Int16(vec![value; count]),
+        }
+    }
+
+    /// What lies in memory, little endian.
+    pub fn from_bytes(precision: Precision, bytes: &[u8]) -> Elements {
+        match precision {
+            Precision::Int8 => Elements::Int8(bytes.iter().map(|&byte| byte.cast_signed()).collect()),
+            Precision::Int16 | Precision::Fp16 => Elements::Int16(
+                bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect(),
+            ),
+        }
+    }
+
+    /// Values, each saturated to the format.
+    pub fn saturated(precision: Precision, values: impl Iterator<Item = i64>) -> Elements {
+        match precision {
+            Precision::Int8 => Elements::Int8(values.map(|value| saturate(value, 8) as i8).collect()),
+            Precision::Int16 | Precision::Fp16 => {
+                Elements::Int16(values.map(|value| saturate(value, 16) as i16).collect())
+            }
+        }
+    }
+
+    /// Their format.
+    pub fn precision(&self) -> Precision {
+        match self {
+            Elements::Int8(_) => Precision::Int8,
+            Elements::Int16(_) => Precision::Int16,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Elements::Int8(elements) => elements.len(),
+            Elements::Int16(elements) => elements.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies the first `count` elements of `from`, from `at` on, to the place `to`. Panics if there are fewer,
+    /// and if the formats differ.
+    pub fn copy(&mut self, to: usize, from: &Elements, at: usize, count: usize) {
+        match (self, from) {
+            (Elements::Int8(into), Elements::Int8(from)) => {
+                into[to..to + count].copy_from_slice(&from[at..at + count]);
+            }
+            (Elements::Int16(into), Elements::Int16(from)) => {
+                into[to..to + count].copy_from_slice(&from[at..at + count]);
+            }
+            _ => unreachable!("a slice of another format than its layer's"),
+        }
+    }
+
+    /// The values.
+    pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..self.len()).map(|index| match self {
+            Elements::Int8(elements) => i64::from(elements[index]),
+            Elements::Int16(elements) => i64::from(elements[index]),
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! The convolution pipeline: CDMA, the convolution buffer, CSC, CMAC, CACC, and from there on the fly to SDP.
+//!
+//! Each unit takes its own register groups in their order, so that CDMA may fetch a layer while CSC and CACC still
+//! work on the one before. What passes between them: lines and weights through the `buffer`, sums of stripes from
+//! CSC to CACC, results through the `delivery` to SDP, which holds CSC back if it cannot take them. A layer that
+//! one of them refuses ends in all of them, each with its interrupt.
+//!
+//! [`plain`] is the arithmetic, [`weights`] and [`window`] put its operands in order.
+
+mod buffer;
+pub mod cacc;
+pub mod cdma;
+mod cmac;
+pub mod csc;
+pub(crate) mod delivery;
+pub mod elements;
+pub mod hardware;
+pub mod plain;
+pub mod weights;
+pub mod window;
+
+use self::buffer::Buffer;
+use self::cacc::Cacc;
+use self::cdma::Cdma;
+use self::cmac::Arrays;
+use self::csc::Csc;
+use self::delivery::Delivery;
+use super::control::Control;
+use super::engine::Surroundings;
+use crate::bus::DelayLine;
+use std::rc::Rc;
+use vp_core::Time;
+
+pub use self::buffer::{Banks, Reuse};
+
+/// The registers of its units.
+pub(crate) struct Controls {
+    pub(crate) cdma: Rc<Control>,
+    pub(crate) csc: Rc<Control>,
+    pub(crate) cmac_a: Rc<Control>,
+    pub(crate) cmac_b: Rc<Control>,
+    pub(crate) cacc: Rc<Control>,
+}
+
+/// Starts the pipeline's processes, which own it.
+pub(crate) fn start(around: &Surroundings<'_>, controls: Controls, delivery: Rc<Delivery>) {
+    let sim = around.sim;
+    let Controls { cdma, csc, cmac_a, cmac_b, cacc } = controls;
+    let names = [cdma.name(), csc.name(), cacc.name()];
+    let buffer = Buffer::new(sim);
+    let sums = Rc::new(DelayLine::new(sim, "nvdla.cmac.sums", Time::ZERO));
+    let arrays = Arrays { a: cmac_a, b: cmac_b };
+    let cdma = Cdma::new(around, cdma, buffer.clone());
+    let csc = Csc::new(around, csc, arrays, buffer, delivery.clone(), sums.clone());
+    let cacc = Cacc::new(around, cacc, delivery, sums);
+    let [cdma_name, csc_name, cacc_name] = names;
+    sim.server(cdma_name, cdma.run());
+    sim.server(csc_name, csc.run());
+    sim.server(cacc_name, cacc.run());
+}

@@ -1,0 +1,59 @@
+//! The activations of one layer as the MAC array meets them: input lines with their padding written out.
+
+use super::elements::Elements;
+use super::plain::Axes;
+use crate::nvdla::numeric::Precision;
+
+/// How a window lies over the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Format.
+    pub precision: Precision,
+    /// Channels of a pixel.
+    pub channels: usize,
+    /// Input pixels in a line, as they are in the buffer.
+    pub width: usize,
+    /// Padding left of the first pixel, and above the first line.
+    pub before: Axes,
+    /// Pixels in a line of the window, and its lines: what the outputs reach.
+    pub extent: Axes,
+    /// What padding reads as.
+    pub padding: i16,
+}
+
+impl Frame {
+    /// Elements from a line of the window to the next.
+    pub fn pitch(&self) -> usize {
+        self.extent.x * self.channels
+    }
+
+    /// Lays the window over lines, of which there may be more or fewer than it reaches.
+    pub fn lay<'a>(&self, lines: impl Iterator<Item = &'a Elements>) -> Elements {
+        let mut window = Elements::filled(self.precision, self.padding, self.extent.y * self.pitch());
+        let inside = self.width.min(self.extent.x.saturating_sub(self.before.x)) * self.channels;
+        let rows = self.before.y..self.extent.y;
+        for (row, line) in rows.zip(lines).filter(|_| inside > 0) {
+            window.copy(row * self.pitch() + self.before.x * self.channels, line, 0, inside);
+        }
+        window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_surrounds_the_lines_and_what_nobody_reads_is_left_out() {
+        let frame = Frame {
+            precision: Precision::Int8,
+            channels: 1,
+            width: 3,
+            before: Axes { x: 1, y: 1 },
+            extent: Axes { x: 3, y: 4 },
+            padding: 9,
+        };
+        let lines = [Elements::Int8(vec![1, 2, 3]), Elements::Int8(vec![4, 5, 6])];
+        assert_eq!(frame.lay(lines.iter()), Elements::Int8(vec![9, 9, 9, 9, 1, 2, 9, 4, 5, 9, 9, 9]));
+    }
+}
