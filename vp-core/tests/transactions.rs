@@ -1,11 +1,11 @@
 //! What transactions promise: the names of the tests are the promises.
 
 use proptest::prelude::*;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use vp_core::tlm::{
-    BindError, Command, DirectAccess, DirectMemory, DirectRegion, Flow, Initiator, InitiatorSocket, MapError,
-    Payload, PayloadEventQueue, Phase, Pool, Quantum, QuantumKeeper, Response, Router, Sync, Target,
+    BindError, Command, DirectAccess, DirectMap, DirectRegion, Flow, Initiator, InitiatorSocket, MapError,
+    Payload, PayloadEventQueue, Phase, Pool, Quantum, QuantumKeeper, Response, Router, Storage, Sync, Target,
     TargetSocket, Transaction,
 };
 use vp_core::{Sim, Simulation, Time};
@@ -13,7 +13,7 @@ use vp_core::{Sim, Simulation, Time};
 /// A memory that answers at once, blocks, or works in phases, as it is asked.
 struct Ram {
     sim: Sim,
-    bytes: Rc<[Cell<u8>]>,
+    bytes: Storage,
     /// If set, lets time pass itself.
     blocks_for: Option<Time>,
     /// The addresses it was asked for, as it counts.
@@ -28,7 +28,7 @@ impl Ram {
     fn new(sim: &Sim, size: usize, blocks_for: Option<Time>, phased: bool) -> Rc<Ram> {
         Rc::new(Ram {
             sim: sim.clone(),
-            bytes: vec![Cell::new(0); size].into(),
+            bytes: Storage::new(size),
             blocks_for,
             asked: RefCell::default(),
             queue: PayloadEventQueue::new(sim, "ram.queue"),
@@ -99,8 +99,8 @@ impl Target for Ram {
     }
 
     fn direct(&self, _: u64, _: Command) -> Option<DirectRegion> {
-        let memory: Rc<dyn DirectMemory> = Rc::new(self.bytes.clone());
-        Some(DirectRegion::new(memory, DirectAccess::ReadWrite).with_latency(Time::ps(1), Time::ps(2)))
+        let region = DirectRegion::new(&self.bytes, DirectAccess::ReadWrite);
+        Some(region.with_latency(Time::ps(1), Time::ps(2)))
     }
 
     fn connect(&self, initiator: Weak<dyn Initiator>) -> Result<(), BindError> {
@@ -357,6 +357,49 @@ fn direct_access_is_withdrawn_at_every_range_and_from_every_initiator() {
     }
 }
 
+/// An initiator that keeps what it was granted until it is withdrawn.
+struct Cpu {
+    socket: InitiatorSocket,
+    direct: DirectMap,
+}
+
+impl Initiator for Cpu {
+    fn invalidate_direct(&self, start: u64, end: u64) {
+        self.direct.invalidate(start, end);
+    }
+}
+
+#[test]
+fn a_map_of_direct_access_reads_what_transactions_wrote_and_adds_the_latency_until_it_is_withdrawn() {
+    let simulation = Simulation::new();
+    let sim = simulation.sim();
+    let rams = [Ram::phased(&sim, false), Ram::phased(&sim, false)];
+    let router = Router::builder("bus")
+        .map("low", 0x1000..=0x1fff, rams[0].clone())
+        .map_at("high", 0x8000..=0x80ff, rams[1].clone(), 0x300)
+        .build()
+        .expect("a good map");
+    let cpu = Rc::new_cyclic(|this: &Weak<Cpu>| Cpu {
+        socket: InitiatorSocket::with_initiator("cpu", this.clone()),
+        direct: DirectMap::new(),
+    });
+    cpu.socket.bind(router.port()).expect("free");
+    let mut data = [0; 4];
+    assert_eq!(cpu.direct.read(0x1000, &mut data), None);
+    assert!(cpu.direct.request(&cpu.socket, 0x1234, Command::Read));
+    assert!(cpu.direct.request(&cpu.socket, 0x8000, Command::Write));
+    assert!(!cpu.direct.request(&cpu.socket, 0x5000, Command::Read));
+    let mut store = Payload::write(0x8010, &[1, 2, 3, 4]);
+    assert_eq!(cpu.socket.transport_dbg(&mut store), 4);
+    assert_eq!((cpu.direct.read(0x8010, &mut data), data), (Some(Time::ps(4)), [1, 2, 3, 4]));
+    assert_eq!(cpu.direct.write(0x8012, &[7, 8]), Some(Time::ps(4)));
+    assert_eq!((rams[1].bytes[0x312].get(), rams[1].bytes[0x313].get()), (7, 8));
+    assert_eq!(cpu.direct.read(0x80fd, &mut data), None, "beyond the range");
+    rams[1].socket.invalidate_direct(0x300, 0x300);
+    assert_eq!(cpu.direct.read(0x8010, &mut data), None);
+    assert_eq!((cpu.direct.read(0x1ffc, &mut data), data), (Some(Time::ps(4)), [0; 4]));
+}
+
 #[test]
 fn in_the_phased_style_an_immediate_target_completes_at_once() {
     alone(async |sim| {
@@ -477,6 +520,40 @@ fn a_pooled_payload_comes_as_good_as_new_with_its_storage() {
 }
 
 #[test]
+fn a_pooled_read_or_write_is_new_but_for_bytes_that_no_target_has_filled() {
+    let pool = Pool::new();
+    let spoil = |transaction: Transaction| {
+        let mut payload = transaction.payload_mut();
+        payload.byte_enable = Some(vec![0]);
+        payload.streaming_width = 1;
+        payload.set_extension(7u8);
+        payload.direct_allowed = true;
+        payload.response = Response::Ok;
+    };
+    spoil(pool.write(8, &[1, 2, 3, 4]));
+    let read = pool.read(0x40, 6);
+    {
+        let payload = read.payload();
+        assert_eq!((payload.command, payload.address), (Command::Read, 0x40));
+        assert!(
+            payload.byte_enable.is_none() && payload.extension::<u8>().is_none() && !payload.direct_allowed
+        );
+        assert_eq!((payload.streaming_width, payload.response), (6, Response::Incomplete));
+        assert_eq!(payload.data, [1, 2, 3, 4, 0, 0], "nothing was read yet");
+    }
+    // Who does not answer leaves a response that says that the bytes mean nothing.
+    read.payload_mut().access(&Storage::new(0x40));
+    assert_eq!(read.payload().response, Response::AddressError);
+    spoil(read);
+    let write = pool.write(0x80, &[9]);
+    let payload = write.payload();
+    assert_eq!((payload.command, payload.address, &payload.data[..]), (Command::Write, 0x80, &[9][..]));
+    assert!(payload.byte_enable.is_none() && payload.extension::<u8>().is_none());
+    assert_eq!((payload.streaming_width, payload.response), (1, Response::Incomplete));
+    assert_eq!(pool.idle(), 0);
+}
+
+#[test]
 fn a_transaction_may_outlive_its_pool() {
     let pool = Pool::new();
     let transaction = pool.take();
@@ -504,6 +581,72 @@ fn queued_items_are_due_in_order_of_time_and_then_of_arrival() {
         queue.clear();
         assert!(queue.is_empty());
     });
+}
+
+#[test]
+fn a_queue_announces_again_what_was_announced_before_anybody_listened() {
+    alone(async |sim| {
+        let queue = PayloadEventQueue::new(&sim, "queue");
+        queue.notify(1, Time::ns(1));
+        queue.notify(2, Time::ns(9));
+        sim.wait(Time::ns(2)).await;
+        // Nobody waited at 1 ns, and nobody has looked since; a later item announces itself all the same.
+        queue.notify(3, Time::ns(3));
+        queue.due().wait().await;
+        assert_eq!((sim.now(), queue.try_get(), queue.try_get()), (Time::ns(5), Some(1), Some(3)));
+        assert_eq!((queue.try_get(), queue.len()), (None, 1));
+        // Of the rest, each once asked for.
+        queue.notify(4, Time::ns(2));
+        queue.due().wait().await;
+        assert_eq!((sim.now(), queue.try_get(), queue.try_get()), (Time::ns(7), Some(4), None));
+        queue.due().wait().await;
+        assert_eq!((sim.now(), queue.try_get()), (Time::ns(9), Some(2)));
+        // What is due at once is announced beside what is announced for later.
+        queue.notify(6, Time::ns(5));
+        queue.notify(5, Time::ZERO);
+        queue.due().wait().await;
+        assert_eq!((sim.now(), queue.try_get(), queue.try_get()), (Time::ns(9), Some(5), None));
+        queue.clear();
+        queue.notify(7, Time::ns(8));
+        queue.due().wait().await;
+        assert_eq!((sim.now(), queue.try_get()), (Time::ns(17), Some(7)));
+    });
+}
+
+proptest! {
+    /// The obvious reference: a list, sorted by time and arrival.
+    #[test]
+    fn a_queue_gives_items_at_their_time_in_order_of_time_and_arrival(
+        items in prop::collection::vec((0u64..6, 0u64..9), 1..40),
+    ) {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let queue = Rc::new(PayloadEventQueue::new(&sim, "queue"));
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let mut expected = Vec::new();
+        let mut now = 0;
+        for (index, &(pause, delay)) in items.iter().enumerate() {
+            now += pause;
+            expected.push((now + delay, index));
+        }
+        expected.sort_unstable();
+        let (from, into) = (queue.clone(), taken.clone());
+        sim.method("take").sensitive(queue.due()).dont_initialize().run(move |sim| {
+            while let Some(index) = from.try_get() {
+                into.borrow_mut().push((sim.now().as_ps(), index));
+            }
+        });
+        sim.clone().process("put", async move {
+            for (index, (pause, delay)) in items.into_iter().enumerate() {
+                if pause > 0 {
+                    sim.wait(Time::ps(pause)).await;
+                }
+                queue.notify(index, Time::ps(delay));
+            }
+        });
+        simulation.run();
+        prop_assert_eq!(&*taken.borrow(), &expected);
+    }
 }
 
 #[test]

@@ -4,33 +4,19 @@
 //! withdraws it by [`super::Initiator::invalidate_direct`]. The storage is shared, never borrowed, so a
 //! region that is kept too long reads stale bytes at worst.
 
-use super::Command;
+use super::{Command, DirectMemory, Storage};
 use crate::Time;
 use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-/// Storage that several parties read and write, byte by byte or in slices.
-///
-/// Ready-made for `[Cell<u8>]`, and so for a `Box` or `Rc` of it; whoever has memory of another kind (a guest's RAM, say) implements it.
-pub trait DirectMemory {
-    /// Its size in bytes.
-    fn size(&self) -> u64;
-
-    /// Copies from `offset` on to `data`.
-    ///
-    /// # Errors
-    /// [`DirectError::Outside`] if that goes over the end; nothing is copied then.
-    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), DirectError>;
-
-    /// Copies `data` to `offset` and on.
-    ///
-    /// # Errors
-    /// [`DirectError::Outside`] if that goes over the end; nothing is copied then.
-    fn write(&self, offset: u64, data: &[u8]) -> Result<(), DirectError>;
-}
-
 /// Why a direct access was refused.
+///
+/// ```
+/// use vp_core::tlm::{DirectMemory, Storage};
+/// let error = Storage::new(16).write(14, &[1, 2, 3]).expect_err("too long");
+/// assert_eq!(error.to_string(), "3 bytes at 0xe reach outside of 0x0..=0xf");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DirectError {
     /// It reaches outside.
@@ -53,80 +39,12 @@ pub enum DirectError {
     },
 }
 
-/// The length that hardware asks for most: worth a copy without a call.
-const BURST: usize = 64;
-
-#[cold]
-fn outside(offset: u64, bytes: usize, size: usize) -> DirectError {
-    DirectError::Outside { address: offset, bytes, start: 0, end: (size as u64).saturating_sub(1) }
-}
-
-fn part(cells: &[Cell<u8>], offset: u64, bytes: usize) -> Option<&[Cell<u8>]> {
-    let start = usize::try_from(offset).ok()?;
-    cells.get(start..start.checked_add(bytes)?)
-}
-
-// Apart, so that the compiler sees that they are plain copies.
-#[inline(never)]
-fn copy_out(cells: &[Cell<u8>], data: &mut [u8]) {
-    data.iter_mut().zip(cells).for_each(|(byte, cell)| *byte = cell.get());
-}
-
-#[inline(never)]
-fn copy_in(cells: &[Cell<u8>], data: &[u8]) {
-    cells.iter().zip(data).for_each(|(cell, &byte)| cell.set(byte));
-}
-
-impl DirectMemory for [Cell<u8>] {
-    fn size(&self) -> u64 {
-        self.len() as u64
-    }
-
-    #[inline]
-    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), DirectError> {
-        let cells = part(self, offset, data.len()).ok_or_else(|| outside(offset, data.len(), self.len()))?;
-        match (<&mut [u8; BURST]>::try_from(&mut *data), cells.first_chunk::<BURST>()) {
-            (Ok(burst), Some(cells)) => (0..BURST).for_each(|at| burst[at] = cells[at].get()),
-            _ => copy_out(cells, data),
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn write(&self, offset: u64, data: &[u8]) -> Result<(), DirectError> {
-        let cells = part(self, offset, data.len()).ok_or_else(|| outside(offset, data.len(), self.len()))?;
-        match (<&[u8; BURST]>::try_from(data), cells.first_chunk::<BURST>()) {
-            (Ok(burst), Some(cells)) => (0..BURST).for_each(|at| cells[at].set(burst[at])),
-            _ => copy_in(cells, data),
-        }
-        Ok(())
-    }
-}
-
-macro_rules! by_its_content {
-    ($pointer:ident) => {
-        impl<M: DirectMemory + ?Sized> DirectMemory for $pointer<M> {
-            fn size(&self) -> u64 {
-                (**self).size()
-            }
-
-            #[inline]
-            fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), DirectError> {
-                (**self).read(offset, data)
-            }
-
-            #[inline]
-            fn write(&self, offset: u64, data: &[u8]) -> Result<(), DirectError> {
-                (**self).write(offset, data)
-            }
-        }
-    };
-}
-
-by_its_content!(Box);
-by_its_content!(Rc);
-
 /// The directions for which direct access is granted.
+///
+/// ```
+/// use vp_core::tlm::{Command, DirectAccess};
+/// assert!(DirectAccess::Read.allows(Command::Read) && !DirectAccess::Read.allows(Command::Write));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DirectAccess {
     /// Reads only: writes must be sent as transactions.
@@ -139,6 +57,7 @@ pub enum DirectAccess {
 
 impl DirectAccess {
     /// Whether a command may be done directly.
+    #[inline]
     pub fn allows(self, command: Command) -> bool {
         match command {
             Command::Read => self != DirectAccess::Write,
@@ -151,12 +70,9 @@ impl DirectAccess {
 /// A grant: the addresses `start..=end` may be read or written directly, as the initiator counts them.
 ///
 /// ```
-/// use std::cell::Cell;
-/// use std::rc::Rc;
 /// use vp_core::Time;
-/// use vp_core::tlm::{DirectAccess, DirectMemory, DirectRegion};
-/// let memory: Box<[Cell<u8>]> = vec![Cell::new(0); 256].into();
-/// let region = DirectRegion::new(Rc::new(memory), DirectAccess::ReadWrite)
+/// use vp_core::tlm::{DirectAccess, DirectRegion, Storage};
+/// let region = DirectRegion::new(Storage::new(256), DirectAccess::ReadWrite)
 ///     .with_latency(Time::ps(10), Time::ps(20))
 ///     .moved(0x8000_0000);
 /// region.write(0x8000_0010, &[1, 2, 3])?;
@@ -170,7 +86,7 @@ impl DirectAccess {
 pub struct DirectRegion {
     /// The first address.
     pub start: u64,
-    /// The last address.
+    /// The last address. May be narrowed, but not beyond what was granted.
     pub end: u64,
     /// What may be done.
     pub access: DirectAccess,
@@ -179,18 +95,55 @@ pub struct DirectRegion {
     /// Time per byte written, on average.
     pub write_latency: Time,
     /// Where `start` lies in the memory.
-    pub offset: u64,
-    /// The storage.
-    pub memory: Rc<dyn DirectMemory>,
+    offset: u64,
+    memory: Memory,
+}
+
+#[derive(Clone)]
+enum Memory {
+    /// Read and written without a call. The offset counts from the first of the cells.
+    Cells(Rc<[Cell<u8>]>),
+    Other(Rc<dyn DirectMemory>),
 }
 
 impl DirectRegion {
-    /// A grant for all of a memory, whose first byte has address 0, without latency.
+    /// A grant for all of a storage, whose first byte has address 0, without latency.
+    ///
+    /// # Panics
+    /// If the storage has no bytes: there is nothing to grant.
+    pub fn new(storage: impl Into<Storage>, access: DirectAccess) -> DirectRegion {
+        let storage = storage.into();
+        let size = storage.size();
+        let (cells, first) = storage.into_cells();
+        DirectRegion { offset: first as u64, ..DirectRegion::whole(size, Memory::Cells(cells), access) }
+    }
+
+    /// The same for memory of another kind.
     ///
     /// # Panics
     /// If the memory has no bytes: there is nothing to grant.
-    pub fn new(memory: Rc<dyn DirectMemory>, access: DirectAccess) -> DirectRegion {
-        let size = memory.size();
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use vp_core::tlm::{DirectAccess, DirectError, DirectMemory, DirectRegion};
+    /// /// As large as can be, and all zero.
+    /// struct Zeros;
+    /// impl DirectMemory for Zeros {
+    ///     fn size(&self) -> u64 { u64::MAX }
+    ///     fn read(&self, _: u64, data: &mut [u8]) -> Result<(), DirectError> { Ok(data.fill(0)) }
+    ///     fn write(&self, _: u64, _: &[u8]) -> Result<(), DirectError> { Ok(()) }
+    /// }
+    /// let region = DirectRegion::over(Rc::new(Zeros), DirectAccess::Read);
+    /// let mut data = [7; 3];
+    /// region.read(1 << 40, &mut data)?;
+    /// assert_eq!(data, [0; 3]);
+    /// # Ok::<(), DirectError>(())
+    /// ```
+    pub fn over(memory: Rc<dyn DirectMemory>, access: DirectAccess) -> DirectRegion {
+        DirectRegion::whole(memory.size(), Memory::Other(memory), access)
+    }
+
+    fn whole(size: u64, memory: Memory, access: DirectAccess) -> DirectRegion {
         assert!(size > 0, "direct access to a memory without bytes");
         let (read_latency, write_latency) = (Time::ZERO, Time::ZERO);
         DirectRegion { start: 0, end: size - 1, access, read_latency, write_latency, offset: 0, memory }
@@ -209,6 +162,15 @@ impl DirectRegion {
     }
 
     /// What of it lies in `start..=end`, or nothing.
+    ///
+    /// ```
+    /// use vp_core::tlm::{DirectAccess, DirectRegion, Storage};
+    /// let region = DirectRegion::new(Storage::new(256), DirectAccess::Read).moved(0x1000);
+    /// let part = region.clone().within(0x1080, u64::MAX).expect("they have addresses in common");
+    /// assert_eq!((part.start, part.end), (0x1080, 0x10ff));
+    /// assert!(part.contains(0x10f0, 16) && !part.contains(0x10f0, 17));
+    /// assert!(region.within(0, 0xfff).is_none());
+    /// ```
     pub fn within(mut self, start: u64, end: u64) -> Option<DirectRegion> {
         let (first, last) = (self.start.max(start), self.end.min(end));
         self.offset += first.checked_sub(self.start).filter(|_| first <= last)?;
@@ -217,11 +179,10 @@ impl DirectRegion {
     }
 
     /// Whether `bytes` from `address` on lie inside.
+    #[inline]
     pub fn contains(&self, address: u64, bytes: usize) -> bool {
         // Also right at the end of the address space, where the sum would not fit.
-        address >= self.start
-            && address <= self.end
-            && (bytes as u64).checked_sub(1).is_none_or(|more| more <= self.end - address)
+        address >= self.start && address <= self.end && (bytes as u64).saturating_sub(1) <= self.end - address
     }
 
     /// Copies from `address` on to `data`.
@@ -231,7 +192,17 @@ impl DirectRegion {
     #[inline]
     pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), DirectError> {
         self.check(Command::Read, address, data.len())?;
-        self.memory.read(self.offset + (address - self.start), data)
+        self.read_inside(address, data)
+    }
+
+    /// The same for what is known to be granted.
+    #[inline]
+    pub(super) fn read_inside(&self, address: u64, data: &mut [u8]) -> Result<(), DirectError> {
+        let offset = self.offset + (address - self.start);
+        match &self.memory {
+            Memory::Cells(cells) => cells.read(offset, data),
+            Memory::Other(memory) => memory.read(offset, data),
+        }
     }
 
     /// Copies `data` to `address` and on.
@@ -241,18 +212,33 @@ impl DirectRegion {
     #[inline]
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), DirectError> {
         self.check(Command::Write, address, data.len())?;
-        self.memory.write(self.offset + (address - self.start), data)
+        self.write_inside(address, data)
+    }
+
+    /// The same for what is known to be granted.
+    #[inline]
+    pub(super) fn write_inside(&self, address: u64, data: &[u8]) -> Result<(), DirectError> {
+        let offset = self.offset + (address - self.start);
+        match &self.memory {
+            Memory::Cells(cells) => cells.write(offset, data),
+            Memory::Other(memory) => memory.write(offset, data),
+        }
     }
 
     #[inline]
     fn check(&self, command: Command, address: u64, bytes: usize) -> Result<(), DirectError> {
         if !self.contains(address, bytes) {
-            return Err(DirectError::Outside { address, bytes, start: self.start, end: self.end });
+            return Err(self.outside(address, bytes));
         }
         if !self.access.allows(command) {
             return Err(DirectError::Forbidden { granted: self.access });
         }
         Ok(())
+    }
+
+    #[cold]
+    fn outside(&self, address: u64, bytes: usize) -> DirectError {
+        DirectError::Outside { address, bytes, start: self.start, end: self.end }
     }
 }
 

@@ -8,6 +8,25 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 /// How far a transaction is (`tlm_phase`).
+///
+/// In two phases, `BeginReq` and `BeginResp` are calls, which the return values `EndReq` and `EndResp` answer;
+/// in four, each is a call.
+///
+/// ```
+/// use vp_core::tlm::{Phase, Sync};
+/// /// A target that takes the request at once, and calls back with the answer.
+/// fn accept(phase: &mut Phase) -> Sync {
+///     match phase {
+///         Phase::BeginReq => {
+///             *phase = Phase::EndReq;
+///             Sync::Updated
+///         }
+///         _ => Sync::Completed,
+///     }
+/// }
+/// let mut phase = Phase::BeginReq;
+/// assert_eq!((accept(&mut phase), phase), (Sync::Updated, Phase::EndReq));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// The initiator asks.
@@ -23,6 +42,15 @@ pub enum Phase {
 }
 
 /// What the called party did with a step (`tlm_sync_enum`).
+///
+/// ```
+/// use vp_core::Time;
+/// use vp_core::tlm::{InitiatorSocket, Payload, Phase, Sync, Transaction};
+/// let nowhere = InitiatorSocket::new("cpu");
+/// let (transaction, mut delay) = (Transaction::new(Payload::read(0, 4)), Time::ZERO);
+/// let sync = nowhere.nb_transport_fw(&transaction, &mut Phase::BeginReq, &mut delay);
+/// assert_eq!(sync, Sync::Completed, "an unbound socket ends it with an error");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sync {
     /// Took note; phase and delay are as they were. It calls back later.
@@ -57,6 +85,14 @@ impl Shared {
 
 /// A payload that is shared while it is on its way; made by [`Pool::take`]. Clones are handles of the same
 /// one; with the last handle it returns to its pool.
+///
+/// ```
+/// use vp_core::tlm::{Payload, Response, Transaction};
+/// let transaction = Transaction::new(Payload::read(0x100, 4));
+/// let at_the_target = transaction.clone();
+/// at_the_target.payload_mut().response = Response::Ok;
+/// assert!(transaction.same(&at_the_target) && transaction.payload().response.is_ok());
+/// ```
 #[derive(Clone)]
 pub struct Transaction(Rc<Shared>);
 
@@ -90,6 +126,14 @@ impl Transaction {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
+    /// The last handle is about to go.
+    #[inline(never)]
+    fn give_back(&self) {
+        if let Some(store) = self.0.pool.upgrade() {
+            store.free.borrow_mut().push(self.0.clone());
+        }
+    }
+
     /// Passes a router on the way to the target.
     pub(super) fn pass(&self, hop: Hop) {
         let mut hops = self.0.hops.borrow_mut();
@@ -114,10 +158,8 @@ impl Transaction {
 impl Drop for Transaction {
     #[inline]
     fn drop(&mut self) {
-        if Rc::strong_count(&self.0) == 1
-            && let Some(store) = self.0.pool.upgrade()
-        {
-            store.free.borrow_mut().push(self.0.clone());
+        if Rc::strong_count(&self.0) == 1 {
+            self.give_back();
         }
     }
 }
@@ -142,8 +184,7 @@ struct Store {
 /// ```
 /// use vp_core::tlm::Pool;
 /// let pool = Pool::new();
-/// let transaction = pool.take();
-/// transaction.payload_mut().set_read(0x1000, 64);
+/// let transaction = pool.read(0x1000, 64);
 /// let elsewhere = transaction.clone();
 /// drop(transaction);
 /// assert_eq!(pool.idle(), 0);
@@ -160,12 +201,57 @@ impl Pool {
     }
 
     /// A transaction with a payload as good as new.
-    #[inline]
+    ///
+    /// ```
+    /// use vp_core::tlm::Pool;
+    /// assert!(Pool::new().take().payload().data.is_empty());
+    /// ```
     pub fn take(&self) -> Transaction {
+        let transaction = self.used();
+        transaction.payload_mut().reset();
+        transaction
+    }
+
+    /// A read of `len` bytes. As with [`Payload::set_read`], what an earlier transaction left in their place
+    /// stays there until a target fills them.
+    ///
+    /// ```
+    /// use vp_core::tlm::Pool;
+    /// let transaction = Pool::new().read(0x40, 64);
+    /// assert_eq!((transaction.payload().address, transaction.payload().data.len()), (0x40, 64));
+    /// ```
+    #[inline]
+    pub fn read(&self, address: u64, len: usize) -> Transaction {
+        let transaction = self.used();
+        let mut payload = transaction.payload_mut();
+        payload.set_read(address, len);
+        payload.drop_extensions();
+        drop(payload);
+        transaction
+    }
+
+    /// A write of `data`.
+    ///
+    /// ```
+    /// use vp_core::tlm::Pool;
+    /// assert_eq!(Pool::new().write(0x40, &[1, 2]).payload().data, [1, 2]);
+    /// ```
+    #[inline]
+    pub fn write(&self, address: u64, data: &[u8]) -> Transaction {
+        let transaction = self.used();
+        let mut payload = transaction.payload_mut();
+        payload.set_write(address, data);
+        payload.drop_extensions();
+        drop(payload);
+        transaction
+    }
+
+    /// A transaction whose payload may be of an earlier one.
+    #[inline]
+    fn used(&self) -> Transaction {
         let free = self.0.free.borrow_mut().pop();
         match free {
             Some(shared) => {
-                shared.payload.borrow_mut().reset();
                 shared.hops.borrow_mut().clear();
                 Transaction(shared)
             }
@@ -180,6 +266,13 @@ impl Pool {
     pub fn idle(&self) -> usize {
         self.0.free.borrow().len()
     }
+}
+
+/// Delays of different lengths: rare enough to stay out of the way.
+#[cold]
+fn insert_before_later<T>(queue: &mut VecDeque<(Time, T)>, time: Time, item: T) {
+    let at = queue.partition_point(|&(other, _)| other <= time);
+    queue.insert(at, (time, item));
 }
 
 /// Keeps transactions until they are due (`peq_with_get`): what comes with a delay in one call is taken
@@ -222,18 +315,20 @@ impl<T> PayloadEventQueue<T> {
     /// Makes an item due `delay` from now; [`Time::ZERO`] makes it due in the next delta cycle.
     pub fn notify(&self, item: T, delay: Time) {
         let time = self.sim.now() + delay;
-        let mut queue = self.queue.borrow_mut();
-        // Mostly the last to be due.
-        let mut at = queue.len();
-        while at > 0 && queue[at - 1].0 > time {
-            at -= 1;
+        {
+            let mut queue = self.queue.borrow_mut();
+            if queue.back().is_none_or(|&(last, _)| last <= time) {
+                queue.push_back((time, item));
+            } else {
+                insert_before_later(&mut queue, time, item);
+            }
         }
-        queue.insert(at, (time, item));
         self.due.notify_after(delay);
     }
 
     /// Takes the next item that is due (`get_next_transaction`). After `None`, [`PayloadEventQueue::due`]
     /// fires when there is one again; so ask until then.
+    #[inline]
     pub fn try_get(&self) -> Option<T> {
         let mut queue = self.queue.borrow_mut();
         let now = self.sim.now();

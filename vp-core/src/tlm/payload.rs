@@ -1,9 +1,15 @@
 //! What travels: a command, an address, data, and how it went (`tlm_generic_payload`).
 
-use super::direct::DirectMemory;
+use super::DirectMemory;
 use std::any::Any;
 
 /// What is to be done (`tlm_command`).
+///
+/// ```
+/// use vp_core::tlm::{Command, Payload};
+/// assert_eq!(Payload::write(0, &[1]).command, Command::Write);
+/// assert_eq!(Payload::default().command, Command::Ignore);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Command {
     /// Copy from the target to the payload's data.
@@ -16,6 +22,14 @@ pub enum Command {
 }
 
 /// How it went (`tlm_response_status`).
+///
+/// ```
+/// use vp_core::tlm::{Payload, Response, Storage};
+/// let mut payload = Payload::read(12, 8);
+/// assert_eq!(payload.response, Response::Incomplete);
+/// assert_eq!(payload.access(&Storage::new(16)), Response::AddressError);
+/// assert_eq!(payload.access(&Storage::new(20)), Response::Ok);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Response {
     /// No target has answered yet.
@@ -37,6 +51,11 @@ pub enum Response {
 
 impl Response {
     /// Whether it was done.
+    ///
+    /// ```
+    /// use vp_core::tlm::Response;
+    /// assert!(Response::Ok.is_ok() && !Response::Incomplete.is_ok());
+    /// ```
     pub fn is_ok(self) -> bool {
         self == Response::Ok
     }
@@ -78,6 +97,12 @@ pub struct Payload {
 
 impl Payload {
     /// A read of `len` bytes.
+    ///
+    /// ```
+    /// use vp_core::tlm::Payload;
+    /// let payload = Payload::read(0x40, 8);
+    /// assert_eq!((payload.address, payload.data.len(), payload.streaming_width), (0x40, 8, 8));
+    /// ```
     pub fn read(address: u64, len: usize) -> Payload {
         let mut payload = Payload::default();
         payload.set_read(address, len);
@@ -85,6 +110,11 @@ impl Payload {
     }
 
     /// A write of `data`.
+    ///
+    /// ```
+    /// use vp_core::tlm::Payload;
+    /// assert_eq!(Payload::write(0x40, &[1, 2]).data, [1, 2]);
+    /// ```
     pub fn write(address: u64, data: &[u8]) -> Payload {
         let mut payload = Payload::default();
         payload.set_write(address, data);
@@ -92,18 +122,38 @@ impl Payload {
     }
 
     /// Makes it a read of `len` bytes, without byte enables, not yet answered.
+    ///
+    /// Bytes that were there before stay until a target fills them: they mean something only where the
+    /// response is [`Response::Ok`].
+    ///
+    /// ```
+    /// use vp_core::tlm::Payload;
+    /// let mut payload = Payload::write(0, &[1, 2]);
+    /// payload.set_read(8, 3);
+    /// assert_eq!((payload.is_read(), payload.data), (true, vec![1, 2, 0]));
+    /// ```
+    #[inline]
     pub fn set_read(&mut self, address: u64, len: usize) {
         self.data.resize(len, 0);
         self.set(Command::Read, address);
     }
 
     /// Makes it a write of `data`, without byte enables, not yet answered.
+    ///
+    /// ```
+    /// use vp_core::tlm::{Payload, Response};
+    /// let mut payload = Payload::read(0, 64);
+    /// payload.set_write(8, &[1, 2]);
+    /// assert_eq!((payload.is_write(), payload.data, payload.response), (true, vec![1, 2], Response::Incomplete));
+    /// ```
+    #[inline]
     pub fn set_write(&mut self, address: u64, data: &[u8]) {
         self.data.clear();
         self.data.extend_from_slice(data);
         self.set(Command::Write, address);
     }
 
+    #[inline]
     fn set(&mut self, command: Command, address: u64) {
         self.command = command;
         self.address = address;
@@ -114,23 +164,53 @@ impl Payload {
     }
 
     /// Makes it as good as new, with its storage kept.
+    ///
+    /// ```
+    /// use vp_core::tlm::{Command, Payload};
+    /// let mut payload = Payload::write(8, &[1; 64]);
+    /// payload.reset();
+    /// assert_eq!((payload.command, payload.data.len()), (Command::Ignore, 0));
+    /// assert!(payload.data.capacity() >= 64);
+    /// ```
     pub fn reset(&mut self) {
         self.data.clear();
         self.set(Command::Ignore, 0);
-        self.extensions.clear();
+        self.drop_extensions();
+    }
+
+    #[inline]
+    pub(super) fn drop_extensions(&mut self) {
+        if !self.extensions.is_empty() {
+            self.extensions.clear();
+        }
     }
 
     /// Whether it reads.
+    ///
+    /// ```
+    /// assert!(vp_core::tlm::Payload::read(0, 1).is_read());
+    /// ```
     pub fn is_read(&self) -> bool {
         self.command == Command::Read
     }
 
     /// Whether it writes.
+    ///
+    /// ```
+    /// assert!(!vp_core::tlm::Payload::read(0, 1).is_write());
+    /// ```
     pub fn is_write(&self) -> bool {
         self.command == Command::Write
     }
 
     /// Whether the byte at `index` of the data is to be transferred.
+    ///
+    /// ```
+    /// use vp_core::tlm::Payload;
+    /// let mut payload = Payload::read(0, 4);
+    /// payload.byte_enable = Some(vec![0xff, 0x00]);
+    /// assert_eq!([0, 1, 2, 3].map(|index| payload.is_enabled(index)), [true, false, true, false]);
+    /// ```
     pub fn is_enabled(&self, index: usize) -> bool {
         match self.byte_enable.as_deref() {
             None => true,
@@ -140,6 +220,13 @@ impl Payload {
     }
 
     /// The number of bytes of the target's address space that it touches.
+    ///
+    /// ```
+    /// use vp_core::tlm::Payload;
+    /// let mut payload = Payload::read(0, 64);
+    /// payload.streaming_width = 4; // a FIFO's data register
+    /// assert_eq!(payload.span(), 4);
+    /// ```
     pub fn span(&self) -> u64 {
         self.data.len().min(self.streaming_width) as u64
     }
@@ -148,37 +235,33 @@ impl Payload {
     /// does, with byte enables and streaming. Gives the response, which it has also set.
     ///
     /// ```
-    /// use std::cell::Cell;
-    /// use vp_core::tlm::{Payload, Response};
-    /// let memory: Box<[Cell<u8>]> = vec![Cell::new(0); 16].into();
+    /// use vp_core::tlm::{Payload, Response, Storage};
+    /// let memory = Storage::new(16);
     /// let mut payload = Payload::write(4, &[1, 2, 3, 4]);
     /// payload.byte_enable = Some(vec![0xff, 0x00]);
     /// assert_eq!(payload.access(&memory), Response::Ok);
     /// assert_eq!([4, 5, 6, 7].map(|at| memory[at].get()), [1, 0, 3, 0]);
     /// assert_eq!(Payload::read(14, 4).access(&memory), Response::AddressError);
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn access(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
-        self.response = self.perform(memory);
-        self.response
-    }
-
-    #[inline]
-    fn perform(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
         let whole = self.byte_enable.is_none() && self.streaming_width >= self.data.len();
         let done = match self.command {
-            Command::Ignore => return Response::Ok,
             Command::Read if whole => memory.read(self.address, &mut self.data),
             Command::Write if whole => memory.write(self.address, &self.data),
-            _ => return self.perform_in_parts(memory),
+            _ => {
+                self.response = self.access_in_parts(memory);
+                return self.response;
+            }
         };
-        if done.is_ok() { Response::Ok } else { Response::AddressError }
+        self.response = if done.is_ok() { Response::Ok } else { Response::AddressError };
+        self.response
     }
 
     /// Byte enables and streaming: each run of enabled bytes by itself.
     #[cold]
-    fn perform_in_parts(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
-        if self.data.is_empty() {
+    fn access_in_parts(&mut self, memory: &(impl DirectMemory + ?Sized)) -> Response {
+        if self.command == Command::Ignore || self.data.is_empty() {
             return Response::Ok;
         }
         if self.streaming_width == 0 {
@@ -229,11 +312,23 @@ impl Payload {
     }
 
     /// The extension of a type.
+    ///
+    /// ```
+    /// assert_eq!(vp_core::tlm::Payload::read(0, 4).extension::<u8>(), None);
+    /// ```
     pub fn extension<T: 'static>(&self) -> Option<&T> {
         self.extensions.iter().find_map(|extension| extension.downcast_ref())
     }
 
     /// The extension of a type, to change.
+    ///
+    /// ```
+    /// use vp_core::tlm::Payload;
+    /// let mut payload = Payload::read(0, 4);
+    /// payload.set_extension(3u8);
+    /// *payload.extension_mut().expect("it was set") = 4u8;
+    /// assert_eq!(payload.extension(), Some(&4u8));
+    /// ```
     pub fn extension_mut<T: 'static>(&mut self) -> Option<&mut T> {
         self.extensions.iter_mut().find_map(|extension| extension.downcast_mut())
     }

@@ -6,6 +6,15 @@ use std::rc::Rc;
 
 /// How far initiators may run ahead (`tlm_global_quantum`): one for all that shall meet at the same points
 /// in time. Clones are handles of the same quantum.
+///
+/// ```
+/// use vp_core::Time;
+/// use vp_core::tlm::Quantum;
+/// let quantum = Quantum::new(Time::us(1));
+/// let everywhere = quantum.clone();
+/// quantum.set(Time::ns(100));
+/// assert_eq!(everywhere.get(), Time::ns(100));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Quantum(Rc<Cell<Time>>);
 
@@ -69,26 +78,50 @@ impl QuantumKeeper {
     }
 
     /// Goes further ahead by `span`.
+    #[inline]
     pub fn inc(&self, span: Time) {
         self.local.set(self.local.get() + span);
     }
 
     /// Sets by how much it is ahead: what a transport made of the delay it was given.
+    #[inline]
     pub fn set(&self, local: Time) {
         self.local.set(local);
     }
 
     /// By how much it is ahead: the delay to give to a transport.
+    #[inline]
     pub fn local_time(&self) -> Time {
         self.local.get()
     }
 
+    /// The same in place: what a transport may work on directly, by one who does not share the keeper.
+    ///
+    /// ```
+    /// use vp_core::tlm::{InitiatorSocket, Payload, QuantumKeeper};
+    ///
+    /// async fn load(socket: &InitiatorSocket, keeper: &mut QuantumKeeper, address: u64) -> Payload {
+    ///     let mut payload = Payload::read(address, 4);
+    ///     socket.b_transport(&mut payload, keeper.local_time_mut()).await;
+    ///     if keeper.need_sync() {
+    ///         keeper.sync().await;
+    ///     }
+    ///     payload
+    /// }
+    /// ```
+    #[inline]
+    pub fn local_time_mut(&mut self) -> &mut Time {
+        self.local.get_mut()
+    }
+
     /// The initiator's own time.
+    #[inline]
     pub fn current_time(&self) -> Time {
         self.sim.now() + self.local.get()
     }
 
     /// Whether the quantum is used up.
+    #[inline]
     pub fn need_sync(&self) -> bool {
         self.current_time() >= self.next.get()
     }

@@ -1,5 +1,6 @@
 //! Address decoding: one interconnect, several initiators, each target at its range of addresses.
 
+use super::decode::Decoder;
 use super::nonblocking::Hop;
 use super::{
     BindError, Command, DirectRegion, Flow, Initiator, Payload, Phase, Response, Sync, Target, Transaction,
@@ -11,6 +12,17 @@ use std::ops::RangeInclusive;
 use std::rc::{Rc, Weak};
 
 /// Why an address map cannot be.
+///
+/// ```
+/// use vp_core::tlm::{MapError, Router};
+/// let inner = Router::builder("inner").build()?;
+/// let overlapping = Router::builder("bus")
+///     .map("low", 0x0..=0x1fff, inner.port())
+///     .map("high", 0x1000..=0x2fff, inner.port())
+///     .build();
+/// assert!(matches!(overlapping, Err(MapError::Overlap { start: 0x1000, end: 0x1fff, .. })));
+/// # Ok::<(), MapError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// A range ends before it begins.
@@ -71,6 +83,19 @@ struct Region {
 }
 
 impl Region {
+    /// Whether all of an access lies in it that does not begin before it.
+    #[inline]
+    fn holds(&self, address: u64, span: u64) -> bool {
+        address <= self.end && span.saturating_sub(1) <= self.end - address
+    }
+
+    #[inline]
+    fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
+        payload.address = self.to_local(payload.address);
+        self.target.b_transport(payload, delay)
+    }
+
+    #[inline]
     fn to_local(&self, address: u64) -> u64 {
         address - self.start + self.local
     }
@@ -89,18 +114,17 @@ impl Region {
 /// Each initiator is bound to a port of its own.
 ///
 /// ```
-/// use std::cell::Cell;
 /// use std::rc::Rc;
 /// use vp_core::Time;
-/// use vp_core::tlm::{Flow, InitiatorSocket, Payload, Router, Target};
-/// # struct Ram(Box<[Cell<u8>]>);
+/// use vp_core::tlm::{Flow, InitiatorSocket, Payload, Router, Storage, Target};
+/// # struct Ram(Storage);
 /// # impl Target for Ram {
 /// #     fn b_transport<'a>(&'a self, payload: &'a mut Payload, _: &'a mut Time) -> Flow<'a> {
 /// #         payload.access(&self.0);
 /// #         Flow::Done
 /// #     }
 /// # }
-/// # fn ram(size: usize) -> Rc<Ram> { Rc::new(Ram(vec![Cell::new(0); size].into())) }
+/// # fn ram(size: usize) -> Rc<Ram> { Rc::new(Ram(Storage::new(size))) }
 /// let router = Router::builder("bus")
 ///     .map("ram", 0x8000_0000..=0x8000_ffff, ram(0x1_0000))
 ///     .map("registers", 0x1000..=0x1fff, ram(0x1000))
@@ -113,13 +137,25 @@ pub struct Router {
     name: Rc<str>,
     /// In order of address.
     regions: Box<[Region]>,
-    starts: Box<[u64]>,
+    decoder: Decoder,
     ports: RefCell<Vec<Weak<RouterPort>>>,
     /// What targets call back; each distinct target has one.
     backs: OnceCell<Vec<Rc<Back>>>,
 }
 
 /// Collects the address map; made by [`Router::builder`].
+///
+/// ```
+/// use vp_core::tlm::Router;
+/// let peripherals = Router::builder("peripherals").build()?;
+/// let bus = Router::builder("bus")
+///     .map("peripherals", 0x4000_0000..=0x4fff_ffff, peripherals.port())
+///     .map_at("alias", 0x0..=0xfff, peripherals.port(), 0x8000)
+///     .build()?;
+/// assert_eq!(bus.decode(0x4000_0010), Some(("peripherals", 0x10)));
+/// assert_eq!(bus.decode(0x10), Some(("alias", 0x8010)));
+/// # Ok::<(), vp_core::tlm::MapError>(())
+/// ```
 #[must_use = "a router exists once `build` has checked its map"]
 pub struct RouterBuilder {
     name: Rc<str>,
@@ -173,9 +209,10 @@ impl RouterBuilder {
                 return Err(MapError::Overlap { router, first, end, second, start });
             }
         }
+        let starts = regions.iter().map(|region| region.start).collect();
         let router = Rc::new(Router {
             name: router,
-            starts: regions.iter().map(|region| region.start).collect(),
+            decoder: Decoder::new(starts, regions.last().map_or(0, |region| region.end)),
             regions: regions.into(),
             ports: RefCell::default(),
             backs: OnceCell::new(),
@@ -233,26 +270,26 @@ impl Router {
     }
 
     /// The region in which all of an access lies.
-    #[inline]
     fn find(&self, address: u64, span: u64) -> Option<usize> {
-        // Few ranges are counted faster than searched: nothing in it for the processor to guess.
-        let begun = if self.starts.len() <= 16 {
-            self.starts.iter().map(|&start| usize::from(start <= address)).sum()
-        } else {
-            self.starts.partition_point(|&start| start <= address)
-        };
-        let index = usize::checked_sub(begun, 1)?;
-        let region = &self.regions[index];
-        (address <= region.end && span.saturating_sub(1) <= region.end - address).then_some(index)
+        let index = self.decoder.find(address)?;
+        self.regions[index].holds(address, span).then_some(index)
     }
 
-    #[inline]
     fn find_for(&self, payload: &mut Payload) -> Option<usize> {
         let found = self.find(payload.address, payload.span());
         if found.is_none() {
             payload.response = Response::AddressError;
         }
         found
+    }
+
+    /// Where a look at the address is not enough.
+    #[cold]
+    fn search_and_b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
+        match self.find_for(payload) {
+            Some(region) => self.regions[region].b_transport(payload, delay),
+            None => Flow::Done,
+        }
     }
 
     /// Tells routers apart on a transaction's way.
@@ -348,6 +385,15 @@ impl fmt::Debug for Router {
 }
 
 /// One initiator's way into a [`Router`]; made by [`Router::port`].
+///
+/// ```
+/// use vp_core::tlm::{InitiatorSocket, Router};
+/// let bus = Router::builder("bus").build()?;
+/// for name in ["cpu", "dma"] {
+///     InitiatorSocket::new(name).bind(bus.port())?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RouterPort {
     router: Rc<Router>,
     index: usize,
@@ -357,10 +403,12 @@ pub struct RouterPort {
 impl Target for RouterPort {
     #[inline]
     fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
-        let Some(region) = self.router.find_for(payload) else { return Flow::Done };
-        let region = &self.router.regions[region];
-        payload.address = region.to_local(payload.address);
-        region.target.b_transport(payload, delay)
+        let router = &*self.router;
+        let found = router.decoder.look_up(payload.address).and_then(|index| router.regions.get(index));
+        match found.filter(|region| region.holds(payload.address, payload.span())) {
+            Some(region) => region.b_transport(payload, delay),
+            None => router.search_and_b_transport(payload, delay),
+        }
     }
 
     fn nb_transport_fw(&self, transaction: &Transaction, phase: &mut Phase, delay: &mut Time) -> Sync {

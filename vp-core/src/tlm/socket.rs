@@ -7,6 +7,12 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 /// Why sockets cannot be used as they are bound.
+///
+/// ```
+/// use vp_core::tlm::InitiatorSocket;
+/// let error = InitiatorSocket::new("cpu.data").require_bound().expect_err("nothing is there");
+/// assert_eq!(error.to_string(), "socket cpu.data is bound to no target");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
     /// It has its other end already.
@@ -27,6 +33,29 @@ pub enum BindError {
 ///
 /// Bound once. Until then every transaction is answered with [`Response::GenericError`];
 /// [`InitiatorSocket::require_bound`] finds that out before the run.
+///
+/// ```
+/// use std::rc::Rc;
+/// use vp_core::Time;
+/// use vp_core::tlm::{Flow, InitiatorSocket, Payload, Storage, Target};
+/// struct Rom(Storage);
+/// impl Target for Rom {
+///     fn b_transport<'a>(&'a self, payload: &'a mut Payload, _: &'a mut Time) -> Flow<'a> {
+///         payload.access(&self.0);
+///         Flow::Done
+///     }
+///     fn transport_dbg(&self, payload: &mut Payload) -> usize {
+///         if payload.access(&self.0).is_ok() { payload.data.len() } else { 0 }
+///     }
+/// }
+/// let socket = InitiatorSocket::new("cpu");
+/// socket.bind(Rc::new(Rom((0..16).collect())))?;
+/// socket.require_bound()?;
+/// let mut look = Payload::read(4, 2);
+/// assert_eq!((socket.transport_dbg(&mut look), look.data), (2, vec![4, 5]));
+/// assert!(socket.bind(Rc::new(Rom(Storage::new(1)))).is_err());
+/// # Ok::<(), vp_core::tlm::BindError>(())
+/// ```
 pub struct InitiatorSocket {
     name: Rc<str>,
     initiator: Option<Weak<dyn Initiator>>,

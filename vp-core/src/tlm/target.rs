@@ -8,6 +8,21 @@ use std::rc::Weak;
 use std::task::{Context, Poll};
 
 /// How a blocking transport goes on. Awaiting it finishes the transaction.
+///
+/// ```
+/// use vp_core::Time;
+/// use vp_core::tlm::{Flow, Payload, Target};
+///
+/// /// Uses another target, in time that it waits for or not, as that does.
+/// struct Front<T>(T);
+///
+/// impl<T: Target> Target for Front<T> {
+///     fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
+///         *delay += Time::ns(2);
+///         self.0.b_transport(payload, delay)
+///     }
+/// }
+/// ```
 #[must_use = "the transaction may not be over: await it"]
 pub enum Flow<'a> {
     /// The transaction is over; what time it took is in the delay.
@@ -18,6 +33,17 @@ pub enum Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// The rest of a target's work. Only this way of going on allocates.
+    ///
+    /// ```
+    /// use vp_core::tlm::{Flow, Payload, Response};
+    /// use vp_core::Event;
+    /// fn when_ready<'a>(ready: &'a Event, payload: &'a mut Payload) -> Flow<'a> {
+    ///     Flow::blocked(async move {
+    ///         ready.wait().await;
+    ///         payload.response = Response::Ok;
+    ///     })
+    /// }
+    /// ```
     pub fn blocked(rest: impl Future<Output = ()> + 'a) -> Flow<'a> {
         Flow::Blocked(Box::pin(rest))
     }
@@ -107,6 +133,33 @@ pub trait Target {
 }
 
 /// Is called back by targets (`tlm_bw_transport_if`); who only sends blocking transactions needs none.
+///
+/// ```
+/// use std::rc::{Rc, Weak};
+/// use vp_core::Time;
+/// use vp_core::tlm::{DirectMap, Initiator, InitiatorSocket, Phase, Sync, Transaction};
+///
+/// struct Dma { socket: InitiatorSocket, direct: DirectMap }
+///
+/// impl Initiator for Dma {
+///     fn nb_transport_bw(&self, transaction: &Transaction, phase: &mut Phase, _: &mut Time) -> Sync {
+///         if *phase != Phase::BeginResp {
+///             return Sync::Accepted;
+///         }
+///         assert!(transaction.payload().response.is_ok());
+///         Sync::Completed
+///     }
+///     fn invalidate_direct(&self, start: u64, end: u64) {
+///         self.direct.invalidate(start, end);
+///     }
+/// }
+///
+/// let dma = Rc::new_cyclic(|this: &Weak<Dma>| Dma {
+///     socket: InitiatorSocket::with_initiator("dma", this.clone()),
+///     direct: DirectMap::new(),
+/// });
+/// assert!(!dma.socket.is_bound());
+/// ```
 pub trait Initiator {
     /// Takes a step of a transaction that came back. Never waits.
     ///

@@ -6,8 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use vp_core::tlm::{
-    BindError, Command, DirectAccess, DirectRegion, Flow, Initiator, InitiatorSocket, Payload,
-    PayloadEventQueue, Phase, Pool, Quantum, QuantumKeeper, Router, Sync, Target, TargetSocket, Transaction,
+    BindError, Command, DirectAccess, DirectMap, DirectRegion, Flow, Initiator, InitiatorSocket, Payload,
+    PayloadEventQueue, Phase, Pool, Quantum, QuantumKeeper, Router, Storage, Sync, Target, TargetSocket,
+    Transaction,
 };
 use vp_core::{Event, Simulation, Time};
 
@@ -25,8 +26,8 @@ const ACCEPT: Time = Time::ns(1);
 const RESPONSE: Time = Time::ns(100);
 
 /// The bytes of a memory: the same in every region, and known to the checksum.
-fn bytes(size: u64) -> Rc<[Cell<u8>]> {
-    (0..size).map(|i| Cell::new((i.wrapping_mul(7) + 3) as u8)).collect()
+fn bytes(size: u64) -> Storage {
+    (0..size).map(|i| (i.wrapping_mul(7) + 3) as u8).collect()
 }
 
 /// The address of the next read.
@@ -42,7 +43,7 @@ fn digest(data: &[u8]) -> u64 {
 }
 
 /// A memory that annotates its latency, and grants direct access.
-struct Memory(Rc<[Cell<u8>]>);
+struct Memory(Storage);
 
 impl Target for Memory {
     fn b_transport<'a>(&'a self, payload: &'a mut Payload, delay: &'a mut Time) -> Flow<'a> {
@@ -54,25 +55,8 @@ impl Target for Memory {
 
     fn direct(&self, _: u64, _: Command) -> Option<DirectRegion> {
         let per_byte = Time::ps(LATENCY.as_ps() / BURST as u64);
-        let region = DirectRegion::new(Rc::new(self.0.clone()), DirectAccess::ReadWrite);
+        let region = DirectRegion::new(&self.0, DirectAccess::ReadWrite);
         Some(region.with_latency(per_byte, per_byte))
-    }
-}
-
-/// The regions that were granted, by address: few, so counting is faster than searching.
-#[derive(Default)]
-struct Granted(Vec<DirectRegion>);
-
-impl Granted {
-    #[inline]
-    fn find(&self, address: u64) -> Option<&DirectRegion> {
-        let begun: usize = self.0.iter().map(|region| usize::from(region.start <= address)).sum();
-        self.0.get(begun.checked_sub(1)?).filter(|region| region.contains(address, BURST))
-    }
-
-    fn add(&mut self, region: DirectRegion) {
-        self.0.push(region);
-        self.0.sort_by_key(|region| region.start);
     }
 }
 
@@ -90,31 +74,25 @@ fn loosely_timed(case: &str, n: u64, use_direct: bool) {
     let (done, sum) = (Count::default(), Count::default());
     let (count, total) = (done.clone(), sum.clone());
     sim.clone().process("initiator", async move {
-        let keeper = QuantumKeeper::new(&sim, &Quantum::new(QUANTUM));
+        let mut keeper = QuantumKeeper::new(&sim, &Quantum::new(QUANTUM));
         sim.wait(Time::ns(1)).await;
         keeper.reset();
         let mut lcg = Lcg::of(1);
         let mut payload = Payload::read(0, BURST);
         let mut direct = [0; BURST];
-        let mut granted = Granted::default();
+        let granted = DirectMap::new();
         for _ in 0..n {
             let address = next_address(&mut lcg);
-            if let Some(region) = granted.find(address) {
-                region.read(address, &mut direct).expect("the region holds the address");
-                keeper.inc(region.read_latency * BURST as u64);
+            if use_direct && let Some(took) = granted.read(address, &mut direct) {
+                keeper.inc(took);
                 total.add(digest(&direct));
             } else {
                 payload.set_read(address, BURST);
-                let mut delay = keeper.local_time();
-                socket.b_transport(&mut payload, &mut delay).await;
+                socket.b_transport(&mut payload, keeper.local_time_mut()).await;
                 assert!(payload.response.is_ok(), "read of {address:#x}: {:?}", payload.response);
-                keeper.set(delay);
                 total.add(digest(&payload.data));
-                if use_direct
-                    && payload.direct_allowed
-                    && let Some(region) = socket.direct(address, Command::Read)
-                {
-                    granted.add(region);
+                if use_direct && payload.direct_allowed {
+                    granted.request(&socket, address, Command::Read);
                 }
             }
             count.add(1);
@@ -142,7 +120,7 @@ pub(crate) fn direct(case: &str, work: Work) {
 /// A memory that answers a fixed time after the request, one answer at a time.
 struct Slow {
     socket: TargetSocket,
-    memory: Rc<[Cell<u8>]>,
+    memory: Storage,
     /// Requests to accept by a call, if that is not done by return value.
     accepts: Option<PayloadEventQueue>,
     responses: PayloadEventQueue,
@@ -234,8 +212,7 @@ impl Reader {
             while self.outstanding.get() == OUTSTANDING {
                 self.room.wait().await;
             }
-            let transaction = self.pool.take();
-            transaction.payload_mut().set_read(next_address(&mut lcg), BURST);
+            let transaction = self.pool.read(next_address(&mut lcg), BURST);
             self.outstanding.set(self.outstanding.get() + 1);
             self.requesting.set(true);
             let (mut phase, mut delay) = (Phase::BeginReq, Time::ZERO);
