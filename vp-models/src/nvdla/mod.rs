@@ -7,6 +7,7 @@
 
 pub mod config;
 mod control;
+pub mod conv;
 pub mod cube;
 pub mod device;
 mod dma;

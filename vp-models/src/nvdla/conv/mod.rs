@@ -1,0 +1,3 @@
+//! Convolution: from memory through the MAC array to SDP.
+
+pub mod compute;
