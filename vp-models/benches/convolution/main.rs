@@ -8,8 +8,6 @@
 //! A small harness of its own, since what counts is a ratio on a machine that does other things as well: ceilings and
 //! layers take turns, and of each the best round counts.
 
-#![expect(missing_docs, reason = "a benchmark has no users")]
-
 mod ceiling;
 
 use std::hint::black_box;

@@ -52,12 +52,14 @@ impl Kernel {
         self.dilation.x == 1 || self.width == 1
     }
 
-    /// Where in the window each run starts, from the first tap of its kernel.
-    pub(super) fn run_offsets(&self, pitch: usize) -> Vec<usize> {
+    /// Where in the window each group of taps starts, from the first tap of its kernel, in the order of the packed
+    /// weights.
+    pub(super) fn groups<T: Element>(&self, pitch: usize) -> Vec<usize> {
         let per_row = self.runs() / self.height;
         let row = |r: usize| r * self.dilation.y * pitch;
         let column = |s: usize| s * self.dilation.x * self.channels;
-        (0..self.height).flat_map(|r| (0..per_row).map(move |s| row(r) + column(s))).collect()
+        let runs = (0..self.height).flat_map(|r| (0..per_row).map(move |s| row(r) + column(s)));
+        runs.flat_map(|run| (0..self.run()).step_by(T::GROUP).map(move |group| run + group)).collect()
     }
 }
 

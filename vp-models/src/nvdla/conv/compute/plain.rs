@@ -1,5 +1,7 @@
 //! Tiles in plain Rust: for every CPU, and what the vector versions must equal.
 
+use std::ops::AddAssign;
+
 use super::element::{Element, LANES};
 use super::tile::{Sums, Sweep, Tile, Tiles};
 
@@ -13,7 +15,9 @@ impl Tiles<i8> for Plain {
     type Sum = i32;
 
     fn tile<const P: usize, const B: usize>(&self, tile: &Tile<'_, i8, P, B>) -> Sums<i32, P, B> {
-        products(tile, |activation, weight| i32::from(activation) * i32::from(weight))
+        products(tile, |activations: [i8; 4], weights: [i8; 4]| {
+            activations.into_iter().zip(weights).map(|(a, w)| i32::from(a) * i32::from(w)).sum()
+        })
     }
 
     fn columns(&self, sweep: &mut Sweep<'_, '_, i8, i32>, block: usize, _blocks: usize) -> usize {
@@ -26,7 +30,9 @@ impl Tiles<i16> for Plain {
     type Sum = i64;
 
     fn tile<const P: usize, const B: usize>(&self, tile: &Tile<'_, i16, P, B>) -> Sums<i64, P, B> {
-        products(tile, |activation, weight| i64::from(i32::from(activation) * i32::from(weight)))
+        products(tile, |activations: [i16; 2], weights: [i16; 2]| {
+            activations.into_iter().zip(weights).map(|(a, w)| i64::from(i32::from(a) * i32::from(w))).sum()
+        })
     }
 
     fn columns(&self, sweep: &mut Sweep<'_, '_, i16, i64>, block: usize, _blocks: usize) -> usize {
@@ -36,20 +42,16 @@ impl Tiles<i16> for Plain {
 }
 
 /// Adds up the products of every activation with the weights of all kernels for its tap.
-fn products<T: Element, S: Copy + Default + std::ops::AddAssign, const P: usize, const B: usize>(
+fn products<T: Element, S: Copy + Default + AddAssign, const G: usize, const P: usize, const B: usize>(
     tile: &Tile<'_, T, P, B>,
-    product: impl Fn(T, T) -> S,
+    product: impl Fn([T; G], [T; G]) -> S,
 ) -> Sums<S, P, B> {
     let mut sums = [[[S::default(); LANES]; B]; P];
-    for run in tile.runs() {
-        for (sums, activations) in sums.iter_mut().zip(run.activations) {
-            for (sums, lines) in sums.iter_mut().zip(run.lines) {
-                for (activations, line) in activations.chunks(T::GROUP).zip(lines) {
-                    for (sum, weights) in sums.iter_mut().zip(line.as_ref().chunks_exact(T::GROUP)) {
-                        for (&activation, &weight) in activations.iter().zip(weights) {
-                            *sum += product(activation, weight);
-                        }
-                    }
+    for (activations, lines) in tile.groups::<G>() {
+        for (sums, activations) in sums.iter_mut().zip(activations) {
+            for (sums, line) in sums.iter_mut().zip(lines) {
+                for (sum, &weights) in sums.iter_mut().zip(line.as_ref().as_chunks::<G>().0) {
+                    *sum += product(activations, weights);
                 }
             }
         }

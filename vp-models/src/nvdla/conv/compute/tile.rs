@@ -14,38 +14,49 @@ pub(super) type Sums<S, const P: usize, const B: usize> = [[[S; LANES]; B]; P];
 
 /// What a tile reads.
 pub(super) struct Tile<'a, T: Element, const P: usize, const B: usize> {
-    /// The window.
-    pub(super) elements: &'a [T],
-    /// Where each position's first tap lies in it.
-    pub(super) starts: [usize; P],
-    /// Where each run lies from there.
-    pub(super) runs: &'a [usize],
-    /// Elements of a run.
-    pub(super) run: usize,
-    /// The weights of each block.
-    pub(super) blocks: [&'a [T::Line]; B],
+    /// The window from each position's first tap on, as far as all can go: the slices are of one length.
+    activations: [&'a [T]; P],
+    /// Where each group of taps lies in them.
+    groups: &'a [usize],
+    /// A line of each block's weights for every group.
+    blocks: [&'a [T::Line]; B],
     /// The sums of the kernels' weights, modulo 2³².
     pub(super) totals: [&'a [i32; LANES]; B],
 }
 
-/// One run of a tile, with its weights. The slices of all positions and blocks have the same length each.
-pub(super) struct Run<'a, T: Element, const P: usize, const B: usize> {
-    /// Each position's activations.
-    pub(super) activations: [&'a [T]; P],
-    /// Each block's lines of weights, a group of taps each.
-    pub(super) lines: [&'a [T::Line]; B],
-}
-
 impl<'a, T: Element, const P: usize, const B: usize> Tile<'a, T, P, B> {
-    /// The tile's runs, one after the other.
+    /// For every group of taps: its activations at each position, and each block's line of weights.
+    ///
+    /// Where the weights of a group are filled up with zeros, its activations are whatever follows.
     #[inline(always)]
-    pub(super) fn runs(&self) -> impl Iterator<Item = Run<'a, T, P, B>> {
-        let groups = self.run.div_ceil(T::GROUP);
-        self.runs.iter().enumerate().map(move |(index, offset)| Run {
-            activations: array::from_fn(|p| &self.elements[self.starts[p] + offset..][..self.run]),
-            lines: array::from_fn(|b| &self.blocks[b][index * groups..][..groups]),
+    pub(super) fn groups<const G: usize>(&self) -> impl Iterator<Item = ([[T; G]; P], [&'a T::Line; B])> {
+        let length = self.activations.first().map_or(0, |taps| taps.len());
+        // Said again where the compiler sees it: one check of a group's place does for all.
+        let activations = self.activations.map(|taps| &taps[..length]);
+        let blocks = self.blocks.map(|lines| &lines[..self.groups.len()]);
+        self.groups.iter().enumerate().map(move |(index, &group)| {
+            let taps = match group.checked_add(G) {
+                Some(end) if end <= length => activations.map(|taps| as_group(&taps[group..end])),
+                _ => activations.map(|taps| short_group(&taps[group..])),
+            };
+            (taps, blocks.map(|lines| &lines[index]))
         })
     }
+}
+
+/// A whole group.
+#[inline(always)]
+fn as_group<T: Element, const G: usize>(activations: &[T]) -> [T; G] {
+    activations.try_into().unwrap_or([T::default(); G])
+}
+
+/// A group at the window's end, which only taps of weight zero reach beyond.
+#[cold]
+#[inline(never)]
+fn short_group<T: Element, const G: usize>(activations: &[T]) -> [T; G] {
+    let mut group = [T::default(); G];
+    group.iter_mut().zip(activations).for_each(|(to, &from)| *to = from);
+    group
 }
 
 /// A path: something that can compute tiles.
@@ -64,7 +75,7 @@ pub(super) trait Tiles<T: Element>: Sized {
 /// Sums on their way into the caller's slice.
 pub(super) struct Sweep<'a, 'w, T: Element, S> {
     convolution: &'a Convolution<'w, T>,
-    runs: Vec<usize>,
+    groups: Vec<usize>,
     positions: Range<usize>,
     kernels: Range<usize>,
     sums: &'a mut [S],
@@ -78,9 +89,9 @@ pub(super) fn sweep<T: Element, X: Tiles<T>>(
     kernels: Range<usize>,
     sums: &mut [X::Sum],
 ) {
-    let runs = convolution.geometry.kernel.run_offsets(convolution.window.pitch);
+    let groups = convolution.geometry.kernel.groups::<T>(convolution.window.pitch);
     let blocks = kernels.start / LANES..kernels.end.div_ceil(LANES);
-    let mut sweep = Sweep { convolution, runs, positions, kernels, sums };
+    let mut sweep = Sweep { convolution, groups, positions, kernels, sums };
     let mut block = blocks.start;
     while block < blocks.end {
         block += path.columns(&mut sweep, block, blocks.end - block);
@@ -119,11 +130,11 @@ impl<T: Element, S: Copy> Sweep<'_, '_, T, S> {
         block: usize,
     ) {
         let Convolution { geometry, window, weights } = self.convolution;
+        let starts: [usize; P] = array::from_fn(|p| geometry.start(first + p, window.pitch));
+        let length = window.elements.len() - starts.iter().max().copied().unwrap_or(0);
         let tile = Tile {
-            elements: window.elements,
-            starts: array::from_fn(|p| geometry.start(first + p, window.pitch)),
-            runs: &self.runs,
-            run: geometry.kernel.run(),
+            activations: starts.map(|start| &window.elements[start..][..length]),
+            groups: &self.groups,
             blocks: array::from_fn(|b| weights.block(block + b)),
             totals: array::from_fn(|b| weights.totals(block + b)),
         };

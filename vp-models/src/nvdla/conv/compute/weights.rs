@@ -8,8 +8,8 @@ use super::geometry::Kernel;
 /// Kernels, packed once for any number of sums.
 ///
 /// Blocks of 16 kernels; in a block the groups of taps (run by run, see [`Kernel`]), in a group the 16 kernels, in
-/// a kernel the taps of the group. Missing kernels and the missing taps of a run's last group are zero: they add
-/// nothing, whatever activation meets them.
+/// a kernel the taps of the group. Taps that fill up a run's last group and kernels that fill up a block have weight
+/// zero: whatever activation meets them adds nothing.
 #[derive(Clone, Debug)]
 pub struct PackedWeights<T: Element> {
     kernel: Kernel,

@@ -132,41 +132,10 @@ impl Tiles<i16> for Avx2 {
     }
 }
 
-/// The activations of a run's last, short group; zero where there is none.
-#[inline(always)]
-fn rest(taps: &[i8]) -> [i8; 4] {
-    match *taps {
-        [a] => [a, 0, 0, 0],
-        [a, b] => [a, b, 0, 0],
-        [a, b, c] => [a, b, c, 0],
-        _ => [0; 4],
-    }
-}
-
 /// Four activations as one word, the first lowest: the order of a group's weights in a line.
 #[inline(always)]
 fn word(group: [i8; 4]) -> i32 {
     i32::from_le_bytes(group.map(i8::cast_unsigned))
-}
-
-/// Calls `$step(group of activations of each position, line of weights of each block)` for all groups of a tile.
-macro_rules! for_groups {
-    ($tile:expr, |$activations:ident, $lines:ident| $step:block) => {
-        for run in $tile.runs() {
-            let chunks = run.activations.map(|taps| taps.as_chunks::<4>());
-            let whole = $tile.run / 4;
-            for group in 0..whole {
-                let $activations = chunks.map(|(groups, _)| groups[group]);
-                let $lines = run.lines.map(|lines| &lines[group]);
-                $step
-            }
-            if whole < $tile.run.div_ceil(4) {
-                let $activations = chunks.map(|(_, taps)| rest(taps));
-                let $lines = run.lines.map(|lines| &lines[whole]);
-                $step
-            }
-        }
-    };
 }
 
 /// `vpdpbusd` multiplies unsigned by signed: activations go in with 128 added (their top bit flipped), and 128 times
@@ -182,7 +151,7 @@ fn avx512_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sum
             *sum = _mm512_sub_epi32(*sum, _mm512_slli_epi32::<7>(totals));
         }
     }
-    for_groups!(tile, |activations, lines| {
+    for (activations, lines) in tile.groups::<4>() {
         let mut weights = [flip; B];
         for (weights, Line(line)) in weights.iter_mut().zip(lines) {
             // SAFETY: reads the 64 bytes of the line, which is aligned to 64.
@@ -194,7 +163,7 @@ fn avx512_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sum
                 *sum = _mm512_dpbusd_epi32(*sum, activations, weights);
             }
         }
-    });
+    }
     let mut stored = [[[0; LANES]; B]; P];
     for (stored, sums) in stored.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
         // SAFETY: writes the 64 bytes of the array.
@@ -217,7 +186,7 @@ fn avx_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i
             }
         }
     }
-    for_groups!(tile, |activations, lines| {
+    for (activations, lines) in tile.groups::<4>() {
         let mut weights = [[flip; 2]; B];
         for (weights, Line(line)) in weights.iter_mut().zip(lines) {
             for (weights, half) in weights.iter_mut().zip(line.as_chunks::<32>().0) {
@@ -231,7 +200,7 @@ fn avx_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i
                 *sum = _mm256_dpbusd_avx_epi32(*sum, activations, *weights);
             }
         }
-    });
+    }
     let mut stored = [[[0; LANES]; B]; P];
     for (stored, sums) in stored.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
         for (stored, sums) in stored.as_chunks_mut::<8>().0.iter_mut().zip(sums) {
@@ -246,7 +215,7 @@ fn avx_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i
 #[target_feature(enable = "avx2")]
 fn avx2<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i32, P, B> {
     let mut sums = [[[_mm256_setzero_si256(); 4]; B]; P];
-    for_groups!(tile, |activations, lines| {
+    for (activations, lines) in tile.groups::<4>() {
         let mut taps = [_mm256_setzero_si256(); P];
         for (taps, group) in taps.iter_mut().zip(activations) {
             *taps = _mm256_cvtepi8_epi16(_mm_set1_epi32(word(group)));
@@ -261,7 +230,7 @@ fn avx2<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i32, 
                 }
             }
         }
-    });
+    }
     let mut stored = [[[0; LANES]; B]; P];
     for (stored, sums) in stored.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
         for (stored, pair) in stored.as_chunks_mut::<8>().0.iter_mut().zip(sums.as_chunks::<2>().0) {
@@ -309,27 +278,24 @@ fn avx2_int16<const P: usize, const B: usize>(tile: &Tile<'_, i16, P, B>) -> Sum
         (*highs, *lows) = ([[[_mm256_setzero_si256(); 2]; B]; P], [[[_mm256_setzero_si256(); 2]; B]; P]);
         *pending = 0;
     };
-    for run in tile.runs() {
-        let chunks = run.activations.map(|taps| taps.as_chunks::<2>());
-        let whole = tile.run / 2;
-        for group in 0..tile.run.div_ceil(2) {
-            if pending == HALVES_HOLD {
-                empty(&mut highs, &mut lows, &mut pending);
-            }
-            pending += 1;
-            for b in 0..B {
-                let Line(line) = &run.lines[b][group];
-                for (half, weights) in line.as_chunks::<16>().0.iter().enumerate() {
-                    // SAFETY: reads the 32 bytes of half a line, which is aligned to 64.
-                    let weights = unsafe { _mm256_load_si256(weights.as_ptr().cast()) };
-                    for (p, (groups, rest)) in chunks.iter().enumerate() {
-                        let [a, c] = if group < whole { groups[group] } else { [rest[0], 0] };
-                        let taps = _mm256_set1_epi32(i32::from(c) << 16 | i32::from(a.cast_unsigned()));
-                        let less_one = _mm256_sub_epi32(_mm256_madd_epi16(taps, weights), one);
-                        let (high_sum, low_sum) = (&mut highs[p][b][half], &mut lows[p][b][half]);
-                        *high_sum = _mm256_add_epi32(*high_sum, _mm256_srai_epi32::<16>(less_one));
-                        *low_sum = _mm256_add_epi32(*low_sum, _mm256_and_si256(less_one, low));
-                    }
+    for (activations, lines) in tile.groups::<2>() {
+        if pending == HALVES_HOLD {
+            empty(&mut highs, &mut lows, &mut pending);
+        }
+        pending += 1;
+        let mut taps = [one; P];
+        for (taps, [a, b]) in taps.iter_mut().zip(activations) {
+            *taps = _mm256_set1_epi32(i32::from(b) << 16 | i32::from(a.cast_unsigned()));
+        }
+        for (block, Line(line)) in lines.into_iter().enumerate() {
+            for (half, weights) in line.as_chunks::<16>().0.iter().enumerate() {
+                // SAFETY: reads the 32 bytes of half a line, which is aligned to 64.
+                let weights = unsafe { _mm256_load_si256(weights.as_ptr().cast()) };
+                for (p, taps) in taps.into_iter().enumerate() {
+                    let less_one = _mm256_sub_epi32(_mm256_madd_epi16(taps, weights), one);
+                    let (high_sum, low_sum) = (&mut highs[p][block][half], &mut lows[p][block][half]);
+                    *high_sum = _mm256_add_epi32(*high_sum, _mm256_srai_epi32::<16>(less_one));
+                    *low_sum = _mm256_add_epi32(*low_sum, _mm256_and_si256(less_one, low));
                 }
             }
         }
