@@ -15,6 +15,9 @@ pub trait Element: Copy + Default + Debug + Into<i64> + Send + Sync + sealed::Se
 /// Kernels whose weights are packed side by side.
 pub(super) const LANES: usize = 16;
 
+/// The most taps in a group.
+pub(super) const MAX_GROUP: usize = 4;
+
 /// Weights of one group of taps: `[kernel][tap]`, a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]

@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 
 use super::element::{Element, LANES};
-use super::tile::{Sums, Sweep, Tile, Tiles};
+use super::tile::{Sums, Sweep, Tile, Tiles, group};
 
 /// The path without any special instruction.
 pub(super) struct Plain;
@@ -47,11 +47,13 @@ fn products<T: Element, S: Copy + Default + AddAssign, const G: usize, const P: 
     product: impl Fn([T; G], [T; G]) -> S,
 ) -> Sums<S, P, B> {
     let mut sums = [[[S::default(); LANES]; B]; P];
-    for (activations, lines) in tile.groups::<G>() {
-        for (sums, activations) in sums.iter_mut().zip(activations) {
-            for (sums, line) in sums.iter_mut().zip(lines) {
-                for (sum, &weights) in sums.iter_mut().zip(line.as_ref().as_chunks::<G>().0) {
-                    *sum += product(activations, weights);
+    let (activations, blocks) = tile.operands();
+    for (index, &at) in tile.groups.iter().enumerate() {
+        for (sums, taps) in sums.iter_mut().zip(activations) {
+            let taps = group(taps, at);
+            for (sums, lines) in sums.iter_mut().zip(blocks) {
+                for (sum, &weights) in sums.iter_mut().zip(lines[index].as_ref().as_chunks::<G>().0) {
+                    *sum += product(taps, weights);
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::array;
 use std::ops::Range;
 
 use super::Convolution;
-use super::element::{Element, LANES};
+use super::element::{Element, LANES, MAX_GROUP};
 
 /// Sums of a tile: `[position][block][kernel]`.
 pub(super) type Sums<S, const P: usize, const B: usize> = [[[S; LANES]; B]; P];
@@ -16,8 +16,9 @@ pub(super) type Sums<S, const P: usize, const B: usize> = [[[S; LANES]; B]; P];
 pub(super) struct Tile<'a, T: Element, const P: usize, const B: usize> {
     /// The window from each position's first tap on, as far as all can go: the slices are of one length.
     activations: [&'a [T]; P],
-    /// Where each group of taps lies in them.
-    groups: &'a [usize],
+    /// Where each group of taps lies in them. Where its weights are filled up with zeros, its activations are
+    /// whatever follows.
+    pub(super) groups: &'a [usize],
     /// A line of each block's weights for every group.
     blocks: [&'a [T::Line]; B],
     /// The sums of the kernels' weights, modulo 2³².
@@ -25,38 +26,31 @@ pub(super) struct Tile<'a, T: Element, const P: usize, const B: usize> {
 }
 
 impl<'a, T: Element, const P: usize, const B: usize> Tile<'a, T, P, B> {
-    /// For every group of taps: its activations at each position, and each block's line of weights.
-    ///
-    /// Where the weights of a group are filled up with zeros, its activations are whatever follows.
+    /// The activations of each position and the lines of each block, their lengths said where the compiler sees
+    /// that they are one: in the loop over groups one check then does for all positions, and none for the blocks.
     #[inline(always)]
-    pub(super) fn groups<const G: usize>(&self) -> impl Iterator<Item = ([[T; G]; P], [&'a T::Line; B])> {
-        let length = self.activations.first().map_or(0, |taps| taps.len());
-        // Said again where the compiler sees it: one check of a group's place does for all.
-        let activations = self.activations.map(|taps| &taps[..length]);
-        let blocks = self.blocks.map(|lines| &lines[..self.groups.len()]);
-        self.groups.iter().enumerate().map(move |(index, &group)| {
-            let taps = match group.checked_add(G) {
-                Some(end) if end <= length => activations.map(|taps| as_group(&taps[group..end])),
-                _ => activations.map(|taps| short_group(&taps[group..])),
-            };
-            (taps, blocks.map(|lines| &lines[index]))
-        })
+    pub(super) fn operands(&self) -> ([&'a [T]; P], [&'a [T::Line]; B]) {
+        let (mut activations, mut blocks) = (self.activations, self.blocks);
+        let length = activations.first().map_or(0, |taps| taps.len());
+        activations.iter_mut().for_each(|taps| *taps = &taps[..length]);
+        blocks.iter_mut().for_each(|lines| *lines = &lines[..self.groups.len()]);
+        (activations, blocks)
     }
 }
 
-/// A whole group.
+/// The group of activations that starts at `at`.
 #[inline(always)]
-fn as_group<T: Element, const G: usize>(activations: &[T]) -> [T; G] {
-    activations.try_into().unwrap_or([T::default(); G])
+pub(super) fn group<T: Element, const G: usize>(activations: &[T], at: usize) -> [T; G] {
+    match activations.get(at..).and_then(|taps| taps.first_chunk()) {
+        Some(group) => *group,
+        None => beyond_the_window(),
+    }
 }
 
-/// A group at the window's end, which only taps of weight zero reach beyond.
 #[cold]
 #[inline(never)]
-fn short_group<T: Element, const G: usize>(activations: &[T]) -> [T; G] {
-    let mut group = [T::default(); G];
-    group.iter_mut().zip(activations).for_each(|(to, &from)| *to = from);
-    group
+fn beyond_the_window() -> ! {
+    unreachable!("the window was checked, and at its end padded to whole groups");
 }
 
 /// A path: something that can compute tiles.
@@ -76,6 +70,8 @@ pub(super) trait Tiles<T: Element>: Sized {
 pub(super) struct Sweep<'a, 'w, T: Element, S> {
     convolution: &'a Convolution<'w, T>,
     groups: Vec<usize>,
+    /// Where the furthest group ends.
+    reach: usize,
     positions: Range<usize>,
     kernels: Range<usize>,
     sums: &'a mut [S],
@@ -90,8 +86,9 @@ pub(super) fn sweep<T: Element, X: Tiles<T>>(
     sums: &mut [X::Sum],
 ) {
     let groups = convolution.geometry.kernel.groups::<T>(convolution.window.pitch);
+    let reach = groups.iter().max().map_or(0, |last| last + T::GROUP);
     let blocks = kernels.start / LANES..kernels.end.div_ceil(LANES);
-    let mut sweep = Sweep { convolution, groups, positions, kernels, sums };
+    let mut sweep = Sweep { convolution, groups, reach, positions, kernels, sums };
     let mut block = blocks.start;
     while block < blocks.end {
         block += path.columns(&mut sweep, block, blocks.end - block);
@@ -130,10 +127,21 @@ impl<T: Element, S: Copy> Sweep<'_, '_, T, S> {
         block: usize,
     ) {
         let Convolution { geometry, window, weights } = self.convolution;
-        let starts: [usize; P] = array::from_fn(|p| geometry.start(first + p, window.pitch));
-        let length = window.elements.len() - starts.iter().max().copied().unwrap_or(0);
+        let mut starts: [usize; P] = array::from_fn(|p| geometry.start(first + p, window.pitch));
+        let furthest = starts.iter().max().map_or(0, |start| start + self.reach);
+        let mut elements = window.elements;
+        let padded;
+        if furthest > elements.len() {
+            // At the window's end a group that is filled up reaches beyond it: compute on a longer copy.
+            let from = starts.iter().min().copied().unwrap_or(0);
+            let missing = furthest - elements.len();
+            padded = [&elements[from..], &[T::default(); MAX_GROUP][..missing]].concat();
+            starts = starts.map(|start| start - from);
+            elements = &padded;
+        }
+        let length = elements.len() - starts.iter().max().copied().unwrap_or(0);
         let tile = Tile {
-            activations: starts.map(|start| &window.elements[start..][..length]),
+            activations: starts.map(|start| &elements[start..][..length]),
             groups: &self.groups,
             blocks: array::from_fn(|b| weights.block(block + b)),
             totals: array::from_fn(|b| weights.totals(block + b)),

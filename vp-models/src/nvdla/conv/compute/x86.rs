@@ -14,7 +14,7 @@
 use std::arch::x86_64::*;
 
 use super::element::{LANES, Line};
-use super::tile::{Sums, Sweep, Tile, Tiles};
+use super::tile::{Sums, Sweep, Tile, Tiles, group};
 
 /// AVX2: sign-extended to 16 bits, multiplied and added in pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,14 +151,16 @@ fn avx512_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sum
             *sum = _mm512_sub_epi32(*sum, _mm512_slli_epi32::<7>(totals));
         }
     }
-    for (activations, lines) in tile.groups::<4>() {
+    let (activations, blocks) = tile.operands();
+    for (index, &at) in tile.groups.iter().enumerate() {
         let mut weights = [flip; B];
-        for (weights, Line(line)) in weights.iter_mut().zip(lines) {
+        for (weights, lines) in weights.iter_mut().zip(blocks) {
+            let Line(line) = &lines[index];
             // SAFETY: reads the 64 bytes of the line, which is aligned to 64.
             *weights = unsafe { _mm512_load_si512(line.as_ptr().cast()) };
         }
-        for (sums, group) in sums.iter_mut().zip(activations) {
-            let activations = _mm512_xor_si512(_mm512_set1_epi32(word(group)), flip);
+        for (sums, taps) in sums.iter_mut().zip(activations) {
+            let activations = _mm512_xor_si512(_mm512_set1_epi32(word(group(taps, at))), flip);
             for (sum, weights) in sums.iter_mut().zip(weights) {
                 *sum = _mm512_dpbusd_epi32(*sum, activations, weights);
             }
@@ -186,16 +188,18 @@ fn avx_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i
             }
         }
     }
-    for (activations, lines) in tile.groups::<4>() {
+    let (activations, blocks) = tile.operands();
+    for (index, &at) in tile.groups.iter().enumerate() {
         let mut weights = [[flip; 2]; B];
-        for (weights, Line(line)) in weights.iter_mut().zip(lines) {
+        for (weights, lines) in weights.iter_mut().zip(blocks) {
+            let Line(line) = &lines[index];
             for (weights, half) in weights.iter_mut().zip(line.as_chunks::<32>().0) {
                 // SAFETY: reads the 32 bytes of half a line, which is aligned to 64.
                 *weights = unsafe { _mm256_load_si256(half.as_ptr().cast()) };
             }
         }
-        for (sums, group) in sums.iter_mut().zip(activations) {
-            let activations = _mm256_xor_si256(_mm256_set1_epi32(word(group)), flip);
+        for (sums, taps) in sums.iter_mut().zip(activations) {
+            let activations = _mm256_xor_si256(_mm256_set1_epi32(word(group(taps, at))), flip);
             for (sum, weights) in sums.as_flattened_mut().iter_mut().zip(weights.as_flattened()) {
                 *sum = _mm256_dpbusd_avx_epi32(*sum, activations, *weights);
             }
@@ -215,12 +219,14 @@ fn avx_vnni<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i
 #[target_feature(enable = "avx2")]
 fn avx2<const P: usize, const B: usize>(tile: &Tile<'_, i8, P, B>) -> Sums<i32, P, B> {
     let mut sums = [[[_mm256_setzero_si256(); 4]; B]; P];
-    for (activations, lines) in tile.groups::<4>() {
+    let (activations, blocks) = tile.operands();
+    for (index, &at) in tile.groups.iter().enumerate() {
         let mut taps = [_mm256_setzero_si256(); P];
-        for (taps, group) in taps.iter_mut().zip(activations) {
-            *taps = _mm256_cvtepi8_epi16(_mm_set1_epi32(word(group)));
+        for (taps, activations) in taps.iter_mut().zip(activations) {
+            *taps = _mm256_cvtepi8_epi16(_mm_set1_epi32(word(group(activations, at))));
         }
-        for (block, Line(line)) in lines.into_iter().enumerate() {
+        for (block, lines) in blocks.iter().enumerate() {
+            let Line(line) = &lines[index];
             for (quarter, weights) in line.as_chunks::<16>().0.iter().enumerate() {
                 // SAFETY: reads the 16 bytes of a quarter of a line, which is aligned to 64.
                 let weights = _mm256_cvtepi8_epi16(unsafe { _mm_load_si128(weights.as_ptr().cast()) });
@@ -278,16 +284,19 @@ fn avx2_int16<const P: usize, const B: usize>(tile: &Tile<'_, i16, P, B>) -> Sum
         (*highs, *lows) = ([[[_mm256_setzero_si256(); 2]; B]; P], [[[_mm256_setzero_si256(); 2]; B]; P]);
         *pending = 0;
     };
-    for (activations, lines) in tile.groups::<2>() {
+    let (activations, blocks) = tile.operands();
+    for (index, &at) in tile.groups.iter().enumerate() {
         if pending == HALVES_HOLD {
             empty(&mut highs, &mut lows, &mut pending);
         }
         pending += 1;
         let mut taps = [one; P];
-        for (taps, [a, b]) in taps.iter_mut().zip(activations) {
+        for (taps, activations) in taps.iter_mut().zip(activations) {
+            let [a, b] = group(activations, at);
             *taps = _mm256_set1_epi32(i32::from(b) << 16 | i32::from(a.cast_unsigned()));
         }
-        for (block, Line(line)) in lines.into_iter().enumerate() {
+        for (block, lines) in blocks.iter().enumerate() {
+            let Line(line) = &lines[index];
             for (half, weights) in line.as_chunks::<16>().0.iter().enumerate() {
                 // SAFETY: reads the 32 bytes of half a line, which is aligned to 64.
                 let weights = unsafe { _mm256_load_si256(weights.as_ptr().cast()) };
