@@ -55,11 +55,15 @@ impl Kernel {
     /// Where in the window each group of taps starts, from the first tap of its kernel, in the order of the packed
     /// weights.
     pub(super) fn groups<T: Element>(&self, pitch: usize) -> Vec<usize> {
-        let per_row = self.runs() / self.height;
-        let row = |r: usize| r * self.dilation.y * pitch;
-        let column = |s: usize| s * self.dilation.x * self.channels;
-        let runs = (0..self.height).flat_map(|r| (0..per_row).map(move |s| row(r) + column(s)));
-        runs.flat_map(|run| (0..self.run()).step_by(T::GROUP).map(move |group| run + group)).collect()
+        let (run, per_row) = (self.run(), self.runs() / self.height);
+        let mut groups = Vec::with_capacity(self.runs() * run.div_ceil(T::GROUP));
+        for r in 0..self.height {
+            for s in 0..per_row {
+                let start = r * self.dilation.y * pitch + s * self.dilation.x * self.channels;
+                groups.extend((0..run.div_ceil(T::GROUP)).map(|group| start + group * T::GROUP));
+            }
+        }
+        groups
     }
 }
 

@@ -189,7 +189,7 @@ proptest! {
     }
 }
 
-/// One kernel of so many taps, as rows of at most 8192 channels.
+/// One kernel of so many taps, at one position; all activations and all weights alike.
 fn deep<T: Element>(taps: usize, activation: T, weight: T) -> Case<T> {
     let kernel = Kernel { height: 1, width: 1, channels: taps, dilation: Axes::ONE };
     Case {
@@ -275,9 +275,9 @@ fn threads(count: usize) -> NonZeroUsize {
 #[test]
 fn sums_do_not_depend_on_the_number_of_threads() {
     // Enough work for several threads: by positions in the first case, by kernels in the second.
-    for (output_width, kernels, channels) in [(225, 100, 1024), (3, 300, 30_000)] {
+    for (output_width, kernels, channels) in [(225, 100, 2048), (3, 300, 60_000)] {
         let kernel = Kernel { height: 1, width: 1, channels, dilation: Axes::ONE };
-        let pattern = |count: usize| (0..count).map(|i| (i * 7919 >> 3) as i8).collect::<Vec<_>>();
+        let pattern = |count: usize| (0..count).map(|i| ((i * 7919) >> 3) as i8).collect::<Vec<_>>();
         let case = Case {
             geometry: Geometry { kernel, stride: Axes::ONE, output_width },
             pitch: output_width * channels,

@@ -22,6 +22,10 @@ pub(super) struct Tile<'a, T: Element, const P: usize, const B: usize> {
     /// A line of each block's weights for every group.
     blocks: [&'a [T::Line]; B],
     /// The sums of the kernels' weights, modulo 2³².
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for paths that make activations unsigned")
+    )]
     pub(super) totals: [&'a [i32; LANES]; B],
 }
 
