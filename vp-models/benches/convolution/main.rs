@@ -191,7 +191,7 @@ fn main() {
         }
     }
 
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         contestants.iter_mut().for_each(Contestant::round);
     }
 
