@@ -136,9 +136,10 @@ impl<'a> Contestant<'a> {
 
 #[expect(clippy::print_stdout, reason = "the output of a command line program")]
 fn main() {
-    // Cargo adds `--bench`.
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let (options, wanted): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    // `cargo bench` says so; `cargo test --benches` only wants to see it run.
+    let rounds = if options.iter().any(|option| option == "--bench") { ROUNDS } else { 1 };
     let is_wanted = |layer: &&Layer| wanted.is_empty() || wanted.iter().any(|part| layer.name.contains(part));
     let layers: Vec<(&Layer, Operands)> =
         LAYERS.iter().filter(is_wanted).map(|layer| (layer, layer.operands())).collect();
