@@ -8,7 +8,7 @@ pub trait Element: Copy + Default + Debug + Into<i64> + Send + Sync + sealed::Se
     const GROUP: usize;
     /// The largest magnitude of a product.
     const MAX_PRODUCT: u64;
-    /// One group of taps of [`LANES`] kernels.
+    /// One group of taps of 16 kernels.
     type Line: Copy + AsRef<[Self]> + AsMut<[Self]> + Debug + Send + Sync + sealed::Zero;
 }
 
