@@ -4,7 +4,7 @@
 #   ./test.sh            everything
 #   ./test.sh rtl        only tests whose name contains "rtl"
 #
-# Needs a stable Rust toolchain (1.88 or newer). On Debian and its kin the C linker that Rust uses is
+# Needs a stable Rust toolchain (1.89 or newer). On Debian and its kin the C linker that Rust uses is
 # installed by its package name if it is missing; elsewhere install it yourself.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -23,7 +23,7 @@ need() { # need COMMAND PACKAGE
 
 need cc gcc
 if ! command -v cargo >/dev/null 2>&1; then
-  echo "error: no Rust toolchain: install a stable one (1.88 or newer), with rustup or your distribution's package" >&2
+  echo "error: no Rust toolchain: install a stable one (1.89 or newer), with rustup or your distribution's package" >&2
   exit 1
 fi
 

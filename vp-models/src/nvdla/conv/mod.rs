@@ -11,6 +11,7 @@ mod buffer;
 pub mod cacc;
 pub mod cdma;
 mod cmac;
+pub mod compute;
 pub mod csc;
 pub(crate) mod delivery;
 pub mod elements;

@@ -1,0 +1,99 @@
+//! Which instructions compute the sums.
+
+use std::ops::Range;
+
+use super::Convolution;
+use super::plain::Plain;
+use super::tile;
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512Vnni, AvxVnni};
+
+/// A way to compute that this CPU has. All give the same sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path(Kind);
+
+/// Vector kinds carry the proof that the CPU has the instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    AvxVnni(AvxVnni),
+    #[cfg(target_arch = "x86_64")]
+    Avx512Vnni(Avx512Vnni),
+}
+
+impl Path {
+    /// Plain Rust, on every CPU.
+    pub const PLAIN: Path = Path(Kind::Plain);
+
+    /// All that this CPU has, the fastest first.
+    pub fn all() -> Vec<Path> {
+        #[cfg(target_arch = "x86_64")]
+        let vector = [
+            Avx512Vnni::detect().map(Kind::Avx512Vnni),
+            AvxVnni::detect().map(Kind::AvxVnni),
+            Avx2::detect().map(Kind::Avx2),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vector: [Option<Kind>; 0] = [];
+        vector.into_iter().flatten().chain([Kind::Plain]).map(Path).collect()
+    }
+
+    /// The fastest that this CPU has.
+    pub fn best() -> Path {
+        Path::all().first().copied().unwrap_or(Path::PLAIN)
+    }
+
+    /// Its name, as people know the instructions.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Plain => "plain",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(_) => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni(_) => "AVX-VNNI",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512Vnni(_) => "AVX-512 VNNI",
+        }
+    }
+
+    /// Sums of int8 products, modulo 2³².
+    pub(super) fn sums(
+        self,
+        convolution: &Convolution<'_, i8>,
+        positions: Range<usize>,
+        kernels: Range<usize>,
+        sums: &mut [i32],
+    ) {
+        match self.0 {
+            Kind::Plain => tile::sweep(&Plain, convolution, positions, kernels, sums),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(avx2) => tile::sweep(&avx2, convolution, positions, kernels, sums),
+            #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni(vnni) => tile::sweep(&vnni, convolution, positions, kernels, sums),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512Vnni(vnni) => tile::sweep(&vnni, convolution, positions, kernels, sums),
+        }
+    }
+
+    /// Sums of int16 products, fewer than 2¹⁷ of them. There is one vector version, with AVX2.
+    pub(super) fn sums_of_int16(
+        self,
+        convolution: &Convolution<'_, i16>,
+        positions: Range<usize>,
+        kernels: Range<usize>,
+        sums: &mut [i64],
+    ) {
+        match self.0 {
+            Kind::Plain => tile::sweep(&Plain, convolution, positions, kernels, sums),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(avx2) => tile::sweep(&avx2, convolution, positions, kernels, sums),
+            #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni(vnni) => tile::sweep(&vnni.avx2(), convolution, positions, kernels, sums),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512Vnni(vnni) => tile::sweep(&vnni.avx2(), convolution, positions, kernels, sums),
+        }
+    }
+}
