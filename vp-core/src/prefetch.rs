@@ -1,6 +1,9 @@
 //! A hint to the processor that something will be needed soon. Changes nothing but speed.
 
-#![expect(unsafe_code, reason = "the standard library marks the hint unsafe, since it takes a pointer")]
+#![cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(unsafe_code, reason = "the standard library marks the hint unsafe, since it takes a pointer")
+)]
 
 /// Begins to load what lies at an address, which need not be valid.
 #[inline(always)]

@@ -28,7 +28,7 @@ fn a_process_spawned_during_evaluation_runs_in_the_same_evaluation() {
 }
 
 #[test]
-fn join_returns_one_delta_cycle_after_the_end_and_at_once_after_that() {
+fn join_returns_at_the_end_and_at_once_after_that() {
     let mut simulation = Simulation::new();
     let sim = simulation.sim();
     let log = Log::new(&sim);
