@@ -94,6 +94,14 @@ impl DirectMap {
     }
 
     /// The region with `bytes` from `address` on, if there is one for this command.
+    /// ```
+    /// use vp_core::tlm::{Command, DirectAccess, DirectMap, DirectRegion, Storage};
+    /// let map = DirectMap::new();
+    /// map.insert(DirectRegion::new(Storage::new(64), DirectAccess::Read));
+    /// assert!(map.find(0x20, 8, Command::Read).is_some());
+    /// assert!(map.find(0x3c, 8, Command::Read).is_none(), "not all of it lies within");
+    /// assert!(map.find(0x20, 8, Command::Write).is_none(), "only reading was granted");
+    /// ```
     pub fn find(&self, address: u64, bytes: usize, command: Command) -> Option<DirectRegion> {
         match command {
             Command::Read => self.reads.borrow().find(address, bytes).cloned(),

@@ -328,6 +328,27 @@ impl<T> PayloadEventQueue<T> {
 
     /// Takes the next item that is due (`get_next_transaction`). After `None`, [`PayloadEventQueue::due`]
     /// fires when there is one again; so ask until then.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use vp_core::tlm::PayloadEventQueue;
+    /// use vp_core::{Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let queue = Rc::new(PayloadEventQueue::new(&sim, "queue"));
+    /// let taker = queue.clone();
+    /// sim.method("target").sensitive(queue.due()).dont_initialize().run(move |sim| {
+    ///     while let Some(item) = taker.try_get() {
+    ///         assert_eq!(sim.now(), Time::ns(item));
+    ///     }
+    /// });
+    /// queue.notify(7, Time::ns(7));
+    /// queue.notify(3, Time::ns(3));
+    /// simulation.run_until(Time::ns(5));
+    /// assert_eq!(queue.len(), 1);
+    /// queue.clear();
+    /// assert!(queue.is_empty());
+    /// ```
     #[inline]
     pub fn try_get(&self) -> Option<T> {
         let mut queue = self.queue.borrow_mut();

@@ -115,6 +115,17 @@ impl QuantumKeeper {
     }
 
     /// The initiator's own time.
+    ///
+    /// ```
+    /// use vp_core::tlm::{Quantum, QuantumKeeper};
+    /// use vp_core::{Simulation, Time};
+    /// let simulation = Simulation::new();
+    /// let keeper = QuantumKeeper::new(&simulation.sim(), &Quantum::new(Time::us(1)));
+    /// keeper.inc(Time::ns(30));
+    /// assert_eq!((keeper.local_time(), keeper.current_time()), (Time::ns(30), Time::ns(30)));
+    /// keeper.reset();
+    /// assert_eq!(keeper.local_time(), Time::ZERO);
+    /// ```
     #[inline]
     pub fn current_time(&self) -> Time {
         self.sim.now() + self.local.get()
@@ -136,6 +147,21 @@ impl QuantumKeeper {
     }
 
     /// Goes ahead by `span`, and synchronises if that uses up the quantum.
+    ///
+    /// ```
+    /// use vp_core::tlm::{Quantum, QuantumKeeper};
+    /// use vp_core::{Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let keeper = QuantumKeeper::new(&sim, &Quantum::new(Time::ns(100)));
+    /// sim.clone().process("cpu", async move {
+    ///     keeper.advance(Time::ns(60)).await;
+    ///     assert_eq!(sim.now(), Time::ZERO);
+    ///     keeper.advance(Time::ns(60)).await;
+    ///     assert_eq!(sim.now(), Time::ns(120));
+    /// });
+    /// simulation.run();
+    /// ```
     pub async fn advance(&self, span: Time) {
         self.inc(span);
         if self.need_sync() {

@@ -147,8 +147,10 @@ pub struct Router {
 ///
 /// ```
 /// use vp_core::tlm::Router;
+/// use vp_core::tlm::RouterBuilder;
 /// let peripherals = Router::builder("peripherals").build()?;
-/// let bus = Router::builder("bus")
+/// let map: RouterBuilder = Router::builder("bus");
+/// let bus = map
 ///     .map("peripherals", 0x4000_0000..=0x4fff_ffff, peripherals.port())
 ///     .map_at("alias", 0x0..=0xfff, peripherals.port(), 0x8000)
 ///     .build()?;
@@ -387,10 +389,12 @@ impl fmt::Debug for Router {
 /// One initiator's way into a [`Router`]; made by [`Router::port`].
 ///
 /// ```
-/// use vp_core::tlm::{InitiatorSocket, Router};
+/// use std::rc::Rc;
+/// use vp_core::tlm::{InitiatorSocket, Router, RouterPort};
 /// let bus = Router::builder("bus").build()?;
 /// for name in ["cpu", "dma"] {
-///     InitiatorSocket::new(name).bind(bus.port())?;
+///     let port: Rc<RouterPort> = bus.port();
+///     InitiatorSocket::new(name).bind(port)?;
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

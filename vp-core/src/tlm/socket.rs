@@ -142,6 +142,16 @@ impl InitiatorSocket {
     }
 
     /// Asks for direct access around `address`.
+    ///
+    /// ```
+    /// use vp_core::tlm::{Command, InitiatorSocket, Router};
+    /// let cpu = InitiatorSocket::new("cpu");
+    /// assert!(!cpu.is_bound());
+    /// cpu.bind(Router::builder("bus").build()?.port())?;
+    /// assert!(cpu.is_bound());
+    /// assert!(cpu.direct(0x1000, Command::Read).is_none(), "nobody is there to grant it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn direct(&self, address: u64, command: Command) -> Option<DirectRegion> {
         self.target.get()?.direct(address, command)
     }
@@ -248,6 +258,14 @@ impl TargetSocket {
     }
 
     /// Withdraws direct access to `start..=end`.
+    ///
+    /// ```
+    /// use vp_core::tlm::TargetSocket;
+    /// let memory = TargetSocket::new("memory");
+    /// // Nobody is bound, so nobody has to be told.
+    /// assert!(!memory.is_bound());
+    /// memory.invalidate_direct(0x0, 0xfff);
+    /// ```
     pub fn invalidate_direct(&self, start: u64, end: u64) {
         if let Some(initiator) = self.initiator.get().and_then(Weak::upgrade) {
             initiator.invalidate_direct(start, end);
