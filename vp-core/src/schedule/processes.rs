@@ -131,12 +131,12 @@ impl Schedule {
         if self.timed.has_none_near() {
             return;
         }
-        if let Some(Target(second)) = self.timed.ahead(1)
+        if let Some(Target(second)) = self.timed.ahead(3)
             && let Some(slot) = self.slots.get(second as usize)
         {
             prefetch(slot);
         }
-        if let Some(Target(first)) = self.timed.ahead(0)
+        if let Some(Target(first)) = self.timed.ahead(1)
             && let Some(Slot { body: Some(body), .. }) = self.slots.get(first as usize)
         {
             body.prefetch();
