@@ -70,7 +70,7 @@ mod time {
     }
 
     #[test]
-    fn the_devices_own_limit_counts_as_the_memorys_does() {
+    fn the_devices_own_limit_holds_reads_back_as_the_memorys_does() {
         let layer = doubling(32, 16, INPUT, OUTPUT);
         let limited = nv_small(|description| {
             latency(200)(description);
@@ -81,7 +81,10 @@ mod time {
         device.run_new(start_sdp(&layer, 0));
         device.interrupt();
         assert_eq!(device.count("dbb0.read.most_outstanding"), 4);
-        assert_eq!(device.count("nvdla.cycles"), cycles(&limited));
+        // Two cycles longer a round trip: the device counts what it has registered.
+        let rounds = 32 * 16 / 4;
+        let longer = device.count("nvdla.cycles") - cycles(&limited);
+        assert!((2 * rounds - 4..=2 * rounds).contains(&longer), "{longer} cycles longer");
     }
 
     #[test]

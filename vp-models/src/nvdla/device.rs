@@ -90,7 +90,7 @@ impl Nvdla {
         let depth = timing.sdp.to_pdp_depth as usize;
         let on_the_fly =
             Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", depth, cycles(forward), cycles(backward)));
-        let sums = Delivery::new(sim, timing.conv.sdp_credits);
+        let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return));
         let (cdma, csc, cacc) = (control(Unit::Cdma), control(Unit::Csc), control(Unit::Cacc));
         let (cmac_a, cmac_b) = (control(Unit::CmacA), control(Unit::CmacB));
         let convolution = conv::Controls {

@@ -2,7 +2,7 @@
 
 use super::cube::{Packing, Ram, Surface};
 use crate::bus::DelayLine;
-use crate::bus::axi::{Interconnect, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
@@ -78,6 +78,12 @@ pub(crate) struct ReadDma {
 impl ReadDma {
     pub(crate) fn new(ports: &MemoryPorts, name: &str, id: u32, config: ReadStreamConfig) -> Rc<ReadDma> {
         let streams = ports.all().map(|port| ReadStream::new(port, name, id, config)).collect();
+        Rc::new(ReadDma { streams, ports: ports.clone() })
+    }
+
+    /// A client whose data may have to wait on the bus.
+    pub(crate) fn unbuffered(ports: &MemoryPorts, name: &str, id: u32, places: &[Place]) -> Rc<ReadDma> {
+        let streams = ports.all().map(|port| ReadStream::unbuffered(port, name, id, places)).collect();
         Rc::new(ReadDma { streams, ports: ports.clone() })
     }
 

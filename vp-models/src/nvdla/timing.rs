@@ -6,6 +6,8 @@
 //! DMAs can hide: [`RtlTree`] selects one.
 
 use super::config::Config;
+use super::registers::Family;
+use crate::bus::axi::Place::{self, Fifo, Register, Skid};
 use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
 
@@ -47,16 +49,28 @@ pub struct Timing {
 /// The convolution pipeline's shape in time, beyond what its mechanisms say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvTiming {
-    /// Room of the latency FIFO of CDMA's input reads, in atoms.
-    pub data_credits: u32,
-    /// The same of its weight reads.
-    pub weight_credits: u32,
-    /// From the last input, or the last weight, to the interrupt that says so.
-    pub fetched_to_interrupt: u32,
-    /// From the complete sums of a stripe to SDP's earliest start with the first.
+    /// When banks change their use: from CDMA's enable, and from CSC's, until both have agreed on it.
+    pub agreed: (u32, u32),
+    /// From CDMA's making a read to its earliest address on the bus: of input.
+    pub data_path: u32,
+    /// The same of weights.
+    pub weight_path: u32,
+    /// Where input can wait between the bus and CDMA.
+    pub data_places: Vec<Place>,
+    /// From a beat of weights on the bus until it is in the buffer.
+    pub weight_arrival: u32,
+    /// From lines that CSC can use to the interrupt that says so.
+    pub data_to_interrupt: u32,
+    /// From the last weights that CSC can use to the interrupt that says so.
+    pub weight_to_interrupt: u32,
+    /// From the start of a stripe's last package to SDP's earliest start with its first atom.
     pub to_sdp: u32,
     /// Atoms of results that have room on the way to SDP.
     pub sdp_credits: u32,
+    /// From SDP's taking an atom until CSC can use its room.
+    pub credit_return: u32,
+    /// Cycles between two atoms that CACC hands to SDP.
+    pub cycles_per_atom: u32,
     /// From SDP's taking the last atom to the interrupt.
     pub delivered_to_interrupt: u32,
 }
@@ -163,6 +177,10 @@ impl Timing {
         };
         // An SDP that is faster than one element a cycle has one more register towards PDP.
         let wide = u32::from(sdp_throughput > 1);
+        // nv_small has a FIFO more on the way of reads and of their data, and a register of SDP at another place.
+        let fifo = u32::from(tree == RtlTree::NvSmall);
+        // Cycles in which CACC hands over the sums of an atom.
+        let handover = config.mac_atomic_k.div_ceil(sdp_throughput);
         Timing {
             csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 4 },
             dma_start: if tree == RtlTree::NvSmall { 7 } else { 6 },
@@ -200,14 +218,25 @@ impl Timing {
                 }),
             },
             conv: ConvTiming {
-                // The buffer has room for all that is asked for: what is outstanding is limited further down.
-                data_credits: 1024,
-                weight_credits: 1024,
-                fetched_to_interrupt: 11,
-                to_sdp: 13,
+                agreed: (6, 4),
+                data_path: 7 + fifo,
+                weight_path: 6 + fifo,
+                data_places: match tree {
+                    RtlTree::NvSmall => {
+                        vec![Fifo(2), Fifo(4), Fifo(6), Fifo(2), Skid, Skid, Skid]
+                    }
+                    RtlTree::Master => vec![Fifo(2), Fifo(4), Register, Skid, Skid, Skid],
+                },
+                weight_arrival: 8 + fifo,
+                data_to_interrupt: 4,
+                weight_to_interrupt: 12,
+                to_sdp: 29 - fifo,
                 sdp_credits: config.mac_atomic_k
                     * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
-                delivered_to_interrupt: 5,
+                credit_return: handover + 14 + fifo,
+                cycles_per_atom: handover + 1,
+                // Of nv_full there are no measurements: its scripts tell CACC's interrupt from SDP's, which comes soon after.
+                delivered_to_interrupt: if config.family() == Family::Full { 5 } else { handover + 14 },
             },
         }
     }

@@ -1,5 +1,6 @@
 //! The arbiter between the DMA clients of one memory interface (NVDLA's MCIF and SRAMIF).
 
+use super::outstanding::Beats;
 use super::read::ReadChannel;
 use super::write::WriteChannel;
 use super::{AxiConfig, AxiTarget, Burst, ReadStream, WriteStream};
@@ -70,6 +71,8 @@ pub struct Interconnect {
     write_requested: Event,
     reads: Rc<ReadChannel>,
     writes: Rc<WriteChannel>,
+    /// Beats of reads asked for, as the device counts them.
+    beats: Beats,
 }
 
 impl Interconnect {
@@ -99,6 +102,7 @@ impl Interconnect {
                 write_requested: sim.work_event(format!("{name}.write_request")),
                 reads: ReadChannel::new(sim, name, source, &config, target.clone(), free.clone(), on_data),
                 writes: WriteChannel::new(sim, name, source, &config, target, free, on_acknowledged),
+                beats: Beats::new(sim, config.period),
                 config,
             }
         });
@@ -140,9 +144,9 @@ impl Interconnect {
         self.reads.outstanding.is_empty() && self.writes.outstanding.is_empty()
     }
 
-    /// Limits what is in flight further than the memory does.
-    pub fn set_outstanding(&self, reads: u32, writes: u32) {
-        self.reads.outstanding.set_limit(reads);
+    /// Limits what is in flight further than the memory does: beats of reads, and writes.
+    pub fn set_outstanding(&self, read_beats: u32, writes: u32) {
+        self.beats.set_limit(read_beats);
         self.writes.outstanding.set_limit(writes);
     }
 
@@ -177,6 +181,11 @@ impl Interconnect {
         *self.writers.borrow()[client.0].stream.borrow_mut() = Rc::downgrade(stream);
     }
 
+    /// How many of a client's reads wait for the arbiter.
+    pub(super) fn waiting_reads(&self, client: ClientId) -> usize {
+        self.readers.borrow()[client.0].queue.borrow().len()
+    }
+
     pub(super) fn request_read(&self, client: ClientId, burst: Burst) {
         self.readers.borrow()[client.0].queue.borrow_mut().push_back(burst);
         self.read_requested.notify_delta();
@@ -199,17 +208,24 @@ impl Interconnect {
         let mut turn = Turn::default();
         loop {
             self.reads.outstanding.room().await;
-            let burst = {
+            let granted = {
                 let readers = self.readers.borrow();
                 let asks = |client: usize| !readers[client].queue.borrow().is_empty();
-                turn.next(readers.len(), |client| readers[client].weight.get(), asks)
-                    .and_then(|client| readers[client].queue.borrow_mut().pop_front())
+                turn.next(readers.len(), |client| readers[client].weight.get(), asks).and_then(|client| {
+                    let stream = readers[client].stream.borrow().upgrade();
+                    readers[client].queue.borrow_mut().pop_front().map(|burst| (burst, stream))
+                })
             };
-            let Some(burst) = burst else {
+            let Some((burst, stream)) = granted else {
                 self.read_requested.wait().await;
                 continue;
             };
-            self.reads.issue(burst);
+            self.beats.room(burst.beats).await;
+            let (first, last) = self.reads.issue(burst, stream.as_deref());
+            self.beats.add(burst.beats, first, last);
+            if let Some(stream) = stream {
+                stream.granted();
+            }
             // One address a cycle.
             self.sim.wait(self.config.period).await;
         }

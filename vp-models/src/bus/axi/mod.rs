@@ -12,6 +12,7 @@
 //! ```
 
 mod burst;
+mod intake;
 mod interconnect;
 mod latency;
 mod outstanding;
@@ -22,6 +23,7 @@ mod target;
 mod write;
 
 pub use burst::{Burst, bursts};
+pub use intake::{Place, Taker};
 pub use interconnect::Interconnect;
 pub use latency::{Drawn, Latency, LatencyError};
 pub use statistics::{AxiStatistics, Traffic};

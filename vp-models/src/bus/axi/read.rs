@@ -2,7 +2,7 @@
 
 use super::latency::LatencySource;
 use super::outstanding::Outstanding;
-use super::{Answer, AxiConfig, AxiTarget, Burst};
+use super::{Answer, AxiConfig, AxiTarget, Burst, ReadStream};
 use crate::bus::DelayLine;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,6 +12,8 @@ use vp_core::{Sim, Time};
 /// A read accepted by the memory and not yet handed back.
 struct InFlight {
     burst: Burst,
+    /// When its last beat should be on the bus.
+    last: Time,
     answer: Answer<Vec<u8>>,
 }
 
@@ -61,23 +63,26 @@ impl ReadChannel {
         channel
     }
 
-    /// Puts an address on AR now.
-    pub(super) fn issue(&self, burst: Burst) {
+    /// Puts an address on AR now. Tells when its first and its last beat will be on the bus.
+    pub(super) fn issue(&self, burst: Burst, client: Option<&ReadStream>) -> (Time, Time) {
         let config = &self.config;
         let served = config.serve(&self.memory_free, self.sim.now(), &burst);
         // In order, one beat a cycle.
         let first = (served + config.cycles(self.latency.borrow_mut().draw())).max(self.bus_free.get());
-        let last = first + config.cycles(u64::from(burst.beats - 1));
+        let (first, last) = client
+            .and_then(|client| client.expect(first, burst.beats))
+            .unwrap_or_else(|| (first, first + config.cycles(u64::from(burst.beats - 1))));
         self.bus_free.set(last + config.period);
         self.outstanding.add(last);
         self.report(Stage::Request, &burst);
         let answer = self.target.read(&burst);
-        self.in_flight.push_at(first, InFlight { burst, answer });
+        self.in_flight.push_at(first, InFlight { burst, last, answer });
+        (first, last)
     }
 
     async fn return_data(self: Rc<Self>, sink: Sink) {
         loop {
-            let InFlight { burst, answer } = self.in_flight.next().await;
+            let InFlight { burst, last, answer } = self.in_flight.next().await;
             let data = match answer.get(&self.sim).await {
                 Ok(data) if data.len() == burst.bytes as usize => data,
                 refused => {
@@ -90,8 +95,8 @@ impl ReadChannel {
             };
             self.report(Stage::Data, &burst);
             sink(burst, &data);
-            let last = self.sim.now() + self.config.cycles(u64::from(burst.beats - 1));
-            self.completing.push_at(last, burst);
+            let earliest = self.sim.now() + self.config.cycles(u64::from(burst.beats - 1));
+            self.completing.push_at(last.max(earliest), burst);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What an engine's DMA sees of the memory: bytes in the order in which it asked for them.
 
+use super::intake::{Intake, Place, Taker};
 use super::interconnect::ClientId;
 use super::{Burst, Interconnect, bursts};
 use std::cell::{Cell, RefCell};
@@ -39,7 +40,16 @@ pub struct ReadStream {
     arrived: Event,
     /// How long requests have waited for room.
     stalled: Cell<Time>,
+    /// For a client whose data may have to wait on the bus: the places behind it…
+    intake: RefCell<Option<Intake>>,
+    /// …when the beats asked for will be on the bus…
+    expected: RefCell<VecDeque<Time>>,
+    /// …and the arbiter's taking a request.
+    granted: Event,
 }
+
+/// Beats that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
+const REQUESTS_AHEAD: u32 = 64;
 
 impl ReadStream {
     /// A client of `interconnect` whose transactions carry `id`.
@@ -65,9 +75,33 @@ impl ReadStream {
             beats: RefCell::default(),
             arrived: sim.event(format!("{name}.data")),
             stalled: Cell::new(Time::ZERO),
+            intake: RefCell::default(),
+            expected: RefCell::default(),
+            granted: sim.event(format!("{name}.granted")),
         });
         interconnect.connect_reader(stream.client, &stream);
         stream
+    }
+
+    /// A client without a latency FIFO: it asks for all it needs, and its data waits on the bus when `places` are
+    /// full.
+    pub fn unbuffered(
+        interconnect: &Rc<Interconnect>,
+        name: &str,
+        id: u32,
+        places: &[Place],
+    ) -> Rc<ReadStream> {
+        let unlimited = ReadStreamConfig { capacity: u32::MAX, credit_return: Time::ZERO };
+        let stream = ReadStream::new(interconnect, name, id, unlimited);
+        *stream.intake.borrow_mut() = Some(Intake::new(interconnect.config().period, places));
+        stream
+    }
+
+    /// Says who takes the beats asked for from now on; at once, if nobody.
+    pub fn set_taker(&self, taker: Option<Rc<dyn Taker>>) {
+        if let Some(intake) = self.intake.borrow_mut().as_mut() {
+            intake.set_taker(taker);
+        }
     }
 
     /// Asks for `bytes` from `address` on; waits as long as the FIFO has no room for what comes next.
@@ -75,9 +109,15 @@ impl ReadStream {
         let axi = self.interconnect.config();
         for burst in bursts(self.id, address, bytes, axi.beat_bytes, axi.burst_beats) {
             let asked = self.sim.now();
-            self.room(burst.bytes).await;
+            if self.intake.borrow().is_some() {
+                while self.interconnect.waiting_reads(self.client) >= REQUESTS_AHEAD as usize {
+                    self.granted.wait().await;
+                }
+            } else {
+                self.room(burst.bytes).await;
+                self.used.set(self.used.get() + burst.bytes);
+            }
             self.stalled.set(self.stalled.get() + self.sim.now().since(asked));
-            self.used.set(self.used.get() + burst.bytes);
             self.pending.set(self.pending.get() + u64::from(burst.bytes));
             self.interconnect.request_read(self.client, burst);
         }
@@ -150,6 +190,9 @@ impl ReadStream {
         if self.pending.get() == 0 {
             self.emptied.notify_delta();
         }
+        if self.intake.borrow().is_some() {
+            return;
+        }
         let due = self.sim.now() + self.config.get().credit_return;
         let mut returning = self.returning.borrow_mut();
         returning.push_back((due, bytes));
@@ -158,13 +201,40 @@ impl ReadStream {
         }
     }
 
-    /// The interconnect has data: its first beat is on the bus now, the others follow a cycle each.
+    /// The arbiter has taken a request.
+    pub(super) fn granted(&self) {
+        if self.intake.borrow().is_some() {
+            self.granted.notify_delta();
+        }
+    }
+
+    /// A burst's beats can be on the bus from `offered` on: when the first and the last will be, if that depends on
+    /// the client.
+    pub(super) fn expect(&self, offered: Time, beats: u32) -> Option<(Time, Time)> {
+        let mut intake = self.intake.borrow_mut();
+        let intake = intake.as_mut()?;
+        let period = self.interconnect.config().period;
+        let mut expected = self.expected.borrow_mut();
+        let first = intake.pass(offered);
+        expected.push_back(first);
+        let mut last = first;
+        for _ in 1..beats {
+            last = intake.pass(last + period);
+            expected.push_back(last);
+        }
+        Some((first, last))
+    }
+
+    /// The interconnect has data: its first beat is on the bus now, the others follow, a cycle each if they need
+    /// not wait.
     pub(super) fn deliver(&self, burst: &Burst, bytes: &[u8]) {
         let axi = self.interconnect.config();
         self.data.borrow_mut().extend(bytes);
         let mut beats = self.beats.borrow_mut();
         let mut due = self.sim.now();
+        let mut expected = self.expected.borrow_mut();
         for beat in bursts(self.id, burst.address, burst.bytes, axi.beat_bytes, 1) {
+            due = expected.pop_front().map_or(due, |expected| due.max(expected));
             beats.push_back((due, beat.bytes));
             due += axi.period;
         }

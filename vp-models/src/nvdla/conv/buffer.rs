@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
-use vp_core::{Event, Sim};
+use vp_core::{Event, Sim, Time};
 
 /// How a layer splits the buffer, in banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +64,20 @@ struct WeightSet {
     layer: u64,
     /// Bytes released, at the front.
     released: u64,
+    /// Bytes whose room is free: as far as the entries that they share are released.
+    freed: u64,
+    /// Up to which byte CSC can use them from when on.
+    usable: Vec<(u64, Time)>,
     /// No kernel is left that would use what still comes.
     consumed: bool,
     bytes: VecDeque<u8>,
+}
+
+impl WeightSet {
+    /// Bytes that have come.
+    fn come(&self) -> u64 {
+        self.released + self.bytes.len() as u64
+    }
 }
 
 #[derive(Default)]
@@ -77,10 +88,22 @@ struct State {
     weights: VecDeque<WeightSet>,
     /// Bytes of weights held or on their way.
     weight_bytes: u32,
+    /// Bytes of weights held.
+    weights_held: u32,
+}
+
+impl State {
+    /// Gives room for weights back.
+    fn free(&mut self, bytes: u32) {
+        self.weight_bytes -= bytes;
+        self.weights_held -= bytes;
+    }
 }
 
 /// The buffer.
 pub(super) struct Buffer {
+    sim: Sim,
+    entry_bytes: u32,
     state: RefCell<State>,
     announced: RefCell<VecDeque<Rc<Fetch>>>,
     announcement: Event,
@@ -88,18 +111,23 @@ pub(super) struct Buffer {
     freed: Event,
     /// Layers that CSC has begun.
     begun: Cell<u64>,
+    /// When it has begun the last.
+    begun_at: Cell<Time>,
     beginning: Event,
 }
 
 impl Buffer {
-    pub(super) fn new(sim: &Sim) -> Rc<Buffer> {
+    pub(super) fn new(sim: &Sim, entry_bytes: u32) -> Rc<Buffer> {
         Rc::new(Buffer {
+            sim: sim.clone(),
+            entry_bytes,
             state: RefCell::default(),
             announced: RefCell::default(),
             announcement: sim.work_event("nvdla.cbuf.layer"),
             arrived: sim.event("nvdla.cbuf.arrived"),
             freed: sim.event("nvdla.cbuf.freed"),
             begun: Cell::new(0),
+            begun_at: Cell::default(),
             beginning: sim.event("nvdla.cbuf.begun"),
         })
     }
@@ -112,11 +140,13 @@ impl Buffer {
         self.announcement.notify_delta();
     }
 
-    /// Waits until CSC has begun layer `layer`, and with it has cleared banks that change their use.
-    pub(super) async fn begun(&self, layer: u64) {
+    /// Waits until CSC has begun layer `layer`, and with it has cleared banks that change their use; tells when that
+    /// was.
+    pub(super) async fn begun(&self, layer: u64) -> Time {
         while self.begun.get() <= layer {
             self.beginning.wait().await;
         }
+        self.begun_at.get()
     }
 
     /// Waits for room in the data banks and takes it; false if nobody wants the data any more.
@@ -149,38 +179,74 @@ impl Buffer {
 
     /// Begins the weights of a layer.
     pub(super) fn start_weights(&self, fetch: &Fetch, layer: u64) {
-        let set = WeightSet { layer, released: 0, consumed: fetch.cancelled.get(), bytes: VecDeque::new() };
+        let consumed = fetch.cancelled.get();
+        let (bytes, usable) = (VecDeque::new(), Vec::new());
+        let set = WeightSet { layer, released: 0, freed: 0, usable, consumed, bytes };
         self.state.borrow_mut().weights.push_back(set);
     }
 
-    /// Waits for room in the weight banks and takes it, for `bytes` or, if the banks cannot hold as many at once,
-    /// for what fits; always a multiple of `atom`.
-    pub(super) async fn reserve_weights(&self, bytes: u32, atom: u32, capacity: u32) -> u32 {
+    /// Waits for room in the weight banks and takes it, for `bytes` of a layer's weights. If no room will come because
+    /// CSC, which has released so many bytes of them, `starves` for more: for what fits, a multiple of `atom`.
+    pub(super) async fn reserve_weights(
+        &self,
+        layer: u64,
+        (bytes, atom): (u32, u32),
+        capacity: u32,
+        mut starves: impl FnMut(u64) -> bool,
+    ) -> u32 {
         loop {
             if let mut state = self.state.borrow_mut()
                 && let room = capacity.saturating_sub(state.weight_bytes) / atom * atom
                 && room > 0
             {
-                let taken = bytes.min(room);
-                state.weight_bytes += taken;
-                return taken;
+                let others = |set: &WeightSet| set.layer != layer && set.freed < set.come();
+                let set = state.weights.iter().find(|set| set.layer == layer);
+                let futile = !state.weights.iter().any(others)
+                    && set.is_some_and(|set| !set.consumed && starves(set.released));
+                if room >= bytes || futile {
+                    let taken = bytes.min(room);
+                    state.weight_bytes += taken;
+                    return taken;
+                }
             }
             self.freed.wait().await;
         }
+    }
+
+    /// Bytes of weights that are in the buffer.
+    pub(super) fn weights_held(&self) -> u32 {
+        self.state.borrow().weights_held
+    }
+
+    /// Waits until so many bytes of weights can be put.
+    pub(super) async fn weights_released(&self, bytes: u32, capacity: u32) {
+        while self.weights_held() + bytes > capacity {
+            self.freed.wait().await;
+        }
+    }
+
+    /// CSC can use a layer's weights up to byte `end` from then on.
+    pub(super) fn weights_usable(&self, layer: u64, end: u64, when: Time) {
+        if let Some(set) = self.state.borrow_mut().weights.iter_mut().find(|set| set.layer == layer) {
+            set.usable.push((end, when));
+        }
+        self.arrived.notify_delta();
     }
 
     /// Puts bytes of the newest layer's weights, for which room was reserved.
     pub(super) fn put_weights(&self, layer: u64, bytes: &[u8]) {
         let mut state = self.state.borrow_mut();
         match state.weights.iter_mut().find(|set| set.layer == layer) {
-            Some(set) if !set.consumed => set.bytes.extend(bytes),
+            Some(set) if !set.consumed => {
+                set.bytes.extend(bytes);
+                state.weights_held += bytes.len() as u32;
+            }
             // Beyond the last kernel: nobody will read it.
             _ => {
                 state.weight_bytes -= bytes.len() as u32;
                 self.freed.notify_delta();
             }
         }
-        self.arrived.notify_delta();
     }
 
     // CSC's side.
@@ -204,6 +270,7 @@ impl Buffer {
             self.drop_weights(|_| true);
         }
         self.begun.set(layer + 1);
+        self.begun_at.set(self.sim.now());
         self.beginning.notify_delta();
     }
 
@@ -262,14 +329,21 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
-    /// Waits until the weights of `layer` have come up to byte `end`.
-    pub(super) async fn weights(&self, layer: u64, end: u64) {
-        let come = || {
-            let state = self.state.borrow();
-            state.weights.iter().any(|set| set.layer == layer && set.released + set.bytes.len() as u64 >= end)
-        };
-        while !come() {
-            self.arrived.wait().await;
+    /// Waits until the weights of `layer` up to byte `end` can be used; tells since when.
+    pub(super) async fn weights(&self, layer: u64, end: u64) -> Time {
+        loop {
+            let usable = {
+                let state = self.state.borrow();
+                let set = state.weights.iter().find(|set| set.layer == layer);
+                set.and_then(|set| set.usable.iter().find(|(to, _)| *to >= end)).map(|&(_, when)| when)
+            };
+            match usable {
+                Some(when) => {
+                    self.sim.wait_until(when).await;
+                    return when;
+                }
+                None => self.arrived.wait().await,
+            }
         }
     }
 
@@ -288,7 +362,11 @@ impl Buffer {
         let count = (end.saturating_sub(set.released) as usize).min(set.bytes.len());
         set.bytes.drain(..count);
         set.released += count as u64;
-        state.weight_bytes -= count as u32;
+        let entry = u64::from(self.entry_bytes);
+        let whole = end.checked_next_multiple_of(entry).unwrap_or(end).min(set.come());
+        let freed = whole.saturating_sub(set.freed);
+        set.freed += freed;
+        state.free(freed as u32);
         self.freed.notify_delta();
     }
 
@@ -310,8 +388,8 @@ impl Buffer {
         while let Some(set) = state.weights.front()
             && of(set.layer)
         {
-            let freed = set.bytes.len() as u32;
-            state.weight_bytes -= freed;
+            let freed = (set.come() - set.freed) as u32;
+            state.free(freed);
             state.weights.pop_front();
         }
         self.freed.notify_delta();
@@ -343,7 +421,7 @@ mod tests {
     fn a_full_buffer_takes_the_next_line_when_one_is_released() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let buffer = Buffer::new(&sim);
+        let buffer = Buffer::new(&sim, 1);
         let (cdma, clock, seen) = (buffer.clone(), sim.clone(), Rc::new(Cell::new(Time::ZERO)));
         let when = seen.clone();
         sim.process("cdma", async move {
@@ -369,17 +447,18 @@ mod tests {
     #[test]
     fn weights_are_read_where_they_lie_and_released_from_the_front() {
         let mut simulation = Simulation::new();
-        let buffer = Buffer::new(&simulation.sim());
+        let buffer = Buffer::new(&simulation.sim(), 1);
         buffer.start_weights(&fetch(), 4);
         let cdma = buffer.clone();
         simulation.sim().process("cdma", async move {
-            assert_eq!(cdma.reserve_weights(12, 4, 10).await, 8);
+            assert_eq!(cdma.reserve_weights(4, (12, 4), 10, |_| true).await, 8);
             cdma.put_weights(4, &[0, 1, 2, 3, 4, 5, 6, 7]);
-            assert_eq!(cdma.reserve_weights(4, 4, 10).await, 4);
+            cdma.weights_usable(4, 8, Time::ns(3));
+            assert_eq!(cdma.reserve_weights(4, (4, 4), 10, |_| false).await, 4);
         });
         let csc = buffer.clone();
         simulation.sim().process("csc", async move {
-            csc.weights(4, 8).await;
+            assert_eq!(csc.weights(4, 8).await, Time::ns(3));
             csc.release_weights(4, 3);
         });
         simulation.run();
@@ -389,7 +468,7 @@ mod tests {
     #[test]
     fn what_nobody_wants_any_more_leaves_no_trace() {
         let simulation = Simulation::new();
-        let buffer = Buffer::new(&simulation.sim());
+        let buffer = Buffer::new(&simulation.sim(), 1);
         let fetch = fetch();
         buffer.start_weights(&fetch, 0);
         buffer.state.borrow_mut().entries = 2;

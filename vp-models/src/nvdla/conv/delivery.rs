@@ -44,14 +44,16 @@ pub(crate) struct Delivery {
     put: Event,
     emptied: Event,
     credits: Cell<u32>,
-    /// Credits that CSC waits for; 0 if it does not.
-    wanted: Cell<u32>,
+    /// Credits on their way back to CSC, and when they can be used.
+    returning: RefCell<VecDeque<(Time, u32)>>,
+    /// How long they take.
+    credit_return: Time,
     returned: Event,
 }
 
 impl Delivery {
-    /// With room for that many atoms.
-    pub(crate) fn new(sim: &Sim, credits: u32) -> Rc<Delivery> {
+    /// With room for that many atoms, which can be used again so long after an atom was taken.
+    pub(crate) fn new(sim: &Sim, credits: u32, credit_return: Time) -> Rc<Delivery> {
         Rc::new(Delivery {
             sim: sim.clone(),
             batches: RefCell::default(),
@@ -59,30 +61,41 @@ impl Delivery {
             put: sim.event("nvdla.cacc.data"),
             emptied: sim.event("nvdla.cacc.emptied"),
             credits: Cell::new(credits),
-            wanted: Cell::new(0),
+            returning: RefCell::default(),
+            credit_return,
             returned: sim.event("nvdla.cacc.credits"),
         })
     }
 
-    /// Whether there is room for so many atoms.
-    pub(super) fn has_credits(&self, atoms: u32) -> bool {
-        self.credits.get() >= atoms
-    }
-
     /// Waits for room for so many atoms, and takes it.
     pub(super) async fn take_credits(&self, atoms: u32) {
-        while !self.has_credits(atoms) {
-            self.wanted.set(atoms);
-            self.returned.wait().await;
+        loop {
+            let next = {
+                let mut returning = self.returning.borrow_mut();
+                while let Some(&(due, returned)) = returning.front()
+                    && due <= self.sim.now()
+                {
+                    returning.pop_front();
+                    self.credits.set(self.credits.get() + returned);
+                }
+                returning.front().map(|&(due, _)| due)
+            };
+            if self.credits.get() >= atoms {
+                break;
+            }
+            match next {
+                Some(due) => self.sim.wait_until(due).await,
+                None => self.returned.wait().await,
+            }
         }
-        self.wanted.set(0);
         self.credits.set(self.credits.get() - atoms);
     }
 
     /// Gives room back.
     pub(super) fn return_credits(&self, atoms: u32) {
-        self.credits.set(self.credits.get() + atoms);
-        if self.wanted.get() > 0 && self.has_credits(self.wanted.get()) {
+        let mut returning = self.returning.borrow_mut();
+        returning.push_back((self.sim.now() + self.credit_return, atoms));
+        if returning.len() == 1 {
             self.returned.notify_delta();
         }
     }
@@ -162,7 +175,7 @@ mod tests {
     fn atoms_come_in_order_and_the_last_one_is_marked() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let delivery = Delivery::new(&sim, 8);
+        let delivery = Delivery::new(&sim, 8, Time::ZERO);
         delivery.put(Time::ns(5), vec![1, 2, 3, 4], 2, false);
         delivery.put(Time::ns(3), vec![5, 6], 2, true);
         let seen = Rc::new(RefCell::new(Vec::new()));
@@ -186,7 +199,7 @@ mod tests {
     fn room_comes_back_with_each_atom_that_is_taken() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let delivery = Delivery::new(&sim, 3);
+        let delivery = Delivery::new(&sim, 3, Time::ns(2));
         let granted = Rc::new(Cell::new(Time::ZERO));
         let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
         sim.process("csc", async move {
@@ -204,6 +217,6 @@ mod tests {
             }
         });
         simulation.run();
-        assert_eq!(granted.get(), Time::ns(8));
+        assert_eq!(granted.get(), Time::ns(10));
     }
 }

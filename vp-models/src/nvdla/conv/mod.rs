@@ -26,6 +26,7 @@ use self::cdma::Cdma;
 use self::cmac::Arrays;
 use self::csc::Csc;
 use self::delivery::Delivery;
+use self::hardware::Hardware;
 use super::control::Control;
 use super::engine::Surroundings;
 use crate::bus::DelayLine;
@@ -48,7 +49,7 @@ pub(crate) fn start(around: &Surroundings<'_>, controls: Controls, delivery: Rc<
     let sim = around.sim;
     let Controls { cdma, csc, cmac_a, cmac_b, cacc } = controls;
     let names = [cdma.name(), csc.name(), cacc.name()];
-    let buffer = Buffer::new(sim);
+    let buffer = Buffer::new(sim, Hardware::from(around.config).entry_bytes);
     let sums = Rc::new(DelayLine::new(sim, "nvdla.cmac.sums", Time::ZERO));
     let arrays = Arrays { a: cmac_a, b: cmac_b };
     let cdma = Cdma::new(around, cdma, buffer.clone());
@@ -56,6 +57,7 @@ pub(crate) fn start(around: &Surroundings<'_>, controls: Controls, delivery: Rc<
     let cacc = Cacc::new(around, cacc, delivery, sums);
     let [cdma_name, csc_name, cacc_name] = names;
     sim.server(cdma_name, cdma.run());
+    sim.server(format!("{csc_name}.release"), csc.clone().release());
     sim.server(csc_name, csc.run());
     sim.server(cacc_name, cacc.run());
 }

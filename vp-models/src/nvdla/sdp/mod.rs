@@ -170,7 +170,11 @@ impl Sdp {
         let tables = self.tables();
         let datapath = Datapath::new(layer, &tables);
         let atom = self.hardware.atom;
-        let pace = self.common.cycles(timing::cycles_per_atom(layer, &timing.sdp));
+        let pace = timing::cycles_per_atom(layer, &timing.sdp);
+        let pace = self.common.cycles(match layer.source {
+            Source::Memory(_) => pace,
+            Source::Accumulator => pace.max(timing.conv.cycles_per_atom),
+        });
         let latency = self.common.cycles(timing::output_latency(layer, &timing.sdp));
         if let Destination::Memory(surface) = layer.destination {
             self.output.start(surface.ram, timing::lines(layer, surface).requests());

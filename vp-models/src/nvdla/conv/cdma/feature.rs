@@ -40,13 +40,28 @@ impl Feature {
         self.surfaces() as usize * (lines * self.width) as usize * self.surface.pixel as usize
     }
 
+    /// Runs of atoms that lie apart, and the atoms of a line in each.
+    pub fn runs(&self) -> (u32, u32) {
+        match self.surface.packing {
+            Packing::Packed => (1, self.surfaces()),
+            Packing::Strided => (self.surfaces(), self.width),
+        }
+    }
+
+    /// Cycles in which the reads of so many of them are made: one each, one at the end of each surface, and one at
+    /// the end (RTL, `NV_NVDLA_CDMA_dc.v`, `req_pre_valid`).
+    pub fn request_cycles(&self, reads: usize) -> u64 {
+        reads as u64 + u64::from(self.runs().0) + 1
+    }
+
     /// The reads of `lines` lines from `first` on: surface by surface, or some surfaces in turns, each read up to
     /// the next multiple of eight atoms (RTL, `NV_NVDLA_CDMA_dc.v`, `req_atm_size`).
     pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
         let atom = self.surface.pixel;
-        let (surfaces, atoms) = match self.surface.packing {
-            Packing::Packed => (1, self.surfaces()),
-            Packing::Strided => (self.surfaces(), lines * self.width),
+        let (surfaces, atoms) = self.runs();
+        let atoms = match self.surface.packing {
+            Packing::Packed => atoms,
+            Packing::Strided => lines * atoms,
         };
         let mut reads = Vec::new();
         for together in (0..surfaces).step_by(self.surfaces_at_once.max(1) as usize) {
@@ -65,6 +80,7 @@ impl Feature {
                         address: start.wrapping_add(u64::from(*done) * u64::from(atom)),
                         bytes: count * atom,
                         at: (surface as usize * atoms as usize + *done as usize) * atom as usize,
+                        cycle: reads.len() as u64 + u64::from(surface),
                     });
                     *done += count;
                 }

@@ -6,8 +6,23 @@ use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::cube::Ram;
 use crate::nvdla::numeric::{Converter, Precision, saturate};
 
-/// Atoms of the first and of the second plane that are read in turns.
+/// Atoms of the first and of the second plane that are read in turns (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `bundle_limit`).
 const BUNDLE: [u32; 2] = [8, 16];
+
+/// A run of atoms of a line, all read or all only padding, for which CDMA makes one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Atoms.
+    pub atoms: u32,
+    /// They are read; else they are padding.
+    pub reads: bool,
+    /// It is the line's first of its plane.
+    pub first: bool,
+    /// Its plane.
+    pub plane: usize,
+    /// With it everything is there that is packed together.
+    pub ends_bundle: bool,
+}
 
 /// An image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,26 +82,79 @@ impl Image {
         self.atoms().iter().sum::<u32>() as usize * self.atom as usize
     }
 
-    /// The reads of a line: a run of the first plane, then what belongs to it of the second, in turns.
+    /// Whether pixels lie in two planes.
+    pub fn two_planes(&self) -> bool {
+        self.format.pixel_bytes()[1] > 0
+    }
+
+    /// Atoms of a line in one plane: padding, pixels, padding (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `lp_burst`,
+    /// `w_burst`, `rp_burst`).
+    fn sections(&self, plane: usize) -> [u32; 3] {
+        let pixels = (self.atom / self.format.pixel_bytes()[plane].max(1)).max(1);
+        let skipped = self.skipped()[plane];
+        let left = self.left / pixels + u32::from(skipped < self.left % pixels);
+        let all = (self.left + self.width - 1 + self.right) / pixels + 2;
+        let read = self.atoms()[plane];
+        [left, read, all.saturating_sub(left + read)]
+    }
+
+    /// The slots of one plane of a line, by bundles: an atom more in the first.
+    fn bundles(&self, plane: usize) -> Vec<Vec<Slot>> {
+        let mut bundles = vec![Vec::new()];
+        let (mut room, mut first) = (BUNDLE[plane] + 1, true);
+        for (section, mut left) in self.sections(plane).into_iter().enumerate() {
+            while left > 0 {
+                if room == 0 {
+                    room = BUNDLE[plane];
+                    bundles.push(Vec::new());
+                }
+                let atoms = left.min(room);
+                if let Some(bundle) = bundles.last_mut() {
+                    bundle.push(Slot { atoms, reads: section == 1, first, plane, ends_bundle: false });
+                }
+                (left, room, first) = (left - atoms, room - atoms, false);
+            }
+        }
+        bundles
+    }
+
+    /// The slots of a line: a bundle of the first plane, then what belongs to it of the second, in turns.
+    pub fn slots(&self) -> Vec<Slot> {
+        let planes = if self.two_planes() { 2 } else { 1 };
+        let mut planes: Vec<_> = (0..planes).map(|plane| self.bundles(plane).into_iter()).collect();
+        let mut slots = Vec::<Slot>::new();
+        loop {
+            let before = slots.len();
+            slots.extend(planes.iter_mut().filter_map(Iterator::next).flatten());
+            if slots.len() == before {
+                return slots;
+            }
+            if let Some(last) = slots.last_mut() {
+                last.ends_bundle = true;
+            }
+        }
+    }
+
+    /// Cycles in which the requests of a line are made: one each, and one at the end.
+    pub fn request_cycles(&self) -> u64 {
+        self.slots().len() as u64 + 1
+    }
+
+    /// The reads of a line.
     pub fn reads(&self, line: u32) -> Vec<Read> {
-        let atoms = self.atoms();
-        let starts = [0, atoms[0] as usize * self.atom as usize];
+        let starts = [0, self.atoms()[0] as usize * self.atom as usize];
         let mut done = [0; 2];
         let mut reads = Vec::new();
-        while done != atoms {
-            for plane in 0..2 {
-                let count = BUNDLE[plane].min(atoms[plane] - done[plane]);
-                if count > 0 {
-                    let offset = u64::from(line).wrapping_mul(u64::from(self.strides[plane]));
-                    let within = u64::from(done[plane]) * u64::from(self.atom);
-                    reads.push(Read {
-                        address: self.bases[plane].wrapping_add(offset).wrapping_add(within),
-                        bytes: count * self.atom,
-                        at: starts[plane] + within as usize,
-                    });
-                    done[plane] += count;
-                }
-            }
+        for (cycle, Slot { atoms, plane, .. }) in (0..).zip(self.slots()).filter(|(_, slot)| slot.reads) {
+            let offset = u64::from(line).wrapping_mul(u64::from(self.strides[plane]));
+            let within = u64::from(done[plane]) * u64::from(self.atom);
+            reads.push(Read {
+                address: self.bases[plane].wrapping_add(offset).wrapping_add(within),
+                bytes: atoms * self.atom,
+                at: starts[plane] + within as usize,
+                cycle,
+            });
+            done[plane] += atoms;
         }
         reads
     }
@@ -151,7 +219,20 @@ mod tests {
             .iter()
             .map(|read| (read.address, read.bytes, read.at))
             .collect();
-        assert_eq!(reads, [(0x1100, 64, 0), (0x9200, 128, 72), (0x1140, 8, 64), (0x9280, 16, 200)]);
+        assert_eq!(reads, [(0x1100, 72, 0), (0x9200, 136, 72), (0x9288, 8, 208)]);
+    }
+
+    #[test]
+    fn padding_takes_requests_as_well() {
+        let image = Image { x_offset: 1, left: 3, right: 30, ..image(P::T_A8B8G8R8, 10) };
+        let slots: Vec<_> =
+            image.slots().iter().map(|slot| (slot.atoms, slot.reads, slot.ends_bundle)).collect();
+        // Two pixels an atom: one atom and a bit before the first pixel.
+        assert_eq!(
+            slots,
+            [(1, false, false), (6, true, false), (2, false, true), (8, false, true), (6, false, true)]
+        );
+        assert_eq!(image.reads(0).iter().map(|read| read.cycle).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub struct Read {
     pub bytes: u32,
     /// Where they go.
     pub at: usize,
+    /// The cycle in which it is made at the earliest, counted from the first.
+    pub cycle: u64,
 }
 
 impl Input {
@@ -131,6 +133,14 @@ impl Input {
         match self {
             Input::Feature(feature) => feature.reads(first, lines),
             Input::Image(image) => image.reads(first),
+        }
+    }
+
+    /// Cycles in which so many reads, those of some lines, are made: the next lines follow then.
+    pub fn request_cycles(&self, reads: usize) -> u64 {
+        match self {
+            Input::Feature(feature) => feature.request_cycles(reads),
+            Input::Image(image) => image.request_cycles(),
         }
     }
 

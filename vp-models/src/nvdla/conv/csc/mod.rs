@@ -2,8 +2,8 @@
 //! stripe after stripe.
 //!
 //! [`layer`] decodes a register group, [`stripes`] is its shape in time; here is the process. A layer begins when
-//! all its input is in the buffer; a group of kernels when its weights are; a stripe ends when CACC has room for
-//! its sums.
+//! all its input is in the buffer; a group of kernels when its weights are; the last package of a stripe when CACC has
+//! room for its sums.
 
 pub mod layer;
 pub mod stripes;
@@ -23,6 +23,18 @@ use crate::nvdla::registers::Group;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
+/// Cycles from kernels in the buffer to the first package with them: the package is made, and goes through a FIFO.
+const TO_PACKAGE: u64 = 2;
+
+/// From the loading of a group's last weights, one kernel a cycle, until CDMA can use their room.
+const TO_WEIGHT_ROOM: u64 = 19;
+
+/// The same of a layer's input, from the last position on.
+const TO_DATA_ROOM: u64 = 22;
+
+/// From the last position of a layer until CSC takes the next (RTL, `NV_NVDLA_CSC_sg.v`, state DONE).
+const TO_NEXT_LAYER: u64 = 48;
+
 /// The engine.
 pub(super) struct Csc {
     pub(super) sim: Sim,
@@ -33,6 +45,17 @@ pub(super) struct Csc {
     pub(super) buffer: Rc<Buffer>,
     pub(super) delivery: Rc<Delivery>,
     pub(super) sums: Rc<DelayLine<Message>>,
+    /// Weights on their way to being released: of which layer, and up to which byte; `None`: all.
+    released: DelayLine<(u64, Option<u64>)>,
+}
+
+/// Kernels whose turn it is.
+struct Turn {
+    group: u32,
+    /// When their weights were taken for the first package.
+    loaded: Time,
+    /// Whose weights they are released from, and up to which byte.
+    released: Option<(u64, u64)>,
 }
 
 /// What a layer has left in the buffer.
@@ -61,7 +84,18 @@ impl Csc {
             buffer,
             delivery,
             sums,
+            released: DelayLine::new(around.sim, "nvdla.csc.released", Time::ZERO),
         })
+    }
+
+    /// Releases weights; ends never.
+    pub(super) async fn release(self: Rc<Self>) {
+        loop {
+            match self.released.next().await {
+                (layer, Some(end)) => self.buffer.release_weights(layer, end),
+                (layer, None) => self.buffer.consume_weights(layer),
+            }
+        }
     }
 
     /// Runs layers one after the other; ends never.
@@ -146,57 +180,68 @@ impl Csc {
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
         let window = self.buffer.with_slices(lines, |slices| layer.frame.lay(slices));
-        let mut start = 0;
+        let (mut start, mut free) = (0, Time::ZERO);
         for group in 0..layer.groups() {
             let end = layer.weights_end(group);
-            self.buffer.weights(weights, end).await;
+            // A group's first weights may be taken with the last package of the group before.
+            let before = self.sim.now();
+            let usable = self.buffer.weights(weights, end).await;
+            let usable = if group == 0 { self.sim.now() } else { usable };
+            let loaded = before.max(usable + self.cycle * TO_PACKAGE);
             let packed =
                 Elements::from_bytes(layer.precision, &self.buffer.weight_bytes(weights, start..end));
-            self.stripes(layer, group, &window, &packed).await;
-            if !layer.reuse.keep_weight {
-                self.buffer.release_weights(weights, end);
-            }
+            let loading = self.cycle * u64::from(layer.kernels_of(group).max(2));
+            self.sim.wait_until(free.max(loaded + loading)).await;
+            let released = (!layer.reuse.keep_weight).then_some((weights, end));
+            free = self.stripes(layer, &Turn { group, loaded, released }, &window, &packed).await;
             start = end;
         }
+        if !layer.reuse.keep_weight {
+            self.released.push((weights, None));
+        }
+        self.sim.wait_until(free + self.cycle * TO_DATA_ROOM).await;
         if !layer.reuse.keep_data {
             self.buffer.release_slices(layer.released as usize);
         }
-        if !layer.reuse.keep_weight {
-            self.buffer.consume_weights(weights);
-        }
+        self.sim.wait_until(free + self.cycle * TO_NEXT_LAYER).await;
     }
 
-    /// One group of kernels over all positions.
-    async fn stripes(&self, layer: &Layer, group: u32, window: &Elements, packed: &Elements) {
-        let kernels = layer.kernels_of(group);
+    /// One group of kernels over all positions; tells when the array is free again.
+    async fn stripes(&self, layer: &Layer, turn: &Turn, window: &Elements, packed: &Elements) -> Time {
+        let kernels = layer.kernels_of(turn.group);
         let weights = layer.order.unpack(kernels as usize, packed);
         let positions = layer.positions();
         let window = (window, layer.frame.pitch());
         let mut sums = Sums::new(layer.geometry, window, weights, kernels as usize, positions as usize);
-        let mut position = 0;
+        let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
         while position < positions {
             for length in stripes::stripes(layer.run, layer.stripe) {
                 let package = u64::from(stripes::package_cycles(length, kernels, self.hardware.stripe.0));
-                let total = u64::from(layer.packages) * package;
-                // The last package waits until its sums have room.
-                if self.delivery.has_credits(length) {
-                    self.delivery.take_credits(length).await;
-                    self.sim.wait(self.cycle * total).await;
-                } else {
-                    self.sim.wait(self.cycle * (total - package)).await;
-                    self.delivery.take_credits(length).await;
-                    self.sim.wait(self.cycle * package).await;
-                }
+                let package = self.cycle * package;
                 let range = position as usize..(position + length) as usize;
                 position += length;
-                let last = position == positions && group + 1 == layer.groups();
+                let ends = position == positions;
+                // Weights are taken with the package before.
+                if layer.packages > 1 {
+                    loaded = start + package * u64::from(layer.packages - 2);
+                }
+                if let (true, Some((weights, end))) = (ends, turn.released) {
+                    let room = loaded + self.cycle * (u64::from(kernels) + TO_WEIGHT_ROOM);
+                    self.released.push_at(room, (weights, Some(end)));
+                }
+                // The last package waits until its sums have room.
+                self.sim.wait_until(start + package * u64::from(layer.packages - 1)).await;
+                self.delivery.take_credits(length).await;
+                loaded = self.sim.now();
+                start = loaded + package;
                 self.sums.push(Message::Stripe(Stripe {
                     positions: length,
                     kernels: kernels as usize,
                     sums: sums.of(range).to_vec(),
-                    last,
+                    last: ends && turn.group + 1 == layer.groups(),
                 }));
             }
         }
+        start
     }
 }

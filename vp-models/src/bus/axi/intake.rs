@@ -1,0 +1,160 @@
+//! Read data on its way from the bus into an engine that does not promise to take it at once.
+//!
+//! A client with a latency-hiding FIFO asks for no more than it has room for, and its data never waits on the bus.
+//! Others ask for all they need; between the bus and the engine there are then a few [`Place`]s, and when these are
+//! full the data waits on the bus, and everything behind it. All is in order, so the way of a beat is known as soon
+//! as the beats before it are: nothing here waits, it only says when.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::Time;
+
+/// A stage between bus and engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Holds that many beats; room that a beat leaves can be used a cycle later.
+    Fifo(usize),
+    /// Holds one, and takes the next in the cycle in which that one leaves.
+    Register,
+    /// A register with a second one in front, which catches what comes when the first cannot move: after a cycle in
+    /// which the first could not move, nothing is taken.
+    Skid,
+}
+
+/// An engine that takes beats.
+pub trait Taker {
+    /// Offered a beat at `offered`, when does it take it? Asked once for each beat, in order.
+    fn take(&self, offered: Time) -> Time;
+}
+
+/// A place and the beats that were last in it: since when their successors could see them, and when they left.
+struct Stage {
+    place: Place,
+    last: VecDeque<(Time, Time)>,
+}
+
+impl Stage {
+    /// When a beat that is offered at `offered` gets in.
+    fn accepts(&self, offered: Time, cycle: Time) -> Time {
+        match self.place {
+            Place::Fifo(room) if self.last.len() < room => offered,
+            Place::Fifo(room) => offered.max(self.last[self.last.len() - room].1 + cycle),
+            Place::Register => self.last.back().map_or(offered, |&(_, left)| offered.max(left)),
+            Place::Skid => self
+                .last
+                .iter()
+                .fold(offered, |at, &(seen, left)| if at > seen && at <= left { left + cycle } else { at }),
+        }
+    }
+
+    /// When a beat that gets in at `accepted` is seen by what follows.
+    fn shows(&self, accepted: Time, cycle: Time) -> Time {
+        self.last.back().map_or(accepted, |&(_, left)| accepted.max(left)) + cycle
+    }
+
+    fn leaves(&mut self, seen: Time, left: Time) {
+        let kept = match self.place {
+            Place::Fifo(room) => room,
+            Place::Register => 1,
+            Place::Skid => 3,
+        };
+        self.last.push_back((seen, left));
+        if self.last.len() > kept {
+            self.last.pop_front();
+        }
+    }
+}
+
+/// The places of one client, and who empties the last.
+pub(super) struct Intake {
+    cycle: Time,
+    stages: Vec<Stage>,
+    taker: Option<Rc<dyn Taker>>,
+    /// When each beat can be seen at each place: kept for its allocation.
+    seen: Vec<(Time, Time)>,
+}
+
+impl Intake {
+    pub(super) fn new(cycle: Time, places: &[Place]) -> Intake {
+        let stages = places.iter().map(|&place| Stage { place, last: VecDeque::new() }).collect();
+        Intake { cycle, stages, taker: None, seen: Vec::with_capacity(places.len()) }
+    }
+
+    pub(super) fn set_taker(&mut self, taker: Option<Rc<dyn Taker>>) {
+        self.taker = taker;
+    }
+
+    /// The cycle in which a beat that can be on the bus from `offered` on is taken from it.
+    pub(super) fn pass(&mut self, offered: Time) -> Time {
+        self.seen.clear();
+        let mut at = offered;
+        for stage in &self.stages {
+            let accepted = stage.accepts(at, self.cycle);
+            at = stage.shows(accepted, self.cycle);
+            self.seen.push((accepted, at));
+        }
+        let mut left = self.taker.as_ref().map_or(at, |taker| taker.take(at));
+        for (stage, &(accepted, seen)) in self.stages.iter_mut().zip(&self.seen).rev() {
+            stage.leaves(seen, left);
+            left = accepted;
+        }
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Takes a beat every so many cycles.
+    struct Slow {
+        pause: u64,
+        free: Cell<Time>,
+    }
+
+    impl Taker for Slow {
+        fn take(&self, offered: Time) -> Time {
+            let at = offered.max(self.free.get());
+            self.free.set(at + Time::ns(self.pause));
+            at
+        }
+    }
+
+    /// When beats that are all there at once are taken from the bus.
+    fn taken(places: &[Place], pause: u64, beats: usize) -> Vec<u64> {
+        let mut intake = Intake::new(Time::ns(1), places);
+        intake.set_taker(Some(Rc::new(Slow { pause, free: Cell::new(Time::ZERO) })));
+        let mut at = Time::ZERO;
+        (0..beats)
+            .map(|_| {
+                let taken = intake.pass(at);
+                at = taken + Time::ns(1);
+                taken.cycles(Time::ns(1))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_engine_that_keeps_pace_never_holds_the_bus() {
+        let places = [Place::Fifo(4), Place::Register, Place::Skid, Place::Skid];
+        assert_eq!(taken(&places, 1, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_slower_engine_holds_the_bus_when_the_places_are_full() {
+        assert_eq!(taken(&[Place::Fifo(2)], 3, 6), [0, 1, 2, 5, 8, 11]);
+        assert_eq!(taken(&[Place::Register], 3, 4), [0, 1, 4, 7]);
+        assert_eq!(taken(&[Place::Skid], 3, 5), [0, 1, 2, 5, 8]);
+    }
+
+    #[test]
+    fn a_skid_takes_nothing_in_the_cycle_after_it_was_held() {
+        let mut skid = Intake::new(Time::ns(1), &[Place::Skid]);
+        let slow = Slow { pause: 0, free: Cell::new(Time::ns(3)) };
+        skid.set_taker(Some(Rc::new(slow)));
+        // Seen from 1 on, taken at 3: held in 1 and 2.
+        assert_eq!(skid.pass(Time::ns(0)), Time::ns(0));
+        assert_eq!(skid.pass(Time::ns(2)), Time::ns(4));
+    }
+}

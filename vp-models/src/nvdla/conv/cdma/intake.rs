@@ -1,0 +1,280 @@
+//! How fast CDMA takes what comes from memory, and when CSC may use it.
+//!
+//! Input goes atom by atom through a small buffer and a converter to the convolution buffer; each [`Taker`] here says
+//! when an atom is taken from the bus, and notes when the lines that it completes can be used.
+
+use super::feature::Feature;
+use super::image::Slot;
+use crate::bus::axi::Taker;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::Time;
+
+/// When lines, those that are fetched together at once, can be used; in order.
+pub(super) type Usable = Rc<RefCell<VecDeque<Time>>>;
+
+/// From an atom's leaving the shared buffer to CSC's knowing of it (RTL, `NV_NVDLA_CDMA_cvt.v`, `_status.v`).
+pub(super) const TO_USABLE: u64 = 14;
+
+/// Cycles from the last atom of a bundle to its packing.
+const TO_PACKING: u64 = 4;
+
+/// Feature data (RTL, `NV_NVDLA_CDMA_dc.v`).
+///
+/// An atom goes into the shared buffer in one cycle and is read out in the next. Where two atoms of different surfaces
+/// are not read out together, the second half of the read costs a cycle in which nothing goes in: at the end of a line,
+/// and for two surfaces of every four.
+pub(super) struct FeatureIntake {
+    cycle: Time,
+    width: u32,
+    surfaces: u32,
+    grain: u32,
+    usable: Usable,
+    state: RefCell<FeatureState>,
+}
+
+#[derive(Default)]
+struct FeatureState {
+    column: u32,
+    line: u32,
+    surface: u32,
+    lines_left: u32,
+    taken: Time,
+    read: Time,
+    blocked: Option<Time>,
+}
+
+impl FeatureIntake {
+    pub(super) fn new(feature: &Feature, cycle: Time, usable: Usable) -> FeatureIntake {
+        let (surfaces, width) = feature.runs();
+        let state = FeatureState { lines_left: feature.height, ..FeatureState::default() };
+        FeatureIntake { cycle, width, surfaces, grain: feature.grain, usable, state: RefCell::new(state) }
+    }
+}
+
+impl Taker for FeatureIntake {
+    fn take(&self, offered: Time) -> Time {
+        let mut state = self.state.borrow_mut();
+        let mut at = offered.max(state.taken + self.cycle);
+        if state.blocked == Some(at) {
+            at += self.cycle;
+        }
+        let read = at.max(state.read) + self.cycle;
+        let lines = self.grain.min(state.lines_left);
+        let mut ends = state.column + 1 == self.width;
+        if (ends || state.surface & 2 != 0) && state.blocked != Some(read) {
+            state.blocked = Some(read + self.cycle);
+        }
+        (state.taken, state.read) = (at, read);
+        state.column = if ends { 0 } else { state.column + 1 };
+        if ends {
+            ends = state.line + 1 == lines;
+            state.line = if ends { 0 } else { state.line + 1 };
+            if ends {
+                ends = state.surface + 1 == self.surfaces;
+                state.surface = if ends { 0 } else { state.surface + 1 };
+                if ends {
+                    state.lines_left = state.lines_left.saturating_sub(lines);
+                    self.usable.borrow_mut().push_back(read + self.cycle * TO_USABLE);
+                }
+            }
+        }
+        at
+    }
+}
+
+/// Images (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `_pack.v`).
+///
+/// Atoms are taken in the order of their requests, and those that are only padding take a cycle as well. When a bundle
+/// is complete its atoms are packed, one a cycle, bundle after bundle.
+pub(super) struct ImageIntake {
+    cycle: Time,
+    slots: Vec<Slot>,
+    /// Cycles from the packing of the last atom to the line's being usable.
+    to_usable: u64,
+    usable: Usable,
+    state: RefCell<ImageState>,
+}
+
+struct ImageState {
+    slot: usize,
+    /// Atoms taken of the slot.
+    done: u32,
+    /// Atoms of the bundle that will be packed.
+    bundle: u32,
+    lines_left: u32,
+    taken: Time,
+    packed: Time,
+}
+
+impl ImageIntake {
+    pub(super) fn new(
+        (slots, lines): (Vec<Slot>, u32),
+        two_planes: bool,
+        cycle: Time,
+        now: Time,
+        usable: Usable,
+    ) -> Self {
+        let state = ImageState { slot: 0, done: 0, bundle: 0, lines_left: lines, taken: now, packed: now };
+        let to_usable = TO_USABLE + u64::from(two_planes);
+        let intake = ImageIntake { cycle, slots, to_usable, usable, state: RefCell::new(state) };
+        intake.take_padding();
+        intake
+    }
+
+    fn take_padding(&self) {
+        loop {
+            let mut state = self.state.borrow_mut();
+            match self.slots.get(state.slot) {
+                Some(slot) if !slot.reads && state.lines_left > 0 => {
+                    state.taken += self.cycle * u64::from(slot.atoms);
+                    self.finish(&mut state, slot);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn finish(&self, state: &mut ImageState, slot: &Slot) {
+        state.bundle += slot.atoms - u32::from(slot.first);
+        if slot.ends_bundle {
+            let start = state.packed.max(state.taken + self.cycle * TO_PACKING);
+            state.packed = start + self.cycle * u64::from(state.bundle);
+            state.bundle = 0;
+        }
+        (state.slot, state.done) = (state.slot + 1, 0);
+        if state.slot == self.slots.len() {
+            (state.slot, state.lines_left) = (0, state.lines_left.saturating_sub(1));
+            let usable = state.packed + self.cycle * (self.to_usable - 1);
+            self.usable.borrow_mut().push_back(usable);
+        }
+    }
+}
+
+impl Taker for ImageIntake {
+    fn take(&self, offered: Time) -> Time {
+        let mut state = self.state.borrow_mut();
+        let at = offered.max(state.taken + self.cycle);
+        state.taken = at;
+        state.done += 1;
+        if let Some(slot) = self.slots.get(state.slot)
+            && state.done == slot.atoms
+        {
+            self.finish(&mut state, slot);
+            drop(state);
+            self.take_padding();
+        }
+        at
+    }
+}
+
+/// Weights are taken at once; this notes when each beat came.
+#[derive(Default)]
+pub(super) struct WeightIntake {
+    pub(super) came: RefCell<VecDeque<Time>>,
+}
+
+impl Taker for WeightIntake {
+    fn take(&self, offered: Time) -> Time {
+        self.came.borrow_mut().push_back(offered);
+        offered
+    }
+}
+
+/// Weights on their way into the buffer: one atom a cycle. The kernels that are multiplied together can be used when
+/// all entries that they share are there; this is looked at one group after the other, every second cycle (RTL,
+/// `NV_NVDLA_CDMA_wt.v`, `status_update`).
+pub(super) struct WeightArrival {
+    cycle: Time,
+    written: Cell<Time>,
+    checked: Cell<Time>,
+}
+
+impl WeightArrival {
+    /// Cycles from the check to CSC's use.
+    const TO_USABLE: u64 = 5;
+
+    pub(super) fn new(cycle: Time) -> WeightArrival {
+        WeightArrival { cycle, written: Cell::default(), checked: Cell::default() }
+    }
+
+    /// An atom can be written at `due`.
+    pub(super) fn write(&self, due: Time) {
+        self.written.set(due.max(self.written.get() + self.cycle));
+    }
+
+    /// It was the last of a group: when CSC can use that.
+    pub(super) fn usable(&self) -> Time {
+        let next = self.checked.get() + self.cycle * 2;
+        self.checked.set(next.max(self.written.get() + self.cycle));
+        self.last_usable()
+    }
+
+    /// When CSC can use the last group so far.
+    pub(super) fn last_usable(&self) -> Time {
+        self.checked.get() + self.cycle * Self::TO_USABLE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::cube::{Packing, Ram, Surface};
+
+    fn cycles(times: impl IntoIterator<Item = Time>) -> Vec<u64> {
+        times.into_iter().map(|time| time.cycles(Time::ns(1))).collect()
+    }
+
+    /// When atoms that come every cycle are taken.
+    fn taken(taker: &dyn Taker, count: u32) -> Vec<u64> {
+        let mut at = Time::ns(9);
+        cycles((0..count).map(|_| {
+            at = taker.take(at + Time::ns(1));
+            at
+        }))
+    }
+
+    #[test]
+    fn the_end_of_a_line_and_every_second_pair_of_surfaces_cost_cycles() {
+        let surface = Surface {
+            ram: Ram::Primary,
+            base: 0,
+            line_stride: 32,
+            surface_stride: 64,
+            pixel: 8,
+            packing: Packing::Strided,
+        };
+        let (width, height, channels, lanes) = (4, 1, 24, 8);
+        let (surfaces_at_once, grain, converter) = (1, 1, None);
+        let feature = Feature { surface, width, height, channels, lanes, surfaces_at_once, grain, converter };
+        let usable = Usable::default();
+        let intake = FeatureIntake::new(&feature, Time::ns(1), usable.clone());
+        assert_eq!(taken(&intake, 12), [10, 11, 12, 13, 14, 16, 17, 18, 19, 21, 22, 24]);
+        assert_eq!(cycles(usable.take()), [25 + TO_USABLE]);
+    }
+
+    #[test]
+    fn padding_of_an_image_takes_its_cycle_and_a_bundle_is_packed_when_it_is_complete() {
+        let slot = |atoms, reads, first, ends_bundle| Slot { atoms, reads, first, plane: 0, ends_bundle };
+        let slots =
+            vec![slot(2, false, true, false), slot(3, true, false, true), slot(1, false, false, true)];
+        let usable = Usable::default();
+        let intake = ImageIntake::new((slots, 2), false, Time::ns(1), Time::ns(8), usable.clone());
+        // The padding is done in cycle 10; then three atoms, and three cycles of padding up to the next line's.
+        assert_eq!(taken(&intake, 4), [11, 12, 13, 17]);
+        // Four atoms are packed from 17 on, one more from 21 on.
+        assert_eq!(cycles(usable.take()), [21 + TO_USABLE]);
+    }
+
+    #[test]
+    fn groups_of_weights_are_usable_two_cycles_apart() {
+        let arrival = WeightArrival::new(Time::ns(1));
+        let mut usable = Vec::new();
+        for _ in 0..2 {
+            arrival.write(Time::ns(20));
+            usable.push(arrival.usable());
+        }
+        assert_eq!(cycles(usable), [26, 28]);
+    }
+}
