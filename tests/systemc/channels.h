@@ -77,6 +77,20 @@ SCENARIO(signal_written_before_the_start) {
   sc_start();
 }
 
+// Another signal, which nobody looks at, changes nothing.
+static void notified_before_the_start(bool written) {
+  sc_event event("event");
+  sc_signal<int> other("other", 0);
+  thread("thread", [&] { wait(event); say("thread", "goes on"); });
+  method("method", {&event}, [&] { say("method", "is called"); }, false);
+  event.notify(SC_ZERO_TIME);
+  if (written) other.write(1);
+  sc_start();
+}
+
+SCENARIO(notified_before_the_start) { notified_before_the_start(false); }
+SCENARIO(notified_and_written_before_the_start) { notified_before_the_start(true); }
+
 SCENARIO(signal_without_listeners) {
   sc_signal<int> signal("signal", 0);
   thread("writer", [&] {

@@ -64,6 +64,15 @@ impl Event {
         self.id
     }
 
+    /// Its number, which means something to its own kernel only.
+    ///
+    /// # Panics
+    /// If `kernel` is another one.
+    pub(crate) fn id_in(&self, kernel: &Kernel) -> u32 {
+        assert!(std::ptr::eq(&*self.kernel, kernel), "event {} belongs to another simulation", self.name());
+        self.id
+    }
+
     /// The name given at creation, such as `nvdla.sdp.enabled`.
     pub fn name(&self) -> Name {
         self.kernel.schedule.event_name(self.id)

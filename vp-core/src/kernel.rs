@@ -45,6 +45,27 @@ pub(crate) struct Kernel {
     sources: RefCell<Vec<Name>>,
 }
 
+/// Nobody is running any more when this goes, even where a process panics; what that had asked for is void.
+struct Idle<'a>(&'a Kernel);
+
+impl Drop for Idle<'_> {
+    fn drop(&mut self) {
+        self.0.running.set(NOBODY);
+        self.0.killed.set(false);
+        self.0.asked.set(Asked::Nothing);
+        drop(self.0.asked_trigger.take());
+    }
+}
+
+/// Retires a process without a body when this goes.
+struct Retired<'a>(&'a Kernel, u32);
+
+impl Drop for Retired<'_> {
+    fn drop(&mut self) {
+        drop(self.0.schedule.retire(self.1, self.0.running.get()));
+    }
+}
+
 /// What a method has asked for by [`Sim::next_trigger`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
@@ -112,15 +133,18 @@ impl Kernel {
     /// Ends a process that is not running: drops what it had, frees its place, tells who waits for that.
     #[cold]
     fn end(&self, id: u32) {
-        // What it owns is being dropped, and may kill it once more; waits take themselves off their lists.
+        // What it owns is being dropped, and may kill it once more, run the simulation or drop it; waits take
+        // themselves off their lists. The place is kept until all that is over.
         let Some(body) = self.schedule.vacate(id) else { return };
+        // Even if a destructor panics.
+        let _retired = Retired(self, id);
         drop(body);
-        drop(self.schedule.retire(id));
     }
 
     /// Evaluates: runs what is runnable, and what becomes so by immediate notification.
     #[expect(unsafe_code, reason = "bodies are run where they lie")]
     fn evaluate(&self, context: &mut Context<'_>) {
+        let _idle = Idle(self);
         while let Some(id) = self.schedule.next_runnable() {
             let Some(body) = self.schedule.activate(id) else { continue };
             self.running.set(id);
@@ -128,8 +152,10 @@ impl Kernel {
             // SAFETY: the body lives in the slot of process `id` and stays there until this returns: only
             // `Kernel::end` and the drop of the `Simulation` take bodies out. The first spares the process that
             // is running, by `Kernel::kill` being its only caller but for the one below; the second cannot
-            // happen, as whoever called here borrows the `Simulation`. Nobody else polls it: only this loop
-            // polls bodies, and it is not entered again from within, since that takes the same borrow.
+            // happen, as whoever called here borrows the `Simulation`. Nor is it overwritten: a place is given
+            // to another process only after the one in it has been retired, which takes its body first, and
+            // once only. Nobody else polls it: only this loop polls bodies, and it is not entered again from
+            // within, since that takes the same borrow.
             let ended = unsafe { body.poll(context) }.is_ready();
             if ended || self.killed.get() {
                 self.running.set(NOBODY);
@@ -141,7 +167,6 @@ impl Kernel {
                 self.arm(id);
             }
         }
-        self.running.set(NOBODY);
         self.schedule.all_ran();
     }
 
@@ -154,7 +179,7 @@ impl Kernel {
         let Some(trigger) = self.asked_trigger.take() else { return };
         // The last handle of an event may go at the end of this; what is outstanding for it still comes.
         let (events, delay) = trigger.parts();
-        let ids = events.iter().map(Event::id).collect();
+        let ids = events.iter().map(|event| event.id_in(self)).collect();
         let until = delay.filter(|&delay| delay != Time::ZERO);
         let until = until.map(|delay| self.now.get().saturating_add(delay.as_ps()));
         self.schedule.arm(id, ids, delay == Some(Time::ZERO), until);
@@ -322,9 +347,9 @@ impl Simulation {
         let mut context = Context::from_waker(Waker::noop());
         let sim = Sim(kernel.clone());
         let mut updates = Vec::new();
-        if !kernel.begun.replace(true) && kernel.schedule.has_updates() {
-            // What was written before the start is there in the first evaluation phase (IEEE 1666-2011,
-            // 4.2.1.1).
+        if !kernel.begun.replace(true) {
+            // What was written before the start is there in the first evaluation phase, and what was notified
+            // has come before it: to who is sensitive, as nobody waits yet (IEEE 1666-2011, 4.2.1.1).
             kernel.update(&mut updates);
             kernel.schedule.serve_delta();
         }
@@ -610,8 +635,9 @@ impl Sim {
 
     /// Names something that reports to observers.
     pub fn source(&self, name: impl Into<Name>) -> Source {
+        let name = name.into();
         let mut sources = self.0.sources.borrow_mut();
-        sources.push(name.into());
+        sources.push(name);
         Source((sources.len() - 1) as u32)
     }
 

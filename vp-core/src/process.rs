@@ -106,7 +106,11 @@ pub struct MethodBuilder {
 
 impl MethodBuilder {
     /// Calls the method whenever `event` fires (`sensitive << event`).
+    ///
+    /// # Panics
+    /// If the event belongs to another simulation.
     pub fn sensitive(mut self, event: &Event) -> MethodBuilder {
+        event.id_in(&self.kernel);
         self.events.push(event.clone());
         self
     }

@@ -385,57 +385,167 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Insert(u64),
+        /// As many, from one time on, so far apart.
+        InsertMany(usize, u64, u64),
         Remove(usize),
+        /// As many, so far apart in the order of insertion.
+        RemoveMany(usize, usize),
+        /// The time that is due next, if it is not after the limit.
         Take(u64),
+        /// As many.
+        TakeMany(usize),
+        /// Nothing was due, and time was granted all the same.
+        Advance(u64),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    /// The latest limit that a run has: what is due at the end of time is never taken.
+    const LAST: u64 = u64::MAX - 1;
+
+    /// Close by, within a slot of some level, on its border, or far.
+    fn delay() -> impl Strategy<Value = u64> {
         prop_oneof![
-            4 => prop_oneof![0u64..4, 0u64..2_000, 0u64..1 << 40, Just(u64::MAX >> 1)].prop_map(Step::Insert),
-            1 => any::<usize>().prop_map(Step::Remove),
-            3 => prop_oneof![0u64..3_000, Just(u64::MAX)].prop_map(Step::Take),
+            3 => 1u64..4,
+            3 => 1u64..2_000,
+            2 => (0u32..8, 1u64..4, 0u64..4).prop_map(|(level, digit, off)| ((digit << (level * BITS)) + off).saturating_sub(2).max(1)),
+            2 => 1u64..1 << 40,
+            1 => Just(u64::MAX >> 1),
+            1 => Just(u64::MAX),
         ]
     }
 
-    proptest! {
-        /// The obvious reference: a list, sorted by time and insertion whenever one looks.
-        #[test]
-        fn gives_entries_in_order_of_time_then_insertion(steps in prop::collection::vec(step(), 1..200)) {
-            let mut queue = TimedQueue::new();
-            let mut reference: Vec<(u64, u32, Entry)> = Vec::new();
-            let (mut now, mut next) = (0u64, 0u32);
-            for step in steps {
-                match step {
-                    Step::Insert(delay) => {
-                        let time = now.saturating_add(delay);
-                        reference.push((time, next, queue.insert(time, next)));
-                        next += 1;
-                    }
-                    Step::Remove(which) if !reference.is_empty() => {
-                        let (_, _, entry) = reference.remove(which % reference.len());
-                        queue.remove(entry);
-                    }
-                    Step::Remove(_) => {}
-                    Step::Take(ahead) => {
-                        let limit = now.saturating_add(ahead);
-                        let first = queue.pop(limit);
-                        let taken = first.map(|(time, _)| time);
-                        let mut due: Vec<u32> = first.map(|(_, target)| target).into_iter().collect();
-                        due.extend(taken.into_iter().flat_map(|time| std::iter::from_fn(|| queue.pop_another(time)).collect::<Vec<_>>()));
-                        let earliest = reference.iter().map(|entry| entry.0).min().filter(|&time| time <= limit);
-                        prop_assert_eq!(taken, earliest);
-                        if let Some(time) = earliest {
-                            now = time;
-                            let expected: Vec<u32> =
-                                reference.iter().filter(|entry| entry.0 == time).map(|entry| entry.1).collect();
-                            prop_assert_eq!(due, expected);
-                            reference.retain(|entry| entry.0 != time);
-                        }
-                    }
-                }
-                prop_assert_eq!(queue.len(), reference.len());
-                prop_assert_eq!(queue.earliest(), reference.iter().map(|entry| entry.0).min());
+    fn step() -> impl Strategy<Value = Step> {
+        let apart = prop_oneof![Just(0u64), 0u64..3, 0u64..300, 0u64..1 << 33];
+        prop_oneof![
+            6 => delay().prop_map(Step::Insert),
+            2 => (1usize..3 * NEAR, delay(), apart).prop_map(|(n, from, apart)| Step::InsertMany(n, from, apart)),
+            2 => any::<usize>().prop_map(Step::Remove),
+            1 => (1usize..NEAR, 1usize..4).prop_map(|(n, apart)| Step::RemoveMany(n, apart)),
+            4 => prop_oneof![0u64..3_000, delay(), Just(u64::MAX)].prop_map(Step::Take),
+            2 => (1usize..NEAR).prop_map(Step::TakeMany),
+            1 => delay().prop_map(Step::Advance),
+        ]
+    }
+
+    /// The obvious reference: a list in order of insertion, searched whenever one looks.
+    #[derive(Default)]
+    struct Pair {
+        queue: TimedQueue<u32>,
+        reference: Vec<(u64, u32, Entry)>,
+        now: u64,
+        next: u32,
+    }
+
+    impl Pair {
+        fn insert(&mut self, delay: u64) {
+            let time = self.now.saturating_add(delay);
+            self.reference.push((time, self.next, self.queue.insert(time, self.next)));
+            self.next += 1;
+        }
+
+        fn remove(&mut self, which: usize) {
+            if !self.reference.is_empty() {
+                let (_, _, entry) = self.reference.remove(which % self.reference.len());
+                self.queue.remove(entry);
             }
         }
+
+        fn earliest(&self) -> Option<u64> {
+            self.reference.iter().map(|entry| entry.0).min()
+        }
+
+        /// Takes all of the next time; some of them are removed while that goes on, as an armed method's
+        /// time-out is when its event comes at the same time.
+        fn take(&mut self, limit: u64) -> Result<(), TestCaseError> {
+            let first = self.queue.pop(limit);
+            prop_assert_eq!(first.map(|(time, _)| time), self.earliest().filter(|&time| time <= limit));
+            let Some((time, target)) = first else { return Ok(()) };
+            self.now = time;
+            let mut due = Some(target);
+            while let Some(target) = due {
+                let expected = self.reference.iter().position(|entry| entry.0 == time);
+                prop_assert_eq!(Some(target), expected.map(|at| self.reference[at].1));
+                self.reference.remove(expected.unwrap_or(0));
+                if target % 7 == 0
+                    && let Some(at) = self.reference.iter().rposition(|entry| entry.0 == time)
+                {
+                    self.remove(at);
+                }
+                due = self.queue.pop_another(time);
+            }
+            prop_assert!(self.earliest() != Some(time), "one was left behind");
+            Ok(())
+        }
+
+        /// What the parts say of themselves.
+        fn check(&self) -> Result<(), TestCaseError> {
+            let queue = &self.queue;
+            prop_assert_eq!(queue.len(), self.reference.len());
+            prop_assert_eq!(queue.earliest(), self.earliest());
+            prop_assert!(queue.cursor <= self.now);
+            prop_assert!(queue.near.windows(2).all(|two| two[0].time >= two[1].time));
+            prop_assert!(queue.near.iter().all(|item| item.time <= queue.near_until));
+            for (at, slot) in queue.slots.iter().enumerate() {
+                let (level, place) = (at / SLOTS, at % SLOTS);
+                let said = queue.occupied[level].0[place / 64] >> (place % 64) & 1 != 0;
+                prop_assert_eq!(said, !slot.is_empty());
+                // Where it lies is where it would be put now: places do not go stale.
+                prop_assert!(slot.iter().all(|item| queue.place(item.time) == (level, place)));
+                let has_near = !queue.near.is_empty();
+                prop_assert!(!has_near || slot.iter().all(|item| item.time > queue.near_until));
+            }
+            for level in 0..LEVELS {
+                prop_assert_eq!(queue.levels >> level & 1 == 0, queue.occupied[level].is_empty());
+            }
+            Ok(())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn gives_entries_in_order_of_time_then_insertion(steps in prop::collection::vec(step(), 1..100)) {
+            let mut pair = Pair::default();
+            for step in steps {
+                match step {
+                    Step::Insert(delay) => pair.insert(delay),
+                    Step::InsertMany(n, from, apart) => {
+                        (0..n as u64).for_each(|i| pair.insert(from.saturating_add(i * apart)));
+                    }
+                    Step::Remove(which) => pair.remove(which),
+                    Step::RemoveMany(n, apart) => (0..n).for_each(|i| pair.remove(i * apart)),
+                    Step::Take(ahead) => pair.take(pair.now.saturating_add(ahead).min(LAST))?,
+                    Step::TakeMany(n) => (0..n).try_for_each(|_| pair.take(LAST))?,
+                    Step::Advance(delay) => {
+                        // As a run up to a limit does: takes all before it, and stands there then.
+                        let limit = pair.now.saturating_add(delay).min(LAST);
+                        while pair.earliest().is_some_and(|time| time <= limit) {
+                            pair.take(limit)?;
+                        }
+                        pair.take(limit)?;
+                        pair.now = limit;
+                    }
+                }
+                pair.check()?;
+            }
+        }
+    }
+
+    /// Removing more than is left has the queue swept, wherever the entries lie.
+    #[test]
+    fn what_was_removed_is_swept_out_in_time() {
+        let mut pair = Pair::default();
+        for round in 0..3u64 {
+            (0..3_000).for_each(|i| pair.insert(1 + (i * 7_919) % (1 << (8 + 8 * round))));
+            (0..2_900).for_each(|_| pair.remove(pair.reference.len() / 2));
+            pair.check().expect("whole after sweeping");
+            let held: usize = pair.queue.near.len() + pair.queue.slots.iter().map(Vec::len).sum::<usize>();
+            assert!(held <= 2 * pair.queue.len() + 1024, "{held} are held for {}", pair.queue.len());
+            for _ in 0..50 {
+                pair.take(u64::MAX).expect("in order");
+            }
+        }
+        while pair.earliest().is_some() {
+            pair.take(u64::MAX).expect("in order");
+        }
+        assert_eq!((pair.queue.len(), pair.queue.entries.removed), (0, 0));
     }
 }

@@ -79,7 +79,8 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
 
     /// Gives the value that the signal has after this delta cycle's update phase; the last write counts.
     pub fn write(&self, value: T) {
-        *self.0.next.borrow_mut() = Some(value);
+        // What was written before may come back here when it is dropped.
+        drop(self.0.next.replace(Some(value)));
         if !self.0.requested.replace(true) {
             self.0.sim.request_update(self.0.clone());
         }

@@ -12,6 +12,8 @@ scenarios![
     signals_swapped,
     signals_through_gates,
     signal_written_before_the_start,
+    notified_before_the_start,
+    notified_and_written_before_the_start,
     signal_without_listeners,
     fifo_of_depth_one,
     fifo_with_a_slow_consumer,
@@ -160,6 +162,29 @@ fn signal_written_before_the_start(simulation: &mut Simulation, scene: &Scene) {
     scene.method("reader", &[signal.changed()], move |me| me.say(watched.read()));
     signal.write(3);
     simulation.run();
+}
+
+/// Another signal, which nobody looks at, changes nothing.
+fn notified(simulation: &mut Simulation, scene: &Scene, written: bool) {
+    let (event, other) = (scene.event("event"), Signal::new(&scene.sim, "other", 0));
+    scene.thread("thread", |me| async move {
+        me.on("event").await;
+        me.say("goes on");
+    });
+    scene.quiet_method("method", &[&event], |me| me.say("is called"));
+    event.notify_delta();
+    if written {
+        other.write(1);
+    }
+    simulation.run();
+}
+
+fn notified_before_the_start(simulation: &mut Simulation, scene: &Scene) {
+    notified(simulation, scene, false);
+}
+
+fn notified_and_written_before_the_start(simulation: &mut Simulation, scene: &Scene) {
+    notified(simulation, scene, true);
 }
 
 fn signal_without_listeners(simulation: &mut Simulation, scene: &Scene) {

@@ -54,6 +54,8 @@ pub(crate) struct Slot {
     timer: Entry,
     /// Already in the list of runnable processes.
     pub(crate) queued: bool,
+    /// Its body is being dropped: the place is not free before that is over.
+    leaving: bool,
     pub(crate) kind: Kind,
     /// A method's dynamic sensitivity, which replaces the static one until it is met.
     armed: Armed,

@@ -201,7 +201,10 @@ impl Schedule {
                 Some(body.running())
             }
             None => {
-                self.free.push(id);
+                // While what it owned is being dropped, the place is left to `retire`.
+                if !slot.leaving {
+                    self.free.push(id);
+                }
                 None
             }
         }
@@ -235,6 +238,7 @@ impl Schedule {
             ended: NOBODY,
             timer: Entry::NONE,
             queued: initialize,
+            leaving: false,
             kind,
             armed: Armed::No,
         };
@@ -243,6 +247,7 @@ impl Schedule {
         }
         match self.slots.get_mut(id as usize) {
             Some(place) => {
+                debug_assert!(place.body.is_none(), "a place that is not free");
                 let generation = place.generation;
                 *place = Slot { generation, ..slot };
                 self.details[id as usize] = details;
@@ -283,11 +288,22 @@ impl Schedule {
         format!("{}.ended", self.details[id as usize].name).into()
     }
 
-    /// Frees the slot of a process whose body is gone, and tells who waits for that; what it had is the
-    /// caller's to drop.
-    pub(crate) fn retire(&mut self, id: u32) -> Option<Box<More>> {
+    /// Takes the body out of a process, which runs no more; its place is kept until it is retired.
+    pub(crate) fn vacate(&mut self, id: u32) -> Option<Body> {
+        let slot = self.slots.get_mut(id as usize)?;
+        let body = slot.body.take()?;
+        slot.leaving = true;
+        Some(body)
+    }
+
+    /// Frees the slot of a process whose body is gone, and tells who waits for that, from within process
+    /// `running` or from outside of all; what it had is the caller's to drop.
+    pub(crate) fn retire(&mut self, id: u32, running: u32) -> Option<Box<More>> {
+        // The simulation may have gone with what the process owned.
+        self.slots.get(id as usize).filter(|slot| slot.leaving)?;
         self.disarm(id);
         let slot = &mut self.slots[id as usize];
+        slot.leaving = false;
         slot.generation = slot.generation.wrapping_add(1);
         let ended = std::mem::replace(&mut slot.ended, NOBODY);
         // A queued slot is freed when the run loop comes by, lest a successor be run in its stead.
@@ -297,7 +313,7 @@ impl Schedule {
         if ended != NOBODY {
             // At once, as `terminated_event` is.
             self.cancel(ended);
-            self.fire(ended, NOBODY);
+            self.fire(ended, running);
             self.release_event(ended);
         }
         let more = self.details[id as usize].more.take();

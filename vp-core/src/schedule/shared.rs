@@ -37,8 +37,10 @@ impl Shared {
         // of them would need a `step` within a `step`. A `Shared` stays on one thread (`UnsafeCell` is not
         // `Sync`). Every closure in this file calls methods of `Schedule` and of plain standard collections on
         // it, and those call no code that could hold a `Shared`: they poll no body, update no channel, and drop
-        // neither a body, an `Event` nor a channel (what could be dropped is returned instead). The check above
-        // holds all tests to that.
+        // neither a body, an `Event` nor a channel (what could be dropped is returned instead). That includes
+        // unwinding: a step that is given such a thing has nothing left that could panic before it is stored, as
+        // `Event::id_in` keeps the numbers of other kernels out, and only empty places are written over. The
+        // check above holds all tests to that.
         let result = step(unsafe { &mut *self.schedule.get() });
         #[cfg(debug_assertions)]
         self.inside.set(false);
@@ -141,12 +143,12 @@ impl Shared {
 
     /// Takes the body out of a process, which runs no more.
     pub(crate) fn vacate(&self, id: u32) -> Option<Body> {
-        self.step(|schedule| schedule.slots.get_mut(id as usize)?.body.take())
+        self.step(|schedule| schedule.vacate(id))
     }
 
     /// Frees the place of a process without a body; what it had is for the caller to drop.
-    pub(crate) fn retire(&self, id: u32) -> Option<Box<More>> {
-        self.step(|schedule| schedule.retire(id))
+    pub(crate) fn retire(&self, id: u32, running: u32) -> Option<Box<More>> {
+        self.step(|schedule| schedule.retire(id, running))
     }
 
     #[inline]
@@ -254,6 +256,8 @@ impl Shared {
     pub(crate) fn take_processes(&self) -> impl Sized + use<> {
         self.step(|schedule| {
             (schedule.timed, schedule.next_delta, schedule.runnable) = Default::default();
+            // What is started from now on finds places of its own, in tables that begin anew.
+            (schedule.free, schedule.run) = Default::default();
             (
                 std::mem::take(&mut schedule.slots),
                 std::mem::take(&mut schedule.details),

@@ -2,6 +2,7 @@
 
 mod channels;
 mod combine;
+mod destructors;
 mod determinism;
 mod events;
 mod life;
