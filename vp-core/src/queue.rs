@@ -403,10 +403,12 @@ mod tests {
 
     /// Close by, within a slot of some level, on its border, or far.
     fn delay() -> impl Strategy<Value = u64> {
+        let border = (0u32..8, 1u64..4, 0u64..4)
+            .prop_map(|(level, digit, off)| ((digit << (level * BITS)) + off).saturating_sub(2).max(1));
         prop_oneof![
             3 => 1u64..4,
             3 => 1u64..2_000,
-            2 => (0u32..8, 1u64..4, 0u64..4).prop_map(|(level, digit, off)| ((digit << (level * BITS)) + off).saturating_sub(2).max(1)),
+            2 => border,
             2 => 1u64..1 << 40,
             1 => Just(u64::MAX >> 1),
             1 => Just(u64::MAX),

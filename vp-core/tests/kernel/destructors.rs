@@ -95,27 +95,24 @@ fn processes_started_after_the_end_of_the_simulation() {
     drop(simulation);
     // They never run, and do not get into each other's way.
     let dropped = Rc::new(Cell::new(0));
-    let started: Vec<Process> = (0..4)
-        .map(|_| {
-            let (sim, dropped) = (sim.clone(), dropped.clone());
-            let last = on_drop(move || {
-                dropped.set(dropped.get() + 1);
-                sim.event("from a destructor").notify();
-            });
-            let spawner = last;
-            started_with(spawner)
-        })
-        .map(|body| sim.process("late", body))
-        .collect();
+    let start = |_| {
+        let (event, dropped) = (sim.event("event"), dropped.clone());
+        let last = on_drop(move || {
+            dropped.set(dropped.get() + 1);
+            event.notify();
+        });
+        sim.process("late", waits_for_ever(last))
+    };
+    let started: Vec<Process> = (0..4).map(start).collect();
     assert_eq!(dropped.get(), 0);
     started.iter().for_each(Process::kill);
     assert_eq!(dropped.get(), 4);
     assert!(started.iter().all(Process::has_ended));
 }
 
-async fn started_with<T>(value: T) {
+async fn waits_for_ever<T>(value: T) {
     let _value = value;
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[test]
@@ -362,7 +359,6 @@ fn handles_outlive_the_simulation() {
         event.notify();
         event.notify_delta();
         event.notify_after(Time::ns(3));
-        signal.write(true);
     }
     process.kill();
     method.kill();
