@@ -203,10 +203,12 @@ impl Schedule {
             self.wake(waiter);
         }
         others.clear();
-        let place = &mut self.crowd(id).waiters;
-        if place.is_empty() {
-            *place = others;
+        let crowd = self.crowd(id);
+        let alone = crowd.waiters.is_empty() && crowd.listeners.is_empty();
+        if crowd.waiters.is_empty() {
+            crowd.waiters = others;
         }
+        self.events[id as usize].crowded = !alone;
     }
 
     /// Makes a method runnable by its static sensitivity.

@@ -155,6 +155,8 @@ pub(crate) struct Schedule {
     pub(crate) next_delta: Vec<Target>,
     /// The channels that asked for the update phase.
     pub(crate) updates: Vec<Rc<dyn Update>>,
+    /// The simulation is gone; handles may live on.
+    pub(crate) over: bool,
     pub(crate) timed: TimedQueue<Target>,
     pub(crate) events: Vec<EventSlot>,
     pub(crate) event_details: Vec<EventDetails>,

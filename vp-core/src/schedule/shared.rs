@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "a borrow flag would be set and looked at several times an activation")]
 
-use super::{Kind, More, Schedule};
+use super::{Kind, More, NOBODY, Schedule};
 use crate::body::{Body, Running};
 use crate::event::Event;
 use crate::kernel::Update;
@@ -124,7 +124,14 @@ impl Shared {
         listens_to: Vec<Event>,
         initialize: bool,
     ) -> (u32, u32) {
-        self.step(|schedule| schedule.add_process(name, body, kind, listens_to, initialize))
+        // After the end nobody runs it, and what it holds would never be freed.
+        let added = self.step(|schedule| {
+            if schedule.over {
+                return Err((body, listens_to));
+            }
+            Ok(schedule.add_process(name, body, kind, listens_to, initialize))
+        });
+        added.unwrap_or((NOBODY, 0))
     }
 
     pub(crate) fn is_alive(&self, id: u32, generation: u32) -> bool {
@@ -198,7 +205,15 @@ impl Shared {
 
     #[inline]
     pub(crate) fn request_update(&self, channel: Rc<dyn Update>) {
-        self.step(|schedule| schedule.updates.push(channel));
+        // After the end nobody updates it, and what is kept would never be freed.
+        let refused = self.step(|schedule| {
+            if schedule.over {
+                return Some(channel);
+            }
+            schedule.updates.push(channel);
+            None
+        });
+        drop(refused);
     }
 
     #[inline]
@@ -255,8 +270,8 @@ impl Shared {
     /// Takes out everything; handles of events may live on, and find their events.
     pub(crate) fn take_processes(&self) -> impl Sized + use<> {
         self.step(|schedule| {
+            schedule.over = true;
             (schedule.timed, schedule.next_delta, schedule.runnable) = Default::default();
-            // What is started from now on finds places of its own, in tables that begin anew.
             (schedule.free, schedule.run) = Default::default();
             (
                 std::mem::take(&mut schedule.slots),
