@@ -1,11 +1,15 @@
 //! A few plain layers on nv_small, for tests of anything but arithmetic.
 
-use crate::program::Program;
+use vp_models::nvdla::config::Config;
+
+use crate::program::{BufferUse, Program};
 use crate::reference::{
-    Alu, Carries, CdpLayer, Converter, Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, Place,
-    PoolingMethod, SdpLayer, Stage, StageAlu,
+    Alu, Carries, CdpLayer, ConvInput, ConvLayer, Converter, Format, Image, Lut, LutTable, Operand, Operands,
+    PdpLayer, Place, PoolingMethod, SdpLayer, Stage, StageAlu, WeightOrder,
 };
 
+/// Where weights lie.
+pub const WEIGHTS: u64 = 0x8018_0000;
 /// Eight channels in an atom.
 pub const SMALL: Format = Format { atom: 8, element: 1 };
 /// Where inputs lie.
@@ -26,6 +30,14 @@ pub const PDP_1: u32 = 0x20;
 pub const CDP_0: u32 = 0x4;
 /// CDP is done with group 1.
 pub const CDP_1: u32 = 0x8;
+/// CDMA has read the input of group 0.
+pub const CDMA_DAT_0: u32 = 0x1_0000;
+/// CDMA has read the weights of group 0.
+pub const CDMA_WT_0: u32 = 0x4_0000;
+/// CACC is done with group 0.
+pub const CACC_0: u32 = 0x10_0000;
+/// All that a convolution in group 0 raises; that of group 1 is one further left.
+pub const CONV_0: u32 = CDMA_DAT_0 | CDMA_WT_0 | CACC_0;
 
 /// A cube of one surface without gaps.
 pub fn packed(base: u64, width: u32, height: u32) -> Place {
@@ -130,6 +142,48 @@ pub fn squares() -> Lut {
         above: (0, 0),
     };
     Lut { le: identity(65), lo: identity(257), exponent: None, lo_first: [false; 3] }
+}
+
+/// Eight kernels of 3 x 3 over eight channels, as many pixels out as in; then ReLU, and an eighth of it.
+pub fn convolving(width: u32, height: u32, source: u64, destination: u64) -> ConvLayer {
+    let relu = Stage { alu: None, multiplier: None, shift: 0, relu: true, operands: None };
+    ConvLayer {
+        format: SMALL,
+        input: ConvInput::Feature(packed(source, width, height)),
+        size: [width, height],
+        channels: 8,
+        kernel: [3, 3],
+        stride: [1, 1],
+        dilation: [1, 1],
+        before: [1, 1],
+        after: [1, 1],
+        padding: 0,
+        converter: None,
+        kernels: 8,
+        weights: WEIGHTS,
+        order: WeightOrder { group: 8, block: 8 },
+        rows_at_once: 1,
+        truncate: 4,
+        sdp: SdpLayer {
+            bs: Some(relu),
+            converter: Converter { offset: 0, scale: 1, shift: 3 },
+            ..doubling(width, height, source, destination)
+        },
+    }
+}
+
+/// Programs a convolution with the layer of SDP behind it and starts both, SDP first as the driver does.
+pub fn start_convolution(layer: &ConvLayer, group: u32) -> impl Fn(&mut Program) {
+    let buffer = small_buffer(layer);
+    move |program| {
+        program.convolution(layer, &buffer, group);
+        program.enable_convolution(layer, group, true);
+    }
+}
+
+/// How a convolution of nv_small uses its buffer.
+pub fn small_buffer(layer: &ConvLayer) -> BufferUse {
+    BufferUse::least(&Config::named("nv_small").expect("a built-in configuration"), layer)
 }
 
 /// Programs a layer of CDP and starts it.

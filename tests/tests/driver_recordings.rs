@@ -1,196 +1,215 @@
-//! What the real Linux driver wrote and read while it ran the regression loadables, played to the model.
-//!
-//! A recording is a sequence of register accesses and interrupts over the DMA memory as it stood before; what must
-//! come out is the golden of the loadable.
+//! What the real Linux driver wrote and read while it ran the regression loadables, played to the model; and that the
+//! player of recordings notices what is wrong.
 
-use std::io::Read as _;
-use std::path::Path;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
-use flate2::read::GzDecoder;
-use vp_models::host::{Host as _, Memory};
-use vp_models::nvdla::registers::{Unit, cdma, glb, sdp_rdma};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use vp_models::host::Host as _;
+use vp_models::host::trace::player::{self, Outcome, PlayOptions};
+use vp_models::host::trace::recording::{Golden, POOL, configuration};
+use vp_models::host::trace::{Body, Trace};
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::Description;
+use vp_tests::conformance::Way;
 use vp_tests::device::Device;
+use vp_tests::layers::{convolving, image, start_convolution};
+use vp_tests::program::Program;
+use vp_tests::reference;
 use vp_tests::shared;
 
-/// Where the driver's memory pool lies.
-const POOL: u64 = 0xc000_0000;
-
-/// A golden (`.dimg`): a header, then elements by channel, line, column.
-struct Golden {
-    bytes: Vec<u8>,
+/// Plays a recording on its configuration every way; gives what came of it, which must be the same each time.
+fn played(script: &Path) -> Outcome {
+    let trace = Trace::load(script).unwrap_or_else(|error| panic!("{error}"));
+    let description = Description::named(configuration(trace.name())).expect("a built-in platform");
+    let mut first: Option<(Outcome, String)> = None;
+    for way in Way::ALL {
+        let mut host = (way.connect)(&description);
+        let map = host.map();
+        let outcome = player::play(&trace, host.as_mut(), &map, &PlayOptions::default());
+        let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", way.name));
+        let hash = host.statistics().expect("statistics").text("events.hash").expect("a hash").to_owned();
+        assert_eq!(host.warnings(), Vec::new(), "{}", way.name);
+        let seen = (outcome, hash);
+        let first = first.get_or_insert_with(|| seen.clone());
+        assert_eq!(*first, seen, "{}", way.name);
+    }
+    first.expect("some way").0
 }
 
-impl Golden {
-    fn read(file: &Path) -> Golden {
-        let bytes = std::fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let golden = Golden { bytes };
-        let [width, height, channels] = golden.size();
-        assert_eq!(golden.elements().len(), width * height * channels * golden.element_bytes());
-        golden
-    }
-
-    fn word(&self, at: usize) -> usize {
-        u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("4 bytes")) as usize
-    }
-
-    fn size(&self) -> [usize; 3] {
-        [12, 16, 20].map(|at| self.word(at))
-    }
-
-    /// Formats 40 and 41 have one and two bytes.
-    fn element_bytes(&self) -> usize {
-        self.bytes[8] as usize - 39
-    }
-
-    fn elements(&self) -> &[u8] {
-        &self.bytes[36..]
-    }
-
-    /// Bytes of memory that it was made from.
-    fn memory_bytes(&self) -> usize {
-        self.word(32)
-    }
-
-    /// Where the runtime found each element. It takes every surface for one with atoms of 32 bytes, those of
-    /// nv_small included: there it saw parts of it several times, and never the rest.
-    fn view<'a>(&'a self, memory: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        let ([width, height, channels], bytes) = (self.size(), self.element_bytes());
-        let (line, surface, lanes) = (self.word(24), self.word(28), 32 / bytes);
-        let places = (0..channels)
-            .flat_map(move |channel| (0..height).map(move |y| (channel, y)))
-            .flat_map(move |(channel, y)| (0..width).map(move |x| (channel, y, x)));
-        places.map(move |(channel, y, x)| {
-            let at = channel / lanes * surface + y * line + x * 32 + channel % lanes * bytes;
-            &memory[at..at + bytes]
-        })
-    }
+fn recording(name: &str) -> Option<PathBuf> {
+    let folder = shared::folder(&format!("driver recording {name}"), "nvdla/driver-recordings")?;
+    Some(folder.join(format!("{name}.trace")))
 }
 
-/// Plays a recording; gives the address that the last layer wrote to.
-fn play(recording: &Path, device: &mut Device) -> u64 {
-    let text = std::fs::read_to_string(recording).unwrap_or_else(|error| panic!("{error}"));
-    let map = device.host.map();
-    let status = map.address(Unit::Glb, glb::S_INTR_STATUS);
-    let flush = map.address(Unit::Cdma, cdma::S_CBUF_FLUSH_STATUS);
-    let (mut written, mut come) = (0, 0);
-    for (line, number) in text.lines().zip(1..) {
-        let place = format!("{}:{number}: {line}", recording.display());
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let hex = |word: &str| u32::from_str_radix(word, 16).unwrap_or_else(|_| panic!("{place}"));
-        match words[..] {
-            // The driver takes interrupts as they come, one or several at once: see below.
-            ["W" | "R", address, _] if Some(hex(address)) == status => {}
-            ["W", address, value] => {
-                let (address, value) = (hex(address), hex(value));
-                let register = map.at(address).unwrap_or_else(|| panic!("{place}: no register")).register;
-                if register.name == "D_DST_BASE_ADDR_LOW" {
-                    written = value.into();
-                }
-                device.host.write(address, value).expect("written");
-            }
-            ["R", address, expected] => {
-                let (address, expected) = (hex(address), hex(expected));
-                let mut read = device.host.read(address).expect("read");
-                // The driver polls it.
-                for _ in 0..1000 {
-                    if Some(address) != flush || read == expected {
-                        break;
-                    }
-                    read = device.host.read(address).expect("read");
-                }
-                // An RDMA that has read all it needs turns to its other group, while the recorder's waited for the
-                // engine; the driver does not look at it then.
-                let located = map.at(address).unwrap_or_else(|| panic!("{place}: no register"));
-                let ahead = located.unit == Unit::SdpRdma && located.register == sdp_rdma::S_POINTER;
-                assert!(read == expected || ahead, "{place}: {read:#x}");
-            }
-            ["I", bits] => {
-                while come & hex(bits) != hex(bits) {
-                    let seen = device.try_interrupt().unwrap_or_else(|error| panic!("{place}: {error}"));
-                    assert_eq!(come & seen, 0, "{place}: again {seen:#x}");
-                    come |= seen;
-                }
-                come &= !hex(bits);
-            }
-            [] => {}
-            _ => panic!("{place}"),
-        }
-    }
-    assert_eq!(come, 0, "{}: interrupts that nobody waits for", recording.display());
-    written
-}
-
-/// Plays the recording of a loadable on a configuration; gives the device and where its last layer wrote.
-fn played(config: &str, recordings: &Path, loadable: &str) -> (Device, u64) {
-    let mut device = Device::named(config);
-    let pool = std::fs::File::open(recordings.join(format!("{loadable}.pool.gz"))).expect("pool");
-    let mut memory = Vec::new();
-    GzDecoder::new(pool).read_to_end(&mut memory).expect("pool");
-    device.host.load(Memory::Primary, POOL, &memory).expect("in memory");
-    let output = play(&recordings.join(format!("{loadable}.trace")), &mut device);
-    assert_eq!(device.warnings(), Vec::<String>::new());
-    (device, output)
-}
-
-/// Plays a recording and compares with the loadable's golden.
-fn leaves_the_golden(config: &str, loadable: &str) {
-    let what = format!("driver recording {loadable}");
-    let Some(recordings) = shared::folder(&what, "nvdla/driver-recordings") else { return };
-    let Some(loadables) = shared::folder(&what, "nvdla/loadables") else { return };
-    let (mut device, output) = played(config, &recordings, loadable);
-    let golden = Golden::read(&loadables.join(config).join(loadable).join("o_000000.dimg"));
-    let mut left = vec![0; golden.memory_bytes()];
-    device.host.fetch(Memory::Primary, output, &mut left).expect("in memory");
-    let differ = golden
-        .view(&left)
-        .zip(golden.elements().chunks(golden.element_bytes()))
-        .filter(|(found, expected)| found != expected);
-    assert_eq!(differ.count(), 0, "elements of {loadable} at {output:#x} are not the golden's");
+fn leaves_the_golden(name: &str, elements: usize) {
+    let Some(script) = recording(name) else { return };
+    let outcome = played(&script);
+    assert_eq!(outcome.failures, [], "{name}");
+    assert_eq!(outcome.result.expect("a golden").elements, elements, "{name}");
 }
 
 #[test]
 fn relu_of_int8() {
-    leaves_the_golden("nv_large", "SDP_X1_L0_0_large");
+    leaves_the_golden("SDP_X1_L0_0_large", 2048);
 }
 
 #[test]
 fn relu_of_int16() {
-    leaves_the_golden("nv_full", "SDP_X1_L0_0");
+    leaves_the_golden("SDP_X1_L0_0", 2048);
 }
 
 #[test]
 fn pooling_on_nv_large() {
-    leaves_the_golden("nv_large", "PDP_L0_0_large");
+    leaves_the_golden("PDP_L0_0_large", 2048);
 }
 
 #[test]
 fn pooling_on_nv_full() {
-    leaves_the_golden("nv_full", "PDP_L0_0");
+    leaves_the_golden("PDP_L0_0", 2048);
 }
 
 #[test]
 fn normalisation_on_nv_small() {
-    leaves_the_golden("nv_small", "CDP_L0_0_small");
+    leaves_the_golden("CDP_L0_0_small", 2048);
 }
 
 #[test]
 fn normalisation_of_int16_on_nv_full() {
-    leaves_the_golden("nv_full", "CDP_L0_0");
+    leaves_the_golden("CDP_L0_0", 2048);
 }
 
 #[test]
 fn convolution_on_nv_small() {
-    leaves_the_golden("nv_small", "CONV_D_L0_0_small");
+    leaves_the_golden("CONV_D_L0_0_small", 2048);
 }
 
 /// Four convolutions and two poolings, with layers in both groups all the time.
 #[test]
 fn a_network_sees_the_seven() {
-    let Some(recordings) = shared::folder("driver recording of a network", "nvdla/driver-recordings") else {
-        return;
+    let Some(script) = recording("LENET_I8_small-inv_seven") else { return };
+    let outcome = played(&script);
+    assert_eq!(outcome.failures, []);
+    let logits = [-16, 7, 41, 43, -50, -34, -68, 84, 5, -17];
+    assert_eq!(outcome.result.expect("a golden").values, logits.map(Some));
+}
+
+const WEIGHTS: u64 = POOL + 0x1000;
+const OUTPUT: u64 = POOL + 0x2000;
+
+/// A recording of our own: a convolution of 8 x 8 x 8, as the driver would start it, and what it must leave.
+struct Own {
+    lines: Vec<String>,
+    left: Vec<u8>,
+    memory: Vec<u8>,
+}
+
+impl Own {
+    fn new() -> Own {
+        let layer = reference::ConvLayer { weights: WEIGHTS, ..convolving(8, 8, POOL, OUTPUT) };
+        let before = image(&[(POOL, 0x1000), (WEIGHTS, 0x1000)], &[(OUTPUT, 0x200)]);
+        let mut after = before.clone();
+        reference::run_convolution(&layer, &mut after);
+        let mut program = Program::new(RegisterMap::Small);
+        start_convolution(&layer, 0)(&mut program);
+        // CACC's pointer, then the buffer, then the status of CDMA; at the end CACC has turned.
+        let mut lines =
+            ["R 07004 00000000", "R 0300c 00000001", "R 03000 00000000"].map(str::to_owned).to_vec();
+        for write in &program.writes {
+            let address = RegisterMap::Small.address(write.unit, write.register).expect("a unit of the map");
+            lines.push(format!("W {address:05x} {:08x}", write.value));
+        }
+        lines.extend(["I 00150000", "I 00000001", "W 0100c 00150001", "R 07004 00010000"].map(str::to_owned));
+        let regions = |image: &reference::Image| {
+            image.regions().iter().map(|(_, bytes)| bytes.clone()).collect::<Vec<_>>()
+        };
+        Own { lines, left: regions(&after)[2].clone(), memory: regions(&before).concat() }
+    }
+
+    /// Puts it into a folder.
+    fn save(&self, folder: &Path, name: &str) -> PathBuf {
+        let script = folder.join(format!("{name}.trace"));
+        fs::write(&script, self.lines.join("\n")).expect("written");
+        let pool = fs::File::create(folder.join(format!("{name}.pool.gz"))).expect("created");
+        let mut pool = GzEncoder::new(pool, Compression::default());
+        pool.write_all(&self.memory).and_then(|()| pool.finish()).expect("written");
+        script
+    }
+
+    /// The image of what it must leave: eight of 32 channels, so that places are the same with atoms of 32 bytes.
+    fn golden(&self) -> Vec<u8> {
+        let words = [0, 40, 2, 1, 8, 32 * 2, 64, 0x200].map(u32::to_le_bytes).concat();
+        let places = (0..8).flat_map(|channel| (0..2).map(move |x| 32 * x + channel));
+        let elements: Vec<u8> = places.map(|at| self.left[at]).collect();
+        [&b"DIMG"[..], &words, &elements].concat()
+    }
+}
+
+#[test]
+fn an_own_recording_plays_with_its_golden_beside_it() {
+    let (folder, own) = (tempfile::tempdir().unwrap(), Own::new());
+    let script = own.save(folder.path(), "OWN_small");
+    fs::write(folder.path().join("OWN_small.dimg"), own.golden()).unwrap();
+    let outcome = played(&script);
+    assert_eq!(outcome.failures, []);
+    assert_eq!((outcome.result.expect("a golden").elements, outcome.interrupts.len()), (16, 4));
+}
+
+#[test]
+fn an_own_recording_plays_with_its_golden_in_a_table() {
+    let (folder, own) = (tempfile::tempdir().unwrap(), Own::new());
+    let script = own.save(folder.path(), "OWN_small-again");
+    let values: Vec<i64> = own.left[..6].iter().map(|byte| byte.cast_signed().into()).collect();
+    let text: Vec<String> = values.iter().map(i64::to_string).collect();
+    fs::write(folder.path().join("FORMAT.md"), format!("| OWN_small-again (int8) | {} | |", text.join(" ")))
+        .unwrap();
+    let Body::Recording { golden: Some(Golden::Values { element, .. }), .. } =
+        Trace::load(&script).unwrap().body().clone()
+    else {
+        panic!("no golden");
     };
-    let (mut device, output) = played("nv_small", &recordings, "LENET_I8_small-inv_seven");
-    let mut logits = [0; 10];
-    device.host.fetch(Memory::Primary, output, &mut logits).expect("in memory");
-    assert_eq!(logits.map(u8::cast_signed), [-16, 7, 41, 43, -50, -34, -68, 84, 5, -17]);
+    assert_eq!(element.bytes(), 1);
+    let outcome = played(&script);
+    assert_eq!(outcome.failures, []);
+    assert_eq!(outcome.result.expect("a golden").values, values.into_iter().map(Some).collect::<Vec<_>>());
+}
+
+/// What is wrong with the recording, changed as `change` says.
+fn failures(change: impl FnOnce(&mut Own)) -> Vec<String> {
+    let (folder, mut own) = (tempfile::tempdir().unwrap(), Own::new());
+    fs::write(folder.path().join("OWN_small.dimg"), own.golden()).unwrap();
+    change(&mut own);
+    let trace = Trace::load(&own.save(folder.path(), "OWN_small")).unwrap();
+    let mut device = Device::named("nv_small");
+    let map = device.host.map();
+    let outcome = player::play(&trace, &mut device.host, &map, &PlayOptions::default()).unwrap();
+    outcome.failures.iter().map(|failure| failure.kind.to_string()).collect()
+}
+
+#[test]
+fn a_recording_that_goes_otherwise_fails_and_says_where() {
+    let last = |own: &mut Own, line: &str| *own.lines.last_mut().unwrap() = line.to_owned();
+    assert_eq!(failures(|_| ()), Vec::<String>::new());
+
+    let wrong_input = failures(|own| own.memory[0] ^= 0x55);
+    assert!(
+        wrong_input[0].starts_with("primary memory differs from `OWN_small.dimg` in "),
+        "{wrong_input:?}"
+    );
+
+    let pointer = failures(|own| last(own, "R 07004 00000000"));
+    assert_eq!(
+        pointer,
+        ["CACC.S_POINTER after 1 reads: expected == 0x0 under mask 0xffffffff, found 0x10000"]
+    );
+
+    let never = failures(|own| last(own, "I 00000010"));
+    assert!(never[0].starts_with("PDP_0 never came: nothing left to simulate at "), "{never:?}");
+    assert_eq!(never[1], "run ended here: 1 checks not made");
+
+    let nobody = failures(|own| own.lines.retain(|line| line != "I 00000001"));
+    assert!(nobody[0].starts_with("unexpected interrupt SDP_0 at "), "{nobody:?}");
+    assert_eq!(nobody.len(), 1);
 }

@@ -1,9 +1,10 @@
 //! Convolutions as register writes.
 
+use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
 
 use super::{Program, high, low, ram};
-use crate::reference::{ConvInput, ConvLayer, Place};
+use crate::reference::{ConvInput, ConvLayer, Format, Place};
 
 /// How a convolution uses the convolution buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,28 @@ pub struct BufferUse {
     pub reuse: [bool; 2],
     /// They stay for the next.
     pub keep: [bool; 2],
+}
+
+impl BufferUse {
+    /// The least that a layer needs: all of its input, and one group of kernels.
+    pub fn least(config: &Config, layer: &ConvLayer) -> BufferUse {
+        let Format { atom, element } = layer.format;
+        let entry = config.cbuf_entry_bytes();
+        let entries = if layer.is_image() {
+            let pixels = layer.before[0] + layer.size[0] + layer.after[0];
+            (pixels * layer.channels * element).div_ceil(entry)
+        } else {
+            let (atoms, held) = (layer.channels.div_ceil(layer.format.lanes()), entry / atom);
+            let rest = atoms % held;
+            // Three atoms of four take as much room as four.
+            let rest = if rest == 3 { layer.size[0] } else { (rest * layer.size[0]).div_ceil(held) };
+            atoms / held * layer.size[0] + rest
+        };
+        let data = (entries * layer.size[1]).div_ceil(config.cbuf_entries_per_bank());
+        let bank = entry * config.cbuf_entries_per_bank();
+        let weight = (layer.order.group.min(layer.kernels) * layer.kernel_bytes()).div_ceil(bank);
+        BufferUse { banks: [data, weight], entries, grain: None, reuse: [false; 2], keep: [false; 2] }
+    }
 }
 
 /// Consumers first (driver contract, section 6).

@@ -169,29 +169,14 @@ impl Draw {
     }
 
     fn buffer_use(&mut self, config: &Config, layer: &ConvLayer, lines_packed: bool) -> BufferUse {
-        let Format { atom, element } = layer.format;
-        let entry = config.cbuf_entry_bytes();
-        let entries = if layer.is_image() {
-            let pixels = layer.before[0] + layer.size[0] + layer.after[0];
-            (pixels * layer.channels * element).div_ceil(entry)
-        } else {
-            let (atoms, held) = (layer.channels.div_ceil(layer.format.lanes()), entry / atom);
-            let rest = atoms % held;
-            // Three atoms of four take as much room as four.
-            let rest = if rest == 3 { layer.size[0] } else { (rest * layer.size[0]).div_ceil(held) };
-            atoms / held * layer.size[0] + rest
-        };
-        let data = (entries * layer.size[1]).div_ceil(config.cbuf_entries_per_bank());
-        let bank = entry * config.cbuf_entries_per_bank();
-        let weight = (layer.order.group.min(layer.kernels) * layer.kernel_bytes()).div_ceil(bank);
+        let least = BufferUse::least(config, layer);
+        let [data, weight] = least.banks;
         let spare = config.cbuf_banks - data - weight;
         let more = self.any(0..spare.min(3) + 1);
         BufferUse {
             banks: [data + more, weight + self.any(0..spare.min(3) - more + 1)],
-            entries,
             grain: lines_packed.then(|| self.any(1..layer.size[1] + 3)),
-            reuse: [false; 2],
-            keep: [false; 2],
+            ..least
         }
     }
 

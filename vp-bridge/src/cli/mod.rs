@@ -44,13 +44,21 @@ struct Failure {
     hint: Option<String>,
     /// Whether there is no way to the server.
     is_connection: bool,
+    /// Whether the platform lacks what was asked for, and nothing is wrong.
+    is_lack: bool,
     /// Whether whoever read the output has gone.
     is_broken_pipe: bool,
 }
 
 impl Failure {
     fn new(what: impl fmt::Display) -> Failure {
-        Failure { what: what.to_string(), hint: None, is_connection: false, is_broken_pipe: false }
+        Failure {
+            what: what.to_string(),
+            hint: None,
+            is_connection: false,
+            is_lack: false,
+            is_broken_pipe: false,
+        }
     }
 
     fn connection(what: impl fmt::Display) -> Failure {

@@ -9,7 +9,7 @@ use super::engine::{self, Surroundings};
 use super::interrupts::Interrupts;
 use super::nocif::Nocif;
 use super::pdp::Pdp;
-use super::registers::{RegisterFile, RegisterMap, Unit, cdma};
+use super::registers::{RegisterFile, RegisterMap, Unit, bdma, cdma};
 use super::sdp::Sdp;
 use super::timing::Timing;
 use crate::bus::Handoff;
@@ -222,7 +222,12 @@ impl CsbTarget for Nvdla {
                 }
             }
             Some((Registers::Bare(control), offset)) => {
-                if control.write(offset, value) {
+                // BDMA has launches in place of an enable.
+                let launches = [bdma::CFG_LAUNCH0, bdma::CFG_LAUNCH1];
+                let launched = control.registers().borrow().unit() == Unit::Bdma
+                    && launches.iter().any(|launch| u32::from(launch.offset) == offset)
+                    && value & 1 == 1;
+                if control.write(offset, value) || launched {
                     self.note_enabled(accepted);
                     control.warn("enabled, but this engine is not modelled yet: its layer never ends");
                 }

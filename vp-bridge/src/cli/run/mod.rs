@@ -9,15 +9,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vp_models::host::trace::player::{self, Outcome, PlayOptions};
-use vp_models::host::trace::{Language, Trace, TraceSource, discover};
-use vp_models::host::{Statistics, Warning};
+use vp_models::host::trace::cfg::Command;
+use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
+use vp_models::host::trace::{Body, Language, Trace, TraceSource, discover};
+use vp_models::host::{Lack, Statistics, Warning};
+use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Trace scripts (.cfg, input.txn), folders of one, or folders of such folders. Left out: a layer that is
-    /// built in
+    /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), or folders of them at any depth. Left
+    /// out: a layer that is built in
+    ///
+    /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
+    /// neither passes nor fails.
     #[arg(value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
@@ -53,6 +58,42 @@ pub(super) struct Ran {
     headline: String,
     /// Cycles of the vendor's RTL on the same trace with the same memory.
     rtl: Option<u64>,
+}
+
+impl Ran {
+    /// Whether what came of it is right.
+    fn verdict(&self) -> Judged {
+        let failures = &self.outcome.failures;
+        // A layer that the device could not run ends nevertheless, unless its whole engine is missing.
+        let excused = |lack: Lack| lack == Lack::Model || failures.iter().all(|it| it.kind.is_of_memory());
+        let lack = self.warnings.iter().filter_map(Warning::lack).max();
+        match lack.filter(|lack| excused(*lack)) {
+            Some(lack) => Judged::Lacks(lack),
+            None if failures.is_empty() => Judged::Passed,
+            None => Judged::Failed,
+        }
+    }
+}
+
+/// How a trace came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    /// All is as it should be.
+    Passed,
+    /// Something is not.
+    Failed,
+    /// The platform has not all that the trace needs: nothing is proven.
+    Lacks(Lack),
+}
+
+impl Run {
+    fn verdict(&self) -> Judged {
+        match &self.result {
+            Ok(ran) => ran.verdict(),
+            Err(failure) if failure.is_lack => Judged::Lacks(Lack::Configuration),
+            Err(_) => Judged::Failed,
+        }
+    }
 }
 
 /// A trace and what came of it.
@@ -127,7 +168,9 @@ fn platform_of(source: &TraceSource) -> &str {
 fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<Ran, Failure> {
     let Place { mut host, description, headline } = args.host.open(default)?;
     let map = host.map();
-    let outcome = player::play(trace, host.as_mut(), &map, &PlayOptions::default()).map_err(Failure::new)?;
+    let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
+    let outcome =
+        played.map_err(|error| Failure { is_lack: is_lack(&error, trace, map), ..Failure::new(error) })?;
     let statistics = host.statistics().map_err(Failure::new)?;
     let mut warnings = host.warnings();
     // A server's platform describes itself.
@@ -143,6 +186,25 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     let rtl =
         description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();
     Ok(Ran { outcome, statistics, warnings, platform, headline, rtl })
+}
+
+/// Whether a trace could not be played for want of units that another configuration has.
+fn is_lack(error: &PlayError, trace: &Trace, map: RegisterMap) -> bool {
+    match (error, trace.body()) {
+        (PlayError::Map { .. }, _) => true,
+        (PlayError::Trace(_), Body::Cfg(lines)) => {
+            let registers = lines.iter().filter_map(|line| match &line.command {
+                Command::RegWrite { register, .. }
+                | Command::RegRead { register, .. }
+                | Command::RegReadCheck { register, .. }
+                | Command::PollRegEqual { register, .. } => Some(register.as_str()),
+                _ => None,
+            });
+            let mut unknown = registers.filter(|register| map.find(register).is_err()).peekable();
+            unknown.peek().is_some() && unknown.all(|register| RegisterMap::Large.find(register).is_ok())
+        }
+        _ => false,
+    }
 }
 
 /// The tables of RTL cycles read so far.

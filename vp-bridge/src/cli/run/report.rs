@@ -1,11 +1,13 @@
 //! How runs are shown: one in full, many in a table.
 
-use super::{Ran, Run};
+use super::{Judged, Ran, Run};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
+use std::fmt;
 use std::io::Write;
 use vp_core::Time;
-use vp_models::host::{Statistics, Warning};
+use vp_models::host::trace::player::Left;
+use vp_models::host::{Lack, Statistics, Warning};
 
 /// The verdict, which stands even if nobody reads the report to its end.
 fn after(shown: Result<(), Failure>, passed: bool) -> Result<Verdict, Failure> {
@@ -17,7 +19,7 @@ fn after(shown: Result<(), Failure>, passed: bool) -> Result<Verdict, Failure> {
 
 /// One trace: what it is, how long it took, what it moved, whether it is right.
 pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
-    after(show_one(name, ran), ran.outcome.passed())
+    after(show_one(name, ran), ran.verdict() == Judged::Passed)
 }
 
 fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
@@ -55,12 +57,27 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
         let place = format!("{} bytes at {:#x} in {} memory", grouped(sum.size), sum.base, sum.memory);
         writeln!(out, "{:<10} {:#010x} of {place}", "CRC", sum.crc)?;
     }
+    if let Some(left) = &outcome.result {
+        show_result(&mut out, left)?;
+    }
     writeln!(out, "{:<10} {}", "event hash", statistics.text("events.hash").unwrap_or("-"))?;
     warn(&mut out, warnings)?;
     for failure in &outcome.failures {
         writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
     }
-    writeln!(out, "\n{}", verdict(outcome.passed()))?;
+    writeln!(out, "\n{}", verdict(ran.verdict()))?;
+    Ok(())
+}
+
+/// What a recording left, value by value where they are few.
+fn show_result(out: &mut impl Write, left: &Left) -> Result<(), Failure> {
+    let Left { golden, base, elements, values } = left;
+    let place = format!("{} at {base:#x}", counted(*elements as u64, "element"));
+    writeln!(out, "{:<10} {place}, compared with {}", "result", golden.display())?;
+    if !values.is_empty() {
+        let text = |value: &Option<i64>| value.map_or("NaN".to_owned(), |value| value.to_string());
+        writeln!(out, "{:<10} {}", "", values.iter().map(text).collect::<Vec<_>>().join(" "))?;
+    }
     Ok(())
 }
 
@@ -122,13 +139,51 @@ fn layers(statistics: &Statistics) -> Vec<Layer> {
     (0..).map_while(layer).collect()
 }
 
-/// Many traces: a line each, and the count. `left_out` were not run.
-pub(super) fn many(runs: &[Run], left_out: usize) -> Result<Verdict, Failure> {
-    let passed = runs.iter().filter(|run| matches!(&run.result, Ok(ran) if ran.outcome.passed())).count();
-    after(show_many(runs, passed, left_out), passed == runs.len() && left_out == 0)
+/// How many traces came out in each way.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    beyond_configuration: usize,
+    beyond_model: usize,
 }
 
-fn show_many(runs: &[Run], passed: usize, left_out: usize) -> Result<(), Failure> {
+impl Tally {
+    fn of(runs: &[Run]) -> Tally {
+        let mut tally = Tally::default();
+        for run in runs {
+            *match run.verdict() {
+                Judged::Passed => &mut tally.passed,
+                Judged::Failed => &mut tally.failed,
+                Judged::Lacks(Lack::Configuration) => &mut tally.beyond_configuration,
+                Judged::Lacks(Lack::Model) => &mut tally.beyond_model,
+            } += 1;
+        }
+        tally
+    }
+}
+
+/// `45 passed, 0 failed, 3 not supported by the configuration`
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.beyond_configuration > 0 {
+            write!(f, ", {} not supported by the configuration", self.beyond_configuration)?;
+        }
+        if self.beyond_model > 0 {
+            write!(f, ", {} not modelled yet", self.beyond_model)?;
+        }
+        Ok(())
+    }
+}
+
+/// Many traces: a line each, and the count. `left_out` were not run.
+pub(super) fn many(runs: &[Run], left_out: usize) -> Result<Verdict, Failure> {
+    let tally = Tally::of(runs);
+    after(show_many(runs, &tally, left_out), tally.failed == 0 && tally.passed > 0 && left_out == 0)
+}
+
+fn show_many(runs: &[Run], tally: &Tally, left_out: usize) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     let with_rtl = runs.iter().any(|run| matches!(&run.result, Ok(ran) if ran.rtl.is_some()));
     let header =
@@ -144,7 +199,7 @@ fn show_many(runs: &[Run], passed: usize, left_out: usize) -> Result<(), Failure
     }
     writeln!(out, "{}", table.trim_fmt())?;
     let warned = |run: &Run| matches!(&run.result, Ok(ran) if !ran.warnings.is_empty());
-    if passed < runs.len() || runs.iter().any(warned) {
+    if tally.passed < runs.len() || runs.iter().any(warned) {
         writeln!(out)?;
         for run in runs {
             explain(&mut out, run)?;
@@ -158,17 +213,15 @@ fn show_many(runs: &[Run], passed: usize, left_out: usize) -> Result<(), Failure
             counted(left_out as u64, "trace")
         )?;
     }
-    writeln!(out, "\n{passed} passed, {} failed", runs.len() - passed)?;
+    writeln!(out, "\n{tally}")?;
     Ok(())
 }
 
 fn cells(run: &Run) -> [String; 9] {
     let mut cells: [String; 9] = Default::default();
     (cells[0], cells[1]) = (run.name.clone(), run.configuration.clone());
-    let Ok(ran) = &run.result else {
-        cells[8] = verdict(false);
-        return cells;
-    };
+    cells[8] = verdict(run.verdict());
+    let Ok(ran) = &run.result else { return cells };
     let get = |name: &str| ran.statistics.get(name);
     let cycles = get("nvdla.cycles");
     let or_dash = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), grouped);
@@ -183,15 +236,21 @@ fn cells(run: &Run) -> [String; 9] {
     cells[5] = or_dash(both("read.bytes"));
     cells[6] = or_dash(both("write.bytes"));
     cells[7] = or_dash(get("dbb0.read.latency.mean"));
-    cells[8] = verdict(ran.outcome.passed());
     cells
 }
 
-/// Says what was wrong with a run that failed, a line for each thing.
+/// Says what was wrong with a run that failed, a line for each thing, or what the platform lacks for it.
 fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
     let Run { name, configuration, result } = run;
+    let judged = run.verdict();
     match result {
         Ok(ran) => {
+            if let Judged::Lacks(lack) = judged
+                && let Some(first) = ran.warnings.iter().find(|warning| warning.lack() == Some(lack))
+            {
+                let label = styled(text::YELLOW, format!("{}:", word(judged)));
+                return Ok(writeln!(out, "{label} {name}: {first}")?);
+            }
             if let Some(first) = ran.warnings.first() {
                 let more = match ran.warnings.len() - 1 {
                     0 => String::new(),
@@ -204,7 +263,13 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
                 writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
             }
         }
-        Err(failure) => writeln!(out, "{} {configuration}/{name}: {failure}", styled(text::RED, "error:"))?,
+        Err(failure) => {
+            let label = match judged {
+                Judged::Lacks(_) => styled(text::YELLOW, format!("{}:", word(judged))),
+                _ => styled(text::RED, "error:"),
+            };
+            writeln!(out, "{label} {configuration}/{name}: {failure}")?;
+        }
     }
     Ok(())
 }
@@ -214,6 +279,21 @@ fn difference(cycles: u64, rtl: u64) -> String {
     if cycles == rtl { "0 %".to_owned() } else { format!("{percent:+.2} %") }
 }
 
-fn verdict(passed: bool) -> String {
-    if passed { styled(text::GREEN, "PASS") } else { styled(text::RED, "FAIL") }
+/// `not supported` where another configuration would do, `not modelled` where none does.
+fn word(judged: Judged) -> &'static str {
+    match judged {
+        Judged::Passed => "PASS",
+        Judged::Failed => "FAIL",
+        Judged::Lacks(Lack::Configuration) => "not supported",
+        Judged::Lacks(Lack::Model) => "not modelled",
+    }
+}
+
+fn verdict(judged: Judged) -> String {
+    let style = match judged {
+        Judged::Passed => text::GREEN,
+        Judged::Failed => text::RED,
+        Judged::Lacks(_) => text::YELLOW,
+    };
+    styled(style, word(judged))
 }

@@ -5,14 +5,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::{TraceError, TraceErrorKind};
+use super::recording;
 
-/// The two script languages.
+/// The script languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
     /// `.cfg`, all configurations of the vendor's master branch.
     Cfg,
     /// `.txn`, nv_full of the vendor's first branch.
     Txn,
+    /// `.trace`, what a driver did.
+    Recording,
 }
 
 impl fmt::Display for Language {
@@ -20,6 +23,7 @@ impl fmt::Display for Language {
         f.write_str(match self {
             Language::Cfg => "cfg",
             Language::Txn => "txn",
+            Language::Recording => "trace",
         })
     }
 }
@@ -27,10 +31,10 @@ impl fmt::Display for Language {
 /// A trace that has been found and not yet read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSource {
-    /// The test's name: the stem of a `.cfg`, the folder of an `input.txn`.
+    /// The test's name: the stem of its script, or the folder of an `input.txn`.
     pub name: String,
-    /// The nearest folder above whose name begins with `nv_`: a guess at the hardware configuration it was
-    /// written for.
+    /// A guess at the hardware configuration it was written for: the nearest folder above whose name begins with
+    /// `nv_`; a recording's name tells it.
     pub configuration: Option<String>,
     /// The script; the files it uses lie beside it.
     pub script: PathBuf,
@@ -39,12 +43,13 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// What a script's path tells about it; none if its extension is neither `.cfg` nor `.txn`.
+    /// What a script's path tells about it; none if its extension is that of no language.
     #[must_use]
     pub fn of(script: &Path) -> Option<Self> {
         let language = match script.extension()?.to_str()? {
             "cfg" => Language::Cfg,
             "txn" => Language::Txn,
+            "trace" => Language::Recording,
             _ => return None,
         };
         // Folders above a relative path count as well.
@@ -55,8 +60,12 @@ impl TraceSource {
             "input" => absolute.parent().and_then(name_of).unwrap_or(stem),
             _ => stem,
         };
-        let folders = absolute.ancestors().skip(1).filter_map(name_of);
-        let configuration = folders.into_iter().find(|name| name.starts_with("nv_"));
+        let configuration = match language {
+            Language::Recording => Some(recording::configuration(&name).to_owned()),
+            Language::Cfg | Language::Txn => {
+                absolute.ancestors().skip(1).filter_map(name_of).find(|name| name.starts_with("nv_"))
+            }
+        };
         Some(Self { name, configuration, script: script.to_owned(), language })
     }
 }

@@ -57,8 +57,10 @@ pub enum TraceErrorKind {
     /// A script names a file by a path.
     #[error("`{0}` leaves the script's folder: name a file beside the script")]
     NotBeside(String),
-    /// Neither a `.cfg` nor a `.txn`, or a folder without either.
-    #[error("no trace here: expected a `.cfg`, an `input.txn`, or a folder that holds them")]
+    /// No script of any language, or a folder without one.
+    #[error(
+        "no trace here: expected a `.cfg`, an `input.txn`, a recording's `.trace`, or a folder that holds them"
+    )]
     NoTrace,
     /// A file too large to be what it claims.
     #[error("{bytes} bytes are more than a {what} may have ({limit})")]
@@ -70,6 +72,9 @@ pub enum TraceErrorKind {
         /// The largest size accepted.
         limit: u64,
     },
+    /// What should come out cannot be told.
+    #[error("not a golden: {0}")]
+    BadGolden(&'static str),
     /// The bytes are not UTF-8.
     #[error("not a text file: byte {0:#04x} is not UTF-8")]
     NotText(u8),

@@ -1,8 +1,8 @@
-//! The vendor's conformance traces: read, checked, played, judged.
+//! The vendor's conformance traces, and recordings of a driver: read, checked, played, judged.
 //!
 //! A trace is a script, the surface files beside it, and perhaps a `plusargs.txt`. There are two script
-//! languages: [`mod@cfg`] (declarations and concurrent register streams) and [`txn`] (one strict sequence,
-//! nv_full only). The text becomes a [`Trace`] here; what it means lies in [`player`].
+//! languages of the vendor's, [`mod@cfg`] (declarations and concurrent register streams) and [`txn`] (one strict
+//! sequence, nv_full only), and a third, [`recording`], of what a driver did. The text becomes a [`Trace`] here; what it means lies in [`player`].
 //!
 //! ```text
 //! discover(folder) → TraceSource → Trace::load → player::play(trace, host, names) → Outcome
@@ -29,6 +29,7 @@ mod discover;
 mod error;
 mod interrupt;
 pub mod player;
+pub mod recording;
 pub mod surface;
 pub mod txn;
 mod write;
@@ -67,6 +68,13 @@ pub enum Body {
         /// The simulator switches beside it.
         plusargs: txn::Plusargs,
     },
+    /// What a driver did, over its memory: the one surface.
+    Recording {
+        /// The accesses and interrupts, in order.
+        lines: Vec<Line<recording::Command>>,
+        /// What must come out, if that is known.
+        golden: Option<recording::Golden>,
+    },
 }
 
 /// A command and where it stands.
@@ -98,6 +106,9 @@ impl Trace {
     pub fn load(script: &Path) -> Result<Self, TraceError> {
         let source =
             TraceSource::of(script).ok_or_else(|| TraceError::whole(script, TraceErrorKind::NoTrace))?;
+        if source.language == Language::Recording {
+            return recording::load(&source.name, script);
+        }
         let text = read_text(script, "script", MAX_SCRIPT_BYTES)?;
         let folder = script.parent().unwrap_or(Path::new(""));
         let plusargs_file = folder.join("plusargs.txt");
@@ -138,6 +149,7 @@ impl Trace {
                     None => txn::Plusargs::default(),
                 },
             },
+            Language::Recording => Body::Recording { lines: recording::parse(text, script)?, golden: None },
         };
         let mut surfaces = BTreeMap::new();
         for (line, file) in body.files() {
@@ -152,7 +164,7 @@ impl Trace {
             let path = script.parent().unwrap_or(Path::new("")).join(file);
             let surface = match language {
                 Language::Cfg => Surface::parse_entries(&text, &path)?,
-                Language::Txn => Surface::parse_dump(&text, &path)?,
+                Language::Txn | Language::Recording => Surface::parse_dump(&text, &path)?,
             };
             surfaces.insert(file.to_owned(), surface);
         }
@@ -161,7 +173,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The test's name: the stem of a `.cfg`, the folder of an `input.txn`.
+    /// The test's name: the stem of its script, or the folder of an `input.txn`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -205,6 +217,16 @@ impl Trace {
                         _ => {}
                     }
                 }
+            }
+            Body::Recording { lines, golden } => {
+                for line in lines {
+                    match line.command {
+                        recording::Command::Write { .. } => summary.register_writes += 1,
+                        recording::Command::Read { .. } => summary.register_reads_checked += 1,
+                        recording::Command::Interrupt { .. } => summary.interrupts += 1,
+                    }
+                }
+                summary.memory_checks = golden.iter().count();
             }
             Body::Txn { lines, .. } => {
                 for line in lines {
@@ -254,6 +276,8 @@ impl Body {
                     _ => None,
                 })
                 .collect(),
+            // Its memory is not named in it.
+            Body::Recording { .. } => Vec::new(),
         }
     }
 }

@@ -120,24 +120,32 @@ impl Trace {
         match &self.body {
             Body::Cfg(lines) => emit_lines(lines),
             Body::Txn { lines, .. } => emit_lines(lines),
+            Body::Recording { lines, .. } => emit_lines(lines),
         }
     }
 
-    /// The text of the surface file of that name.
+    /// The text of the surface file of that name. A recording's memory is no text.
     #[must_use]
     pub fn emit_surface(&self, name: &str) -> Option<String> {
         let surface = self.surfaces.get(name)?;
         Some(match &self.body {
             Body::Cfg(_) => surface.emit_entries(),
+            Body::Recording { .. } => return None,
             Body::Txn { .. } => surface.runs().iter().map(|run| emit_dump(&run.bytes)).collect(),
         })
     }
 
     /// Writes the script and every file it uses into a folder that exists; returns the script's path.
+    ///
+    /// # Errors
+    /// The file system's, and a recording, which its recorder alone can make.
     pub fn save(&self, folder: &Path) -> io::Result<PathBuf> {
+        if let Body::Recording { .. } = &self.body {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a recording is not written again"));
+        }
         let script = folder.join(match &self.body {
             Body::Cfg(_) => format!("{}.cfg", self.name),
-            Body::Txn { .. } => "input.txn".to_owned(),
+            Body::Txn { .. } | Body::Recording { .. } => "input.txn".to_owned(),
         });
         std::fs::write(&script, self.emit())?;
         for name in self.surfaces.keys() {

@@ -20,6 +20,7 @@ use crate::nvdla::registers::RegisterMap;
 
 mod cfg;
 mod memory;
+mod recording;
 mod txn;
 
 /// How a trace is played where the trace itself does not say.
@@ -49,6 +50,8 @@ pub struct Outcome {
     pub checks_passed: usize,
     /// The regions whose CRC was taken, right or wrong.
     pub sums: Vec<Sum>,
+    /// What a recording's last layer left, right or wrong, if it is known what it should leave.
+    pub result: Option<Left>,
     /// Everything that was not as it should be, in the order it was found.
     pub failures: Vec<Failure>,
     /// The interrupts that came.
@@ -74,6 +77,19 @@ pub struct Sum {
     pub size: u64,
     /// CRC-32, as zlib computes it.
     pub crc: u32,
+}
+
+/// What the last layer of a recording left, and what it was compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The file that says what it should be.
+    pub golden: PathBuf,
+    /// First byte in the primary memory.
+    pub base: u64,
+    /// How many elements were compared.
+    pub elements: usize,
+    /// The elements, where they are few enough to be told one by one; none for what is no number.
+    pub values: Vec<Option<i64>>,
 }
 
 impl Outcome {
@@ -110,6 +126,14 @@ impl fmt::Display for Failure {
             Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.kind),
             None => write!(f, "{}: {}", self.file.display(), self.kind),
         }
+    }
+}
+
+impl FailureKind {
+    /// Whether memory holds something else, and nothing more is wrong.
+    #[must_use]
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self, FailureKind::Crc { .. } | FailureKind::Bytes { .. } | FailureKind::Values { .. })
     }
 }
 
@@ -150,6 +174,22 @@ pub enum FailureKind {
         expected: u8,
         /// What it is.
         actual: u8,
+    },
+    /// A recording's golden that is a row of values.
+    #[error("{differing} of {count} values at {base:#x} are not those of `{file}`: expected{}, found{}", list(.expected), list(.actual))]
+    Values {
+        /// The file with what was expected.
+        file: String,
+        /// First byte.
+        base: u64,
+        /// How many values differ.
+        differing: usize,
+        /// How many values there are.
+        count: usize,
+        /// What they should be.
+        expected: Vec<Option<i64>>,
+        /// What they are; none for what is no number.
+        actual: Vec<Option<i64>>,
     },
     /// `reg_read_check`, `poll_reg_equal` or `read_reg`.
     #[error(
@@ -232,6 +272,11 @@ pub enum FailureKind {
     },
 }
 
+fn list(values: &[Option<i64>]) -> String {
+    let text = |value: &Option<i64>| value.map_or(" NaN".to_owned(), |value| format!(" {value}"));
+    values.iter().map(text).collect()
+}
+
 /// Why a trace could not be played to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlayError {
@@ -282,6 +327,9 @@ pub fn play(
             }
             txn::play(lines, *plusargs, trace, &mut desk, options)?;
         }
+        Body::Recording { lines, golden } => {
+            recording::play(lines, golden.as_ref(), trace, &mut desk, options)?;
+        }
     }
     desk.finish()
 }
@@ -300,6 +348,7 @@ impl<'a> Desk<'a> {
             name: trace.name.clone(),
             checks_passed: 0,
             sums: Vec::new(),
+            result: None,
             failures: Vec::new(),
             interrupts: Vec::new(),
             register_writes: 0,

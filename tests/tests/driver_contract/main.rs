@@ -1,6 +1,8 @@
 //! What the Linux driver relies on, statement by statement; the sections are those of the driver contract.
 //!
-//! Statements about convolution are not here.
+//! Statements that need a convolution are in [`convolution`].
+
+mod convolution;
 
 use vp_models::host::Host as _;
 use vp_models::nvdla::registers::{

@@ -1,0 +1,266 @@
+//! Plays recordings: what the driver wrote is written, what it read is read and compared, and the interrupts it waited
+//! for must come.
+//!
+//! A recorded device ended its operations one by one, and took no time; the one here has its own timing. So a read is
+//! judged by what the driver needs of it ([`Reading`]), and interrupts may come together or one after the other.
+
+use std::path::Path;
+
+use super::{Desk, FailureKind, Left, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
+use crate::host::Memory;
+use crate::host::trace::recording::{Command, Golden, POOL, configuration};
+use crate::host::trace::txn::Relation;
+use crate::host::trace::{Interrupt, Line, Trace};
+use crate::nvdla::config::Config;
+use crate::nvdla::registers::{Located, RegisterMap, Unit, bdma, cdma, glb};
+
+/// Most bits that nobody waits for and that are told one by one.
+const MAX_UNEXPECTED: usize = 4;
+
+/// What a value that the driver read tells, and so how one read here must stand to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// The driver goes by it as it is.
+    Exact,
+    /// It is polled until it is so.
+    Polled(u32),
+    /// `S_STATUS`: a group that was idle must be, for the driver programs it; one that was not may have ended since.
+    Idle,
+    /// The status of interrupts, which the player takes as they come; and the pointer of an RDMA, which turns when it
+    /// has read all it needs, while the recorded one waited for its engine: the driver sets the producer by the
+    /// engine's.
+    Free,
+}
+
+impl Reading {
+    fn of(located: Located) -> Reading {
+        let Located { unit, register, .. } = located;
+        let rdma = matches!(unit, Unit::SdpRdma | Unit::PdpRdma | Unit::CdpRdma);
+        match unit {
+            Unit::Glb if register == glb::S_INTR_STATUS => Reading::Free,
+            Unit::Cdma if register == cdma::S_CBUF_FLUSH_STATUS => Reading::Polled(u32::MAX),
+            // Free slots; the driver polls until there is one.
+            Unit::Bdma if register == bdma::STATUS => Reading::Polled(0),
+            _ if register.name == "S_STATUS" => Reading::Idle,
+            _ if register.name == "S_POINTER" && rdma => Reading::Free,
+            _ => Reading::Exact,
+        }
+    }
+}
+
+/// Where the last layer writes, as far as it has been said.
+#[derive(Default)]
+struct Destination {
+    low: u32,
+    high: u32,
+}
+
+impl Destination {
+    fn note(&mut self, register: &str, value: u32) {
+        match register {
+            "D_DST_BASE_ADDR_LOW" | "D_DAOUT_ADDR_LOW" | "CFG_DST_ADDR_LOW" => self.low = value,
+            "D_DST_BASE_ADDR_HIGH" | "D_DAOUT_ADDR_HIGH" | "CFG_DST_ADDR_HIGH" => self.high = value,
+            _ => {}
+        }
+    }
+
+    fn address(&self) -> u64 {
+        u64::from(self.high) << 32 | u64::from(self.low)
+    }
+}
+
+struct Player<'a, 'd> {
+    desk: &'d mut Desk<'a>,
+    map: RegisterMap,
+    /// Byte address of `S_INTR_STATUS`.
+    status: u32,
+    poll_reads: u32,
+    /// Bits that have come and were not waited for yet.
+    come: u32,
+    destination: Destination,
+}
+
+pub(super) fn play<'a>(
+    lines: &'a [Line<Command>],
+    golden: Option<&Golden>,
+    trace: &'a Trace,
+    desk: &mut Desk<'a>,
+    options: &PlayOptions,
+) -> Result<(), PlayError> {
+    let map = desk.host.map();
+    // Names of recordings tell built-in configurations.
+    let needs = Config::named(configuration(trace.name())).map_or(map, |config| config.register_map);
+    if needs.family() != map.family() {
+        return Err(PlayError::Map { script: trace.script().to_owned(), needs, has: map });
+    }
+    for surface in trace.surfaces().values() {
+        desk.ask(|host| memory::place(host, Memory::Primary, POOL, surface))?;
+    }
+    let status = map.address(Unit::Glb, glb::S_INTR_STATUS).unwrap_or_default();
+    let (poll_reads, destination) = (options.poll_reads, Destination::default());
+    let mut player = Player { desk, map, status, poll_reads, come: 0, destination };
+    for (index, line) in lines.iter().enumerate() {
+        player.desk.line = line.number;
+        if !player.step(&line.command)? {
+            let is_check = |line: &&Line<Command>| !matches!(line.command, Command::Write { .. });
+            let checks = lines[index + 1..].iter().filter(is_check).count() + golden.iter().count();
+            if checks > 0 {
+                player.desk.fail(Some(line.number), FailureKind::Ended { checks });
+            }
+            return Ok(());
+        }
+    }
+    player.left_over()?;
+    match golden {
+        Some(golden) => player.compare(golden),
+        None => Ok(()),
+    }
+}
+
+impl Player<'_, '_> {
+    /// Does a line; false if what follows makes no sense any more.
+    fn step(&mut self, command: &Command) -> Result<bool, PlayError> {
+        match *command {
+            // The player clears what it has taken.
+            Command::Write { address, .. } if address == self.status => {}
+            Command::Write { address, value } => {
+                if let Some(located) = self.map.at(address) {
+                    self.destination.note(located.register.name, value);
+                }
+                self.desk.write(address, value)?;
+            }
+            Command::Read { address, value } => self.read(address, value)?,
+            Command::Interrupt { bits } => return self.wait(bits),
+        }
+        Ok(true)
+    }
+
+    fn read(&mut self, address: u32, recorded: u32) -> Result<(), PlayError> {
+        let located = self.map.at(address);
+        let name = located.map_or_else(|| format!("register {address:#x}"), |located| located.to_string());
+        let mut wanted =
+            Wanted { register: &name, relation: Relation::Equal, value: recorded, mask: u32::MAX };
+        let retries = match located.map_or(Reading::Exact, Reading::of) {
+            Reading::Free => return Ok(()),
+            Reading::Exact => 0,
+            Reading::Polled(mask) => {
+                if mask == 0 {
+                    (wanted.relation, wanted.value, wanted.mask) = (Relation::AtLeast, 1, 0xff);
+                }
+                self.poll_reads.saturating_sub(1)
+            }
+            Reading::Idle => {
+                let groups = [0x0000_0003, 0x0003_0000];
+                wanted.mask = groups.into_iter().filter(|group| recorded & group == 0).sum();
+                0
+            }
+        };
+        let verdict = self.desk.expect(address, retries, &wanted)?;
+        self.desk.judge(verdict);
+        Ok(())
+    }
+
+    /// Waits until these bits have come; false if they never do.
+    fn wait(&mut self, bits: u32) -> Result<bool, PlayError> {
+        while self.come & bits != bits {
+            match self.desk.wait_interrupt()? {
+                Ok(time) => {
+                    let status = self.desk.read(self.status)?;
+                    if status == 0 {
+                        self.desk.fail(Some(self.desk.line), FailureKind::NothingActive { status, mask: 0 });
+                        return Ok(false);
+                    }
+                    self.take(status, time)?;
+                }
+                Err(reason) => {
+                    let missing = names(bits & !self.come).join(", ");
+                    let kind = FailureKind::Missing { interrupts: missing, reason };
+                    self.desk.fail(Some(self.desk.line), kind);
+                    return Ok(false);
+                }
+            }
+        }
+        self.come &= !bits;
+        self.desk.judge(Ok(()));
+        Ok(true)
+    }
+
+    /// Clears the bits of a status and notes them. One that has come already and was not waited for is one too many.
+    fn take(&mut self, status: u32, time: vp_core::Time) -> Result<(), PlayError> {
+        // Acknowledged, or the line would still be high at the next wait.
+        let address = self.status;
+        self.desk.outcome.register_writes += 1;
+        self.desk.ask(|host| host.write_acknowledged(address, status))?;
+        for bit in (0..32).filter(|bit| status >> bit & 1 == 1) {
+            let interrupt = Interrupt::from_bit(bit);
+            self.desk.outcome.interrupts.push(SeenInterrupt { interrupt, time });
+        }
+        for interrupt in names(self.come & status) {
+            self.desk.fail(Some(self.desk.line), FailureKind::Unexpected { interrupt, time });
+        }
+        self.come |= status;
+        Ok(())
+    }
+
+    /// What has come and nobody waits for.
+    fn left_over(&mut self) -> Result<(), PlayError> {
+        let time = self.desk.ask(|host| host.now())?;
+        for interrupt in names(self.come).into_iter().take(MAX_UNEXPECTED) {
+            self.desk.fail(None, FailureKind::Unexpected { interrupt, time });
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, golden: &Golden) -> Result<(), PlayError> {
+        let base = self.destination.address();
+        let mut left = vec![0; golden.memory_bytes()];
+        self.desk.ask(|host| host.fetch(Memory::Primary, base, &mut left))?;
+        let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = name(golden.file());
+        let (elements, values, verdict) = match golden {
+            Golden::Image(image) => {
+                let differs: Vec<(usize, u8)> =
+                    image.bytes().filter(|(at, expected)| left[*at] != *expected).collect();
+                let verdict = match differs.first() {
+                    None => Ok(()),
+                    Some(&(at, expected)) => Err(FailureKind::Bytes {
+                        memory: Memory::Primary,
+                        file,
+                        differing: differs.len() as u64,
+                        address: base.saturating_add(at as u64),
+                        expected,
+                        actual: left[at],
+                    }),
+                };
+                (image.len(), Vec::new(), verdict)
+            }
+            Golden::Values { element, values: expected, within, .. } => {
+                let actual = element.values(&left);
+                let near = |expected: &i64, actual: &Option<i64>| {
+                    actual.is_some_and(|actual| actual.abs_diff(*expected) <= u64::from(*within))
+                };
+                let both = expected.iter().zip(&actual);
+                let differing = both.filter(|(expected, actual)| !near(expected, actual)).count();
+                let verdict = if differing == 0 {
+                    Ok(())
+                } else {
+                    let (count, actual) = (expected.len(), actual.clone());
+                    let expected = expected.iter().copied().map(Some).collect();
+                    Err(FailureKind::Values { file, base, differing, count, expected, actual })
+                };
+                (expected.len(), actual, verdict)
+            }
+        };
+        self.desk.outcome.result = Some(Left { golden: golden.file().to_owned(), base, elements, values });
+        self.desk.judge(verdict);
+        Ok(())
+    }
+}
+
+/// The interrupts of a status word, by name or, where no source has it, by bit.
+fn names(status: u32) -> Vec<String> {
+    (0..32)
+        .filter(|bit| status >> bit & 1 == 1)
+        .map(|bit| Interrupt::from_bit(bit).map_or_else(|| format!("bit {bit}"), |it| it.to_string()))
+        .collect()
+}
