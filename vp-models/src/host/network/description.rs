@@ -335,8 +335,11 @@ fn convolution(
     let WrittenConvolution { name, kernels, kernel, stride, padding, padding_after, relu, converter, .. } =
         written;
     let mut tensor = |file: String, elements: u64, element: u64| {
-        let bytes =
-            read(&file).map_err(|why| NetworkError::Tensor { layer: name.clone(), file: file.clone(), why })?;
+        let bytes = read(&file).map_err(|why| NetworkError::Tensor {
+            layer: name.clone(),
+            file: file.clone(),
+            why,
+        })?;
         if bytes.len() as u64 != elements * element {
             let why = format!("it has {} bytes instead of {}", bytes.len(), elements * element);
             return Err(NetworkError::Tensor { layer: name.clone(), file, why });
@@ -344,8 +347,11 @@ fn convolution(
         Ok(bytes)
     };
     let taps = [kernel[0], kernel[1], input.channels, kernels].map(u64::from);
-    let count = taps.iter().try_fold(1u64, |count, &by| count.checked_mul(by)).filter(|&count| count < 1 << 40);
-    let Some(count) = count else { return Err(NetworkError::NoWindow { layer: name, window: kernel, input }) };
+    let count =
+        taps.iter().try_fold(1u64, |count, &by| count.checked_mul(by)).filter(|&count| count < 1 << 40);
+    let Some(count) = count else {
+        return Err(NetworkError::NoWindow { layer: name, window: kernel, input });
+    };
     let weights = tensor(written.weights, count, 1)?.into_iter().map(|byte| byte as i8).collect();
     let bias = match written.bias {
         None => None,

@@ -33,7 +33,7 @@ mod registers;
 mod run;
 
 pub use description::{
-    Bias, Convolution, Converter, Layer, Method, Network, Operation, Pooling, ReadTensor, Shape, Window,
+    Bias, Converter, Convolution, Layer, Method, Network, Operation, Pooling, ReadTensor, Shape, Window,
 };
 pub use error::{NetworkError, PlanError, RunError};
 pub use layout::Surface;

@@ -32,8 +32,8 @@ impl Banks {
         let lines = u64::from(entries_per_line(layer.input, config)) * u64::from(layer.input.height);
         let data = lines.div_ceil(config.cbuf_entries_per_bank().into()) as u32;
         let all = convolution.weights.len() as u64;
-        let group = all / u64::from(convolution.kernels)
-            * u64::from(convolution.kernels.min(config.mac_atomic_k));
+        let group =
+            all / u64::from(convolution.kernels) * u64::from(convolution.kernels.min(config.mac_atomic_k));
         let [all, group] = [all, group].map(|bytes| bytes.div_ceil(bank) as u32);
         Banks { data, weights: all.min(config.cbuf_banks.saturating_sub(data)).max(group) }
     }
