@@ -77,3 +77,11 @@ fn what_is_wrong_is_told() {
     let both = told(&["--platform", "nv_full", "--connect", "tcp:127.0.0.1:1"]);
     assert!(both.contains("--platform is the server's to say"), "{both}");
 }
+
+/// Runs depend on nothing but their inputs: what the README shows is what anyone sees.
+#[test]
+fn the_readme_shows_what_it_prints() {
+    let readme = include_str!("../../README.md");
+    let printed = String::from_utf8(demo(&[]).stdout).unwrap();
+    assert!(readme.contains(printed.trim_end()), "put this into README.md:\n{printed}");
+}

@@ -111,7 +111,7 @@ fn gallery(out: &mut impl Write, images: &[&Answered<'_>], width: usize) -> Resu
             }
         })
         .collect();
-    writeln!(out, "{}\n", answers.join(GAP))?;
+    writeln!(out, "{}\n", answers.join(GAP).trim_end())?;
     Ok(())
 }
 
