@@ -8,70 +8,38 @@ mod conv;
 
 pub use conv::BufferUse;
 
-use vp_models::host::{Host, HostError};
-use vp_models::nvdla::registers::{
-    FieldRef, Group, RegisterMap, RegisterRef, Unit, pdp, pdp_rdma, sdp, sdp_rdma,
-};
+use std::ops::{Deref, DerefMut};
+
+pub use vp_models::host::program::Write;
+use vp_models::nvdla::registers::{FieldRef, RegisterMap, Unit, pdp, pdp_rdma, sdp, sdp_rdma};
 
 use crate::reference::{
     Alu, Carries, Converter, Elementwise, ElementwiseOperand, Lut, LutTable, Operand, Operands, PdpLayer,
     Place, PoolingMethod, SdpLayer, Stage,
 };
 
-/// One register write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// The unit.
-    pub unit: Unit,
-    /// Its register.
-    pub register: RegisterRef,
-    /// The whole word.
-    pub value: u32,
+/// The library's register writes, with layers of the references on top.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program(vp_models::host::program::Program);
+
+impl Deref for Program {
+    type Target = vp_models::host::program::Program;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
-/// Register writes, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    map: RegisterMap,
-    /// The writes.
-    pub writes: Vec<Write>,
+impl DerefMut for Program {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 impl Program {
     /// No writes yet.
     pub fn new(map: RegisterMap) -> Program {
-        Program { map, writes: Vec::new() }
-    }
-
-    /// Makes the writes at a host.
-    pub fn run(&self, host: &mut dyn Host) -> Result<(), HostError> {
-        for write in &self.writes {
-            let address = self.map.address(write.unit, write.register).expect("a unit of the map");
-            host.write(address, write.value)?;
-        }
-        Ok(())
-    }
-
-    /// Writes a whole register.
-    pub fn word(&mut self, unit: Unit, register: RegisterRef, value: u32) {
-        self.writes.push(Write { unit, register, value });
-    }
-
-    /// Writes every register that has one of these fields, in the order of their first fields. Values are the
-    /// quantities meant: where a register counts from zero, one is taken off.
-    pub fn fields(&mut self, unit: Unit, fields: &[(FieldRef, u32)]) {
-        let mut group = Group::new(unit, self.map);
-        let mut registers: Vec<RegisterRef> = Vec::new();
-        for (field, value) in fields {
-            group.set_actual(field, *value);
-            let register = unit.register(field.register).expect("the field's register");
-            if !registers.contains(&register) {
-                registers.push(register);
-            }
-        }
-        for register in registers {
-            self.word(unit, register, group.word(register));
-        }
+        Program(vp_models::host::program::Program::new(map))
     }
 
     /// Has PDP_RDMA use another group than PDP: its turns do not count the layers that SDP feeds.

@@ -141,7 +141,7 @@ impl Script {
         self.section(what);
         let mut program = Program::new(self.map);
         write(&mut program);
-        for write in program.writes {
+        for write in &program.writes {
             let name = format!("{}.{}", write.unit, write.register);
             let register = RegisterName::parse(&name).expect("a register's name");
             self.command(&Command::RegWrite { register, value: write.value });

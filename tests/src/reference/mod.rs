@@ -6,12 +6,14 @@
 mod cdp;
 mod conv;
 mod lut;
+mod network;
 mod pdp;
 mod sdp;
 
 pub use cdp::CdpLayer;
 pub use conv::{ConvInput, ConvLayer, Pixels, WeightOrder, run_convolution};
 pub use lut::{Lut, LutTable};
+pub use network::run_network;
 pub use pdp::{PdpLayer, PoolingMethod};
 pub use sdp::{
     Alu, Carries, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier, ElementwiseOperand, Operand,

@@ -3,6 +3,7 @@
 //! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
 //! an exit status. Results go to standard output, everything else to standard error.
 
+mod demo;
 mod hosts;
 mod platform;
 mod platform_args;
@@ -26,6 +27,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Classify handwritten digits with a small network, and show where the time goes
+    Demo(demo::Args),
     /// Run traces of register writes and check what they leave in memory
     Run(run::Args),
     /// Serve a platform to programs that connect
@@ -98,6 +101,7 @@ enum Verdict {
 
 pub(super) fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
         Command::Regs(args) => regs::main(&args),

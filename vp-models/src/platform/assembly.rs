@@ -237,6 +237,10 @@ impl Platform {
                 statistics.count(format!("layer.{index}.end"), end.as_ps(), "ps");
             }
         }
+        for unit in self.chronicle.units() {
+            statistics.count(format!("unit.{}.layers", unit.unit), unit.layers, "layers");
+            statistics.count(format!("unit.{}.busy", unit.unit), unit.busy.as_ps(), "ps");
+        }
         for memory in &self.memories {
             let name = memory.name();
             traffic(&mut statistics, &format!("{name}.read"), &memory.statistics().reads(), period);

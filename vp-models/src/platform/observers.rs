@@ -1,4 +1,5 @@
-//! What a platform keeps of what it sees: layers that ran, warnings, the hash of everything.
+//! What a platform keeps of what it sees: layers that ran, how long units were at work, warnings, the hash of
+//! everything.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -23,6 +24,21 @@ pub struct LayerRecord {
     pub end: Option<Time>,
 }
 
+/// How much a unit worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UnitRecord {
+    /// The unit, such as `sdp`.
+    pub(super) unit: Name,
+    /// Layers that it began.
+    pub(super) layers: u64,
+    /// How long it had a layer.
+    pub(super) busy: Time,
+    /// Layers that it has not ended.
+    open: u32,
+    /// Since when it has one.
+    since: Time,
+}
+
 /// Something a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warned {
@@ -38,6 +54,7 @@ pub struct Warned {
 pub(super) struct Chronicle {
     sim: Sim,
     layers: RefCell<VecDeque<(Source, LayerRecord)>>,
+    units: RefCell<Vec<(Source, UnitRecord)>>,
     warnings: RefCell<VecDeque<Warned>>,
     warned: Cell<u64>,
 }
@@ -47,6 +64,7 @@ impl Chronicle {
         Chronicle {
             sim: sim.clone(),
             layers: RefCell::default(),
+            units: RefCell::default(),
             warnings: RefCell::default(),
             warned: Cell::new(0),
         }
@@ -54,6 +72,44 @@ impl Chronicle {
 
     pub(super) fn layers(&self) -> Vec<LayerRecord> {
         self.layers.borrow().iter().map(|(_, layer)| layer.clone()).collect()
+    }
+
+    /// Units that began layers, with the time up to now of those that are at work; in the order of their names.
+    pub(super) fn units(&self) -> Vec<UnitRecord> {
+        let now = self.sim.now();
+        let mut units: Vec<UnitRecord> = self.units.borrow().iter().map(|(_, unit)| unit.clone()).collect();
+        for unit in units.iter_mut().filter(|unit| unit.open > 0) {
+            unit.busy += now - unit.since;
+        }
+        units.sort_by(|a, b| a.unit.cmp(&b.unit));
+        units
+    }
+
+    /// A layer begins.
+    fn begin(&self, source: Source, unit: &Name, time: Time) {
+        let mut units = self.units.borrow_mut();
+        let place = units.iter().position(|(of, _)| *of == source).unwrap_or_else(|| {
+            let unit = unit.clone();
+            units.push((source, UnitRecord { unit, layers: 0, busy: Time::ZERO, open: 0, since: time }));
+            units.len() - 1
+        });
+        let (_, record) = &mut units[place];
+        if record.open == 0 {
+            record.since = time;
+        }
+        (record.open, record.layers) = (record.open + 1, record.layers + 1);
+    }
+
+    /// A layer that began is over.
+    fn end(&self, source: Source, time: Time) {
+        let mut units = self.units.borrow_mut();
+        let Some((_, record)) = units.iter_mut().find(|(of, unit)| *of == source && unit.open > 0) else {
+            return;
+        };
+        record.open -= 1;
+        if record.open == 0 {
+            record.busy += time - record.since;
+        }
     }
 
     /// Warnings not taken yet.
@@ -72,11 +128,13 @@ impl Observer for Chronicle {
         match what {
             What::Begin { label, id } => {
                 let name = self.sim.source_name(source);
-                let unit = name.rsplit('.').next().unwrap_or_default().into();
+                let unit: Name = name.rsplit('.').next().unwrap_or_default().into();
+                self.begin(source, &unit, time);
                 let layer = LayerRecord { unit, group: id, shape: label.to_owned(), begin: time, end: None };
                 keep(&mut self.layers.borrow_mut(), (source, layer));
             }
             What::End { id, .. } => {
+                self.end(source, time);
                 let mut layers = self.layers.borrow_mut();
                 let open = layers.iter_mut().rev().find(|(of, layer)| *of == source && layer.group == id);
                 if let Some((_, layer)) = open {

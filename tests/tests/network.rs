@@ -1,0 +1,273 @@
+//! Networks run layer by layer leave what a slow and obvious computation of them does, on any configuration and from
+//! anywhere.
+
+use proptest::prelude::*;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use vp_models::bus::axi::Latency;
+use vp_models::host::network::{
+    Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, Pooling, RunError,
+    Runner, Shape, Window, digits,
+};
+use vp_models::host::{Host, Statistics};
+use vp_models::nvdla::config::Config;
+use vp_models::platform::Description;
+use vp_tests::conformance::{Way, local};
+use vp_tests::reference::run_network;
+
+fn description(platform: &str) -> Description {
+    Description::named(platform).unwrap()
+}
+
+fn plan(network: &Network, description: &Description) -> Plan {
+    Plan::new(network, &description.nvdla.config, description.dbb0.range()).unwrap()
+}
+
+/// What comes of each input, and the platform's counters.
+fn run<I: AsRef<[i8]>>(plan: &Plan, host: &mut dyn Host, inputs: &[I]) -> (Vec<Inference>, Statistics) {
+    let mut inferences = Vec::new();
+    Runner::new(plan, host).unwrap().run(inputs, |_, inference| inferences.push(inference)).unwrap();
+    (inferences, host.statistics().unwrap())
+}
+
+/// Images of the first samples of the digits network.
+fn images(count: usize) -> Vec<Vec<i8>> {
+    digits::samples().into_iter().take(count).map(|sample| sample.pixels).collect()
+}
+
+#[test]
+fn the_digits_network_leaves_the_references_scores_on_all_samples() {
+    let (network, samples, nv_small) = (digits::network(), digits::samples(), description("nv_small"));
+    let inputs = images(samples.len());
+    let (inferences, _) = run(&plan(&network, &nv_small), &mut local(&nv_small), &inputs);
+    assert_eq!(inferences.len(), samples.len());
+    let (mut right, mut expected_right) = (0, 0);
+    for (inference, sample) in inferences.iter().zip(&samples) {
+        let expected = run_network(&network, &sample.pixels);
+        assert_eq!(inference.output, expected);
+        right += usize::from(digits::answer(&inference.output) == sample.label);
+        expected_right += usize::from(digits::answer(&expected) == sample.label);
+    }
+    assert_eq!(right, expected_right);
+    assert!(right * 100 >= samples.len() * 95, "{right} of {}", samples.len());
+}
+
+#[test]
+fn every_configuration_leaves_the_same_scores() {
+    let (network, inputs) = (digits::network(), images(6));
+    for platform in Config::NAMES {
+        let description = description(platform);
+        let (inferences, _) = run(&plan(&network, &description), &mut local(&description), &inputs);
+        for (inference, input) in inferences.iter().zip(&inputs) {
+            assert_eq!(inference.output, run_network(&network, input), "{platform}");
+        }
+    }
+}
+
+#[test]
+fn a_network_over_tcp_is_the_same_run_as_in_process_wherever_the_memory_is() {
+    let (nv_small, inputs) = (description("nv_small"), images(5));
+    let plan = plan(&digits::network(), &nv_small);
+    let mut runs =
+        Way::ALL.map(|way| (way.name, run(&plan, (way.connect)(&nv_small).as_mut(), &inputs))).into_iter();
+    let (_, (here, counted_here)) = runs.next().unwrap();
+    for (name, (there, counted_there)) in runs {
+        assert_eq!(there, here, "{name}");
+        for counter in ["nvdla.cycles", "dbb0.read.bytes", "dbb0.write.bursts"] {
+            assert_eq!(counted_there.get(counter), counted_here.get(counter), "{name}: {counter}");
+        }
+        assert_eq!(counted_there.text("events.hash"), counted_here.text("events.hash"), "{name}");
+    }
+}
+
+#[test]
+fn units_take_their_groups_in_turns_also_from_one_run_to_the_next() {
+    let nv_small = description("nv_small");
+    let plan = plan(&digits::network(), &nv_small);
+    let mut host = local(&nv_small);
+    // Three layers of PDP would be an odd number: two runs of one image each, and one of three, leave no unit where
+    // it began.
+    for inputs in [images(1), images(1), images(3)] {
+        run(&plan, &mut host, &inputs);
+    }
+    for unit in ["sdp", "pdp", "cacc"] {
+        let layers: Vec<u64> = host
+            .platform()
+            .layers()
+            .iter()
+            .filter(|layer| &*layer.unit == unit)
+            .map(|layer| layer.group)
+            .collect();
+        assert!(layers.len() >= 10, "{unit}: {layers:?}");
+        assert!(layers.iter().enumerate().all(|(at, group)| *group == at as u64 % 2), "{unit}: {layers:?}");
+    }
+}
+
+#[test]
+fn slower_memory_costs_time_and_changes_no_score() {
+    let network = digits::network();
+    let at = |latency| {
+        let mut described = description("nv_small");
+        described.dbb0.read_latency = Some(Latency::Fixed(latency));
+        let (inferences, statistics) = run(&plan(&network, &described), &mut local(&described), &images(3));
+        let outputs: Vec<_> = inferences.into_iter().map(|inference| inference.output).collect();
+        (outputs, statistics.get("nvdla.cycles").unwrap())
+    };
+    let ((fast, few), (slow, many)) = (at(10), at(400));
+    assert_eq!(fast, slow);
+    assert!(few < many, "{few} cycles, {many} cycles");
+}
+
+#[test]
+fn units_are_busy_no_longer_than_the_run_takes() {
+    let nv_small = description("nv_small");
+    let (_, statistics) = run(&plan(&digits::network(), &nv_small), &mut local(&nv_small), &images(2));
+    let whole = statistics.get("nvdla.cycles").unwrap() * statistics.get("period").unwrap();
+    for (unit, layers) in [("sdp", 8), ("pdp", 4), ("cdma", 8), ("csc", 8), ("cacc", 8)] {
+        assert_eq!(statistics.get(&format!("unit.{unit}.layers")), Some(layers), "{unit}");
+        let busy = statistics.get(&format!("unit.{unit}.busy")).unwrap();
+        assert!(0 < busy && busy < whole, "{unit}: {busy} of {whole} ps");
+    }
+}
+
+#[test]
+fn an_input_of_another_size_is_refused() {
+    let nv_small = description("nv_small");
+    let plan = plan(&digits::network(), &nv_small);
+    let mut host = local(&nv_small);
+    let refused = Runner::new(&plan, &mut host).unwrap().run(&[[1i8; 5]], |_, _| {});
+    assert_eq!(refused, Err(RunError::Input { found: 5, expected: 64 }));
+}
+
+#[test]
+fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
+    // Wider than PDP's line buffer.
+    let nv_small = description("nv_small");
+    let input = Shape { width: 64, height: 4, channels: 8 };
+    let window = Window { size: [3, 3], stride: [1, 1], before: [0, 0], after: [0, 0] };
+    let layer = Layer {
+        name: "wide".into(),
+        source: None,
+        input,
+        output: Shape { width: 62, height: 2, channels: 8 },
+        operation: Operation::Pooling(Pooling { method: Method::Max, window }),
+    };
+    let network = Network { name: "wide".into(), input, layers: vec![layer] };
+    let plan = plan(&network, &nv_small);
+    let mut host = local(&nv_small);
+    let refused = Runner::new(&plan, &mut host).unwrap().run(&[vec![0; input.elements()]], |_, _| {});
+    let Err(RunError::Warned(warning)) = refused else { panic!("{refused:?}") };
+    assert!(
+        warning.text.contains("layer refused: PDP.") && warning.text.contains("line buffer"),
+        "{warning}"
+    );
+}
+
+/// Draws networks.
+struct Draw(ChaCha8Rng);
+
+impl Draw {
+    fn new(seed: u64) -> Draw {
+        Draw(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    fn any(&mut self, range: std::ops::Range<u32>) -> u32 {
+        self.0.random_range(range)
+    }
+
+    fn element(&mut self) -> i8 {
+        self.0.random()
+    }
+
+    /// A window that lies over some of its input wherever it is, and what comes out.
+    fn window(&mut self, input: Shape, size: [u32; 2]) -> (Window, [u32; 2]) {
+        let shape = [input.width, input.height];
+        let stride = [self.any(1..4), self.any(1..4)];
+        let before = size.map(|size| self.any(0..size));
+        let after = size.map(|size| self.any(0..size));
+        let outputs = [0, 1].map(|axis| {
+            let padded = before[axis] + shape[axis] + after[axis];
+            (padded - size[axis]) / stride[axis] + 1
+        });
+        (Window { size, stride, before, after }, outputs)
+    }
+
+    fn convolution(&mut self, input: Shape, source: Option<usize>, size: [u32; 2], kernels: u32) -> Layer {
+        let (window, [width, height]) = self.window(input, size);
+        let weights = (0..kernels * size[0] * size[1] * input.channels).map(|_| self.element()).collect();
+        let shift = self.any(0..8);
+        let bias = (0..kernels).map(|_| self.0.random_range(-2000..2000)).collect();
+        let convolution = Convolution {
+            kernels,
+            window,
+            weights,
+            bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
+            relu: self.0.random(),
+            converter: Converter {
+                offset: self.0.random_range(-100..100),
+                scale: self.0.random_range(-300..300),
+                shift: self.any(8..20),
+            },
+        };
+        let output = Shape { width, height, channels: kernels };
+        Layer { name: "conv".into(), source, input, output, operation: Operation::Convolution(convolution) }
+    }
+
+    fn pooling(&mut self, input: Shape, source: Option<usize>, size: [u32; 2]) -> Layer {
+        let (window, [width, height]) = self.window(input, size);
+        let method = [Method::Max, Method::Min, Method::Average][self.any(0..3) as usize];
+        let output = Shape { width, height, channels: input.channels };
+        Layer {
+            name: "pool".into(),
+            source,
+            input,
+            output,
+            operation: Operation::Pooling(Pooling { method, window }),
+        }
+    }
+
+    fn network(&mut self) -> Network {
+        let input = Shape { width: self.any(4..14), height: self.any(4..14), channels: self.any(1..40) };
+        let mut layers: Vec<Layer> = Vec::new();
+        for _ in 0..self.any(1..5) {
+            // Not always the layer before: what was made earlier is still there.
+            let source = match self.any(0..4) {
+                0 => self.any(0..layers.len() as u32 + 1).checked_sub(1).map(|at| at as usize),
+                _ => layers.len().checked_sub(1),
+            };
+            let input = source.map_or(input, |source| layers[source].output);
+            let size = [input.width, input.height].map(|size| self.any(1..size.min(4) + 1));
+            let layer = if self.any(0..3) > 0 {
+                let kernels = self.any(1..40);
+                self.convolution(input, source, size, kernels)
+            } else {
+                self.pooling(input, source, size)
+            };
+            layers.push(layer);
+        }
+        Network { name: "drawn".into(), input, layers }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_network_leaves_the_references_output(
+        platform in prop::sample::select(Config::NAMES.to_vec()),
+        seed: u64,
+        latency in 0u32..200,
+    ) {
+        let mut draw = Draw::new(seed);
+        let network = draw.network();
+        let mut described = description(platform);
+        described.dbb0.read_latency = Some(Latency::Fixed(latency));
+        let plan = plan(&network, &described);
+        let inputs: Vec<Vec<i8>> =
+            (0..2).map(|_| (0..network.input.elements()).map(|_| draw.element()).collect()).collect();
+        let (inferences, _) = run(&plan, &mut local(&described), &inputs);
+        for (inference, input) in inferences.iter().zip(&inputs) {
+            prop_assert_eq!(&inference.output, &run_network(&network, input), "{:?}", network);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `vp demo`: a small network classifies handwritten digits, and what that cost is shown.
+
+mod picture;
+mod report;
+
+use super::hosts::{HostArgs, Place};
+use super::{Failure, Verdict};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
+use vp_models::host::network::digits::{self, Sample};
+use vp_models::host::network::{Inference, Network, Plan, Runner};
+use vp_models::host::{Host, Statistics};
+use vp_models::platform::Description;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Classify the first N samples; all of them if left out
+    #[arg(long, value_name = "N")]
+    images: Option<usize>,
+
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// The platform that is used if none is asked for.
+const DEFAULT_PLATFORM: &str = "nv_small";
+
+/// What was run, and what came of it.
+struct Ran {
+    headline: String,
+    network: Network,
+    plan: Plan,
+    samples: Vec<Sample>,
+    inferences: Vec<Inference>,
+    statistics: Statistics,
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    args.host.check()?;
+    let samples = chosen(args.images)?;
+    let Place { mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let description = match description {
+        Some(description) => description,
+        None => described(host.as_mut())?,
+    };
+    let network = digits::network();
+    let plan = Plan::new(&network, &description.nvdla.config, description.dbb0.range()).map_err(|error| {
+        Failure::new(format!("the digits network cannot run on {}: {error}", description.name))
+    })?;
+    let bar = progress(samples.len());
+    let inputs: Vec<&[i8]> = samples.iter().map(|sample| sample.pixels.as_slice()).collect();
+    let mut inferences = Vec::with_capacity(samples.len());
+    let mut runner = Runner::new(&plan, host.as_mut()).map_err(Failure::new)?;
+    let ran = runner.run(&inputs, |_, inference| {
+        bar.inc(1);
+        inferences.push(inference);
+    });
+    bar.finish_and_clear();
+    ran.map_err(Failure::new)?;
+    let statistics = host.statistics().map_err(Failure::new)?;
+    report::show(&Ran { headline, network, plan, samples, inferences, statistics })?;
+    Ok(Verdict::Right)
+}
+
+/// The samples asked for.
+fn chosen(images: Option<usize>) -> Result<Vec<Sample>, Failure> {
+    let mut samples = digits::samples();
+    let all = samples.len();
+    match images.unwrap_or(all) {
+        wanted if (1..=all).contains(&wanted) => {
+            samples.truncate(wanted);
+            Ok(samples)
+        }
+        wanted => {
+            Err(Failure::new(format!("--images {wanted}: there are {all} samples"))
+                .hint(format!("1 to {all}")))
+        }
+    }
+}
+
+/// A server's platform describes itself.
+fn described(host: &mut dyn Host) -> Result<Description, Failure> {
+    let statistics = host.statistics().map_err(Failure::new)?;
+    let text = statistics
+        .text("platform.description")
+        .ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
+    Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
+}
+
+/// A bar that appears when the work takes over a second.
+fn progress(images: usize) -> ProgressBar {
+    let bar = ProgressBar::new(images as u64);
+    if let Ok(style) = ProgressStyle::with_template("digits: {pos}/{len} images  {bar:28}  {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}

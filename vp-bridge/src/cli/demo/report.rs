@@ -1,0 +1,199 @@
+//! What the demonstration shows: some of the images, how many were right, and where the time went.
+
+use super::{Ran, picture};
+use crate::cli::Failure;
+use crate::cli::text::{self, counted, grouped, styled};
+use std::io::Write;
+use vp_core::Time;
+use vp_models::host::Statistics;
+use vp_models::host::network::digits;
+use vp_models::host::network::{Operation, Span};
+
+/// Images side by side.
+const ACROSS: usize = 8;
+/// Characters between two of them.
+const GAP: &str = "   ";
+
+/// An image with the answer it got.
+struct Answered<'a> {
+    pixels: &'a [i8],
+    label: u8,
+    answer: u8,
+}
+
+impl Answered<'_> {
+    fn is_right(&self) -> bool {
+        self.answer == self.label
+    }
+}
+
+pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    let Ran { headline, samples, inferences, statistics, .. } = ran;
+    let answered: Vec<Answered<'_>> = samples
+        .iter()
+        .zip(inferences)
+        .map(|(sample, inference)| Answered {
+            pixels: &sample.pixels,
+            label: sample.label,
+            answer: digits::answer(&inference.output),
+        })
+        .collect();
+    writeln!(out, "{headline}\n{}\n", network(ran))?;
+    let width = ran.network.input.width as usize;
+    let (right, wrong): (Vec<&Answered<'_>>, Vec<_>) = answered.iter().partition(|image| image.is_right());
+    for row in [right.as_slice(), wrong.as_slice()] {
+        gallery(&mut out, &row[..row.len().min(ACROSS)], width)?;
+    }
+    let share = 100.0 * right.len() as f64 / answered.len().max(1) as f64;
+    writeln!(
+        out,
+        "{:<10} {share:.1} %: {} of {}",
+        "accuracy",
+        right.len(),
+        counted(answered.len() as u64, "image")
+    )?;
+    let period = Time::ps(statistics.get("period").unwrap_or(1_000));
+    let mean = mean_cycles(inferences.iter().map(|inference| inference.time()), period);
+    writeln!(
+        out,
+        "{:<10} {} an image ({} at {})",
+        "time",
+        counted(mean.round() as u64, "cycle"),
+        Time::ps((mean * period.as_ps() as f64) as u64),
+        text::frequency(period)
+    )?;
+    for (direction, verb) in [("read", "read"), ("write", "written")] {
+        traffic(&mut out, statistics, inferences.len() as u64, direction, verb)?;
+    }
+    writeln!(out, "{:<10} {}\n", "event hash", statistics.text("events.hash").unwrap_or("-"))?;
+    layers(&mut out, ran, mean, period)?;
+    units(&mut out, statistics, period)
+}
+
+/// The network in one line.
+fn network(ran: &Ran) -> String {
+    let count = |wanted: fn(&Operation) -> bool| {
+        ran.network.layers.iter().filter(|layer| wanted(&layer.operation)).count() as u64
+    };
+    let convolutions = count(|operation| matches!(operation, Operation::Convolution(_)));
+    let poolings = count(|operation| matches!(operation, Operation::Pooling(_)));
+    format!(
+        "{} · {} images · {} and {} · {} bytes of weights and biases",
+        ran.network.name,
+        ran.network.input,
+        counted(convolutions, "convolution"),
+        counted(poolings, "pooling"),
+        grouped(ran.plan.constant_bytes())
+    )
+}
+
+/// Images side by side, the answers below them.
+fn gallery(out: &mut impl Write, images: &[&Answered<'_>], width: usize) -> Result<(), Failure> {
+    if images.is_empty() {
+        return Ok(());
+    }
+    let colours = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+    let pictures: Vec<Vec<String>> =
+        images.iter().map(|image| picture::lines(image.pixels, width, colours)).collect();
+    for line in 0..pictures.first().map_or(0, Vec::len) {
+        let parts: Vec<&str> = pictures.iter().map(|picture| picture[line].as_str()).collect();
+        writeln!(out, "{}", parts.join(GAP).trim_end())?;
+    }
+    let answers: Vec<String> = images
+        .iter()
+        .map(|image| {
+            let Answered { answer, label, .. } = image;
+            if image.is_right() {
+                styled(text::GREEN, format!("{answer:^width$}"))
+            } else {
+                styled(text::RED, format!("{:^width$}", format!("{answer}, is {label}")))
+            }
+        })
+        .collect();
+    writeln!(out, "{}\n", answers.join(GAP).trim_end())?;
+    Ok(())
+}
+
+/// The mean of times, in cycles.
+fn mean_cycles(times: impl Iterator<Item = Time>, period: Time) -> f64 {
+    let (sum, count) = times.fold((0, 0u64), |(sum, count), time| (sum + time.cycles(period), count + 1));
+    sum as f64 / count.max(1) as f64
+}
+
+fn traffic(
+    out: &mut impl Write,
+    statistics: &Statistics,
+    images: u64,
+    direction: &str,
+    verb: &str,
+) -> Result<(), Failure> {
+    let get = |what: &str| statistics.get(&format!("dbb0.{direction}.{what}"));
+    let (Some(bytes), Some(bursts)) = (get("bytes"), get("bursts")) else { return Ok(()) };
+    let mean = |count: u64| (count as f64 / images.max(1) as f64).round() as u64;
+    write!(
+        out,
+        "{verb:<10} {} in {} an image",
+        counted(mean(bytes), "byte"),
+        counted(mean(bursts), "burst")
+    )?;
+    if let Some(latency) = get("latency.mean") {
+        write!(out, ", {} on average", counted(latency, "cycle"))?;
+    }
+    writeln!(out, ", at most {} outstanding", get("most_outstanding").unwrap_or(0))?;
+    Ok(())
+}
+
+/// Where the time went, layer by layer.
+fn layers(out: &mut impl Write, ran: &Ran, whole: f64, period: Time) -> Result<(), Failure> {
+    let mut table = text::table(&["layer", "input", "output", "cycles", "share", "MACs busy"], &[3, 4, 5]);
+    let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(1.0));
+    let mut in_layers = 0.0;
+    for (at, (layer, step)) in ran.network.layers.iter().zip(&ran.plan.steps).enumerate() {
+        let spans = ran.inferences.iter().filter_map(|inference| inference.layers.get(at));
+        let cycles = mean_cycles(spans.map(|&Span { enabled, done }| done - enabled), period);
+        in_layers += cycles;
+        table.add_row([
+            layer.name.clone(),
+            layer.input.to_string(),
+            layer.output.to_string(),
+            grouped(cycles.round() as u64),
+            percent(cycles, whole),
+            if step.mac_cycles > 0 { percent(step.mac_cycles as f64, cycles) } else { "-".to_owned() },
+        ]);
+    }
+    let driver = whole - in_layers;
+    table.add_row([
+        "between".to_owned(),
+        String::new(),
+        String::new(),
+        grouped(driver.round() as u64),
+        percent(driver, whole),
+        String::new(),
+    ]);
+    let array: u64 = ran.plan.steps.iter().map(|step| step.mac_cycles).sum();
+    table.add_row([
+        "all".to_owned(),
+        ran.network.input.to_string(),
+        ran.network.output().to_string(),
+        grouped(whole.round() as u64),
+        percent(whole, whole),
+        percent(array as f64, whole),
+    ]);
+    writeln!(out, "{}\n", table.trim_fmt())?;
+    Ok(())
+}
+
+/// How much of the time each unit had a layer, waiting for memory or for another unit included.
+fn units(out: &mut impl Write, statistics: &Statistics, period: Time) -> Result<(), Failure> {
+    let whole = statistics.get("nvdla.cycles").unwrap_or(0) * period.as_ps();
+    let shares: Vec<String> = ["cdma", "csc", "cacc", "sdp", "pdp"]
+        .into_iter()
+        .filter_map(|unit| {
+            let busy = statistics.get(&format!("unit.{unit}.busy"))?;
+            Some(format!("{} {:.0} %", unit.to_uppercase(), 100.0 * busy as f64 / whole.max(1) as f64))
+        })
+        .collect();
+    writeln!(out, "{:<10} {}", "at work", shares.join("  "))?;
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! What can be wrong with a network, and with running it.
+
+use super::description::Shape;
+use crate::host::program::FieldOverflow;
+use crate::host::{HostError, Warning};
+
+/// Why a text describes no network.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NetworkError {
+    /// It cannot be read.
+    #[error("{why}")]
+    File {
+        /// Why.
+        why: String,
+    },
+    /// It is no TOML, or says what networks do not have.
+    #[error(transparent)]
+    Text(#[from] toml::de::Error),
+    /// It has no layers.
+    #[error("the network `{name}` has no layers")]
+    Empty {
+        /// The network.
+        name: String,
+    },
+    /// A cube is empty or larger than any.
+    #[error("`{name}` is a cube of {shape}: sizes are 1 to {most}", most = Shape::MOST)]
+    Size {
+        /// The layer that makes it.
+        name: String,
+        /// Its size.
+        shape: Shape,
+    },
+    /// Two layers have the same name.
+    #[error("there are two layers `{layer}`")]
+    Twice {
+        /// The name.
+        layer: String,
+    },
+    /// A layer reads what no layer before it makes.
+    #[error("layer `{layer}` reads `{input}`: no layer before it has that name")]
+    NoSuchInput {
+        /// The layer.
+        layer: String,
+        /// What it reads.
+        input: String,
+    },
+    /// A layer's window does not fit on its input.
+    #[error("layer `{layer}`: a window of {}x{} does not fit on {input} and its padding", window[0], window[1])]
+    NoWindow {
+        /// The layer.
+        layer: String,
+        /// Columns and rows.
+        window: [u32; 2],
+        /// What it lies on.
+        input: Shape,
+    },
+    /// A tensor is not what its layer needs.
+    #[error("layer `{layer}`: {file}: {why}")]
+    Tensor {
+        /// The layer.
+        layer: String,
+        /// The tensor's file.
+        file: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why a network cannot run on a hardware configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The convolution buffer is too small for a layer.
+    #[error(
+        "layer `{layer}` does not fit into the convolution buffer: its input takes {data} banks and its weights \
+         {weights}, and there are {banks}; cutting layers by height or by kernels is not done yet"
+    )]
+    ConvolutionBuffer {
+        /// The layer.
+        layer: String,
+        /// Banks that the input takes.
+        data: u32,
+        /// Banks that the weights take.
+        weights: u32,
+        /// Banks that there are.
+        banks: u32,
+    },
+    /// A register has no room for what a layer needs.
+    #[error("layer `{layer}`: {overflow}")]
+    Register {
+        /// The layer.
+        layer: String,
+        /// The field.
+        overflow: FieldOverflow,
+    },
+    /// The memory is full.
+    #[error("`{what}` takes {bytes} bytes of memory, and {left} are left")]
+    Memory {
+        /// What is to be placed.
+        what: String,
+        /// Bytes it takes.
+        bytes: u64,
+        /// Bytes that are left.
+        left: u64,
+    },
+    /// The hardware computes in other formats.
+    #[error("the configuration {config} does not compute int8")]
+    NoInt8 {
+        /// The configuration.
+        config: String,
+    },
+}
+
+/// Why a network did not run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The platform could not do what was asked.
+    #[error("layer `{layer}`: {error}")]
+    Host {
+        /// The layer that ran.
+        layer: String,
+        /// What it said.
+        error: HostError,
+    },
+    /// An interrupt came that no layer under way raises.
+    #[error("layer `{layer}`: the interrupt status is {status:#x} where {expected:#x} may come")]
+    Interrupt {
+        /// The layer that ran.
+        layer: String,
+        /// GLB.S_INTR_STATUS.
+        status: u32,
+        /// The bits that were waited for.
+        expected: u32,
+    },
+    /// The platform warned, as it does when it refuses a layer.
+    #[error("the platform warned: {0}")]
+    Warned(Warning),
+    /// An input has another size than the network's.
+    #[error("the input has {found} elements instead of {expected}")]
+    Input {
+        /// Elements it has.
+        found: usize,
+        /// Elements of the network's input.
+        expected: usize,
+    },
+}

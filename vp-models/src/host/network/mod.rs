@@ -1,0 +1,41 @@
+//! Networks run layer by layer, as a driver would.
+//!
+//! Three steps, each of which can be looked at: a [`Network`] says what the layers are (TOML and tensors); a [`Plan`]
+//! says where everything lies in memory and which registers each layer takes, for one hardware configuration; a
+//! [`Runner`] makes the register writes at any [`Host`](super::Host), programs a layer while the one before runs, and
+//! takes the interrupts.
+//!
+//! ```
+//! use vp_models::host::network::{Plan, Runner, digits};
+//! use vp_models::platform::{Description, LocalHost, Platform};
+//!
+//! let description = Description::named("nv_small").unwrap();
+//! let plan = Plan::new(&digits::network(), &description.nvdla.config, description.dbb0.range()).unwrap();
+//! let mut host = LocalHost::new(Platform::build(&description).unwrap());
+//! let samples = digits::samples();
+//! Runner::new(&plan, &mut host)
+//!     .unwrap()
+//!     .run(&[&samples[0].pixels], |_, inference| {
+//!         assert_eq!(digits::answer(&inference.output), samples[0].label);
+//!     })
+//!     .unwrap();
+//! ```
+//!
+//! Layers are int8 convolutions with bias, ReLU and converter in SDP, and poolings. Layers that the convolution buffer
+//! does not hold whole are refused by name: they are not cut yet.
+
+mod description;
+pub mod digits;
+mod error;
+mod layout;
+mod plan;
+mod registers;
+mod run;
+
+pub use description::{
+    Bias, Converter, Convolution, Layer, Method, Network, Operation, Pooling, ReadTensor, Shape, Window,
+};
+pub use error::{NetworkError, PlanError, RunError};
+pub use layout::Surface;
+pub use plan::{Plan, Step};
+pub use run::{Inference, Runner, Span};

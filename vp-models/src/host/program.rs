@@ -1,0 +1,118 @@
+//! Register writes, in the order in which a driver makes them.
+
+use super::{Host, HostError};
+use crate::nvdla::registers::{Encoding, FieldRef, Group, RegisterMap, RegisterRef, Unit};
+
+/// One register write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The unit.
+    pub unit: Unit,
+    /// Its register.
+    pub register: RegisterRef,
+    /// The whole word.
+    pub value: u32,
+}
+
+/// Register writes, in order.
+///
+/// ```
+/// use vp_models::host::program::Program;
+/// use vp_models::nvdla::registers::{RegisterMap, Unit, pdp::d_data_cube_in_width::CUBE_IN_WIDTH};
+///
+/// let mut program = Program::new(RegisterMap::Small);
+/// program.fields(Unit::Pdp, &[(CUBE_IN_WIDTH, 8)]);
+/// assert_eq!(program.writes[0].value, 7, "the register counts from zero");
+/// assert!(program.checked_fields(Unit::Pdp, &[(CUBE_IN_WIDTH, 1_000_000)]).is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    map: RegisterMap,
+    /// The writes.
+    pub writes: Vec<Write>,
+}
+
+/// A register has no room for a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{unit}.{field} has no room for {value:#x}")]
+pub struct FieldOverflow {
+    /// The unit.
+    pub unit: Unit,
+    /// Its field.
+    pub field: FieldRef,
+    /// The quantity.
+    pub value: u32,
+}
+
+impl Program {
+    /// No writes yet.
+    pub fn new(map: RegisterMap) -> Program {
+        Program { map, writes: Vec::new() }
+    }
+
+    /// Makes the writes at a host, posted.
+    ///
+    /// # Errors
+    /// When the host does, or a unit is not in its map.
+    pub fn run(&self, host: &mut dyn Host) -> Result<(), HostError> {
+        self.writes.iter().try_for_each(|write| {
+            let address = address(self.map, write.unit, write.register)?;
+            host.write(address, write.value)
+        })
+    }
+
+    /// Writes a whole register.
+    pub fn word(&mut self, unit: Unit, register: RegisterRef, value: u32) {
+        self.writes.push(Write { unit, register, value });
+    }
+
+    /// Writes every register that has one of these fields, in the order of their first fields. Values are the
+    /// quantities meant: where a register counts from zero, one is taken off. Bits that do not fit are lost.
+    pub fn fields(&mut self, unit: Unit, fields: &[(FieldRef, u32)]) {
+        let mut group = Group::new(unit, self.map);
+        fields.iter().for_each(|&(field, value)| group.set_actual(field, value));
+        self.registers(&group, fields);
+    }
+
+    /// The same, where nothing may be lost.
+    ///
+    /// # Errors
+    /// Names the first field that has no room for its value; nothing is written then.
+    pub fn checked_fields(&mut self, unit: Unit, fields: &[(FieldRef, u32)]) -> Result<(), FieldOverflow> {
+        let mut group = Group::new(unit, self.map);
+        for &(field, value) in fields {
+            group.set_actual(field, value);
+            let kept = match field.encoding {
+                Encoding::Signed => group.get_signed(field) as u32,
+                _ => group.actual(field),
+            };
+            if kept != value {
+                return Err(FieldOverflow { unit, field, value });
+            }
+        }
+        self.registers(&group, fields);
+        Ok(())
+    }
+
+    fn registers(&mut self, group: &Group, fields: &[(FieldRef, u32)]) {
+        let unit = group.unit();
+        let mut registers: Vec<RegisterRef> = Vec::new();
+        for (field, _) in fields {
+            // Fields and registers stand in one table: there is always one.
+            let register = unit.register(field.register).filter(|register| !registers.contains(register));
+            registers.extend(register);
+        }
+        for register in registers {
+            self.word(unit, register, group.word(register));
+        }
+    }
+}
+
+/// Where a unit's register is in a map.
+///
+/// # Errors
+/// When the map does not have the unit.
+pub fn address(map: RegisterMap, unit: Unit, register: RegisterRef) -> Result<u32, HostError> {
+    map.address(unit, register)
+        .ok_or_else(|| HostError::Refused(format!("there is no {unit} in the {map} map of registers")))
+}
