@@ -2,7 +2,7 @@
 
 use super::cube::{Packing, Ram, Surface};
 use crate::bus::DelayLine;
-use crate::bus::axi::{Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{Burst, Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
@@ -112,10 +112,13 @@ pub(crate) struct WriteDma {
     streams: Vec<Rc<WriteStream>>,
     selected: Cell<usize>,
     atom: usize,
-    pipeline: DelayLine<Atom>,
+    /// Bursts, each with the last of its atoms, and how many atoms end in it.
+    pipeline: DelayLine<(Burst, Vec<u8>, u64)>,
     /// Atoms in the pipeline, at most (a flush at the end of a line or surface may go over it), and now.
     capacity: u64,
     under_way: Cell<u64>,
+    /// Those of them that end in a burst that is not complete.
+    incomplete: Cell<u64>,
     passed: Event,
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
     lines: RefCell<Box<dyn Iterator<Item = (u64, u32)>>>,
@@ -139,6 +142,7 @@ impl WriteDma {
             pipeline: DelayLine::new(sim, format!("{name}.pipeline"), Time::ZERO),
             capacity: u64::from(buffer),
             under_way: Cell::new(0),
+            incomplete: Cell::new(0),
             passed: sim.event(format!("{name}.passed")),
             lines: RefCell::new(Box::new(std::iter::empty())),
             line_left: Cell::new(0),
@@ -155,9 +159,30 @@ impl WriteDma {
     }
 
     /// Puts the next atom, which leaves the engine's pipeline at `due`.
-    pub(crate) fn put_at(&self, due: Time, atom: Atom) {
+    pub(crate) fn put_at(&self, due: Time, atom: &[u8]) {
+        let stream = &self.streams[self.selected.get()];
+        if self.line_left.get() == 0
+            && let Some((address, bytes)) = self.lines.borrow_mut().next()
+        {
+            stream.line(address, bytes);
+            self.line_left.set(bytes);
+        }
+        self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
         self.under_way.set(self.under_way.get() + 1);
-        self.pipeline.push_at(due, atom);
+        self.incomplete.set(self.incomplete.get() + 1);
+        let placed = stream.fill(&atom[..self.atom], |burst, data, left| {
+            let ended = self.incomplete.get() - u64::from(left > 0);
+            self.incomplete.set(u64::from(left > 0));
+            self.pipeline.push_at(due, (burst, data, ended));
+        });
+        if !placed {
+            self.drop_incomplete();
+        }
+    }
+
+    fn drop_incomplete(&self) {
+        self.under_way.set(self.under_way.get() - self.incomplete.take());
+        self.passed.notify_delta();
     }
 
     /// Waits until there is room for another atom: what memory cannot take holds the engine back.
@@ -177,6 +202,7 @@ impl WriteDma {
         *self.lines.borrow_mut() = Box::new(std::iter::empty());
         self.line_left.set(0);
         self.streams[self.selected.get()].abandon();
+        self.drop_incomplete();
     }
 
     /// Waits until memory has acknowledged every atom put so far.
@@ -189,17 +215,9 @@ impl WriteDma {
 
     async fn write(self: Rc<Self>) {
         loop {
-            let atom = self.pipeline.next().await;
-            let stream = &self.streams[self.selected.get()];
-            if self.line_left.get() == 0
-                && let Some((address, bytes)) = self.lines.borrow_mut().next()
-            {
-                stream.line(address, bytes);
-                self.line_left.set(bytes);
-            }
-            self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
-            stream.put(&atom[..self.atom]).await;
-            self.under_way.set(self.under_way.get() - 1);
+            let (burst, data, atoms) = self.pipeline.next().await;
+            self.streams[self.selected.get()].send(burst, data).await;
+            self.under_way.set(self.under_way.get() - atoms);
             self.passed.notify_delta();
         }
     }

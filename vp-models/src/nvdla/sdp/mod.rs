@@ -239,7 +239,7 @@ impl Sdp {
                         self.pooling.put(Passed { atom: output, last, abandoned: false });
                     }
                     Destination::Memory(_) if layer.has_output() => {
-                        self.output.put_at(sim.now() + latency, output);
+                        self.output.put_at(sim.now() + latency, &output);
                     }
                     Destination::Memory(_) => {}
                 }
