@@ -54,17 +54,24 @@ pub(crate) struct Lines {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) surfaces: u32,
+    /// Surfaces whose lines take turns.
+    pub(crate) together: u32,
 }
 
 impl Lines {
     /// The requests a DMA makes for them: address and bytes, in order. What is packed is one request.
     pub(crate) fn requests(self) -> impl Iterator<Item = (u64, u32)> {
-        let Lines { surface, first_column, width, height, surfaces } = self;
+        let Lines { surface, first_column, width, height, surfaces, together } = self;
         let packed = surface.packing == Packing::Packed;
         let (height, surfaces, pixels) = if packed { (1, 1, surfaces) } else { (height, surfaces, width) };
-        (0..surfaces).flat_map(move |plane| {
-            (0..height)
-                .map(move |y| (surface.address(plane, first_column, y), pixels.saturating_mul(surface.pixel)))
+        let together = together.max(1);
+        (0..surfaces).step_by(together as usize).flat_map(move |first| {
+            let planes = first..surfaces.min(first.saturating_add(together));
+            (0..height).flat_map(move |y| {
+                planes.clone().map(move |plane| {
+                    (surface.address(plane, first_column, y), pixels.saturating_mul(surface.pixel))
+                })
+            })
         })
     }
 }
@@ -192,6 +199,11 @@ impl WriteDma {
         }
     }
 
+    /// How many atoms there is room for.
+    pub(crate) fn room_left(&self) -> usize {
+        self.capacity.saturating_sub(self.under_way.get()) as usize
+    }
+
     /// How long complete bursts have waited for the memory interface since this was last asked.
     pub(crate) fn take_stalled(&self) -> Time {
         self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
@@ -240,16 +252,42 @@ mod tests {
 
     #[test]
     fn lines_are_asked_for_surface_by_surface() {
-        let lines =
-            Lines { surface: surface(Packing::Strided), first_column: 2, width: 3, height: 2, surfaces: 2 };
+        let lines = Lines {
+            surface: surface(Packing::Strided),
+            first_column: 2,
+            width: 3,
+            height: 2,
+            surfaces: 2,
+            together: 1,
+        };
         let requests: Vec<_> = lines.requests().collect();
         assert_eq!(requests, [(0x1010, 24), (0x1050, 24), (0x1210, 24), (0x1250, 24)]);
     }
 
     #[test]
+    fn lines_of_surfaces_that_belong_together_take_turns() {
+        let lines = Lines {
+            surface: surface(Packing::Strided),
+            first_column: 0,
+            width: 1,
+            height: 2,
+            surfaces: 4,
+            together: 2,
+        };
+        let addresses: Vec<_> = lines.requests().map(|(address, _)| address).collect();
+        assert_eq!(addresses, [0x1000, 0x1200, 0x1040, 0x1240, 0x1400, 0x1600, 0x1440, 0x1640]);
+    }
+
+    #[test]
     fn a_packed_cube_is_one_request() {
-        let lines =
-            Lines { surface: surface(Packing::Packed), first_column: 0, width: 1, height: 1, surfaces: 5 };
+        let lines = Lines {
+            surface: surface(Packing::Packed),
+            first_column: 0,
+            width: 1,
+            height: 1,
+            surfaces: 5,
+            together: 1,
+        };
         assert_eq!(lines.requests().collect::<Vec<_>>(), [(0x1000, 40)]);
     }
 }
