@@ -255,6 +255,7 @@ impl Sdp {
                         let before = u64::from(surface) * lines * columns + pixel;
                         let Some(mut sums) = self.take_sums(layer, most, pace, before).await else {
                             ended = true;
+                            column += 1;
                             self.end_early(layer);
                             continue;
                         };
