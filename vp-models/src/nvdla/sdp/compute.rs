@@ -7,6 +7,7 @@
 
 use crate::nvdla::cube::Cube;
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate_32, shift_left};
+use crate::nvdla::vector::widest;
 
 use super::layer::{
     AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Layer, Operand, OperandStream,
@@ -89,7 +90,7 @@ impl<'a> Datapath<'a> {
                 }
             }
         }
-        self.atoms(&mut values[..lanes], operands, output)
+        widest(|| self.atoms(&mut values[..lanes], operands, output))
     }
 
     /// Steps that came from the convolution accumulator, one value a lane, and all have the same operands. The values
@@ -101,9 +102,10 @@ impl<'a> Datapath<'a> {
         output: &mut [u8],
     ) -> Counters {
         assert_eq!(input.len() % self.layer.lanes(), 0, "lanes of input");
-        self.atoms(input, operands, output)
+        widest(|| self.atoms(input, operands, output))
     }
 
+    #[inline(always)]
     fn atoms(&self, values: &mut [i32], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
         let Layer { output: format, bs, bn, ew, .. } = self.layer;
         let lanes = self.layer.lanes();
@@ -129,6 +131,7 @@ impl<'a> Datapath<'a> {
     }
 
     /// The output converter. Counts what its 17-bit clamp changes.
+    #[inline(always)]
     fn convert(&self, values: &[i32], output: &mut [u8]) -> u64 {
         let Converter { offset, scale, shift } = self.layer.converter;
         let scaled = |value: i32| (i64::from(value) - i64::from(offset)) * i64::from(scale);
@@ -215,6 +218,7 @@ impl AluOperation {
 
 impl Stage {
     /// Applies the stage to atoms that have the same operands.
+    #[inline(always)]
     fn apply(&self, values: &mut [i32], lanes: usize, operands: &[u8]) {
         let stream = self.operands.as_ref();
         let (mut addends, mut factors) = ([0; MAX_LANES], [0; MAX_LANES]);

@@ -5,6 +5,7 @@ use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::numeric::{Precision, round_shift, saturate_32};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cacc as reg};
+use crate::nvdla::vector::widest;
 
 /// One hardware layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Layer {
         match sums {
             // What 32 bits hold is not clipped.
             Sums::Narrow(mut sums) => {
-                round_shift_all(&mut sums, self.truncate);
+                widest(|| round_shift_all(&mut sums, self.truncate));
                 (sums, 0)
             }
             Sums::Wide(sums) => {
@@ -71,6 +72,7 @@ impl Layer {
 }
 
 /// [`round_shift`] of each value, without leaving 32 bits.
+#[inline(always)]
 fn round_shift_all(values: &mut [i32], shift: u32) {
     match shift {
         0 => {}
