@@ -41,6 +41,16 @@ impl BufferUse {
         let weight = (layer.order.group.min(layer.kernels) * layer.kernel_bytes()).div_ceil(bank);
         BufferUse { banks: [data, weight], entries, grain: None, reuse: [false; 2], keep: [false; 2] }
     }
+
+    /// As few banks for the input as hold all of it, and the rest for weights, if a group of kernels fits those.
+    pub fn most(config: &Config, layer: &ConvLayer) -> Option<BufferUse> {
+        let least = BufferUse::least(config, layer);
+        let [data, group] = least.banks;
+        let bank = config.cbuf_entry_bytes() * config.cbuf_entries_per_bank();
+        let all = (layer.kernels * layer.kernel_bytes()).div_ceil(bank);
+        let weight = config.cbuf_banks.checked_sub(data)?.min(all);
+        (weight >= group).then_some(BufferUse { banks: [data, weight], ..least })
+    }
 }
 
 /// Consumers first (driver contract, section 6).

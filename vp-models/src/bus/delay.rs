@@ -35,7 +35,8 @@ impl<T> DelayLine<T> {
         let due = items.back().map_or(due, |&(last, _)| due.max(last));
         items.push_back((due, item));
         if items.len() == 1 {
-            self.arrived.notify_delta();
+            // Who waits has nothing to do before the item comes out.
+            self.arrived.notify_after(due.since(self.sim.now()));
         }
     }
 

@@ -17,6 +17,7 @@ use crate::bus::axi::Interconnect;
 use crate::bus::csb::CsbTarget;
 use crate::bus::irq::IrqLine;
 use std::cell::Cell;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
@@ -30,6 +31,8 @@ pub struct Parts {
     pub timing: Timing,
     /// One clock cycle.
     pub cycle: Time,
+    /// Threads of the host that may share an engine's arithmetic. Nothing that can be observed depends on it.
+    pub threads: NonZeroUsize,
     /// The primary memory interface (DBBIF).
     pub primary: Rc<Interconnect>,
     /// The secondary memory interface (SRAMIF), if the configuration has one.
@@ -66,7 +69,7 @@ pub struct Nvdla {
 impl Nvdla {
     /// Builds a device and starts its processes.
     pub fn new(sim: &Sim, parts: Parts) -> Rc<Nvdla> {
-        let Parts { config, capability_rom, timing, cycle, primary, secondary, interrupt } = parts;
+        let Parts { config, capability_rom, timing, cycle, threads, primary, secondary, interrupt } = parts;
         let map = config.register_map;
         let interrupts = Interrupts::new(sim, &config, interrupt);
         let ports = MemoryPorts { primary: primary.clone(), secondary: secondary.clone() };
@@ -79,6 +82,7 @@ impl Nvdla {
             timing: &timing,
             ports: &ports,
             interrupts: &interrupts,
+            threads,
         };
         let (sdp, sdp_rdma) = (control(Unit::Sdp), control(Unit::SdpRdma));
         let (pdp, pdp_rdma) = (control(Unit::Pdp), control(Unit::PdpRdma));

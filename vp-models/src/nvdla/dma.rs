@@ -2,7 +2,7 @@
 
 use super::cube::{Packing, Ram, Surface};
 use crate::bus::DelayLine;
-use crate::bus::axi::{Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{Burst, Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
@@ -54,17 +54,24 @@ pub(crate) struct Lines {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) surfaces: u32,
+    /// Surfaces whose lines take turns.
+    pub(crate) together: u32,
 }
 
 impl Lines {
     /// The requests a DMA makes for them: address and bytes, in order. What is packed is one request.
     pub(crate) fn requests(self) -> impl Iterator<Item = (u64, u32)> {
-        let Lines { surface, first_column, width, height, surfaces } = self;
+        let Lines { surface, first_column, width, height, surfaces, together } = self;
         let packed = surface.packing == Packing::Packed;
         let (height, surfaces, pixels) = if packed { (1, 1, surfaces) } else { (height, surfaces, width) };
-        (0..surfaces).flat_map(move |plane| {
-            (0..height)
-                .map(move |y| (surface.address(plane, first_column, y), pixels.saturating_mul(surface.pixel)))
+        let together = together.max(1);
+        (0..surfaces).step_by(together as usize).flat_map(move |first| {
+            let planes = first..surfaces.min(first.saturating_add(together));
+            (0..height).flat_map(move |y| {
+                planes.clone().map(move |plane| {
+                    (surface.address(plane, first_column, y), pixels.saturating_mul(surface.pixel))
+                })
+            })
         })
     }
 }
@@ -112,10 +119,13 @@ pub(crate) struct WriteDma {
     streams: Vec<Rc<WriteStream>>,
     selected: Cell<usize>,
     atom: usize,
-    pipeline: DelayLine<Atom>,
+    /// Bursts, each with the last of its atoms, and how many atoms end in it.
+    pipeline: DelayLine<(Burst, Vec<u8>, u64)>,
     /// Atoms in the pipeline, at most (a flush at the end of a line or surface may go over it), and now.
     capacity: u64,
     under_way: Cell<u64>,
+    /// Those of them that end in a burst that is not complete.
+    incomplete: Cell<u64>,
     passed: Event,
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
     lines: RefCell<Box<dyn Iterator<Item = (u64, u32)>>>,
@@ -139,6 +149,7 @@ impl WriteDma {
             pipeline: DelayLine::new(sim, format!("{name}.pipeline"), Time::ZERO),
             capacity: u64::from(buffer),
             under_way: Cell::new(0),
+            incomplete: Cell::new(0),
             passed: sim.event(format!("{name}.passed")),
             lines: RefCell::new(Box::new(std::iter::empty())),
             line_left: Cell::new(0),
@@ -155,9 +166,30 @@ impl WriteDma {
     }
 
     /// Puts the next atom, which leaves the engine's pipeline at `due`.
-    pub(crate) fn put_at(&self, due: Time, atom: Atom) {
+    pub(crate) fn put_at(&self, due: Time, atom: &[u8]) {
+        let stream = &self.streams[self.selected.get()];
+        if self.line_left.get() == 0
+            && let Some((address, bytes)) = self.lines.borrow_mut().next()
+        {
+            stream.line(address, bytes);
+            self.line_left.set(bytes);
+        }
+        self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
         self.under_way.set(self.under_way.get() + 1);
-        self.pipeline.push_at(due, atom);
+        self.incomplete.set(self.incomplete.get() + 1);
+        let placed = stream.fill(&atom[..self.atom], |burst, data, left| {
+            let ended = self.incomplete.get() - u64::from(left > 0);
+            self.incomplete.set(u64::from(left > 0));
+            self.pipeline.push_at(due, (burst, data, ended));
+        });
+        if !placed {
+            self.drop_incomplete();
+        }
+    }
+
+    fn drop_incomplete(&self) {
+        self.under_way.set(self.under_way.get() - self.incomplete.take());
+        self.passed.notify_delta();
     }
 
     /// Waits until there is room for another atom: what memory cannot take holds the engine back.
@@ -165,6 +197,11 @@ impl WriteDma {
         while self.under_way.get() >= self.capacity {
             self.passed.wait().await;
         }
+    }
+
+    /// How many atoms there is room for.
+    pub(crate) fn room_left(&self) -> usize {
+        self.capacity.saturating_sub(self.under_way.get()) as usize
     }
 
     /// How long complete bursts have waited for the memory interface since this was last asked.
@@ -177,6 +214,7 @@ impl WriteDma {
         *self.lines.borrow_mut() = Box::new(std::iter::empty());
         self.line_left.set(0);
         self.streams[self.selected.get()].abandon();
+        self.drop_incomplete();
     }
 
     /// Waits until memory has acknowledged every atom put so far.
@@ -189,17 +227,9 @@ impl WriteDma {
 
     async fn write(self: Rc<Self>) {
         loop {
-            let atom = self.pipeline.next().await;
-            let stream = &self.streams[self.selected.get()];
-            if self.line_left.get() == 0
-                && let Some((address, bytes)) = self.lines.borrow_mut().next()
-            {
-                stream.line(address, bytes);
-                self.line_left.set(bytes);
-            }
-            self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
-            stream.put(&atom[..self.atom]).await;
-            self.under_way.set(self.under_way.get() - 1);
+            let (burst, data, atoms) = self.pipeline.next().await;
+            self.streams[self.selected.get()].send(burst, data).await;
+            self.under_way.set(self.under_way.get() - atoms);
             self.passed.notify_delta();
         }
     }
@@ -222,16 +252,42 @@ mod tests {
 
     #[test]
     fn lines_are_asked_for_surface_by_surface() {
-        let lines =
-            Lines { surface: surface(Packing::Strided), first_column: 2, width: 3, height: 2, surfaces: 2 };
+        let lines = Lines {
+            surface: surface(Packing::Strided),
+            first_column: 2,
+            width: 3,
+            height: 2,
+            surfaces: 2,
+            together: 1,
+        };
         let requests: Vec<_> = lines.requests().collect();
         assert_eq!(requests, [(0x1010, 24), (0x1050, 24), (0x1210, 24), (0x1250, 24)]);
     }
 
     #[test]
+    fn lines_of_surfaces_that_belong_together_take_turns() {
+        let lines = Lines {
+            surface: surface(Packing::Strided),
+            first_column: 0,
+            width: 1,
+            height: 2,
+            surfaces: 4,
+            together: 2,
+        };
+        let addresses: Vec<_> = lines.requests().map(|(address, _)| address).collect();
+        assert_eq!(addresses, [0x1000, 0x1200, 0x1040, 0x1240, 0x1400, 0x1600, 0x1440, 0x1640]);
+    }
+
+    #[test]
     fn a_packed_cube_is_one_request() {
-        let lines =
-            Lines { surface: surface(Packing::Packed), first_column: 0, width: 1, height: 1, surfaces: 5 };
+        let lines = Lines {
+            surface: surface(Packing::Packed),
+            first_column: 0,
+            width: 1,
+            height: 1,
+            surfaces: 5,
+            together: 1,
+        };
         assert_eq!(lines.requests().collect::<Vec<_>>(), [(0x1000, 40)]);
     }
 }

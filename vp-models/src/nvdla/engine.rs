@@ -14,6 +14,7 @@ use super::registers::Group;
 use super::timing::Timing;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
@@ -25,6 +26,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) timing: &'a Timing,
     pub(crate) ports: &'a MemoryPorts,
     pub(crate) interrupts: &'a Rc<Interrupts>,
+    /// Threads of the host that may share an engine's arithmetic.
+    pub(crate) threads: NonZeroUsize,
 }
 
 /// A layer, or why the group's registers are none, with what they say.

@@ -24,5 +24,6 @@ pub mod refused;
 pub mod registers;
 pub mod sdp;
 pub mod timing;
+mod vector;
 
 pub use device::Nvdla;

@@ -89,6 +89,7 @@ impl Platform {
             capability_rom: description.nvdla.capability_rom,
             timing,
             cycle: description.period,
+            threads: description.threads,
             primary: memories[0].interconnect().clone(),
             secondary: memories.get(1).map(|memory| memory.interconnect().clone()),
             interrupt: irq.clone(),

@@ -4,6 +4,7 @@ use crate::bus::axi::{Latency, LatencyError};
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use vp_core::Time;
 
@@ -29,6 +30,10 @@ pub struct Description {
     /// One clock cycle of the device, its buses and its memories.
     #[serde(default = "default_period", with = "time_text")]
     pub period: Time,
+    /// Threads of the host that may share the arithmetic of a convolution, where it is long enough to pay for them.
+    /// No result and no time depends on it.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub threads: NonZeroUsize,
     /// The device.
     pub nvdla: NvdlaDescription,
     /// The memory behind the primary interface (DBBIF).
@@ -124,6 +129,14 @@ fn dbb<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, 
 
 fn sram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, D::Error> {
     Ok(MemoryOverrides::deserialize(deserializer)?.over(default_sram()))
+}
+
+fn one() -> NonZeroUsize {
+    NonZeroUsize::MIN
+}
+
+fn is_one(threads: &NonZeroUsize) -> bool {
+    threads.get() == 1
 }
 
 fn default_period() -> Time {
@@ -245,7 +258,14 @@ impl Description {
         let rtl = RtlTree::published(&config);
         let nvdla = NvdlaDescription { rtl, capability_rom: CapabilityRom::default(), config };
         let (dbb0, sram0) = (default_dbb(), default_sram());
-        Ok(Description { name: name.to_owned(), period: default_period(), nvdla, dbb0, sram0 })
+        Ok(Description {
+            name: name.to_owned(),
+            period: default_period(),
+            threads: one(),
+            nvdla,
+            dbb0,
+            sram0,
+        })
     }
 
     /// Reads and checks a description.

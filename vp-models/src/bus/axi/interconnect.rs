@@ -192,8 +192,13 @@ impl Interconnect {
     }
 
     pub(super) fn request_write(&self, client: ClientId, burst: Burst, data: Vec<u8>) {
-        self.writers.borrow()[client.0].queue.borrow_mut().push_back((burst, data));
-        self.write_requested.notify_delta();
+        let writers = self.writers.borrow();
+        let mut queue = writers[client.0].queue.borrow_mut();
+        queue.push_back((burst, data));
+        // What waits behind another burst changes nothing for the arbiter.
+        if queue.len() == 1 {
+            self.write_requested.notify_delta();
+        }
     }
 
     fn reader_of(&self, id: u32) -> Option<Rc<ReadStream>> {
@@ -233,9 +238,13 @@ impl Interconnect {
 
     async fn arbitrate_writes(self: Rc<Self>) {
         let mut turn = Turn::default();
+        // From when on the next address may follow.
+        let mut free = Time::ZERO;
         loop {
             self.writes.outstanding.room().await;
-            let granted = {
+            let granted = if self.sim.now() < free {
+                None
+            } else {
                 let writers = self.writers.borrow();
                 let asks = |client: usize| {
                     self.asks_to_write(&writers[client]).is_some_and(|at| at <= self.sim.now())
@@ -251,7 +260,9 @@ impl Interconnect {
             let Some((client, burst, data)) = granted else {
                 let next = self.writers.borrow().iter().filter_map(|writer| self.asks_to_write(writer)).min();
                 match next {
-                    Some(at) => drop(select(self.write_requested.wait(), self.sim.wait_until(at)).await),
+                    Some(at) => {
+                        select(self.write_requested.wait(), self.sim.wait_until(at.max(free))).await;
+                    }
                     None => self.write_requested.wait().await,
                 }
                 continue;
@@ -259,7 +270,7 @@ impl Interconnect {
             self.writes.issue(burst, data);
             let left = self.sim.now() + self.config.cycles(burst.beats.into());
             self.writers.borrow()[client].buffer_free.set(left);
-            self.sim.wait_until(left).await;
+            free = left;
         }
     }
 

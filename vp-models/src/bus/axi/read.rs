@@ -96,7 +96,12 @@ impl ReadChannel {
             self.report(Stage::Data, &burst);
             sink(burst, &data);
             let earliest = self.sim.now() + self.config.cycles(u64::from(burst.beats - 1));
-            self.completing.push_at(last.max(earliest), burst);
+            let last = last.max(earliest);
+            if last > self.sim.now() || !self.completing.is_empty() {
+                self.completing.push_at(last, burst);
+            } else {
+                self.report(Stage::Response, &burst);
+            }
         }
     }
 

@@ -38,6 +38,8 @@ pub struct ReadStream {
     /// Beats in the FIFO: when each was on the bus, and the bytes of it not yet taken.
     beats: RefCell<VecDeque<(Time, u32)>>,
     arrived: Event,
+    /// Bytes that the engine waits for; 0 if it does not.
+    wanted: Cell<usize>,
     /// How long requests have waited for room.
     stalled: Cell<Time>,
     /// For a client whose data may have to wait on the bus: the places behind it…
@@ -74,6 +76,7 @@ impl ReadStream {
             data: RefCell::default(),
             beats: RefCell::default(),
             arrived: sim.event(format!("{name}.data")),
+            wanted: Cell::new(0),
             stalled: Cell::new(Time::ZERO),
             intake: RefCell::default(),
             expected: RefCell::default(),
@@ -154,28 +157,46 @@ impl ReadStream {
 
     /// Takes the next bytes, all of `into`; waits until they have been on the bus.
     pub async fn take(&self, into: &mut [u8]) {
-        let mut filled = 0;
-        while filled < into.len() {
-            let front = self.beats.borrow().front().copied();
-            let Some((due, available)) = front else {
-                self.arrived.wait().await;
-                continue;
-            };
-            self.sim.wait_until(due).await;
-            let taken = (available as usize).min(into.len() - filled);
-            for (to, byte) in
-                into[filled..filled + taken].iter_mut().zip(self.data.borrow_mut().drain(..taken))
-            {
-                *to = byte;
+        let due = loop {
+            if let Some(due) = self.due(into.len()) {
+                break due;
             }
-            filled += taken;
-            let mut beats = self.beats.borrow_mut();
-            match beats.front_mut() {
-                Some(front) if front.1 as usize > taken => front.1 -= taken as u32,
-                _ => drop(beats.pop_front()),
+            self.wanted.set(into.len());
+            self.arrived.wait().await;
+        };
+        self.wanted.set(0);
+        self.sim.wait_until(due).await;
+        let mut data = self.data.borrow_mut();
+        let (front, back) = data.as_slices();
+        let (first, second) = into.split_at_mut(into.len().min(front.len()));
+        first.copy_from_slice(&front[..first.len()]);
+        second.copy_from_slice(&back[..second.len()]);
+        data.drain(..into.len());
+        let (mut left, mut beats) = (into.len() as u32, self.beats.borrow_mut());
+        while left > 0
+            && let Some(front) = beats.front_mut()
+        {
+            let taken = front.1.min(left);
+            front.1 -= taken;
+            left -= taken;
+            if front.1 == 0 {
+                beats.pop_front();
             }
         }
+        drop((data, beats));
         self.give_back(into.len() as u32);
+    }
+
+    /// When so many bytes are there, if they are on the bus or have been.
+    fn due(&self, bytes: usize) -> Option<Time> {
+        let mut found = 0;
+        if bytes == 0 {
+            return Some(self.sim.now());
+        }
+        self.beats.borrow().iter().find_map(|&(due, bytes_of_beat)| {
+            found += bytes_of_beat as usize;
+            (found >= bytes).then_some(due)
+        })
     }
 
     /// Waits until all that was asked for is taken.
@@ -238,7 +259,9 @@ impl ReadStream {
             beats.push_back((due, beat.bytes));
             due += axi.period;
         }
-        self.arrived.notify_delta();
+        if self.wanted.get() > 0 && self.data.borrow().len() >= self.wanted.get() {
+            self.arrived.notify_delta();
+        }
     }
 }
 
@@ -289,26 +312,42 @@ impl WriteStream {
         self.planned.borrow_mut().extend(bursts(self.id, address, bytes, axi.beat_bytes, axi.burst_beats));
     }
 
-    /// Puts the next bytes; waits while too many bursts wait for the arbiter.
-    pub async fn put(&self, mut bytes: &[u8]) {
+    /// Puts the next bytes into the bursts announced; `completed` is given each burst that they fill, its data, and
+    /// how many of them are left behind it. False if no burst was announced for them, and they are dropped.
+    pub fn fill(&self, mut bytes: &[u8], mut completed: impl FnMut(Burst, Vec<u8>, usize)) -> bool {
         while !bytes.is_empty() {
-            let Some(burst) = self.planned.borrow().front().copied() else { return };
-            let complete = {
-                let mut filling = self.filling.borrow_mut();
-                let (now, later) = bytes.split_at(bytes.len().min(burst.bytes as usize - filling.len()));
-                filling.extend_from_slice(now);
-                bytes = later;
-                filling.len() == burst.bytes as usize
-            };
-            if complete {
-                while self.waiting.borrow().len() >= self.limit as usize {
-                    self.granted.wait().await;
-                }
-                self.planned.borrow_mut().pop_front();
-                self.waiting.borrow_mut().push_back(self.interconnect.sim().now());
-                self.unacknowledged.set(self.unacknowledged.get() + 1);
-                self.interconnect.request_write(self.client, burst, self.filling.take());
+            let Some(burst) = self.planned.borrow().front().copied() else { return false };
+            let mut filling = self.filling.borrow_mut();
+            if filling.is_empty() {
+                filling.reserve_exact(burst.bytes as usize);
             }
+            let (now, later) = bytes.split_at(bytes.len().min(burst.bytes as usize - filling.len()));
+            filling.extend_from_slice(now);
+            bytes = later;
+            if filling.len() == burst.bytes as usize {
+                self.planned.borrow_mut().pop_front();
+                completed(burst, std::mem::take(&mut *filling), bytes.len());
+            }
+        }
+        true
+    }
+
+    /// Sends a complete burst; waits while too many wait for the arbiter.
+    pub async fn send(&self, burst: Burst, data: Vec<u8>) {
+        while self.waiting.borrow().len() >= self.limit as usize {
+            self.granted.wait().await;
+        }
+        self.waiting.borrow_mut().push_back(self.interconnect.sim().now());
+        self.unacknowledged.set(self.unacknowledged.get() + 1);
+        self.interconnect.request_write(self.client, burst, data);
+    }
+
+    /// Puts the next bytes and sends the bursts that they complete.
+    pub async fn put(&self, bytes: &[u8]) {
+        let mut complete = Vec::new();
+        self.fill(bytes, |burst, data, _| complete.push((burst, data)));
+        for (burst, data) in complete {
+            self.send(burst, data).await;
         }
     }
 

@@ -77,15 +77,25 @@ impl WriteChannel {
         self.last_acknowledged.set(acknowledged);
         self.outstanding.add(acknowledged);
         self.report(Stage::Request, &burst);
-        self.moving.push_at(stored, Moving { burst, data, acknowledged });
+        let moving = Moving { burst, data, acknowledged };
+        if stored > self.sim.now() || !self.moving.is_empty() {
+            self.moving.push_at(stored, moving);
+        } else {
+            self.store(moving);
+        }
+    }
+
+    /// The memory has all of a burst's data.
+    fn store(&self, Moving { burst, data, acknowledged }: Moving) {
+        self.report(Stage::Data, &burst);
+        let answer = self.target.write(&burst, &data);
+        self.given.push_at(acknowledged, Given { burst, answer });
     }
 
     async fn give(self: Rc<Self>) {
         loop {
-            let Moving { burst, data, acknowledged } = self.moving.next().await;
-            self.report(Stage::Data, &burst);
-            let answer = self.target.write(&burst, &data);
-            self.given.push_at(acknowledged, Given { burst, answer });
+            let moving = self.moving.next().await;
+            self.store(moving);
         }
     }
 

@@ -161,7 +161,7 @@ impl Cdp {
             self.freed.notify_delta();
             for first in written {
                 for (index, atom) in block.results.pop_front().into_iter().flatten().enumerate() {
-                    self.output.put_at(*cycle * (first + index as u64), atom);
+                    self.output.put_at(*cycle * (first + index as u64), &atom);
                 }
             }
         }

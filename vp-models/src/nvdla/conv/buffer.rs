@@ -329,6 +329,12 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
+    /// Up to which byte the weights of `layer` have come.
+    pub(super) fn weights_come(&self, layer: u64) -> u64 {
+        let state = self.state.borrow();
+        state.weights.iter().find(|set| set.layer == layer).map_or(0, WeightSet::come)
+    }
+
     /// Waits until the weights of `layer` up to byte `end` can be used; tells since when.
     pub(super) async fn weights(&self, layer: u64, end: u64) -> Time {
         loop {
@@ -352,7 +358,11 @@ impl Buffer {
         let state = self.state.borrow();
         let Some(set) = state.weights.iter().find(|set| set.layer == layer) else { return Vec::new() };
         let at = |byte: u64| (byte.saturating_sub(set.released) as usize).min(set.bytes.len());
-        set.bytes.range(at(range.start)..at(range.end)).copied().collect()
+        let (from, to) = (at(range.start), at(range.end));
+        let (front, back) = set.bytes.as_slices();
+        let cut = |at: usize| (at.min(front.len()), at.saturating_sub(front.len()));
+        let ((from, back_from), (to, back_to)) = (cut(from), cut(to));
+        [&front[from..to], &back[back_from..back_to]].concat()
     }
 
     /// Releases a layer's weights up to byte `end`.

@@ -8,9 +8,6 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// The most elements of an atom.
-pub(crate) const MAX_LANES: usize = 32;
-
 /// Some atoms of sums, for positions that follow each other.
 struct Batch {
     /// When SDP can take the first.
@@ -23,16 +20,23 @@ struct Batch {
     abandoned: bool,
 }
 
-/// What SDP takes.
+/// What SDP takes: some atoms that follow each other.
 pub(crate) struct Taken {
-    /// Sums, one a lane.
-    pub(crate) sums: [i32; MAX_LANES],
-    /// Lanes that count.
+    /// Sums, one a lane, atom after atom.
+    pub(crate) sums: Vec<i32>,
+    /// Lanes of an atom.
     pub(crate) lanes: usize,
     /// Nothing of this layer follows.
     pub(crate) last: bool,
     /// The layer that should have come was refused: the atom means nothing.
     pub(crate) abandoned: bool,
+}
+
+/// Room that comes back, an atom's every so often.
+struct Return {
+    next: Time,
+    pace: Time,
+    atoms: u32,
 }
 
 /// The way from CACC to SDP.
@@ -43,11 +47,15 @@ pub(crate) struct Delivery {
     taken: Cell<usize>,
     put: Event,
     emptied: Event,
+    /// When SDP takes the last atom that it has asked for.
+    occupied: Cell<Time>,
     credits: Cell<u32>,
-    /// Credits on their way back to CSC, and when they can be used.
-    returning: RefCell<VecDeque<(Time, u32)>>,
+    /// Credits that are on their way back, in the order of time.
+    returning: RefCell<VecDeque<Return>>,
     /// How long they take.
     credit_return: Time,
+    /// Credits that CSC waits for; 0 if it does not.
+    wanted: Cell<u32>,
     returned: Event,
 }
 
@@ -60,32 +68,30 @@ impl Delivery {
             taken: Cell::new(0),
             put: sim.event("nvdla.cacc.data"),
             emptied: sim.event("nvdla.cacc.emptied"),
+            occupied: Cell::new(Time::ZERO),
             credits: Cell::new(credits),
             returning: RefCell::default(),
             credit_return,
+            wanted: Cell::new(0),
             returned: sim.event("nvdla.cacc.credits"),
         })
     }
 
+    /// Whether there is room for so many atoms.
+    fn has_credits(&self, atoms: u32) -> bool {
+        self.settle();
+        self.credits.get() >= atoms
+    }
+
     /// Waits for room for so many atoms, and takes it.
     pub(super) async fn take_credits(&self, atoms: u32) {
-        loop {
-            let next = {
-                let mut returning = self.returning.borrow_mut();
-                while let Some(&(due, returned)) = returning.front()
-                    && due <= self.sim.now()
-                {
-                    returning.pop_front();
-                    self.credits.set(self.credits.get() + returned);
+        while !self.has_credits(atoms) {
+            match self.when(atoms) {
+                Some(time) => self.sim.wait_until(time).await,
+                None => {
+                    self.wanted.set(atoms);
+                    self.returned.wait().await;
                 }
-                returning.front().map(|&(due, _)| due)
-            };
-            if self.credits.get() >= atoms {
-                break;
-            }
-            match next {
-                Some(due) => self.sim.wait_until(due).await,
-                None => self.returned.wait().await,
             }
         }
         self.credits.set(self.credits.get() - atoms);
@@ -93,11 +99,48 @@ impl Delivery {
 
     /// Gives room back.
     pub(super) fn return_credits(&self, atoms: u32) {
-        let mut returning = self.returning.borrow_mut();
-        returning.push_back((self.sim.now() + self.credit_return, atoms));
-        if returning.len() == 1 {
+        self.return_paced(atoms, Time::ZERO);
+    }
+
+    /// Gives room back, for an atom now and for another each `pace`.
+    fn return_paced(&self, atoms: u32, pace: Time) {
+        if atoms == 0 {
+            return;
+        }
+        let next = self.sim.now() + self.credit_return;
+        self.returning.borrow_mut().push_back(Return { next, pace, atoms });
+        if self.wanted.get() > 0 && self.when(self.wanted.get()).is_some() {
             self.returned.notify_delta();
         }
+    }
+
+    /// Counts the room that has come back by now.
+    fn settle(&self) {
+        let now = self.sim.now();
+        let mut returning = self.returning.borrow_mut();
+        while let Some(front) = returning.front_mut()
+            && front.next <= now
+        {
+            self.credits.set(self.credits.get() + 1);
+            front.next += front.pace;
+            front.atoms -= 1;
+            if front.atoms == 0 {
+                returning.pop_front();
+            }
+        }
+    }
+
+    /// When there will be room for so many atoms, if that is known.
+    fn when(&self, atoms: u32) -> Option<Time> {
+        let mut missing = u64::from(atoms.saturating_sub(self.credits.get()));
+        if missing == 0 {
+            return Some(self.sim.now());
+        }
+        self.returning.borrow().iter().find_map(|returned| {
+            let found = missing.min(returned.atoms.into());
+            missing -= found;
+            (missing == 0).then(|| returned.next + returned.pace * (found - 1))
+        })
     }
 
     /// Puts sums, `lanes` of them an atom, that SDP can take from `due` on.
@@ -118,6 +161,7 @@ impl Delivery {
         while !self.batches.borrow().is_empty() {
             self.emptied.wait().await;
         }
+        self.sim.wait_until(self.occupied.get()).await;
     }
 
     /// Waits until an atom can be taken.
@@ -131,19 +175,27 @@ impl Delivery {
         }
     }
 
-    /// Takes the atom that [`Delivery::ready`] has found.
-    pub(crate) fn take(&self) -> Taken {
+    /// Takes the atom that [`Delivery::ready`] has found, and of those that have come with it up to `most` in all,
+    /// one each `pace` from now on.
+    pub(crate) fn take(&self, most: usize, pace: Time) -> Taken {
         let mut batches = self.batches.borrow_mut();
-        let mut taken = Taken { sums: [0; MAX_LANES], lanes: 0, last: true, abandoned: true };
-        let Some(batch) = batches.front() else { return taken };
+        let mut taken = Taken { sums: Vec::new(), lanes: 0, last: true, abandoned: true };
+        let Some(batch) = batches.front_mut() else { return taken };
+        let from = self.taken.get();
+        let mut done = true;
         if !batch.abandoned {
-            let from = self.taken.get();
             taken.lanes = batch.lanes;
-            taken.sums[..batch.lanes].copy_from_slice(&batch.sums[from..from + batch.lanes]);
-            self.taken.set(from + batch.lanes);
-            self.return_credits(1);
+            let end = batch.sums.len().min(from + most * batch.lanes);
+            done = end == batch.sums.len();
+            taken.sums = match from {
+                0 if done => std::mem::take(&mut batch.sums),
+                _ => batch.sums[from..end].to_vec(),
+            };
+            self.taken.set(end);
+            let atoms = (end - from) / batch.lanes.max(1);
+            self.return_paced(atoms as u32, pace);
+            self.occupied.set(self.sim.now() + pace * (atoms as u64).saturating_sub(1));
         }
-        let done = self.taken.get() >= batch.sums.len();
         (taken.last, taken.abandoned) = (done && batch.last, batch.abandoned);
         if done {
             batches.pop_front();
@@ -159,7 +211,7 @@ impl Delivery {
     pub(crate) async fn drain(&self) {
         loop {
             self.ready().await;
-            if self.take().last {
+            if self.take(1, Time::ZERO).last {
                 return;
             }
         }
@@ -183,8 +235,8 @@ mod tests {
         sim.process("sdp", async move {
             for _ in 0..3 {
                 input.ready().await;
-                let taken = input.take();
-                log.borrow_mut().push((input.sim.now(), taken.sums[..taken.lanes].to_vec(), taken.last));
+                let taken = input.take(1, Time::ZERO);
+                log.borrow_mut().push((input.sim.now(), taken.sums, taken.last));
             }
         });
         simulation.run();
@@ -213,10 +265,36 @@ mod tests {
             for _ in 0..2 {
                 sdp.ready().await;
                 clock.wait(Time::ns(4)).await;
-                sdp.take();
+                sdp.take(1, Time::ZERO);
             }
         });
         simulation.run();
         assert_eq!(granted.get(), Time::ns(10));
+    }
+
+    /// Whoever waits cannot tell whether SDP takes atoms one by one or has asked for all of them at once.
+    #[test]
+    fn atoms_taken_together_give_their_room_back_one_by_one() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let delivery = Delivery::new(&sim, 4, Time::ns(3));
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let (csc, clock, times) = (delivery.clone(), sim.clone(), log.clone());
+        sim.process("csc", async move {
+            csc.take_credits(4).await;
+            csc.put(Time::ns(2), vec![1, 2, 3, 4], 1, true);
+            csc.take_credits(3).await;
+            times.borrow_mut().push(clock.now());
+            csc.emptied().await;
+            times.borrow_mut().push(clock.now());
+        });
+        let sdp = delivery;
+        sim.process("sdp", async move {
+            sdp.ready().await;
+            let taken = sdp.take(9, Time::ns(10));
+            assert_eq!((taken.sums, taken.last), (vec![1, 2, 3, 4], true));
+        });
+        simulation.run();
+        assert_eq!(*log.borrow(), [Time::ns(25), Time::ns(32)]);
     }
 }

@@ -40,6 +40,21 @@ impl Elements {
         }
     }
 
+    /// Runs of this format, one after the other. Panics if one has another.
+    pub fn joined(precision: Precision, runs: impl Iterator<Item = Elements>) -> Elements {
+        let mut joined = Elements::filled(precision, 0, 0);
+        for run in runs {
+            match (&mut joined, run) {
+                (Elements::Int8(all), Elements::Int8(run)) if all.is_empty() => *all = run,
+                (Elements::Int16(all), Elements::Int16(run)) if all.is_empty() => *all = run,
+                (Elements::Int8(all), Elements::Int8(run)) => all.extend_from_slice(&run),
+                (Elements::Int16(all), Elements::Int16(run)) => all.extend_from_slice(&run),
+                _ => unreachable!("runs of two formats in one layer"),
+            }
+        }
+        joined
+    }
+
     /// Their format.
     pub fn precision(&self) -> Precision {
         match self {

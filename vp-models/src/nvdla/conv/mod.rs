@@ -5,7 +5,7 @@
 //! CSC to CACC, results through the `delivery` to SDP, which holds CSC back if it cannot take them. A layer that
 //! one of them refuses ends in all of them, each with its interrupt.
 //!
-//! [`plain`] is the arithmetic, [`weights`] and [`window`] put its operands in order.
+//! [`compute`] is the arithmetic, [`weights`] and [`window`] put its operands in order.
 
 mod buffer;
 pub mod cacc;
@@ -16,7 +16,6 @@ pub mod csc;
 pub(crate) mod delivery;
 pub mod elements;
 pub mod hardware;
-pub mod plain;
 pub mod weights;
 pub mod window;
 

@@ -1,7 +1,7 @@
 //! The activations of one layer as the MAC array meets them: input lines with their padding written out.
 
+use super::compute::Axes;
 use super::elements::Elements;
-use super::plain::Axes;
 use crate::nvdla::numeric::Precision;
 
 /// How a window lies over the input.

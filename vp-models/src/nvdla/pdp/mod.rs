@@ -169,7 +169,7 @@ impl Pdp {
                 let Some((surface, x, y)) = outputs.next() else { break };
                 let mut output = [0; MAX_ATOM];
                 compute::output_atom(layer, &input, surface, x, y, &mut output[..atom]);
-                self.output.put_at(*cycle * slot + latency, output);
+                self.output.put_at(*cycle * slot + latency, &output);
             }
         }
     }

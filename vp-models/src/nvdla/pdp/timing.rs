@@ -30,7 +30,14 @@ pub(super) fn writes(layer: &Layer) -> impl Iterator<Item = (u64, u32)> + use<> 
 
 fn lines(surface: Surface, columns: Range<u32>, height: u32, surfaces: u32) -> Lines {
     debug_assert_eq!(surface.packing, Packing::Strided, "PDP follows the strides");
-    Lines { surface, first_column: columns.start, width: columns.end - columns.start, height, surfaces }
+    Lines {
+        surface,
+        first_column: columns.start,
+        width: columns.end - columns.start,
+        height,
+        surfaces,
+        together: 1,
+    }
 }
 
 /// Windows of one direction over one run of input.

@@ -1,20 +1,25 @@
 //! SDP's arithmetic: one atom at a time, or a whole cube.
 //!
-//! [`Datapath`] is what the timed engine drives: an atom of input and its operands in, an atom of output out, with no
-//! allocation. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
+//! [`Datapath`] is what the timed engine drives: atoms of input and their operands in, atoms of output out, with no
+//! allocation, a stage over all of them at a time. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
 //!
 //! The order is input, BS, BN, EW, output converter. Values are 32 bits between stages.
 
 use crate::nvdla::cube::Cube;
-use crate::nvdla::numeric::{Precision, round_shift, saturate, saturate_32, shift_left};
+use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate_32, shift_left};
+use crate::nvdla::vector::widest;
 
 use super::layer::{
-    AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Layer, Operand, OperandStream, Stage,
+    AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Layer, Operand, OperandStream,
+    Stage, StageMultiplier,
 };
 use super::lut::{self, Lut, Tables};
 
 /// The largest value the output converter's shifter delivers.
 const MAX_17: i64 = (1 << 16) - 1;
+
+/// The most elements of an atom.
+const MAX_LANES: usize = 64;
 
 /// What the statistics registers count, and the outcome of a comparison.
 ///
@@ -64,69 +69,118 @@ impl<'a> Datapath<'a> {
         Datapath { layer, tables }
     }
 
-    /// One atom that came from memory. `input` and `output` are one atom long; a comparison leaves `output` alone.
+    /// One step of input that came from memory: an atom, or two where the input is wider than what is processed;
+    /// the output likewise. A comparison leaves `output` alone.
     ///
     /// Panics if a length is not the layer's.
     pub fn memory_atom(&self, input: &[u8], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
-        assert_eq!(input.len(), self.layer.atom, "bytes of input");
-        match self.layer.precision {
+        let Layer { input: format, .. } = *self.layer;
+        let lanes = self.layer.lanes();
+        assert_eq!(input.len(), lanes * format.bytes(), "bytes of input");
+        let mut values = [0; MAX_LANES];
+        match format {
             Precision::Int8 => {
-                self.atom(input.iter().map(|&byte| i32::from(byte.cast_signed())), operands, output)
-            }
-            Precision::Int16 | Precision::Fp16 => self.atom(
-                input.chunks_exact(2).map(|pair| i32::from(i16::from_le_bytes([pair[0], pair[1]]))),
-                operands,
-                output,
-            ),
-        }
-    }
-
-    /// One atom that came from the convolution accumulator, one value a lane. Otherwise as
-    /// [`Datapath::memory_atom`].
-    pub fn accumulator_atom(&self, input: &[i32], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
-        assert_eq!(input.len(), self.layer.lanes(), "lanes of input");
-        self.atom(input.iter().copied(), operands, output)
-    }
-
-    fn atom(&self, input: impl Iterator<Item = i32>, operands: &Operands<'_>, output: &mut [u8]) -> Counters {
-        let Layer { atom, precision, bs, bn, ew, .. } = self.layer;
-        assert_eq!(output.len(), *atom, "bytes of output");
-        let has_output = self.layer.has_output();
-        let mut counters = Counters::default();
-        for (lane, mut value) in input.enumerate() {
-            if let Some(stage) = bs {
-                value = stage.apply(value, lane, operands.bs);
-            }
-            if let Some(stage) = bn {
-                value = stage.apply(value, lane, operands.bn);
-            }
-            if let Some(stage) = ew {
-                value = stage.apply(value, lane, operands.ew, self.tables, &mut counters);
-            }
-            if has_output {
-                let value = self.convert(value, &mut counters.out_saturation);
-                match precision {
-                    Precision::Int8 => output[lane] = saturate(value, 8) as u8,
-                    Precision::Int16 | Precision::Fp16 => {
-                        output[2 * lane..][..2].copy_from_slice(&(saturate(value, 16) as i16).to_le_bytes());
-                    }
+                for (value, &byte) in values.iter_mut().zip(input) {
+                    *value = i32::from(byte.cast_signed());
                 }
             }
+            Precision::Int16 | Precision::Fp16 => {
+                for (value, pair) in values.iter_mut().zip(input.as_chunks().0) {
+                    *value = i32::from(i16::from_le_bytes(*pair));
+                }
+            }
+        }
+        widest(|| self.atoms(&mut values[..lanes], operands, output))
+    }
+
+    /// Steps that came from the convolution accumulator, one value a lane, and all have the same operands. The values
+    /// are lost. Otherwise as [`Datapath::memory_atom`].
+    pub fn accumulator_atoms(
+        &self,
+        input: &mut [i32],
+        operands: &Operands<'_>,
+        output: &mut [u8],
+    ) -> Counters {
+        assert_eq!(input.len() % self.layer.lanes(), 0, "lanes of input");
+        widest(|| self.atoms(input, operands, output))
+    }
+
+    #[inline(always)]
+    fn atoms(&self, values: &mut [i32], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
+        let Layer { output: format, bs, bn, ew, .. } = self.layer;
+        let lanes = self.layer.lanes();
+        assert_eq!(output.len(), values.len() * format.bytes(), "bytes of output");
+        let mut counters = Counters::default();
+        if let Some(stage) = bs {
+            stage.apply(values, lanes, operands.bs);
+        }
+        if let Some(stage) = bn {
+            stage.apply(values, lanes, operands.bn);
+        }
+        if let Some(stage) = ew {
+            for atom in values.chunks_exact_mut(lanes) {
+                for (lane, value) in atom.iter_mut().enumerate() {
+                    *value = stage.apply(*value, lane, operands.ew, self.tables, &mut counters);
+                }
+            }
+        }
+        if self.layer.has_output() {
+            counters.out_saturation = self.convert(values, output);
         }
         counters
     }
 
-    /// The output converter up to its 17-bit clamp.
-    #[inline]
-    fn convert(&self, value: i32, saturated: &mut u64) -> i64 {
-        let converter = self.layer.converter;
-        let scaled = converter.scaled(value);
-        let rounded = round_shift(scaled, converter.shift.into());
-        // The saturation detector looks at negative values before they are rounded.
-        let beyond = rounded > MAX_17 || (scaled >> converter.shift) < -MAX_17 - 1;
-        *saturated += u64::from(beyond);
-        saturate(rounded, 17)
+    /// The output converter. Counts what its 17-bit clamp changes.
+    #[inline(always)]
+    fn convert(&self, values: &[i32], output: &mut [u8]) -> u64 {
+        let Converter { offset, scale, shift } = self.layer.converter;
+        let scaled = |value: i32| (i64::from(value) - i64::from(offset)) * i64::from(scale);
+        match (shift, self.layer.output) {
+            (0, Precision::Int8) => store_int8(values, output, |value| (scaled(value), scaled(value))),
+            (0, _) => store_int16(values, output, |value| (scaled(value), scaled(value))),
+            (_, Precision::Int8) => {
+                store_int8(values, output, |value| (scaled(value) >> shift, rounded(scaled(value), shift)))
+            }
+            _ => store_int16(values, output, |value| (scaled(value) >> shift, rounded(scaled(value), shift))),
+        }
     }
+}
+
+/// [`round_shift`] by 1 to 63 of values that are not the lowest of 64 bits.
+#[inline(always)]
+fn rounded(value: i64, shift: u8) -> i64 {
+    let lower = value - i64::from(value < 0);
+    (lower >> shift) + ((lower >> (shift - 1)) & 1)
+}
+
+/// Whether the 17-bit clamp changes a value. The detector looks at negative values before they are rounded.
+#[inline(always)]
+fn beyond_17(floor: i64, rounded: i64) -> u64 {
+    u64::from(rounded > MAX_17) | u64::from(floor < -MAX_17 - 1)
+}
+
+/// Stores converted values, of which `convert` gives the floor and the rounded one; counts those beyond 17 bits.
+#[inline(always)]
+fn store_int8(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> (i64, i64)) -> u64 {
+    let mut saturated = 0;
+    for (byte, &value) in output.iter_mut().zip(values) {
+        let (floor, rounded) = convert(value);
+        saturated += beyond_17(floor, rounded);
+        *byte = rounded.clamp(i8::MIN.into(), i8::MAX.into()) as u8;
+    }
+    saturated
+}
+
+/// The same, two bytes each.
+#[inline(always)]
+fn store_int16(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> (i64, i64)) -> u64 {
+    let mut saturated = 0;
+    for (pair, &value) in output.as_chunks_mut().0.iter_mut().zip(values) {
+        let (floor, rounded) = convert(value);
+        saturated += beyond_17(floor, rounded);
+        *pair = (rounded.clamp(i16::MIN.into(), i16::MAX.into()) as i16).to_le_bytes();
+    }
+    saturated
 }
 
 impl OperandStream {
@@ -163,32 +217,71 @@ impl AluOperation {
 }
 
 impl Stage {
-    #[inline]
-    fn apply(&self, value: i32, lane: usize, operands: &[u8]) -> i32 {
+    /// Applies the stage to atoms that have the same operands.
+    #[inline(always)]
+    fn apply(&self, values: &mut [i32], lanes: usize, operands: &[u8]) {
         let stream = self.operands.as_ref();
-        let summed = match self.alu {
-            None => i64::from(value),
-            Some(alu) => {
+        let (mut addends, mut factors) = ([0; MAX_LANES], [0; MAX_LANES]);
+        if let Some(alu) = self.alu {
+            for (lane, addend) in addends[..lanes].iter_mut().enumerate() {
                 let operand = match alu.operand {
                     Operand::Register(operand) => operand,
                     Operand::Memory => OperandStream::alu(stream, operands, lane),
                 };
-                alu.operation.apply(value, saturate_32(shift_left(operand.into(), alu.shift.into())))
+                *addend = saturate_32(shift_left(operand.into(), alu.shift.into()));
             }
-        };
-        let scaled = match self.multiplier {
-            None => saturate_32(round_shift(summed, self.shift.into())),
-            // PReLU's untouched values pass around the shifter and its clamp: 33 bits are cut to 32.
-            Some(multiplier) if multiplier.prelu && summed >= 0 => summed as i32,
-            Some(multiplier) => {
-                let factor = match multiplier.operand {
+        }
+        if let Some(multiplier) = self.multiplier {
+            for (lane, factor) in factors[..lanes].iter_mut().enumerate() {
+                let operand = match multiplier.operand {
                     Operand::Register(factor) => factor,
                     Operand::Memory => OperandStream::multiplier(stream, operands, lane),
                 };
-                saturate_32(round_shift(summed * i64::from(factor), self.shift.into()))
+                *factor = i64::from(operand);
             }
-        };
-        if self.relu { scaled.max(0) } else { scaled }
+        }
+        let operands = (&addends[..lanes], &factors[..lanes]);
+        match self.alu.map(|alu| alu.operation) {
+            None => self.scale(values, operands, |value, _| value.into()),
+            Some(AluOperation::Max) => self.scale(values, operands, |value, it| value.max(it).into()),
+            Some(AluOperation::Min) => self.scale(values, operands, |value, it| value.min(it).into()),
+            Some(AluOperation::Sum) => {
+                self.scale(values, operands, |value, it| i64::from(value) + i64::from(it));
+            }
+        }
+        if self.relu {
+            values.iter_mut().for_each(|value| *value = (*value).max(0));
+        }
+    }
+
+    /// Multiplier and shift behind the ALU, which is `alu`.
+    #[inline(always)]
+    fn scale(&self, values: &mut [i32], operands: (&[i32], &[i64]), alu: impl Fn(i32, i32) -> i64) {
+        let shift = self.shift;
+        match self.multiplier {
+            None if shift == 0 => each(values, operands, |value, addend, _| saturate_32(alu(value, addend))),
+            None => {
+                each(values, operands, |value, addend, _| saturate_32(rounded(alu(value, addend), shift)));
+            }
+            Some(StageMultiplier { prelu, .. }) => each(values, operands, |value, addend, factor| {
+                let summed = alu(value, addend);
+                // PReLU's untouched values pass around the shifter and its clamp: 33 bits are cut to 32.
+                if prelu && summed >= 0 {
+                    return summed as i32;
+                }
+                saturate_32(round_shift(summed * factor, shift.into()))
+            }),
+        }
+    }
+}
+
+/// Each lane of each atom, with its operands.
+#[inline(always)]
+fn each(values: &mut [i32], (addends, factors): (&[i32], &[i64]), f: impl Fn(i32, i32, i64) -> i32) {
+    for atom in values.chunks_exact_mut(addends.len()) {
+        for ((value, &addend), &factor) in atom.iter_mut().zip(addends).zip(factors) {
+            *value = f(*value, addend, factor);
+        }
     }
 }
 
@@ -263,7 +356,8 @@ pub struct OperandCubes<'a> {
     pub ew: Option<&'a Cube>,
 }
 
-/// Runs a whole layer. The output is all zeros when the layer only compares.
+/// Runs a whole layer. In its cubes an atom holds all lanes that are processed together, also where their format is
+/// wider than that of processing. The output is all zeros when the layer only compares.
 ///
 /// Panics if a cube's shape is not the layer's.
 pub fn run(
@@ -273,7 +367,8 @@ pub fn run(
     operands: &OperandCubes<'_>,
 ) -> (Cube, Counters) {
     let datapath = Datapath::new(layer, tables);
-    let mut output = Cube::new(layer.width, layer.height, layer.surfaces(), layer.atom);
+    let bytes = layer.lanes() * layer.output.bytes();
+    let mut output = Cube::new(layer.width, layer.height, layer.surfaces(), bytes);
     let mut counters = Counters::default();
     let lanes = layer.lanes();
     for (index, (surface, x, y)) in output.coordinates().enumerate() {
@@ -286,7 +381,9 @@ pub fn run(
         counters += match input {
             Input::Memory(cube) => datapath.memory_atom(cube.atom(surface, x, y), &operands, atom),
             Input::Accumulator(values) => {
-                datapath.accumulator_atom(&values[index * lanes..][..lanes], &operands, atom)
+                let mut sums = [0; MAX_LANES];
+                sums[..lanes].copy_from_slice(&values[index * lanes..][..lanes]);
+                datapath.accumulator_atoms(&mut sums[..lanes], &operands, atom)
             }
         };
     }
@@ -328,6 +425,8 @@ mod tests {
             height,
             channels,
             precision: Precision::Int8,
+            input: Precision::Int8,
+            output: Precision::Int8,
             source: Source::Memory(NOWHERE),
             bs: None,
             bn: None,
@@ -512,17 +611,28 @@ mod tests {
         })
     }
 
+    /// Of processing, input and output.
+    fn formats() -> impl Strategy<Value = (Precision, Precision, Precision)> {
+        use Precision::{Int8, Int16};
+        prop_oneof![
+            3 => Just((Int8, Int8, Int8)),
+            1 => Just((Int16, Int16, Int16)),
+            1 => Just((Int8, Int16, Int8)),
+            1 => Just((Int8, Int8, Int16)),
+        ]
+    }
+
     prop_compose! {
         fn layer()(
             atom in prop_oneof![Just(8usize), Just(16), Just(32)],
             (width, height, channels) in (1u32..6, 1u32..5, 1u32..70),
-            precision in prop_oneof![3 => Just(Precision::Int8), 1 => Just(Precision::Int16)],
+            (precision, input, output) in formats(),
             bs in proptest::option::of(stage()),
             bn in proptest::option::of(stage()),
             ew in proptest::option::of(elementwise()),
             converter in prop_oneof![Just(Converter::IDENTITY), converter()],
         ) -> Layer {
-            Layer { atom, precision, bs, bn, ew, converter, ..plain(width, height, channels) }
+            Layer { atom, precision, input, output, bs, bn, ew, converter, ..plain(width, height, channels) }
         }
     }
 
@@ -540,8 +650,8 @@ mod tests {
         Some(noise(width, height, layer.surfaces(), stream.group_bytes(layer.lanes()), seed))
     }
 
-    fn lanes_of(layer: &Layer, atom: &[u8]) -> Vec<i32> {
-        match layer.precision {
+    fn lanes_of(format: Precision, atom: &[u8]) -> Vec<i32> {
+        match format {
             Precision::Int8 => atom.iter().map(|&byte| (byte as i8).into()).collect(),
             _ => atom.chunks(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into()).collect(),
         }
@@ -552,7 +662,8 @@ mod tests {
 
         #[test]
         fn every_lane_is_what_the_arithmetic_notes_say(layer in layer(), seed: u64) {
-            let input = noise(layer.width, layer.height, layer.surfaces(), layer.atom, seed);
+            let bytes = layer.lanes() * layer.input.bytes();
+            let input = noise(layer.width, layer.height, layer.surfaces(), bytes, seed);
             let streams = [
                 layer.bs.and_then(|it| it.operands),
                 layer.bn.and_then(|it| it.operands),
@@ -564,8 +675,8 @@ mod tests {
             let (output, counters) = run(&layer, &Tables::default(), Input::Memory(&input), &operands);
 
             for (surface, x, y) in output.coordinates() {
-                let results = lanes_of(&layer, output.atom(surface, x, y));
-                for (lane, &element) in lanes_of(&layer, input.atom(surface, x, y)).iter().enumerate() {
+                let results = lanes_of(layer.output, output.atom(surface, x, y));
+                for (lane, &element) in lanes_of(layer.input, input.atom(surface, x, y)).iter().enumerate() {
                     let operands = |index: usize| {
                         let group = group_of(cubes[index].as_ref(), streams[index], (surface, x, y));
                         obvious::operands(streams[index], group, lane)
@@ -574,13 +685,13 @@ mod tests {
                     value = layer.bs.map_or(value, |it| obvious::stage(&it, value, operands(0)));
                     value = layer.bn.map_or(value, |it| obvious::stage(&it, value, operands(1)));
                     value = layer.ew.map_or(value, |it| obvious::elementwise(&it, value, operands(2)));
-                    let expected = obvious::output(layer.converter, value, 8 * layer.precision.bytes() as u32);
+                    let expected = obvious::output(layer.converter, value, 8 * layer.output.bytes() as u32);
                     prop_assert_eq!(i128::from(results[lane]), expected, "({}, {}, {}) lane {}", surface, x, y, lane);
                 }
             }
 
             let values: Vec<i32> =
-                input.as_bytes().chunks(layer.atom).flat_map(|atom| lanes_of(&layer, atom)).collect();
+                input.as_bytes().chunks(bytes).flat_map(|atom| lanes_of(layer.input, atom)).collect();
             let from_accumulator = run(&layer, &Tables::default(), Input::Accumulator(&values), &operands);
             prop_assert_eq!(from_accumulator, (output, counters));
         }
@@ -589,9 +700,9 @@ mod tests {
     fn one(layer: &Layer, value: i32) -> (i8, Counters) {
         let mut output = [0; 8];
         let tables = Tables::default();
-        let input = [value, 0, 0, 0, 0, 0, 0, 0];
+        let mut input = [value, 0, 0, 0, 0, 0, 0, 0];
         let counters =
-            Datapath::new(layer, &tables).accumulator_atom(&input, &Operands::default(), &mut output);
+            Datapath::new(layer, &tables).accumulator_atoms(&mut input, &Operands::default(), &mut output);
         (output[0] as i8, counters)
     }
 

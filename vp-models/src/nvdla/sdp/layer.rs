@@ -52,8 +52,12 @@ pub struct Layer {
     pub height: u32,
     /// Channels; the last surface may be partly used.
     pub channels: u32,
-    /// Format of input, processing and output.
+    /// Format of processing.
     pub precision: Precision,
+    /// Format of input from memory: that of processing, or int16 where int8 is processed.
+    pub input: Precision,
+    /// Format of output, likewise.
+    pub output: Precision,
     /// Where input comes from.
     pub source: Source,
     /// First stage, unless bypassed or absent.
@@ -250,7 +254,17 @@ impl Layer {
         self.atom / self.precision.bytes()
     }
 
-    /// Surfaces of the cube.
+    /// Atoms of input from memory that are processed together, each of another surface.
+    pub const fn input_atoms(&self) -> u32 {
+        (self.input.bytes() / self.precision.bytes()) as u32
+    }
+
+    /// Atoms of output that come of one step, each of another surface.
+    pub const fn output_atoms(&self) -> u32 {
+        (self.output.bytes() / self.precision.bytes()) as u32
+    }
+
+    /// Surfaces as they are processed; of a wider format in memory there are two for each.
     pub const fn surfaces(&self) -> u32 {
         cube::surfaces(self.channels, self.lanes())
     }
@@ -299,13 +313,26 @@ impl Layer {
 }
 
 fn precision(sdp: &Group, hardware: &Hardware) -> Result<Precision, Refused> {
-    use reg::d_data_format::{OUT_PRECISION, PROC_PRECISION};
-    let processing = precision_field(sdp, PROC_PRECISION, hardware)?;
-    let output = precision_field(sdp, OUT_PRECISION, hardware)?;
-    if output != processing {
-        return Err(Refused::new(sdp, OUT_PRECISION, "conversion to another format is not modelled"));
+    use reg::d_data_format::PROC_PRECISION;
+    precision_field(sdp, PROC_PRECISION, hardware)
+}
+
+/// The format of input or output: int8 processing can widen and narrow.
+fn outer_precision(
+    group: &Group,
+    field: FieldRef,
+    processing: Precision,
+    hardware: &Hardware,
+) -> Result<Precision, Refused> {
+    let outer = precision_field(group, field, hardware)?;
+    if outer != processing && processing != Precision::Int8 {
+        return Err(Refused::new(
+            group,
+            field,
+            "conversion to and from the format of processing is not modelled",
+        ));
     }
-    Ok(processing)
+    Ok(outer)
 }
 
 fn precision_field(group: &Group, field: FieldRef, hardware: &Hardware) -> Result<Precision, Refused> {
@@ -417,6 +444,7 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     fn layer(&self) -> Result<Layer, Refused> {
+        use reg::d_data_format::OUT_PRECISION;
         use reg::d_feature_mode_cfg::{BATCH_NUMBER, FLYING_MODE, OUTPUT_DST, WINOGRAD};
         let sdp = self.sdp;
         if sdp.actual(BATCH_NUMBER) != 1 {
@@ -431,7 +459,9 @@ impl Decoder<'_> {
             height: sdp.actual(reg::d_data_cube_height::HEIGHT),
             channels: sdp.actual(reg::d_data_cube_channel::CHANNEL),
             precision: self.precision,
-            source: if sdp.flag(FLYING_MODE) { Source::Accumulator } else { self.source()? },
+            input: if sdp.flag(FLYING_MODE) { self.precision } else { self.input()? },
+            output: outer_precision(sdp, OUT_PRECISION, self.precision, self.hardware)?,
+            source: if sdp.flag(FLYING_MODE) { Source::Accumulator } else { Source::Memory(self.source()) },
             bs: if self.hardware.bs { self.stage(&BS)? } else { None },
             bn: if self.hardware.bn { self.stage(&BN)? } else { None },
             ew: if self.hardware.ew { self.elementwise()? } else { None },
@@ -458,6 +488,9 @@ impl Decoder<'_> {
         };
         if !layer.has_output() && layer.destination == Destination::Pooling {
             return Err(Refused::new(sdp, OUTPUT_DST, "a comparison (EQL) passes nothing on to PDP"));
+        }
+        if layer.output_atoms() > 1 && layer.destination == Destination::Pooling {
+            return Err(Refused::new(sdp, OUT_PRECISION, "conversion on the way to PDP is not modelled"));
         }
         if layer.uses_rdma() {
             self.check_rdma_agrees()?;
@@ -493,17 +526,13 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn source(&self) -> Result<Source, Refused> {
-        use rdma_reg::d_feature_mode_cfg::IN_PRECISION;
-        let input = precision_field(self.rdma, IN_PRECISION, self.hardware)?;
-        if input != self.precision {
-            return Err(Refused::new(
-                self.rdma,
-                IN_PRECISION,
-                "conversion from another format is not modelled",
-            ));
-        }
-        Ok(Source::Memory(Surface {
+    fn input(&self) -> Result<Precision, Refused> {
+        let field = rdma_reg::d_feature_mode_cfg::IN_PRECISION;
+        outer_precision(self.rdma, field, self.precision, self.hardware)
+    }
+
+    fn source(&self) -> Surface {
+        Surface {
             ram: Ram::from_field(self.rdma.get(rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE)),
             base: self.rdma.address(
                 rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
@@ -513,7 +542,7 @@ impl Decoder<'_> {
             surface_stride: self.rdma.actual(rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE),
             pixel: self.hardware.atom as u32,
             packing: self.packing(),
-        }))
+        }
     }
 
     fn stage(&self, fields: &StageFields) -> Result<Option<Stage>, Refused> {

@@ -16,7 +16,7 @@ use self::feed::Feed;
 use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
 use self::lut::Tables;
 use super::control::Control;
-use super::conv::delivery::{Delivery, MAX_LANES};
+use super::conv::delivery::Delivery;
 use super::dma::{Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
@@ -25,6 +25,7 @@ use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::ReadStreamConfig;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Time, join};
 
@@ -165,6 +166,9 @@ impl Sdp {
     }
 
     /// Streams one layer, atom by atom: joins main input and operands, computes, hands on.
+    ///
+    /// What has come from the accumulator, has all its operands and has room behind the datapath can meet nothing
+    /// any more that would delay it: it is computed together, and each atom leaves when its time comes.
     async fn pass(&self, layer: &Layer) -> Counters {
         let Common { sim, timing, .. } = &self.common;
         let tables = self.tables();
@@ -177,20 +181,35 @@ impl Sdp {
         });
         let latency = self.common.cycles(timing::output_latency(layer, &timing.sdp));
         if let Destination::Memory(surface) = layer.destination {
-            self.output.start(surface.ram, timing::lines(layer, surface).requests());
+            self.output.start(surface.ram, timing::writes(layer, surface).requests());
         }
         let mut bs = StageOperands::of(&self.bs, layer.bs.and_then(|stage| stage.operands), layer);
         let mut bn = StageOperands::of(&self.bn, layer.bn.and_then(|stage| stage.operands), layer);
         let mut ew = StageOperands::of(&self.ew, layer.ew.and_then(|stage| stage.operands), layer);
         let mut counters = Counters::default();
-        let mut earliest = Time::ZERO;
-        let pixels = u64::from(layer.width) * u64::from(layer.height);
+        // From when on the next atom can start, and when the last one has started.
+        let (mut earliest, mut started) = (Time::ZERO, Time::ZERO);
+        let (lines, columns) = timing::runs(layer);
+        let step = layer.lanes() * layer.output.bytes();
+        // Of lines whose surfaces take turns: input of the first surface, and output for the second.
+        let (mut first_input, mut second_output) = (VecDeque::new(), VecDeque::new());
+        let mut output = Vec::new();
         let mut ended = false;
-        for surface in 0..layer.surfaces() {
-            for pixel in 0..pixels {
+        for (surface, line) in
+            (0..layer.surfaces()).flat_map(|surface| (0..lines).map(move |line| (surface, line)))
+        {
+            if !ended && layer.input_atoms() > 1 {
+                for _ in 0..columns {
+                    self.main.feed.ready().await;
+                    first_input.push_back(self.main.feed.take());
+                }
+            }
+            let mut column = 0;
+            while column < columns {
                 if ended && !layer.uses_rdma() {
                     return counters;
                 }
+                let pixel = line * columns + column;
                 for operands in [&mut bs, &mut bn, &mut ew] {
                     operands.gather(pixel).await;
                 }
@@ -199,6 +218,7 @@ impl Sdp {
                     for operands in [&mut bs, &mut bn, &mut ew] {
                         operands.take(pixel);
                     }
+                    column += 1;
                     continue;
                 }
                 match layer.source {
@@ -210,51 +230,79 @@ impl Sdp {
                     Destination::Memory(_) => self.output.room().await,
                 }
                 sim.wait_until(earliest).await;
-                earliest = sim.now() + pace;
                 for operands in [&mut bs, &mut bn, &mut ew] {
                     operands.take(pixel);
                 }
-                let last = surface + 1 == layer.surfaces() && pixel + 1 == pixels;
-                let mut output = [0; MAX_ATOM];
+                let alike = layer.destination != Destination::Pooling
+                    && [&bs, &bn, &ew].into_iter().all(StageOperands::lasts);
                 let operands = Operands { bs: bs.bytes(), bn: bn.bytes(), ew: ew.bytes() };
-                match layer.source {
+                let steps = match layer.source {
                     Source::Memory(_) => {
-                        let input = self.main.feed.take();
-                        counters += datapath.memory_atom(&input[..atom], &operands, &mut output[..atom]);
-                    }
-                    Source::Accumulator => match self.take_sums(layer, last).await {
-                        Some(sums) => {
-                            let sums = &sums[..layer.lanes()];
-                            counters += datapath.accumulator_atom(sums, &operands, &mut output[..atom]);
+                        output.resize(step, 0);
+                        let input = [first_input.pop_front(), Some(self.main.feed.take())];
+                        let mut bytes = [0; 2 * MAX_ATOM];
+                        let mut places = bytes.chunks_exact_mut(atom);
+                        for (place, input) in places.by_ref().zip(input.into_iter().flatten()) {
+                            place.copy_from_slice(&input[..atom]);
                         }
-                        None => {
+                        let input = &bytes[..layer.lanes() * layer.input.bytes()];
+                        counters += datapath.memory_atom(input, &operands, &mut output);
+                        1
+                    }
+                    Source::Accumulator => {
+                        let room = self.output.room_left() / layer.output_atoms() as usize;
+                        let most = if alike { room.clamp(1, (columns - column) as usize) } else { 1 };
+                        let before = u64::from(surface) * lines * columns + pixel;
+                        let Some(mut sums) = self.take_sums(layer, most, pace, before).await else {
                             ended = true;
+                            column += 1;
                             self.end_early(layer);
                             continue;
+                        };
+                        output.resize(sums.len() * layer.output.bytes(), 0);
+                        counters += datapath.accumulator_atoms(&mut sums, &operands, &mut output);
+                        sums.len() / layer.lanes()
+                    }
+                };
+                let now = sim.now();
+                earliest = now + pace * steps as u64;
+                started = earliest - pace;
+                column += steps as u64;
+                let last = surface + 1 == layer.surfaces() && line + 1 == lines && column == columns;
+                for (slot, result) in (0..).zip(output.chunks_exact(step)) {
+                    let (first, second) = result.split_at(atom);
+                    match layer.destination {
+                        Destination::Pooling => {
+                            let mut passed = Passed { atom: [0; MAX_ATOM], last, abandoned: false };
+                            passed.atom[..atom].copy_from_slice(first);
+                            self.pooling.put(passed);
                         }
-                    },
-                }
-                match layer.destination {
-                    Destination::Pooling => {
-                        self.pooling.put(Passed { atom: output, last, abandoned: false });
+                        Destination::Memory(_) if layer.has_output() => {
+                            self.output.put_at(now + pace * slot + latency, first);
+                            second_output.extend(second);
+                        }
+                        Destination::Memory(_) => {}
                     }
-                    Destination::Memory(_) if layer.has_output() => {
-                        self.output.put_at(sim.now() + latency, output);
-                    }
-                    Destination::Memory(_) => {}
                 }
             }
+            for second in second_output.make_contiguous().chunks_exact(atom) {
+                self.output.put_at(sim.now() + latency, second);
+            }
+            second_output.clear();
         }
+        sim.wait_until(started).await;
         if !layer.has_output() {
             sim.wait(latency).await;
         }
         counters
     }
 
-    /// Takes an atom of sums, the layer's last one or not. `None`: the layer cannot go on, and nothing of it is left
-    /// to take.
-    async fn take_sums(&self, layer: &Layer, last: bool) -> Option<[i32; MAX_LANES]> {
-        let taken = self.accumulator.take();
+    /// Takes sums of up to `most` atoms, one each `pace`, after those of `before`. `None`: the layer cannot go on, and
+    /// nothing of it is left to take.
+    async fn take_sums(&self, layer: &Layer, most: usize, pace: Time, before: u64) -> Option<Vec<i32>> {
+        let taken = self.accumulator.take(most, pace);
+        let all = u64::from(layer.surfaces()) * u64::from(layer.width) * u64::from(layer.height);
+        let last = before + (taken.sums.len() / layer.lanes()) as u64 == all;
         let wrong = if taken.abandoned {
             "the convolution that should feed it was refused"
         } else if taken.lanes != layer.lanes() {
@@ -327,6 +375,11 @@ impl<'a> StageOperands<'a> {
             per_element: stream.is_some_and(|stream| stream.per_element),
             buffer: [0; MAX_OPERAND_ATOMS * MAX_ATOM],
         }
+    }
+
+    /// Whether the operands of a pixel are those of the next as well.
+    fn lasts(&self) -> bool {
+        self.atoms == 0 || !self.per_element
     }
 
     /// Whether new operands are due at this pixel of a surface.

@@ -27,23 +27,35 @@ pub(super) fn cycles_per_atom(layer: &Layer, timing: &SdpTiming) -> u32 {
     if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom }
 }
 
-/// The lines of a surface that has the layer's shape.
-pub(super) fn lines(layer: &Layer, surface: Surface) -> Lines {
+/// The lines of a surface that has the layer's shape, `together` surfaces for each that is processed: their lines
+/// take turns. (How hardware mixes them is not known; it changes when bytes move, not which.)
+fn lines(layer: &Layer, surface: Surface, together: u32) -> Lines {
     let Layer { width, height, .. } = *layer;
-    Lines { surface, first_column: 0, width, height, surfaces: layer.surfaces() }
+    Lines { surface, first_column: 0, width, height, surfaces: layer.surfaces() * together, together }
+}
+
+/// How many runs of how many pixels a surface is taken in: one, or where surfaces take turns each line.
+pub(super) fn runs(layer: &Layer) -> (u64, u64) {
+    let (width, height) = (u64::from(layer.width), u64::from(layer.height));
+    if layer.input_atoms().max(layer.output_atoms()) > 1 { (height, width) } else { (1, width * height) }
+}
+
+/// What is written.
+pub(super) fn writes(layer: &Layer, surface: Surface) -> Lines {
+    lines(layer, surface, layer.output_atoms())
 }
 
 /// What SDP_RDMA reads for the main input.
 pub(super) fn main_reads(layer: &Layer) -> Option<Lines> {
     match layer.source {
         Source::Accumulator => None,
-        Source::Memory(surface) => Some(lines(layer, surface)),
+        Source::Memory(surface) => Some(lines(layer, surface, layer.input_atoms())),
     }
 }
 
 /// What SDP_RDMA reads for a stage's operands.
 pub(super) fn operand_reads(layer: &Layer, operands: &OperandStream) -> Lines {
-    lines(layer, operands.surface)
+    lines(layer, operands.surface, 1)
 }
 
 /// How the atoms of some reads lie in lines.

@@ -1,9 +1,11 @@
 //! What CACC's registers say of one layer: how sums become results.
 
+use crate::nvdla::conv::cmac::Sums;
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::numeric::{Precision, round_shift, saturate_32};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cacc as reg};
+use crate::nvdla::vector::widest;
 
 /// One hardware layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,11 +49,63 @@ impl Layer {
         let beyond = rounded > i64::from(i32::MAX) || (sum >> self.truncate) < i64::from(i32::MIN);
         (saturate_32(rounded), beyond)
     }
+
+    /// Sums as SDP gets them, and how many were clipped: [`Layer::clip`] of each.
+    pub(in crate::nvdla::conv) fn clip_all(&self, sums: Sums) -> (Vec<i32>, u64) {
+        match sums {
+            // What 32 bits hold is not clipped.
+            Sums::Narrow(mut sums) => {
+                widest(|| round_shift_all(&mut sums, self.truncate));
+                (sums, 0)
+            }
+            Sums::Wide(sums) => {
+                let mut clipped = 0;
+                let clip = |sum| {
+                    let (result, beyond) = self.clip(sum);
+                    clipped += u64::from(beyond);
+                    result
+                };
+                (sums.into_iter().map(clip).collect(), clipped)
+            }
+        }
+    }
+}
+
+/// [`round_shift`] of each value, without leaving 32 bits.
+#[inline(always)]
+fn round_shift_all(values: &mut [i32], shift: u32) {
+    match shift {
+        0 => {}
+        1..=31 => {
+            for value in values {
+                // As there: one less for negative values turns "half up" into "half away from zero".
+                let lower = value.saturating_sub(i32::from(*value < 0));
+                *value = (lower >> shift) + ((lower >> (shift - 1)) & 1);
+            }
+        }
+        _ => values.iter_mut().for_each(|value| *value = round_shift((*value).into(), shift) as i32),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sums_of_both_widths_are_clipped_one_by_one(
+            sums in prop::collection::vec(prop_oneof![any::<i32>(), Just(i32::MIN), Just(i32::MAX), -3..3], 0..40),
+            truncate in 0u32..32,
+        ) {
+            let layer = Layer { precision: Precision::Int8, size: [1; 3], truncate };
+            let wide: Vec<i64> = sums.iter().map(|&sum| sum.into()).collect();
+            let expected: Vec<i32> = wide.iter().map(|&sum| layer.clip(sum).0).collect();
+            let clipped = wide.iter().filter(|&&sum| layer.clip(sum).1).count() as u64;
+            prop_assert_eq!(layer.clip_all(Sums::Narrow(sums)), (expected.clone(), 0));
+            prop_assert_eq!(layer.clip_all(Sums::Wide(wide)), (expected, clipped));
+        }
+    }
 
     #[test]
     fn sums_are_rounded_then_clipped() {

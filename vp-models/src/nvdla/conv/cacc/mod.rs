@@ -5,6 +5,7 @@
 pub mod layer;
 
 use self::layer::Layer;
+use super::cmac::Sums;
 use super::delivery::Delivery;
 use super::hardware::Hardware;
 use crate::bus::DelayLine;
@@ -29,8 +30,7 @@ pub(super) enum Message {
 pub(super) struct Stripe {
     pub(super) positions: u32,
     pub(super) kernels: usize,
-    /// `[position][kernel]`.
-    pub(super) sums: Vec<i64>,
+    pub(super) sums: Sums,
     /// It is the layer's last.
     pub(super) last: bool,
 }
@@ -105,17 +105,11 @@ impl Cacc {
                 self.delivery.abandon();
                 return clipped;
             };
-            let Stripe { positions, kernels, sums, last } = stripe;
-            // Lanes beyond the last kernel are handed on as well: nothing was added up there.
-            let mut results = vec![0; positions as usize * lanes];
-            for (results, sums) in results.chunks_exact_mut(lanes).zip(sums.chunks_exact(kernels)) {
-                for (result, &sum) in results.iter_mut().zip(sums) {
-                    let beyond;
-                    (*result, beyond) = layer.clip(sum);
-                    clipped += u64::from(beyond);
-                }
-            }
-            expected = expected.saturating_sub(sums.len() as u64);
+            let Stripe { kernels, sums, last, .. } = stripe;
+            let (results, beyond) = layer.clip_all(sums);
+            clipped += beyond;
+            expected = expected.saturating_sub(results.len() as u64);
+            let results = spread(results, kernels, lanes);
             self.delivery.put(self.sim.now() + latency, results, lanes, last);
             if last {
                 break;
@@ -137,4 +131,17 @@ impl Cacc {
             }
         }
     }
+}
+
+/// Results of `kernels` kernels a position, given `lanes` lanes: lanes beyond the last kernel are handed on as well,
+/// though nothing was added up there.
+fn spread(results: Vec<i32>, kernels: usize, lanes: usize) -> Vec<i32> {
+    if kernels == lanes {
+        return results;
+    }
+    let mut spread = vec![0; results.len() / kernels.max(1) * lanes];
+    for (lanes, results) in spread.chunks_exact_mut(lanes).zip(results.chunks_exact(kernels.max(1))) {
+        lanes[..kernels].copy_from_slice(results);
+    }
+    spread
 }

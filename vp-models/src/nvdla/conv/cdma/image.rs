@@ -164,17 +164,19 @@ impl Image {
         let planes = bytes.split_at(self.atoms()[0] as usize * self.atom as usize);
         let (pixel, skipped) = (self.format.pixel_bytes().map(|bytes| bytes as usize), self.skipped());
         let channels = self.format.channels() as usize;
-        let components = (0..self.width as usize * channels).map(|index| {
-            let (x, channel) = (index / channels, index % channels);
+        let mut components = Vec::with_capacity(self.width as usize * channels);
+        for x in 0..self.width as usize {
             let at = |plane: usize| (x + skipped[plane] as usize) * pixel[plane];
-            let component =
-                self.format.component(channel, [&planes.0[at(0)..], &planes.1[at(1)..]], self.signed);
-            match self.converters {
-                None => raw(precision, component),
-                Some(converters) => saturate(converters[channel].apply(component), 17),
-            }
-        });
-        let line = Elements::saturated(precision, components);
+            let pixel = [&planes.0[at(0)..], &planes.1[at(1)..]];
+            components.extend((0..channels).map(|channel| {
+                let component = self.format.component(channel, pixel, self.signed);
+                match &self.converters {
+                    None => raw(precision, component),
+                    Some(converters) => saturate(converters[channel].apply(component), 17),
+                }
+            }));
+        }
+        let line = Elements::saturated(precision, components.into_iter());
         let mut stored = Elements::filled(precision, self.padding, self.stored_width() as usize * channels);
         stored.copy(self.left as usize * channels, &line, 0, line.len());
         stored

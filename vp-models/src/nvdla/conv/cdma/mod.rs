@@ -74,7 +74,7 @@ struct Watch {
 
 impl Cdma {
     pub(super) fn new(around: &Surroundings<'_>, control: Rc<Control>, buffer: Rc<Buffer>) -> Rc<Cdma> {
-        let Surroundings { sim, cycle, config, timing, ports, interrupts } = *around;
+        let Surroundings { sim, cycle, config, timing, ports, interrupts, .. } = *around;
         let hardware = Hardware::from(config);
         // What comes can wait between bus and engine only if that moves whole atoms.
         let atom_a_beat = ports.primary.config().beat_bytes == hardware.atom;

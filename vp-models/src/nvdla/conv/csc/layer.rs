@@ -1,8 +1,8 @@
 //! What CSC's registers say of one layer: the kernels, how they move over the input, and what is released.
 
 use crate::nvdla::conv::buffer::{Fetch, Reuse};
+use crate::nvdla::conv::compute::{Axes, Geometry, Kernel};
 use crate::nvdla::conv::hardware::Hardware;
-use crate::nvdla::conv::plain::{Axes, Geometry, Kernel};
 use crate::nvdla::conv::weights::Order;
 use crate::nvdla::conv::window::Frame;
 use crate::nvdla::numeric::Precision;

@@ -11,7 +11,8 @@ pub mod stripes;
 use self::layer::{Kept, Layer};
 use super::buffer::{Buffer, Fetch};
 use super::cacc::{Message, Stripe};
-use super::cmac::{Arrays, Sums};
+use super::cmac::{Arrays, Batch, groups_at_once};
+use super::compute::MacArray;
 use super::delivery::Delivery;
 use super::elements::Elements;
 use super::hardware::Hardware;
@@ -20,6 +21,7 @@ use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Group;
+use std::ops::Range;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
@@ -42,6 +44,7 @@ pub(super) struct Csc {
     pub(super) hardware: Hardware,
     pub(super) control: Rc<Control>,
     pub(super) arrays: Arrays,
+    pub(super) array: MacArray,
     pub(super) buffer: Rc<Buffer>,
     pub(super) delivery: Rc<Delivery>,
     pub(super) sums: Rc<DelayLine<Message>>,
@@ -52,6 +55,8 @@ pub(super) struct Csc {
 /// Kernels whose turn it is.
 struct Turn {
     group: u32,
+    /// Which of its batch it is.
+    index: u32,
     /// When their weights were taken for the first package.
     loaded: Time,
     /// Whose weights they are released from, and up to which byte.
@@ -81,6 +86,7 @@ impl Csc {
             hardware: Hardware::from(around.config),
             control,
             arrays,
+            array: MacArray::default().on_up_to(around.threads),
             buffer,
             delivery,
             sums,
@@ -180,7 +186,7 @@ impl Csc {
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
         let window = self.buffer.with_slices(lines, |slices| layer.frame.lay(slices));
-        let (mut start, mut free) = (0, Time::ZERO);
+        let (mut batch, mut batched, mut free) = (None, 0..0, Time::ZERO);
         for group in 0..layer.groups() {
             let end = layer.weights_end(group);
             // A group's first weights may be taken with the last package of the group before.
@@ -188,13 +194,17 @@ impl Csc {
             let usable = self.buffer.weights(weights, end).await;
             let usable = if group == 0 { self.sim.now() } else { usable };
             let loaded = before.max(usable + self.cycle * TO_PACKAGE);
-            let packed =
-                Elements::from_bytes(layer.precision, &self.buffer.weight_bytes(weights, start..end));
+            if group >= batched.end {
+                batched = group..group + self.groups_at_once(layer, group, weights);
+                batch = Some(self.batch(layer, batched.clone(), &window, weights));
+            }
             let loading = self.cycle * u64::from(layer.kernels_of(group).max(2));
             self.sim.wait_until(free.max(loaded + loading)).await;
             let released = (!layer.reuse.keep_weight).then_some((weights, end));
-            free = self.stripes(layer, &Turn { group, loaded, released }, &window, &packed).await;
-            start = end;
+            if let Some(batch) = &mut batch {
+                let index = group - batched.start;
+                free = self.stripes(layer, &Turn { group, index, loaded, released }, batch).await;
+            }
         }
         if !layer.reuse.keep_weight {
             self.released.push((weights, None));
@@ -206,13 +216,38 @@ impl Csc {
         self.sim.wait_until(free + self.cycle * TO_NEXT_LAYER).await;
     }
 
+    /// How many groups from this one on are computed together: of those whose weights have come.
+    fn groups_at_once(&self, layer: &Layer, first: u32, weights: u64) -> u32 {
+        let come = self.buffer.weights_come(weights);
+        let there = (first..layer.groups()).take_while(|&group| layer.weights_end(group) <= come).count();
+        groups_at_once(there as u32, layer.group_kernels, layer.positions())
+    }
+
+    /// Some groups of kernels, ready to be computed.
+    fn batch<'a>(&self, layer: &Layer, groups: Range<u32>, window: &'a Elements, weights: u64) -> Batch<'a> {
+        let mut start = groups.start.checked_sub(1).map_or(0, |before| layer.weights_end(before));
+        let ordered = groups.map(|group| {
+            let (kernels, end) = (layer.kernels_of(group) as usize, layer.weights_end(group));
+            let bytes = self.buffer.weight_bytes(weights, start..end);
+            start = end;
+            layer.order.unpack(kernels, &Elements::from_bytes(layer.precision, &bytes))
+        });
+        let ordered = Elements::joined(layer.precision, ordered);
+        Batch::new(
+            self.array,
+            layer.geometry,
+            (window, layer.frame.pitch()),
+            &ordered,
+            layer.positions() as usize,
+        )
+    }
+
     /// One group of kernels over all positions; tells when the array is free again.
-    async fn stripes(&self, layer: &Layer, turn: &Turn, window: &Elements, packed: &Elements) -> Time {
+    async fn stripes(&self, layer: &Layer, turn: &Turn, batch: &mut Batch<'_>) -> Time {
         let kernels = layer.kernels_of(turn.group);
-        let weights = layer.order.unpack(kernels as usize, packed);
+        let first = (turn.index * layer.group_kernels) as usize;
+        let columns = first..first + kernels as usize;
         let positions = layer.positions();
-        let window = (window, layer.frame.pitch());
-        let mut sums = Sums::new(layer.geometry, window, weights, kernels as usize, positions as usize);
         let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
         while position < positions {
             for length in stripes::stripes(layer.run, layer.stripe) {
@@ -237,7 +272,7 @@ impl Csc {
                 self.sums.push(Message::Stripe(Stripe {
                     positions: length,
                     kernels: kernels as usize,
-                    sums: sums.of(range).to_vec(),
+                    sums: batch.of(range, columns.clone()),
                     last: ends && turn.group + 1 == layer.groups(),
                 }));
             }
