@@ -4,6 +4,8 @@
 //! [`reference`](mod@crate::reference)'s. They are committed under `traces/<configuration>/<name>/`;
 //! `cargo run -p vp-tests --bin make-traces` writes them again, and a test compares.
 
+mod conv;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -17,9 +19,9 @@ use vp_models::nvdla::registers::RegisterMap;
 
 use crate::program::Program;
 use crate::reference::{
-    self, Alu, Carries, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier, ElementwiseOperand,
-    Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, Place, PoolingMethod, SdpLayer, Stage,
-    StageAlu, StageMultiplier,
+    self, Alu, Carries, CdpLayer, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
+    ElementwiseOperand, Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, Place, PoolingMethod,
+    SdpLayer, Stage, StageAlu, StageMultiplier,
 };
 
 const SMALL: Format = Format { atom: 8, element: 1 };
@@ -53,7 +55,7 @@ impl OwnTrace {
 
 /// Every trace, made anew.
 pub fn all() -> Vec<OwnTrace> {
-    vec![
+    let others = [
         sdp_bias_scale_relu(),
         sdp_prelu_of_odd_channels(),
         sdp_residual_sum(),
@@ -61,7 +63,9 @@ pub fn all() -> Vec<OwnTrace> {
         pdp_average(),
         sdp_pdp(),
         sdp_elementwise_lut(),
-    ]
+        cdp_lrn(),
+    ];
+    others.into_iter().chain(conv::all()).collect()
 }
 
 /// A cube of that many bytes a line, packed.
@@ -505,4 +509,50 @@ fn sigmoid() -> Lut {
         }
     };
     Lut { le: table(65, 9), lo: table(257, 2), exponent: None, lo_first: [false, false, true] }
+}
+
+fn cdp_lrn() -> OwnTrace {
+    let (width, height, channels) = (7, 5, 20);
+    let mut script = Script::new(
+        "nv_small",
+        "cdp_lrn5_7x5x20",
+        &[
+            "CDP from memory to memory: each element is divided by a term that grows with the square sum of five",
+            "channels around it. 20 channels fill no atom. LO covers all sums that there can be, LE twice as much.",
+        ],
+    );
+    let layer = CdpLayer {
+        format: SMALL,
+        width,
+        height,
+        channels,
+        window: 5,
+        plain: false,
+        unscaled: false,
+        input: Converter::NONE,
+        output: Converter { offset: 0, scale: 1, shift: 14 },
+        source: packed(INPUT, SMALL, width, height),
+        destination: packed(OUTPUT, SMALL, width, height),
+    };
+    let input = script.random_bytes(bytes(layer.source, SMALL, channels));
+    script.load("Input, 7 x 5 x 20", INPUT, "input.dat", input);
+    script.clear("Output", OUTPUT, bytes(layer.destination, SMALL, channels));
+    let lut = reciprocal();
+    script.program("Lookup tables", |program| program.cdp_lut(&lut));
+    script.program("The layer", |program| program.cdp(&layer, 0));
+    script.program("Start", |program| program.enable_cdp(0));
+    script.finish(&["CDP_0"], |image| reference::run_cdp(&layer, &lut, image))
+}
+
+/// 32767 for 0, half of it at 16384.
+fn reciprocal() -> Lut {
+    let table = |entries: i32, select: i32| LutTable {
+        entries: (0..entries).map(|index| (32767 * 128 / (128 + (index << select >> 7))) as i16).collect(),
+        start: 0,
+        end: (entries - 1) << select,
+        select,
+        below: (0, 0),
+        above: (0, 0),
+    };
+    Lut { le: table(65, 12), lo: table(257, 9), exponent: None, lo_first: [true, false, true] }
 }

@@ -1,6 +1,6 @@
 //! Convolution, from the manual's description of its layouts.
 
-use super::{Cube, Format, Image, Lut, Place, SdpLayer, saturate, shift_rounding};
+use super::{Cube, Format, Image, Lut, PdpLayer, Place, SdpLayer, saturate, shift_rounding};
 use crate::reference::Converter;
 
 /// A convolution whose results go through SDP.
@@ -145,6 +145,12 @@ impl ConvLayer {
         }
     }
 
+    /// What SDP makes of it.
+    fn results(&self, image: &Image) -> Cube {
+        let sums = self.sums(image);
+        self.sdp.results_of(&Lut::default(), image, |channel, y, x| sums.at(channel, y, x))
+    }
+
     /// What SDP gets: all lanes, and nothing in those beyond the kernels.
     fn sums(&self, image: &Image) -> Cube {
         let [width, height] = self.output_size();
@@ -190,9 +196,14 @@ impl Pixels {
 
 /// Runs a convolution and the layer of SDP behind it.
 pub fn run_convolution(layer: &ConvLayer, image: &mut Image) {
-    let sums = layer.sums(image);
-    let results = layer.sdp.results_of(&Lut::default(), image, |channel, y, x| sums.at(channel, y, x));
+    let results = layer.results(image);
     let place = layer.sdp.destination.expect("a layer that writes memory");
     let single = layer.sdp.width == 1 && layer.sdp.height == 1;
     results.store(image, layer.format, place.packed_if(single, layer.format.atom));
+}
+
+/// Runs a convolution and the layers of SDP and PDP behind it.
+pub fn run_convolution_to_pdp(layer: &ConvLayer, pdp: &PdpLayer, image: &mut Image) {
+    let between = layer.results(image);
+    pdp.results(&between).store(image, pdp.format, pdp.destination);
 }

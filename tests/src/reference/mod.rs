@@ -11,7 +11,7 @@ mod pdp;
 mod sdp;
 
 pub use cdp::CdpLayer;
-pub use conv::{ConvInput, ConvLayer, Pixels, WeightOrder, run_convolution};
+pub use conv::{ConvInput, ConvLayer, Pixels, WeightOrder, run_convolution, run_convolution_to_pdp};
 pub use lut::{Lut, LutTable};
 pub use network::run_network;
 pub use pdp::{PdpLayer, PoolingMethod};

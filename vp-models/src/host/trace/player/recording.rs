@@ -204,8 +204,9 @@ impl Player<'_, '_> {
 
     /// What has come and nobody waits for.
     fn left_over(&mut self) -> Result<(), PlayError> {
+        let status = self.desk.read(self.status)?;
         let time = self.desk.ask(|host| host.now())?;
-        for interrupt in names(self.come).into_iter().take(MAX_UNEXPECTED) {
+        for interrupt in names(self.come | status).into_iter().take(MAX_UNEXPECTED) {
             self.desk.fail(None, FailureKind::Unexpected { interrupt, time });
         }
         Ok(())
