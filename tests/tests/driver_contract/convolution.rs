@@ -285,8 +285,9 @@ fn a_convolution_and_its_sdp_are_matched_by_order_and_not_by_group() {
     let mut program = device.program();
     program.convolution(&layer, &small_buffer(&layer), 0);
     program.enable_convolution(&layer, 0, true);
-    let (mut of_sdp, of_convolution): (Vec<_>, Vec<_>) =
-        program.writes.into_iter().partition(|write| [Unit::Sdp, Unit::SdpRdma].contains(&write.unit));
+    let (mut of_sdp, of_convolution): (Vec<_>, Vec<_>) = std::mem::take(&mut program.writes)
+        .into_iter()
+        .partition(|write| [Unit::Sdp, Unit::SdpRdma].contains(&write.unit));
     for write in &mut of_sdp {
         if [sdp::S_POINTER, sdp_rdma::S_POINTER].contains(&write.register) {
             write.value = 1;

@@ -379,7 +379,8 @@ fn a_programmed_layer_waits_for_its_enable_with_another_one_between() {
         device.load(&before);
         let mut second = device.program();
         (engine.start)(OPERANDS, OUTPUT + 0x1000, 1, &mut second);
-        let enables = second.writes.split_off(second.writes.len() - 4);
+        let settings = second.writes.len() - 4;
+        let enables = second.writes.split_off(settings);
         device.run(&second);
         device.run_new(|program| (engine.start)(INPUT, OUTPUT, 0, program));
         assert_eq!(device.interrupt(), engine.done[0]);
