@@ -54,7 +54,7 @@ pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
         counted(answered.len() as u64, "image")
     )?;
     let period = Time::ps(statistics.get("period").unwrap_or(1_000));
-    let mean = mean_cycles(inferences.iter().map(|inference| inference.time()), period);
+    let mean = mean_cycles(inferences.iter().map(vp_models::host::network::Inference::time), period);
     writeln!(
         out,
         "{:<10} {} an image ({} at {})",
