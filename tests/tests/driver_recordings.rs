@@ -86,6 +86,16 @@ fn convolution_on_nv_small() {
     leaves_the_golden("CONV_D_L0_0_small", 2048);
 }
 
+#[test]
+fn copy_by_the_bridge_dma() {
+    leaves_the_golden("BDMA_L0_0", 1);
+}
+
+#[test]
+fn contraction_on_nv_full() {
+    leaves_the_golden("RBK_L0_0", 80 * 32 * 16);
+}
+
 /// Four convolutions and two poolings, with layers in both groups all the time.
 #[test]
 fn a_network_sees_the_seven() {

@@ -1,5 +1,6 @@
 //! The device: units on the register bus, engines behind them, memory interfaces and the interrupt line.
 
+use super::bdma::Bdma;
 use super::cdp::Cdp;
 use super::config::{CapabilityRom, Config};
 use super::control::Control;
@@ -9,7 +10,8 @@ use super::engine::{self, Surroundings};
 use super::interrupts::Interrupts;
 use super::nocif::Nocif;
 use super::pdp::Pdp;
-use super::registers::{RegisterFile, RegisterMap, Unit, bdma, cdma};
+use super::registers::{RegisterFile, RegisterMap, Unit, cdma};
+use super::rubik::Rubik;
 use super::sdp::Sdp;
 use super::timing::Timing;
 use crate::bus::Handoff;
@@ -51,7 +53,9 @@ enum Registers {
     Nocif(Box<Nocif>),
     /// A unit with a register file and an engine behind it.
     Unit(Rc<Control>),
-    /// A unit with a register file only: its engine is not modelled.
+    /// BDMA, with a command queue in place of register groups.
+    Bdma(Rc<Bdma>),
+    /// A unit with a register file only: there is nothing behind it.
     Bare(Rc<Control>),
 }
 
@@ -138,7 +142,12 @@ impl Nvdla {
                 Unit::PdpRdma => Registers::Unit(pdp_rdma.clone()),
                 Unit::Cdp => Registers::Unit(cdp.clone()),
                 Unit::CdpRdma => Registers::Unit(cdp_rdma.clone()),
-                _ => Registers::Bare(control(unit)),
+                Unit::Bdma => Registers::Bdma(Bdma::start(&around, control(unit))),
+                Unit::Rbk => {
+                    let rubik = control(unit);
+                    engine::start(Rubik::new(&around, rubik.clone()));
+                    Registers::Unit(rubik)
+                }
             };
             (unit, registers)
         });
@@ -176,6 +185,9 @@ impl Nvdla {
                 let registers = control.registers().borrow();
                 (0..2).filter(|&group| registers.is_enabled(group)).map(|group| (*unit, group)).collect()
             }
+            Registers::Bdma(bdma) => {
+                (0..2).filter(|&group| bdma.is_busy(group)).map(|group| (*unit, group)).collect()
+            }
             _ => Vec::new(),
         };
         self.units.iter().flat_map(of_unit).collect()
@@ -209,6 +221,7 @@ impl CsbTarget for Nvdla {
             Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
             Some((Registers::Glb, offset)) => self.interrupts.read(offset),
             Some((Registers::Nocif(nocif), offset)) => nocif.read(offset),
+            Some((Registers::Bdma(bdma), offset)) => bdma.read(offset),
             Some((Registers::Unit(control) | Registers::Bare(control), offset)) => {
                 control.registers().borrow_mut().read(offset)
             }
@@ -220,20 +233,14 @@ impl CsbTarget for Nvdla {
             None | Some((Registers::Rom(_), _)) => {}
             Some((Registers::Glb, offset)) => self.interrupts.write(offset, value),
             Some((Registers::Nocif(nocif), offset)) => nocif.write(offset, value),
-            Some((Registers::Unit(control), offset)) => {
-                if control.write(offset, value) {
+            Some((Registers::Bdma(bdma), offset)) => {
+                if bdma.write(offset, value) {
                     self.note_enabled(accepted);
                 }
             }
-            Some((Registers::Bare(control), offset)) => {
-                // BDMA has launches in place of an enable.
-                let launches = [bdma::CFG_LAUNCH0, bdma::CFG_LAUNCH1];
-                let launched = control.registers().borrow().unit() == Unit::Bdma
-                    && launches.iter().any(|launch| u32::from(launch.offset) == offset)
-                    && value & 1 == 1;
-                if control.write(offset, value) || launched {
+            Some((Registers::Unit(control) | Registers::Bare(control), offset)) => {
+                if control.write(offset, value) {
                     self.note_enabled(accepted);
-                    control.warn("enabled, but this engine is not modelled yet: its layer never ends");
                 }
             }
         }

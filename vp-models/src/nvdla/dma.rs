@@ -37,11 +37,11 @@ pub(crate) struct MemoryPorts {
 
 impl MemoryPorts {
     /// A configuration without a second interface sends everything to the first (its RAM type is not wired).
-    fn index(&self, ram: Ram) -> usize {
+    pub(crate) fn index(&self, ram: Ram) -> usize {
         usize::from(ram == Ram::Secondary && self.secondary.is_some())
     }
 
-    fn all(&self) -> impl Iterator<Item = &Rc<Interconnect>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Rc<Interconnect>> {
         std::iter::once(&self.primary).chain(&self.secondary)
     }
 }

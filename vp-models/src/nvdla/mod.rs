@@ -5,6 +5,7 @@
 //! register group, `compute` is its arithmetic, `timing` its shape in time, `mod` the process that joins
 //! them.
 
+pub mod bdma;
 pub mod cdp;
 pub mod config;
 
@@ -22,6 +23,7 @@ pub mod numeric;
 pub mod pdp;
 pub mod refused;
 pub mod registers;
+pub mod rubik;
 pub mod sdp;
 pub mod timing;
 mod vector;

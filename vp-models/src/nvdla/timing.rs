@@ -44,6 +44,32 @@ pub struct Timing {
     pub cdp: CdpTiming,
     /// The convolution pipeline.
     pub conv: ConvTiming,
+    /// The bridge DMA.
+    pub bdma: BdmaTiming,
+    /// The data reshape engine.
+    pub rubik: RubikTiming,
+}
+
+/// BDMA's shape in time. Read off its RTL; not measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BdmaTiming {
+    /// From the effect of a launch to the first read address.
+    pub launch: u32,
+    /// From the taking of a beat out of the latency FIFO to its write address.
+    pub output: u32,
+    /// Room of the latency FIFO, in beats of 64 bytes.
+    pub credits: u32,
+}
+
+/// RUBIK's shape in time. Read off its RTL; not measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RubikTiming {
+    /// From a read of the register file to the write address of its atoms.
+    pub output: u32,
+    /// Room of the latency FIFO, in pairs of atoms.
+    pub credits: u32,
+    /// Pairs of atoms between the register file and the write port.
+    pub write_fifo: u32,
 }
 
 /// The convolution pipeline's shape in time, beyond what its mechanisms say.
@@ -217,6 +243,9 @@ impl Timing {
                     behind_datapath: 12,
                 }),
             },
+            // A register each for trigger, launch, count and request, and then the way of any read.
+            bdma: BdmaTiming { launch: 4 + 7 + fifo, output: 6, credits: 245 },
+            rubik: RubikTiming { output: 8, credits: 80, write_fifo: 4 },
             conv: ConvTiming {
                 agreed: (6, 4),
                 data_path: 7 + fifo,

@@ -1,0 +1,262 @@
+//! RUBIK: contraction, splitting and merging.
+
+use proptest::prelude::*;
+use vp_models::nvdla::registers::{Unit, rbk as reg};
+use vp_tests::device::Device;
+use vp_tests::program::Program;
+use vp_tests::reference::{Format, Image, Place};
+
+use super::{ATOM, Operations, duration, ram};
+
+const RUBIK_0: u32 = 0x100;
+const RUBIK_1: u32 = 0x200;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    Contract { x: u32, y: u32, block: u32 },
+    Split,
+    Merge,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Layer {
+    mode: Mode,
+    /// What `IN_PRECISION` says: 0 is one byte an element, 1 and 2 are two.
+    precision: u32,
+    width: u32,
+    height: u32,
+    channels: u32,
+    /// The feature cube that is read, or written by a merge.
+    input: Place,
+    /// Where the result goes. Planes have a `surface` too: from channel to channel.
+    output: Place,
+}
+
+impl Layer {
+    fn format(&self) -> Format {
+        Format { atom: ATOM, element: if self.precision == 0 { 1 } else { 2 } }
+    }
+}
+
+/// Where an element lies in planes.
+fn in_plane(place: Place, format: Format, channel: u32, y: u32, x: u32) -> u64 {
+    place.base
+        + u64::from(channel) * u64::from(place.surface)
+        + u64::from(y) * u64::from(place.line)
+        + u64::from(x * format.element)
+}
+
+/// The layer a second time, element by element.
+fn reshape(layer: &Layer, memory: &mut Image) {
+    let (format, bytes) = (layer.format(), layer.format().element);
+    let Layer { input, output, .. } = *layer;
+    for y in 0..layer.height {
+        for x in 0..layer.width {
+            for channel in 0..format.whole(layer.channels) {
+                let used = channel < layer.channels;
+                match layer.mode {
+                    Mode::Contract { x: dx, y: dy, block } => {
+                        for (j, i) in (0..dy).flat_map(|j| (0..dx).map(move |i| (j, i))) {
+                            let offset = u64::from(j * dx + i) * u64::from(block);
+                            let value = memory.element(input.address(format, channel, y, x) + offset, bytes);
+                            let to = output.address(format, channel, y * dy + j, x * dx + i);
+                            memory.store(to, bytes, value);
+                        }
+                    }
+                    Mode::Split if used => {
+                        let value = memory.element(input.address(format, channel, y, x), bytes);
+                        memory.store(in_plane(output, format, channel, y, x), bytes, value);
+                    }
+                    Mode::Split => {}
+                    Mode::Merge => {
+                        let from = in_plane(input, format, channel, y, x);
+                        let value = if used { memory.element(from, bytes) } else { 0 };
+                        memory.store(output.address(format, channel, y, x), bytes, value);
+                    }
+                }
+            }
+        }
+        // A plane's line is written in whole atoms.
+        if layer.mode == Mode::Split {
+            let end = (layer.width * bytes).next_multiple_of(ATOM) / bytes;
+            for (channel, x) in (0..layer.channels).flat_map(|c| (layer.width..end).map(move |x| (c, x))) {
+                memory.store(in_plane(output, format, channel, y, x), bytes, 0);
+            }
+        }
+    }
+}
+
+fn program(layer: &Layer, group: u32, program: &mut Program) {
+    let (mode, x, y, block) = match layer.mode {
+        Mode::Contract { x, y, block } => (0, x, y, block),
+        Mode::Split => (1, 1, 1, 0),
+        Mode::Merge => (2, 1, 1, 0),
+    };
+    let blocks = layer.format().whole(layer.channels) * x * y;
+    let channels = if mode == 0 { blocks } else { layer.channels };
+    let Layer { input, output, .. } = *layer;
+    program.word(Unit::Rbk, reg::S_POINTER, group);
+    program.fields(
+        Unit::Rbk,
+        &[
+            (reg::d_misc_cfg::RUBIK_MODE, mode),
+            (reg::d_misc_cfg::IN_PRECISION, layer.precision),
+            (reg::d_dain_ram_type::DATAIN_RAM_TYPE, ram(input.base)),
+            (reg::d_daout_ram_type::DATAOUT_RAM_TYPE, ram(output.base)),
+            (reg::d_datain_size_0::DATAIN_WIDTH, layer.width),
+            (reg::d_datain_size_0::DATAIN_HEIGHT, layer.height),
+            (reg::d_datain_size_1::DATAIN_CHANNEL, channels),
+            (reg::d_dataout_size_1::DATAOUT_CHANNEL, layer.channels),
+            (reg::d_dain_addr_low::DAIN_ADDR_LOW, input.base as u32),
+            (reg::d_dain_addr_high::DAIN_ADDR_HIGH, (input.base >> 32) as u32),
+            (reg::d_dain_line_stride::DAIN_LINE_STRIDE, input.line),
+            (reg::d_dain_surf_stride::DAIN_SURF_STRIDE, input.surface),
+            (reg::d_dain_planar_stride::DAIN_PLANAR_STRIDE, input.surface),
+            (reg::d_daout_addr_low::DAOUT_ADDR_LOW, output.base as u32),
+            (reg::d_daout_addr_high::DAOUT_ADDR_HIGH, (output.base >> 32) as u32),
+            (reg::d_daout_line_stride::DAOUT_LINE_STRIDE, output.line),
+            (reg::d_daout_surf_stride::DAOUT_SURF_STRIDE, output.surface),
+            (reg::d_daout_planar_stride::DAOUT_PLANAR_STRIDE, output.surface),
+            (reg::d_contract_stride_0::CONTRACT_STRIDE_0, block),
+            (reg::d_contract_stride_1::CONTRACT_STRIDE_1, y * output.line),
+            (reg::d_deconv_stride::DECONV_X_STRIDE, x),
+            (reg::d_deconv_stride::DECONV_Y_STRIDE, y),
+        ],
+    );
+    program.word(Unit::Rbk, reg::D_OP_ENABLE, 1);
+}
+
+fn place(operations: &mut Operations, line: u32, lines: u32, surfaces: u32) -> Place {
+    let line = operations.stride(line);
+    let surface = operations.stride(line * lines);
+    Place { base: operations.region(surface * surfaces), line, surface }
+}
+
+fn any_layer(operations: &mut Operations) -> Layer {
+    let precision = operations.any(0..3);
+    let format = Format { atom: ATOM, element: if precision == 0 { 1 } else { 2 } };
+    let (width, height, channels) = (operations.any(1..24), operations.any(1..4), operations.any(1..70));
+    let surfaces = channels.div_ceil(format.lanes());
+    // Planes are in tiles of 64 pixels.
+    let wide = width * operations.any(1..8);
+    match operations.any(0..3) {
+        0 => {
+            let (x, y) = (operations.any(1..20), operations.any(1..4));
+            let line = operations.stride(width * ATOM);
+            let surface = operations.stride(line * height);
+            let block = operations.stride(surface * surfaces);
+            let input = Place { base: operations.region(block * x * y), line, surface };
+            let output = place(operations, width * x * ATOM, height * y, surfaces);
+            let mode = Mode::Contract { x, y, block };
+            Layer { mode, precision, width, height, channels, input, output }
+        }
+        split => {
+            let cube = place(operations, wide * ATOM, height, surfaces);
+            let planes = place(operations, wide * format.element, height, channels);
+            let (mode, input, output) =
+                if split == 1 { (Mode::Split, cube, planes) } else { (Mode::Merge, planes, cube) };
+            Layer { mode, precision, width: wide, height, channels, input, output }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// The second is programmed while the first runs.
+    #[test]
+    fn layers_in_both_groups_leave_the_references_bytes(seed: u64) {
+        let mut operations = Operations::new(seed);
+        let layers = [any_layer(&mut operations), any_layer(&mut operations)];
+        let mut expected = operations.image();
+        layers.iter().for_each(|layer| reshape(layer, &mut expected));
+        let write = |to: &mut Program| {
+            (0..).zip(&layers).for_each(|(group, layer)| program(layer, group, to));
+        };
+        operations.leave(write, RUBIK_0 | RUBIK_1, &expected, &format!("{layers:?}"));
+    }
+
+    /// Whatever modes, strides and addresses: it ends with its interrupt, and nothing panics.
+    #[test]
+    fn any_register_values_end_with_the_interrupt(values: [u32; 14]) {
+        let mut device = Device::named("nv_full");
+        let [misc, from, size, channel, high, low, line, surface, plane, to, steps, block, next, out] = values;
+        for (register, value) in [
+            (reg::D_MISC_CFG, misc),
+            (reg::D_DAIN_RAM_TYPE, from),
+            (reg::D_DATAIN_SIZE_0, size & 0x3_001f),
+            (reg::D_DATAIN_SIZE_1, channel & 0x3f),
+            (reg::D_DAIN_ADDR_HIGH, high),
+            (reg::D_DAIN_ADDR_LOW, low),
+            (reg::D_DAIN_LINE_STRIDE, line),
+            (reg::D_DAIN_SURF_STRIDE, surface),
+            (reg::D_DAIN_PLANAR_STRIDE, plane),
+            (reg::D_DAOUT_RAM_TYPE, to),
+            (reg::D_DECONV_STRIDE, steps & 0x3_001f),
+            (reg::D_CONTRACT_STRIDE_0, block),
+            (reg::D_CONTRACT_STRIDE_1, next),
+            (reg::D_DATAOUT_SIZE_1, out & 0x3f),
+            (reg::D_OP_ENABLE, 1),
+        ] {
+            device.write(Unit::Rbk, register, value);
+        }
+        device.interrupts(RUBIK_0);
+    }
+}
+
+/// A small layer to change.
+fn layer(mode: Mode) -> Layer {
+    let at = |base| Place { base, line: 0x400, surface: 0x1000 };
+    let (input, output) = (at(0x8000_0000), at(0x8010_0000));
+    Layer { mode, precision: 0, width: 8, height: 2, channels: 4, input, output }
+}
+
+#[test]
+fn a_refused_layer_is_named_and_ends_and_the_next_one_runs() {
+    let mut device = Device::named("nv_full");
+    device.run_new(|to| {
+        program(&Layer { precision: 3, ..layer(Mode::Split) }, 0, to);
+        program(&layer(Mode::Split), 1, to);
+    });
+    device.interrupts(RUBIK_0 | RUBIK_1);
+    let text = "layer refused: RBK.D_MISC_CFG.IN_PRECISION = 0x3: \
+                there are formats 0 (int8), 1 (int16) and 2 (fp16)";
+    assert_eq!(device.warnings(), [text]);
+    assert_eq!(device.count("unit.rbk.layers"), 1);
+}
+
+#[test]
+fn the_consumer_turns_with_the_interrupt() {
+    let mut device = Device::named("nv_full");
+    for (group, bit) in [(0, RUBIK_0), (1, RUBIK_1), (0, RUBIK_0)] {
+        assert_eq!(device.read(Unit::Rbk, reg::S_POINTER) >> 16, group);
+        device.run_new(|to| program(&layer(Mode::Merge), group, to));
+        device.interrupts(bit);
+    }
+}
+
+#[test]
+fn stalls_are_counted_when_they_are_asked_for() {
+    let counted = |enable| {
+        let mut device = Device::named("nv_full");
+        device.write(Unit::Rbk, reg::D_PERF_ENABLE, enable);
+        device.run_new(|to| program(&layer(Mode::Merge), 0, to));
+        device.interrupts(RUBIK_0);
+        device.read(Unit::Rbk, reg::D_PERF_READ_STALL)
+    };
+    // Four planes of two lines: each request is counted once, none has to wait.
+    assert_eq!((counted(0), counted(1)), (0, 8));
+}
+
+/// The write port takes two atoms a cycle and a cycle for the request: 33 for 64 pixels. Larger steps are written
+/// piece by piece, each with a request of its own.
+#[test]
+fn the_write_port_bounds_what_is_merged() {
+    let description = vp_models::platform::Description::named("nv_full").expect("built in");
+    let time = |height| {
+        let merge = Layer { width: 64, height, ..layer(Mode::Merge) };
+        let lines = Place { line: 0x800, surface: 0x10_0000, ..merge.output };
+        duration(&description, |to| program(&Layer { output: lines, ..merge }, 0, to))
+    };
+    assert_eq!(time(60), time(40) + vp_core::Time::ns(20 * 33));
+}

@@ -1,0 +1,102 @@
+//! BDMA's way out: beats on their way to the memory interfaces.
+//!
+//! Unlike other engines, BDMA changes the memory it writes to from command to command, and does not wait between
+//! them: so each line carries its destination.
+
+use crate::bus::DelayLine;
+use crate::bus::axi::WriteStream;
+use crate::nvdla::cube::Ram;
+use crate::nvdla::dma::MemoryPorts;
+use crate::nvdla::nocif::write_id;
+use std::cell::Cell;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// Bytes that pass in a cycle.
+pub(super) const BEAT: usize = 64;
+
+/// What passes.
+enum Item {
+    /// A line begins: where it goes, and its bytes.
+    Line(usize, u64, u32),
+    /// Some of its bytes.
+    Data([u8; BEAT], usize),
+}
+
+pub(super) struct Outlet {
+    ports: MemoryPorts,
+    streams: Vec<Rc<WriteStream>>,
+    pipeline: DelayLine<Item>,
+    /// Items inside, at most and now.
+    capacity: u32,
+    under_way: Cell<u32>,
+    passed: Event,
+}
+
+impl Outlet {
+    pub(super) fn new(sim: &Sim, ports: &MemoryPorts, latency: Time, buffer: u32) -> Rc<Outlet> {
+        let outlet = Rc::new(Outlet {
+            ports: ports.clone(),
+            streams: ports
+                .all()
+                .map(|port| WriteStream::new(port, "nvdla.bdma", write_id::BDMA, buffer))
+                .collect(),
+            pipeline: DelayLine::new(sim, "nvdla.bdma.pipeline", latency),
+            capacity: buffer.max(1),
+            under_way: Cell::new(0),
+            passed: sim.event("nvdla.bdma.passed"),
+        });
+        sim.server("nvdla.bdma.write", outlet.clone().write());
+        outlet
+    }
+
+    /// Begins a line.
+    pub(super) async fn line(&self, ram: Ram, address: u64, bytes: u32) {
+        self.put(Item::Line(self.ports.index(ram), address, bytes)).await;
+    }
+
+    /// Puts up to a beat of the line's bytes; waits while memory holds back what is before.
+    pub(super) async fn data(&self, bytes: &[u8]) {
+        let mut beat = [0; BEAT];
+        beat[..bytes.len()].copy_from_slice(bytes);
+        self.put(Item::Data(beat, bytes.len())).await;
+    }
+
+    async fn put(&self, item: Item) {
+        while self.under_way.get() >= self.capacity {
+            self.passed.wait().await;
+        }
+        self.under_way.set(self.under_way.get() + 1);
+        self.pipeline.push(item);
+    }
+
+    /// Waits until both memories have acknowledged all that was put.
+    pub(super) async fn drained(&self) {
+        while self.under_way.get() > 0 {
+            self.passed.wait().await;
+        }
+        for stream in &self.streams {
+            stream.drained().await;
+        }
+    }
+
+    /// How long complete bursts have waited for a memory interface since this was last asked.
+    pub(super) fn take_stalled(&self) -> Time {
+        self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
+    }
+
+    async fn write(self: Rc<Self>) {
+        let mut stream = &self.streams[0];
+        loop {
+            match self.pipeline.next().await {
+                Item::Line(port, address, bytes) => {
+                    stream = &self.streams[port];
+                    stream.line(address, bytes);
+                }
+                Item::Data(beat, bytes) => stream.put(&beat[..bytes]).await,
+            }
+            self.under_way.set(self.under_way.get() - 1);
+            self.passed.notify_delta();
+        }
+    }
+}

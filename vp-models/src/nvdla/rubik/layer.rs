@@ -1,0 +1,228 @@
+//! One RUBIK layer: what a register group says.
+//!
+//! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
+//! tests build layers by hand.
+
+use crate::nvdla::config::Config;
+use crate::nvdla::cube::{self, Ram};
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{FieldRef, Group, rbk as reg};
+
+/// What a RUBIK consists of, by hardware configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hardware {
+    /// Bytes of a memory atom.
+    pub atom: usize,
+    /// Contracts.
+    pub contract: bool,
+    /// Splits and merges.
+    pub reshape: bool,
+}
+
+impl From<&Config> for Hardware {
+    fn from(config: &Config) -> Self {
+        Hardware {
+            atom: config.memory_atom as usize,
+            contract: config.rubik_contract,
+            reshape: config.rubik_reshape,
+        }
+    }
+}
+
+/// How data is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Channel blocks become neighbouring pixels: the last step of a deconvolution.
+    Contract {
+        /// Output pixels that an input pixel becomes in its line.
+        x: u32,
+        /// Output lines that an input line becomes.
+        y: u32,
+        /// Bytes from an input channel block to the next.
+        block_stride: u32,
+    },
+    /// A feature cube becomes planes, one a channel.
+    Split,
+    /// Planes become a feature cube.
+    Merge,
+}
+
+/// One end of a layer: a feature cube, or planes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Interface it is reached by.
+    pub ram: Ram,
+    /// First byte address.
+    pub base: u64,
+    /// Bytes from line to line.
+    pub line_stride: u32,
+    /// Bytes from surface to surface, in a cube.
+    pub surface_stride: u32,
+    /// Bytes from channel to channel, in planes.
+    pub planar_stride: u32,
+}
+
+/// One hardware layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Bytes of a memory atom.
+    pub atom: usize,
+    /// What is done.
+    pub mode: Mode,
+    /// Bytes of an element: 1 or 2.
+    pub element: usize,
+    /// Input pixels in a line.
+    pub width: u32,
+    /// Input lines.
+    pub height: u32,
+    /// Channels of the output, and of the input too unless contracting.
+    pub channels: u32,
+    /// Where input comes from.
+    pub source: Place,
+    /// Where output goes.
+    pub destination: Place,
+}
+
+/// Pixels of an output line that is written as one. The RTL has 13 bits for one less than that.
+const MAX_LINE: u32 = 1 << 13;
+
+impl Layer {
+    /// Elements in an atom.
+    pub const fn lanes(&self) -> usize {
+        self.atom / self.element
+    }
+
+    /// Surfaces of the output, and of the input too unless contracting.
+    pub const fn surfaces(&self) -> u32 {
+        cube::surfaces(self.channels, self.lanes())
+    }
+
+    /// Decodes and checks a group.
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+        use reg::d_misc_cfg::{IN_PRECISION, RUBIK_MODE};
+        let refuse = |field: FieldRef, why: String| Err(Refused::new(group, field, why));
+        let element = match group.get(IN_PRECISION) {
+            0 => 1,
+            1 | 2 => 2,
+            _ => return refuse(IN_PRECISION, "there are formats 0 (int8), 1 (int16) and 2 (fp16)".into()),
+        };
+        let width = group.actual(reg::d_datain_size_0::DATAIN_WIDTH);
+        let output = group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL);
+        let (mode, has_it) = match group.get(RUBIK_MODE) {
+            0 => (Layer::contract(group, width)?, hardware.contract),
+            1 => (Mode::Split, hardware.reshape),
+            2 => (Mode::Merge, hardware.reshape),
+            _ => return refuse(RUBIK_MODE, "there are 0 (contract), 1 (split) and 2 (merge)".into()),
+        };
+        if !has_it {
+            return refuse(RUBIK_MODE, "this configuration's RUBIK does not do that".into());
+        }
+        // Reads count the channels of the input and writes those of the output, by surfaces.
+        let input = group.actual(reg::d_datain_size_1::DATAIN_CHANNEL);
+        let surfaces = |channels| cube::surfaces(channels, hardware.atom / element);
+        let reshapes = matches!(mode, Mode::Split | Mode::Merge);
+        if reshapes && surfaces(input) != surfaces(output) {
+            let why = format!("RBK.{} is {input}", reg::d_datain_size_1::DATAIN_CHANNEL);
+            return refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, why);
+        }
+        Ok(Layer {
+            atom: hardware.atom,
+            mode,
+            element,
+            width,
+            height: group.actual(reg::d_datain_size_0::DATAIN_HEIGHT),
+            channels: if reshapes { input } else { output },
+            source: Place {
+                ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
+                base: group
+                    .address(reg::d_dain_addr_low::DAIN_ADDR_LOW, reg::d_dain_addr_high::DAIN_ADDR_HIGH),
+                line_stride: group.actual(reg::d_dain_line_stride::DAIN_LINE_STRIDE),
+                surface_stride: group.actual(reg::d_dain_surf_stride::DAIN_SURF_STRIDE),
+                planar_stride: group.actual(reg::d_dain_planar_stride::DAIN_PLANAR_STRIDE),
+            },
+            destination: Place {
+                ram: Ram::from_field(group.get(reg::d_daout_ram_type::DATAOUT_RAM_TYPE)),
+                base: group
+                    .address(reg::d_daout_addr_low::DAOUT_ADDR_LOW, reg::d_daout_addr_high::DAOUT_ADDR_HIGH),
+                line_stride: group.actual(reg::d_daout_line_stride::DAOUT_LINE_STRIDE),
+                surface_stride: group.actual(reg::d_daout_surf_stride::DAOUT_SURF_STRIDE),
+                planar_stride: group.actual(reg::d_daout_planar_stride::DAOUT_PLANAR_STRIDE),
+            },
+        })
+    }
+
+    /// `D_CONTRACT_STRIDE_1` has no part in it: the RTL finds the next output line by the line stride alone.
+    fn contract(group: &Group, width: u32) -> Result<Mode, Refused> {
+        let x = group.actual(reg::d_deconv_stride::DECONV_X_STRIDE);
+        if x <= super::timing::STEPS && width * x > MAX_LINE {
+            let why = format!("{width} pixels become {}, a line can have {MAX_LINE}", width * x);
+            return Err(Refused::new(group, reg::d_deconv_stride::DECONV_X_STRIDE, why));
+        }
+        Ok(Mode::Contract {
+            x,
+            y: group.actual(reg::d_deconv_stride::DECONV_Y_STRIDE),
+            block_stride: group.actual(reg::d_contract_stride_0::CONTRACT_STRIDE_0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nvdla::registers::{RegisterMap, Unit};
+
+    const HARDWARE: Hardware = Hardware { atom: 32, contract: true, reshape: true };
+
+    fn refused(settings: &[(FieldRef, u32)], hardware: &Hardware) -> String {
+        let mut group = Group::new(Unit::Rbk, RegisterMap::Full);
+        for &(field, value) in settings {
+            group.set(field, value);
+        }
+        Layer::decode(&group, hardware).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn refuses_by_register_and_field() {
+        use reg::d_misc_cfg::{IN_PRECISION, RUBIK_MODE};
+        assert_eq!(
+            refused(&[(IN_PRECISION, 3)], &HARDWARE),
+            "RBK.D_MISC_CFG.IN_PRECISION = 0x3: there are formats 0 (int8), 1 (int16) and 2 (fp16)"
+        );
+        assert_eq!(
+            refused(&[(RUBIK_MODE, 3)], &HARDWARE),
+            "RBK.D_MISC_CFG.RUBIK_MODE = 0x3: there are 0 (contract), 1 (split) and 2 (merge)"
+        );
+        assert_eq!(
+            refused(&[(RUBIK_MODE, 2)], &Hardware { reshape: false, ..HARDWARE }),
+            "RBK.D_MISC_CFG.RUBIK_MODE = 0x2 (MERGE): this configuration's RUBIK does not do that"
+        );
+    }
+
+    #[test]
+    fn refuses_planes_that_reads_and_writes_count_differently() {
+        let channels = [
+            (reg::d_misc_cfg::RUBIK_MODE, 1),
+            (reg::d_datain_size_1::DATAIN_CHANNEL, 16),
+            (reg::d_dataout_size_1::DATAOUT_CHANNEL, 15),
+        ];
+        assert_eq!(
+            refused(&channels, &HARDWARE),
+            "RBK.D_DATAOUT_SIZE_1.DATAOUT_CHANNEL = 0xf: RBK.D_DATAIN_SIZE_1.DATAIN_CHANNEL is 17"
+        );
+    }
+
+    #[test]
+    fn refuses_a_line_that_one_write_cannot_hold() {
+        let line = |width: u32, x: u32| {
+            [(reg::d_datain_size_0::DATAIN_WIDTH, width - 1), (reg::d_deconv_stride::DECONV_X_STRIDE, x - 1)]
+        };
+        assert_eq!(
+            refused(&line(4097, 2), &HARDWARE),
+            "RBK.D_DECONV_STRIDE.DECONV_X_STRIDE = 0x1: 4097 pixels become 8194, a line can have 8192"
+        );
+        // Larger steps are written piece by piece.
+        let mut group = Group::new(Unit::Rbk, RegisterMap::Full);
+        line(4097, 9).into_iter().for_each(|(field, value)| group.set(field, value));
+        assert!(Layer::decode(&group, &HARDWARE).is_ok());
+    }
+}

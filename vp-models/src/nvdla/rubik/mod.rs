@@ -1,0 +1,150 @@
+//! RUBIK, the data reshape engine: contraction after a deconvolution, feature cubes to planes, and back.
+//!
+//! [`layer`] decodes a register group, `compute` reorders bytes, `timing` is its shape in time, and here is the engine
+//! that joins them.
+
+mod compute;
+pub mod layer;
+mod timing;
+
+use self::layer::{Hardware, Layer, Mode};
+use self::timing::Drain;
+use super::control::Control;
+use super::dma::{MAX_ATOM, ReadDma, WriteDma};
+use super::engine::{Common, Engine, Surroundings};
+use super::glb;
+use super::nocif::{read_id, write_id};
+use super::refused::Refused;
+use super::registers::{Group, rbk as reg};
+use crate::bus::axi::ReadStreamConfig;
+use std::rc::Rc;
+use vp_core::join;
+
+/// Banks of the register file.
+const BANKS: usize = 2;
+
+/// The engine. Its RDMA has no registers of its own.
+pub(crate) struct Rubik {
+    common: Common<Layer>,
+    hardware: Hardware,
+    input: Rc<ReadDma>,
+    output: Rc<WriteDma>,
+}
+
+impl Engine for Rubik {
+    type Layer = Layer;
+
+    fn common(&self) -> &Common<Layer> {
+        &self.common
+    }
+
+    /// One enable bit is for both halves: reads start with the layer.
+    fn needs_rdma(&self, _: &Group) -> bool {
+        false
+    }
+
+    fn decode(&self, registers: &Group, _: &Group) -> Result<Layer, Refused> {
+        Layer::decode(registers, &self.hardware)
+    }
+
+    fn shape(layer: &Layer) -> String {
+        let mode = match layer.mode {
+            Mode::Contract { .. } => "contract",
+            Mode::Split => "split",
+            Mode::Merge => "merge",
+        };
+        format!("{mode} {}x{}x{}", layer.width, layer.height, layer.channels)
+    }
+
+    fn done(group: usize) -> glb::Source {
+        glb::Source::Rubik(group)
+    }
+
+    async fn fetch(&self, _: &Layer) {}
+
+    async fn stream(&self, layer: &Layer, group: usize) {
+        let Common { sim, timing, cycle, control, .. } = &self.common;
+        sim.wait(self.common.cycles(timing.dma_start)).await;
+        let (requests, ()) = join(self.read(layer), self.reorder(layer)).await;
+        self.output.drained().await;
+        // The RTL counts the cycle in which a read request is taken as one in which it waits.
+        let read = self.input.take_stalled().cycles(*cycle) + requests;
+        let written = self.output.take_stalled().cycles(*cycle);
+        let counts = [(reg::D_PERF_READ_STALL, read), (reg::D_PERF_WRITE_STALL, written)];
+        control.count(group, reg::d_perf_enable::PERF_EN, &counts);
+    }
+
+    async fn release_partner(&self, _: &Group) {}
+}
+
+impl Rubik {
+    pub(crate) fn new(around: &Surroundings<'_>, control: Rc<Control>) -> Rubik {
+        let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
+        let hardware = Hardware::from(config);
+        let credits = ReadStreamConfig {
+            capacity: timing.rubik.credits * 2 * hardware.atom as u32,
+            credit_return: cycle * u64::from(timing.credit_return),
+        };
+        Rubik {
+            common: Common::new(around, control.clone(), control),
+            hardware,
+            input: ReadDma::new(ports, "nvdla.rbk", read_id::RUBIK, credits),
+            output: WriteDma::new(
+                sim,
+                ports,
+                "nvdla.rbk",
+                write_id::RUBIK,
+                hardware.atom,
+                timing.write_buffer,
+            ),
+        }
+    }
+
+    /// Asks for all of a layer; gives the number of requests.
+    async fn read(&self, layer: &Layer) -> u64 {
+        let stream = self.input.stream(layer.source.ram);
+        let mut requests = 0;
+        for tile in timing::tiles(layer) {
+            for (address, bytes) in tile.reads(*layer) {
+                stream.request(address, bytes).await;
+                requests += 1;
+            }
+        }
+        requests
+    }
+
+    /// Fills and drains the register file, tile by tile.
+    async fn reorder(&self, layer: &Layer) {
+        let Common { sim, timing, cycle, .. } = &self.common;
+        let stream = self.input.stream(layer.source.ram);
+        let mut drain = Drain::new(&timing.rubik);
+        let mut free = [0; BANKS];
+        let (mut bytes, mut due) = (Vec::new(), Vec::new());
+        self.output.start(layer.destination.ram, timing::writes(layer));
+        for (index, tile) in timing::tiles(layer).enumerate() {
+            sim.wait_until(*cycle * free[index % BANKS]).await;
+            bytes.clear();
+            for (_, row) in tile.reads(*layer) {
+                let mut left = row as usize;
+                while left > 0 {
+                    // Two atoms a cycle, not across rows.
+                    let taken = left.min(2 * layer.atom);
+                    let at = bytes.len();
+                    bytes.resize(at + taken, 0);
+                    stream.take(&mut bytes[at..]).await;
+                    sim.wait(*cycle).await;
+                    left -= taken;
+                }
+            }
+            let output = compute::reorder(layer, &tile, &bytes);
+            due.clear();
+            free[index % BANKS] = drain.tile(layer, &tile, sim.now().cycles(*cycle), &mut due);
+            for (bytes, due) in output.chunks(layer.atom).zip(&due) {
+                let mut atom = [0; MAX_ATOM];
+                atom[..layer.atom].copy_from_slice(bytes);
+                self.output.room().await;
+                self.output.put_at(*cycle * *due, atom);
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! RUBIK's shape in time: which tiles there are, what is read and written for each, and when.
+//!
+//! The register file has two banks, one being filled while the other is read. A bank holds a *tile*: for contraction
+//! up to 8 pixels of up to 8 channel blocks, otherwise up to 64 pixels of a surface. Two atoms enter it and two leave it
+//! in a cycle, not across the end of a row. The write port takes two atoms a cycle too, and a cycle for each request.
+//!
+//! RTL: `NV_NVDLA_RUBIK_seq_gen` (requests), `rf_ctrl` (banks), `wr_req` (write port).
+
+use super::layer::{Layer, Mode};
+use crate::nvdla::timing::RubikTiming;
+use std::collections::VecDeque;
+
+/// Pixels, and channel blocks, of a tile in contraction.
+pub(super) const STEPS: u32 = 8;
+/// Pixels of a tile otherwise.
+const PIXELS: u32 = 64;
+
+/// What the register file holds at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub(super) surface: u32,
+    /// Input line, and which of the output lines it becomes.
+    pub(super) y: u32,
+    pub(super) step_y: u32,
+    /// First pixel, and how many.
+    pub(super) x: u32,
+    pub(super) width: u32,
+    /// Channel blocks of a contraction; planes otherwise.
+    pub(super) first_plane: u32,
+    pub(super) planes: u32,
+}
+
+/// The pieces of at most `step` that make up `whole`: where each begins, and its size.
+fn pieces(whole: u32, step: u32) -> impl Iterator<Item = (u32, u32)> + Clone {
+    (0..whole).step_by(step as usize).map(move |at| (at, step.min(whole - at)))
+}
+
+impl Tile {
+    /// Atoms of a plane's piece.
+    pub(super) fn plane_atoms(&self, layer: &Layer) -> u32 {
+        (self.width * layer.element as u32).div_ceil(layer.atom as u32)
+    }
+
+    /// Address and bytes of each read.
+    pub(super) fn reads(self, layer: Layer) -> impl Iterator<Item = (u64, u32)> {
+        let (count, atoms) = match layer.mode {
+            Mode::Contract { .. } => (self.planes, self.width),
+            Mode::Split => (1, self.width),
+            Mode::Merge => (self.planes, self.plane_atoms(&layer)),
+        };
+        (0..count).map(move |plane| (self.read_address(&layer, plane), atoms * layer.atom as u32))
+    }
+
+    fn read_address(&self, layer: &Layer, plane: u32) -> u64 {
+        let times = |a: u32, b: u32| u64::from(a).wrapping_mul(u64::from(b));
+        let line = layer.source.base.wrapping_add(times(self.y, layer.source.line_stride));
+        let surface = times(self.surface, layer.source.surface_stride);
+        let pixel = times(self.x, layer.atom as u32);
+        let offset = match layer.mode {
+            Mode::Contract { x, block_stride, .. } => {
+                let block = self.step_y * x + self.first_plane + plane;
+                times(block, block_stride).wrapping_add(surface).wrapping_add(pixel)
+            }
+            Mode::Split => surface.wrapping_add(pixel),
+            Mode::Merge => {
+                let channel = self.surface * layer.lanes() as u32 + plane;
+                times(channel, layer.source.planar_stride).wrapping_add(times(self.x, layer.element as u32))
+            }
+        };
+        line.wrapping_add(offset)
+    }
+
+    /// The rows in which the tile leaves the register file, as their number and the atoms of each.
+    fn rows(&self, layer: &Layer) -> (u32, u32) {
+        match layer.mode {
+            Mode::Contract { .. } => (self.width, self.planes),
+            Mode::Split => (self.planes, self.plane_atoms(layer)),
+            Mode::Merge => (1, self.width),
+        }
+    }
+}
+
+/// The tiles of a layer, in order.
+pub(super) fn tiles(layer: &Layer) -> impl Iterator<Item = Tile> + use<> {
+    let layer = *layer;
+    let (steps_y, steps_x, pixels) = match layer.mode {
+        Mode::Contract { x, y, .. } => (y, x, STEPS),
+        Mode::Split | Mode::Merge => (1, layer.lanes() as u32, PIXELS),
+    };
+    let lines = (0..layer.surfaces())
+        .flat_map(move |surface| (0..layer.height).map(move |y| (surface, y)))
+        .flat_map(move |(surface, y)| (0..steps_y).map(move |step_y| (surface, y, step_y)));
+    lines.flat_map(move |(surface, y, step_y)| {
+        let (planes, step) = match layer.mode {
+            Mode::Contract { .. } => (steps_x, STEPS),
+            // The last surface may have fewer.
+            _ => (steps_x.min(layer.channels - surface * steps_x), steps_x),
+        };
+        pieces(layer.width, pixels).flat_map(move |(x, width)| {
+            pieces(planes, step).map(move |(first_plane, planes)| Tile {
+                surface,
+                y,
+                step_y,
+                x,
+                width,
+                first_plane,
+                planes,
+            })
+        })
+    })
+}
+
+/// Address and bytes of each write of a layer, in order.
+pub(super) fn writes(layer: &Layer) -> impl Iterator<Item = (u64, u32)> + use<> {
+    let layer = *layer;
+    tiles(&layer).flat_map(move |tile| {
+        let (rows, atoms) = tile.rows(&layer);
+        let (rows, atoms) = match layer.mode {
+            // A whole line is one request, made with its first tile.
+            Mode::Contract { x, .. } if x <= STEPS => {
+                if tile.x == 0 {
+                    (1, layer.width * x)
+                } else {
+                    (0, 0)
+                }
+            }
+            _ => (rows, atoms),
+        };
+        (0..rows).map(move |row| (write_address(&layer, &tile, row), atoms * layer.atom as u32))
+    })
+}
+
+fn write_address(layer: &Layer, tile: &Tile, row: u32) -> u64 {
+    let times = |a: u32, b: u32| u64::from(a).wrapping_mul(u64::from(b));
+    let place = layer.destination;
+    let surface = times(tile.surface, place.surface_stride);
+    let atom = layer.atom as u32;
+    let (line, offset) = match layer.mode {
+        Mode::Contract { x, y, .. } => {
+            let pixel = (tile.x + row) * x + tile.first_plane;
+            (tile.y * y + tile.step_y, surface.wrapping_add(times(pixel, atom)))
+        }
+        Mode::Split => {
+            let channel = tile.surface * layer.lanes() as u32 + row;
+            let plane = times(channel, place.planar_stride);
+            (tile.y, plane.wrapping_add(times(tile.x, layer.element as u32)))
+        }
+        Mode::Merge => (tile.y, surface.wrapping_add(times(tile.x, atom))),
+    };
+    place.base.wrapping_add(times(line, place.line_stride)).wrapping_add(offset)
+}
+
+/// When atoms leave, in cycles from the start of simulation.
+pub(super) struct Drain {
+    timing: RubikTiming,
+    /// The register file's next read, and the write port's next cycle.
+    file: u64,
+    port: u64,
+    /// When each pair in the FIFO between them leaves it.
+    fifo: VecDeque<u64>,
+    /// Atoms that are left of the present write request.
+    left: u32,
+}
+
+impl Drain {
+    pub(super) fn new(timing: &RubikTiming) -> Drain {
+        Drain { timing: timing.clone(), file: 0, port: 0, fifo: VecDeque::new(), left: 0 }
+    }
+
+    /// A tile is complete at `filled`. Gives when its bank is free, and adds when each of its atoms can be at the
+    /// memory interface.
+    pub(super) fn tile(&mut self, layer: &Layer, tile: &Tile, filled: u64, due: &mut Vec<u64>) -> u64 {
+        let (rows, atoms) = tile.rows(layer);
+        let request = match layer.mode {
+            Mode::Contract { x, .. } if x <= STEPS => layer.width * x,
+            _ => atoms,
+        };
+        self.file = self.file.max(filled);
+        for _ in 0..rows {
+            for pair in (0..atoms).step_by(2) {
+                if self.fifo.len() >= self.timing.write_fifo as usize
+                    && let Some(room) = self.fifo.pop_front()
+                {
+                    self.file = self.file.max(room);
+                }
+                let count = 2.min(atoms - pair);
+                if self.left == 0 {
+                    self.left = request;
+                    self.port = self.port.max(self.file) + 1;
+                }
+                self.left = self.left.saturating_sub(count);
+                self.port = self.port.max(self.file + 1);
+                self.fifo.push_back(self.port);
+                due.extend((0..count).map(|_| self.port + u64::from(self.timing.output)));
+                self.file += 1;
+                self.port += 1;
+            }
+        }
+        self.file
+    }
+}
