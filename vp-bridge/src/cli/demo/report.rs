@@ -7,7 +7,7 @@ use std::io::Write;
 use vp_core::Time;
 use vp_models::host::Statistics;
 use vp_models::host::network::digits;
-use vp_models::host::network::{Operation, Span};
+use vp_models::host::network::{Inference, Operation, Span};
 
 /// Images side by side.
 const ACROSS: usize = 8;
@@ -54,13 +54,14 @@ pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
         counted(answered.len() as u64, "image")
     )?;
     let period = Time::ps(statistics.get("period").unwrap_or(1_000));
-    let mean = mean_cycles(inferences.iter().map(vp_models::host::network::Inference::time), period);
+    let mean = mean_cycles(inferences.iter().map(Inference::time), period);
+    let cycles = mean.round() as u64;
     writeln!(
         out,
         "{:<10} {} an image ({} at {})",
         "time",
-        counted(mean.round() as u64, "cycle"),
-        Time::ps((mean * period.as_ps() as f64) as u64),
+        counted(cycles, "cycle"),
+        period * cycles,
         text::frequency(period)
     )?;
     for (direction, verb) in [("read", "read"), ("write", "written")] {
