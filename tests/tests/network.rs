@@ -6,8 +6,8 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, Pooling, RunError,
-    Runner, Shape, Window, digits,
+    Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, PlanError, Pooling,
+    RunError, Runner, Shape, Window, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
@@ -161,6 +161,38 @@ fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
         warning.text.contains("layer refused: PDP.") && warning.text.contains("line buffer"),
         "{warning}"
     );
+}
+
+/// Layers are cut where the convolution buffer is small, and leave the same.
+#[test]
+fn networks_larger_than_the_buffer_leave_the_references_output() {
+    // Small enough that what is drawn does not fit whole, large enough that lines of it do.
+    for (platform, banks, depth) in [("nv_small", 16, 64), ("nv_small_256", 16, 16), ("nv_full", 16, 16)] {
+        let mut described = description(platform);
+        (described.nvdla.config.cbuf_banks, described.nvdla.config.cbuf_bank_depth) = (banks, depth);
+        let (mut cut, mut together) = (0, 0);
+        for seed in 0..40 {
+            let mut draw = Draw::new(seed);
+            let network = draw.network();
+            let plan = match Plan::new(&network, &described.nvdla.config, described.dbb0.range()) {
+                Err(PlanError::ConvolutionBuffer { .. }) => continue,
+                planned => planned.unwrap(),
+            };
+            if plan.steps.len() == network.layers.len() {
+                together += 1;
+                continue;
+            }
+            cut += 1;
+            let input: Vec<i8> = (0..network.input.elements()).map(|_| draw.element()).collect();
+            let (inferences, _) = run(&plan, &mut local(&described), &[&input]);
+            assert_eq!(
+                inferences[0].output,
+                run_network(&network, &input),
+                "{platform}, seed {seed}: {network:?}"
+            );
+        }
+        assert!(cut >= 5, "{platform}: {cut} cut, {together} not");
+    }
 }
 
 /// Draws networks.
