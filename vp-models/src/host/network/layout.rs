@@ -35,7 +35,7 @@ impl Surface {
     }
 
     /// Its part from a line on.
-    pub(super) fn from_line(&self, y: u32) -> Place {
+    pub(super) fn at_line(&self, y: u32) -> Place {
         Place {
             base: self.base + u64::from(y) * u64::from(self.line_stride()),
             line_stride: self.line_stride(),

@@ -129,8 +129,8 @@ impl Planner<'_> {
                     after: [window.after[0], cut.after],
                     ..*window
                 },
-                source: source.from_line(inputs.start),
-                destination: destination.from_line(outputs.start),
+                source: source.at_line(inputs.start),
+                destination: destination.at_line(outputs.start),
             };
             let constants = Constants { weights, bias, buffer: cut.buffer };
             let mut program = Program::new(config.register_map);
@@ -157,7 +157,7 @@ impl Planner<'_> {
         destination: Surface,
     ) -> Result<Step, PlanError> {
         let &Layer { input, output, .. } = layer;
-        let (source, destination) = (source.from_line(0), destination.from_line(0));
+        let (source, destination) = (source.at_line(0), destination.at_line(0));
         let part = Part { input, output, window: pooling.window, source, destination };
         let mut program = Program::new(self.config.register_map);
         registers::pooling(&mut program, &part, pooling)
