@@ -6,8 +6,8 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, Pooling, RunError,
-    Runner, Shape, Window, digits,
+    Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, PlanError, Pooling,
+    RunError, Runner, Shape, Window, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
@@ -161,6 +161,67 @@ fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
         warning.text.contains("layer refused: PDP.") && warning.text.contains("line buffer"),
         "{warning}"
     );
+}
+
+/// Layers are cut where the convolution buffer is small, and leave the same.
+#[test]
+fn networks_larger_than_the_buffer_leave_the_references_output() {
+    // Small enough that what is drawn does not fit whole, large enough that lines of it do.
+    for (platform, banks, depth) in [("nv_small", 16, 16), ("nv_small_256", 6, 16), ("nv_full", 8, 16)] {
+        let mut described = description(platform);
+        (described.nvdla.config.cbuf_banks, described.nvdla.config.cbuf_bank_depth) = (banks, depth);
+        let (mut cut, mut together) = (0, 0);
+        for seed in 0..80 {
+            let mut draw = Draw::new(seed);
+            let network = draw.network();
+            let plan = match Plan::new(&network, &described.nvdla.config, described.dbb0.range()) {
+                Err(PlanError::ConvolutionBuffer { .. }) => continue,
+                planned => planned.unwrap(),
+            };
+            if plan.steps.len() == network.layers.len() {
+                together += 1;
+                continue;
+            }
+            cut += 1;
+            let input: Vec<i8> = (0..network.input.elements()).map(|_| draw.element()).collect();
+            let (inferences, _) = run(&plan, &mut local(&described), &[&input]);
+            assert_eq!(
+                inferences[0].output,
+                run_network(&network, &input),
+                "{platform}, seed {seed}: {network:?}"
+            );
+        }
+        assert!(cut >= 5, "{platform}: {cut} cut, {together} not");
+    }
+}
+
+/// Each cut reads the lines under its windows; the weights are read once, as there is room for them to stay.
+#[test]
+fn a_layer_that_is_cut_reads_its_weights_once() {
+    let nv_small = description("nv_small");
+    let input = Shape { width: 56, height: 56, channels: 64 };
+    let window = Window { size: [3, 3], stride: [1, 1], before: [0, 0], after: [0, 0] };
+    let mut draw = Draw::new(3);
+    let convolution = Convolution {
+        kernels: 8,
+        window,
+        weights: (0..8 * 3 * 3 * 64).map(|_| draw.element()).collect(),
+        bias: None,
+        relu: false,
+        converter: Converter { offset: 0, scale: 1, shift: 10 },
+    };
+    let output = Shape { width: 54, height: 54, channels: 8 };
+    let operation = Operation::Convolution(convolution);
+    let layer = Layer { name: "large".into(), source: None, input, output, operation };
+    let network = Network { name: "large".into(), input, layers: vec![layer] };
+    let plan = plan(&network, &nv_small);
+    assert_eq!(plan.steps.len(), 2);
+    let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
+    let (inferences, statistics) = run(&plan, &mut local(&nv_small), &[&image]);
+    assert_eq!(inferences[0].output, run_network(&network, &image));
+    // Two lines at the border belong to both; weights are read 128 bytes at a time.
+    let (line, weights) = (56 * 64, 8 * 3 * 3 * 64);
+    assert_eq!(statistics.get("dbb0.read.bytes"), Some((56 + 2) * line + weights));
 }
 
 /// Draws networks.

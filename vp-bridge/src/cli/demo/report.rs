@@ -7,7 +7,7 @@ use std::io::Write;
 use vp_core::Time;
 use vp_models::host::Statistics;
 use vp_models::host::network::digits;
-use vp_models::host::network::{Operation, Span};
+use vp_models::host::network::{Inference, Operation, Span};
 
 /// Images side by side.
 const ACROSS: usize = 8;
@@ -54,13 +54,14 @@ pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
         counted(answered.len() as u64, "image")
     )?;
     let period = Time::ps(statistics.get("period").unwrap_or(1_000));
-    let mean = mean_cycles(inferences.iter().map(vp_models::host::network::Inference::time), period);
+    let mean = mean_cycles(inferences.iter().map(Inference::time), period);
+    let cycles = mean.round() as u64;
     writeln!(
         out,
         "{:<10} {} an image ({} at {})",
         "time",
-        counted(mean.round() as u64, "cycle"),
-        Time::ps((mean * period.as_ps() as f64) as u64),
+        counted(cycles, "cycle"),
+        period * cycles,
         text::frequency(period)
     )?;
     for (direction, verb) in [("read", "read"), ("write", "written")] {
@@ -149,9 +150,15 @@ fn layers(out: &mut impl Write, ran: &Ran, whole: f64, period: Time) -> Result<(
     let mut table = text::table(&["layer", "input", "output", "cycles", "share", "MACs busy"], &[3, 4, 5]);
     let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(1.0));
     let mut in_layers = 0.0;
-    for (at, (layer, step)) in ran.network.layers.iter().zip(&ran.plan.steps).enumerate() {
-        let spans = ran.inferences.iter().filter_map(|inference| inference.layers.get(at));
-        let cycles = mean_cycles(spans.map(|&Span { enabled, done }| done - enabled), period);
+    for (at, layer) in ran.network.layers.iter().enumerate() {
+        // Its hardware layers, if it was cut.
+        let steps = || ran.plan.steps.iter().enumerate().filter(move |(_, step)| step.layer == at);
+        let array: u64 = steps().map(|(_, step)| step.mac_cycles).sum();
+        let time = |inference: &Inference| {
+            let spans = steps().filter_map(|(step, _)| inference.steps.get(step));
+            spans.fold(Time::ZERO, |sum, &Span { enabled, done }| sum + (done - enabled))
+        };
+        let cycles = mean_cycles(ran.inferences.iter().map(time), period);
         in_layers += cycles;
         table.add_row([
             layer.name.clone(),
@@ -159,7 +166,7 @@ fn layers(out: &mut impl Write, ran: &Ran, whole: f64, period: Time) -> Result<(
             layer.output.to_string(),
             grouped(cycles.round() as u64),
             percent(cycles, whole),
-            if step.mac_cycles > 0 { percent(step.mac_cycles as f64, cycles) } else { "-".to_owned() },
+            if array > 0 { percent(array as f64, cycles) } else { "-".to_owned() },
         ]);
     }
     let driver = whole - in_layers;

@@ -71,15 +71,16 @@ pub enum NetworkError {
 pub enum PlanError {
     /// The convolution buffer is too small for a layer.
     #[error(
-        "layer `{layer}` does not fit into the convolution buffer: its input takes {data} banks and its weights \
-         {weights}, and there are {banks}; cutting layers by height or by kernels is not done yet"
+        "layer `{layer}` does not fit into the convolution buffer: the input of one line of its output takes {data} \
+         banks and one group of its kernels {weights}, and there are {banks}; cutting layers by columns or by \
+         channels is not done yet"
     )]
     ConvolutionBuffer {
         /// The layer.
         layer: String,
-        /// Banks that the input takes.
+        /// Banks that the input of one output line takes.
         data: u32,
-        /// Banks that the weights take.
+        /// Banks that the weights of one group of kernels take.
         weights: u32,
         /// Banks that there are.
         banks: u32,

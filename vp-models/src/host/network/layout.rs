@@ -34,6 +34,15 @@ impl Surface {
         self.shape.height * self.line_stride()
     }
 
+    /// Its part from a line on.
+    pub(super) fn at_line(&self, y: u32) -> Place {
+        Place {
+            base: self.base + u64::from(y) * u64::from(self.line_stride()),
+            line_stride: self.line_stride(),
+            surface_stride: self.surface_stride(),
+        }
+    }
+
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
         u64::from(self.shape.channels.div_ceil(self.atom)) * u64::from(self.surface_stride())
@@ -69,6 +78,17 @@ impl Surface {
     pub fn unpack(&self, bytes: &[u8]) -> Vec<i8> {
         self.offsets().map(|offset| bytes[offset] as i8).collect()
     }
+}
+
+/// Where a hardware layer finds a cube, or puts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Address of its first byte.
+    pub(super) base: u64,
+    /// Bytes from a line to the next.
+    pub(super) line_stride: u32,
+    /// Bytes from a surface to the next.
+    pub(super) surface_stride: u32,
 }
 
 /// Bytes that weights take and that CDMA is told to read: it reads 128 at a time.

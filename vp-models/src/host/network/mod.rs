@@ -21,9 +21,10 @@
 //!     .unwrap();
 //! ```
 //!
-//! Layers are int8 convolutions with bias, ReLU and converter in SDP, and poolings. Layers that the convolution buffer
-//! does not hold whole are refused by name: they are not cut yet.
+//! Layers are int8 convolutions with bias, ReLU and converter in SDP, and poolings. Convolutions whose input the
+//! convolution buffer does not hold whole are cut by lines; those it cannot hold even so are refused by name.
 
+mod cut;
 mod description;
 pub mod digits;
 mod error;

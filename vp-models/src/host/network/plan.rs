@@ -1,9 +1,10 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each layer takes.
 
-use super::description::{Layer, Network, Operation};
+use super::cut::{self, TooLarge};
+use super::description::{Convolution, Layer, Network, Operation, Pooling, Shape, Window};
 use super::error::PlanError;
 use super::layout::{ALIGNMENT, Surface, pack_operands, pack_weights};
-use super::registers::{self, Banks, Places};
+use super::registers::{self, Constants, Part};
 use crate::host::program::Program;
 use crate::host::trace::Source;
 use crate::nvdla::config::{Config, DataType};
@@ -26,9 +27,11 @@ pub struct Plan {
     pub bytes: u64,
 }
 
-/// One hardware layer.
+/// One hardware layer: a layer of the network, or some of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
+    /// The layer's place in the network.
+    pub layer: usize,
     /// The layer's name.
     pub name: String,
     /// The units that take part, in the order in which they are enabled: consumers before who feeds them.
@@ -57,11 +60,17 @@ impl Plan {
         };
         let input = planner.surface("input", network.input)?;
         let (mut outputs, mut steps) = (Vec::new(), Vec::new());
-        for layer in &network.layers {
+        for (place, layer) in network.layers.iter().enumerate() {
             let source = layer.source.map_or(input, |source| outputs[source]);
-            let (step, output) = planner.step(layer, source)?;
-            outputs.push(output);
-            steps.push(step);
+            let destination = planner.surface(&layer.name, layer.output)?;
+            let parts = match &layer.operation {
+                Operation::Convolution(convolution) => {
+                    planner.convolution(layer, convolution, source, destination)?
+                }
+                Operation::Pooling(pooling) => vec![planner.pooling(layer, pooling, source, destination)?],
+            };
+            steps.extend(parts.into_iter().map(|step| Step { layer: place, ..step }));
+            outputs.push(destination);
         }
         let Planner { memory, constants, .. } = planner;
         let output = outputs.last().copied().unwrap_or(input);
@@ -81,7 +90,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn surface(&mut self, what: &str, shape: super::Shape) -> Result<Surface, PlanError> {
+    fn surface(&mut self, what: &str, shape: Shape) -> Result<Surface, PlanError> {
         let surface = Surface { base: 0, shape, atom: self.config.memory_atom };
         Ok(Surface { base: self.memory.take(what, surface.bytes())?, ..surface })
     }
@@ -92,56 +101,84 @@ impl Planner<'_> {
         Ok(base)
     }
 
-    /// A layer's registers, and where its output lies.
-    fn step(&mut self, layer: &Layer, source: Surface) -> Result<(Step, Surface), PlanError> {
-        let name = layer.name.clone();
-        let destination = self.surface(&name, layer.output)?;
-        let mut program = Program::new(self.config.register_map);
-        let mut places = Places { source, destination, weights: 0, bias: None };
-        let (units, done, mac_cycles, written) = match &layer.operation {
-            Operation::Convolution(convolution) => {
-                self.check_buffer(layer, convolution)?;
-                let (kernels, size) = (convolution.kernels, convolution.window.size);
-                let channels = layer.input.channels;
-                let weights = pack_weights(&convolution.weights, kernels, size, channels, self.config);
-                places.weights = self.constant(&format!("{name} weights"), weights)?;
-                if let Some(bias) = &convolution.bias {
-                    let operands = pack_operands(&bias.values, self.config);
-                    places.bias = Some(self.constant(&format!("{name} bias"), operands)?);
-                }
-                let written = registers::convolution(&mut program, layer, convolution, &places, self.config);
-                let rdma = places.bias.map(|_| Unit::SdpRdma);
-                let units = rdma.into_iter().chain(CONVOLUTION).collect();
-                (units, CONVOLUTION_DONE.to_vec(), self.mac_cycles(layer, size), written)
-            }
-            Operation::Pooling(pooling) => {
-                let written = registers::pooling(&mut program, layer, pooling, &places);
-                (vec![Unit::PdpRdma, Unit::Pdp], vec![(Source::Pdp, Unit::Pdp)], 0, written)
-            }
+    /// The hardware layers of a convolution.
+    fn convolution(
+        &mut self,
+        layer: &Layer,
+        convolution: &Convolution,
+        source: Surface,
+        destination: Surface,
+    ) -> Result<Vec<Step>, PlanError> {
+        let (name, config) = (&layer.name, self.config);
+        let cuts = cut::cuts(layer, convolution, config).map_err(|TooLarge { data, weights }| {
+            PlanError::ConvolutionBuffer { layer: name.clone(), data, weights, banks: config.cbuf_banks }
+        })?;
+        let Convolution { kernels, window, weights, bias, .. } = convolution;
+        let weights = pack_weights(weights, *kernels, window.size, layer.input.channels, config);
+        let weights = self.constant(&format!("{name} weights"), weights)?;
+        let operands = bias.as_ref().map(|bias| pack_operands(&bias.values, config));
+        let bias = operands.map(|operands| self.constant(&format!("{name} bias"), operands)).transpose()?;
+        let units: Vec<Unit> = bias.map(|_| Unit::SdpRdma).into_iter().chain(CONVOLUTION).collect();
+        let step = |cut: cut::Cut| {
+            let (inputs, outputs) = (cut.inputs, cut.outputs);
+            let part = Part {
+                input: Shape { height: inputs.len() as u32, ..layer.input },
+                output: Shape { height: outputs.len() as u32, ..layer.output },
+                window: Window {
+                    before: [window.before[0], cut.before],
+                    after: [window.after[0], cut.after],
+                    ..*window
+                },
+                source: source.at_line(inputs.start),
+                destination: destination.at_line(outputs.start),
+            };
+            let constants = Constants { weights, bias, buffer: cut.buffer };
+            let mut program = Program::new(config.register_map);
+            registers::convolution(&mut program, &part, convolution, &constants, config)
+                .map_err(|overflow| PlanError::Register { layer: name.clone(), overflow })?;
+            Ok(Step {
+                layer: 0,
+                name: name.clone(),
+                units: units.clone(),
+                program,
+                done: CONVOLUTION_DONE.to_vec(),
+                mac_cycles: self.mac_cycles(&part),
+            })
         };
-        written.map_err(|overflow| PlanError::Register { layer: name.clone(), overflow })?;
-        Ok((Step { name, units, program, done, mac_cycles }, destination))
+        cuts.into_iter().map(step).collect()
     }
 
-    fn check_buffer(
+    /// The hardware layer of a pooling.
+    fn pooling(
         &self,
         layer: &Layer,
-        convolution: &super::description::Convolution,
-    ) -> Result<(), PlanError> {
-        let Banks { data, weights } = Banks::of(layer, convolution, self.config);
-        let banks = self.config.cbuf_banks;
-        if data.saturating_add(weights) <= banks {
-            return Ok(());
-        }
-        Err(PlanError::ConvolutionBuffer { layer: layer.name.clone(), data, weights, banks })
+        pooling: &Pooling,
+        source: Surface,
+        destination: Surface,
+    ) -> Result<Step, PlanError> {
+        let &Layer { input, output, .. } = layer;
+        let (source, destination) = (source.at_line(0), destination.at_line(0));
+        let part = Part { input, output, window: pooling.window, source, destination };
+        let mut program = Program::new(self.config.register_map);
+        registers::pooling(&mut program, &part, pooling)
+            .map_err(|overflow| PlanError::Register { layer: layer.name.clone(), overflow })?;
+        Ok(Step {
+            layer: 0,
+            name: layer.name.clone(),
+            units: vec![Unit::PdpRdma, Unit::Pdp],
+            program,
+            done: vec![(Source::Pdp, Unit::Pdp)],
+            mac_cycles: 0,
+        })
     }
 
     /// In a cycle the array multiplies one block of channels at one output position with a group of kernels.
-    fn mac_cycles(&self, layer: &Layer, [columns, rows]: [u32; 2]) -> u64 {
-        let positions = u64::from(layer.output.width) * u64::from(layer.output.height);
-        let blocks = layer.input.channels.div_ceil(self.config.mac_atomic_c);
-        let groups = layer.output.channels.div_ceil(self.config.mac_atomic_k);
-        [columns, rows, blocks, groups].into_iter().fold(positions, |cycles, by| cycles * u64::from(by))
+    fn mac_cycles(&self, part: &Part) -> u64 {
+        let Part { input, output, window, .. } = part;
+        let blocks = input.channels.div_ceil(self.config.mac_atomic_c);
+        let groups = output.channels.div_ceil(self.config.mac_atomic_k);
+        let factors = [output.width, output.height, window.size[0], window.size[1], blocks, groups];
+        factors.into_iter().map(u64::from).product()
     }
 }
 
@@ -210,15 +247,24 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_the_buffer_does_not_hold_is_refused_by_name() {
+    fn a_layer_that_the_buffer_does_not_hold_whole_is_cut_by_lines() {
         let network = convolution(Shape { width: 56, height: 56, channels: 64 }, 8, 3);
+        let [small, full] = ["nv_small", "nv_full"].map(|config| plan(&network, config).unwrap());
+        // A line takes 448 entries, a bank 512; two of 32 banks are for the 4608 bytes of weights: 34 lines at a time.
+        assert_eq!((small.steps.len(), full.steps.len()), (2, 1));
+        assert!(small.steps.iter().all(|step| step.layer == 0 && step.name == "large"));
+    }
+
+    #[test]
+    fn a_layer_whose_windows_the_buffer_does_not_hold_is_refused_by_name() {
+        let network = convolution(Shape { width: 100, height: 100, channels: 200 }, 8, 7);
         let error = plan(&network, "nv_small").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "layer `large` does not fit into the convolution buffer: its input takes 49 banks and its weights 2, and \
-             there are 32; cutting layers by height or by kernels is not done yet"
+            "layer `large` does not fit into the convolution buffer: the input of one line of its output takes 35 \
+             banks and one group of its kernels 20, and there are 32; cutting layers by columns or by channels is not \
+             done yet"
         );
-        assert!(plan(&network, "nv_full").is_ok());
     }
 
     #[test]
@@ -246,8 +292,8 @@ mod tests {
         let network = convolution(Shape { width: 1, height: 1, channels: 4096 }, 64, 1);
         let config = Config::named("nv_small").unwrap();
         let Operation::Convolution(convolution) = &network.layers[0].operation else { unreachable!() };
-        let banks = Banks::of(&network.layers[0], convolution, &config);
-        assert_eq!((banks.data, banks.weights), (1, 31));
+        let cuts = cut::cuts(&network.layers[0], convolution, &config).unwrap();
+        assert_eq!((cuts[0].buffer.data_banks, cuts[0].buffer.weight_banks), (1, 31));
         assert!(plan(&network, "nv_small").is_ok());
     }
 }

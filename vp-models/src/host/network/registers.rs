@@ -2,60 +2,50 @@
 //!
 //! Values are quantities; the table of registers knows how they are encoded.
 
-use super::description::{Convolution, Layer, Method, Pooling};
-use super::layout::{Surface, entries_per_line, weight_bytes};
+use super::cut::BufferUse;
+use super::description::{Convolution, Method, Pooling, Shape, Window};
+use super::layout::{Place, entries_per_line, weight_bytes};
 use crate::host::program::{FieldOverflow, Program};
 use crate::nvdla::config::Config;
 use crate::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, pdp, pdp_rdma, sdp, sdp_rdma};
 
-/// Cubes and constants of a layer in memory.
+/// One hardware layer: all lines of a layer's output, or some of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places {
-    pub(super) source: Surface,
-    pub(super) destination: Surface,
+pub(super) struct Part {
+    /// What it reads.
+    pub(super) input: Shape,
+    /// What it makes.
+    pub(super) output: Shape,
+    /// Its windows, with the padding that they meet.
+    pub(super) window: Window,
+    pub(super) source: Place,
+    pub(super) destination: Place,
+}
+
+/// What a convolution needs besides its cubes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Constants {
     pub(super) weights: u64,
     pub(super) bias: Option<u64>,
-}
-
-/// How a convolution divides the convolution buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Banks {
-    pub(super) data: u32,
-    pub(super) weights: u32,
-}
-
-impl Banks {
-    /// What a layer needs at once: its whole input, and of its weights those of one group of kernels; all of them,
-    /// so that they are read while the array works, if there is room.
-    pub(super) fn of(layer: &Layer, convolution: &Convolution, config: &Config) -> Banks {
-        let bank = u64::from(config.cbuf_entry_bytes()) * u64::from(config.cbuf_entries_per_bank());
-        let lines = u64::from(entries_per_line(layer.input, config)) * u64::from(layer.input.height);
-        let data = lines.div_ceil(config.cbuf_entries_per_bank().into()) as u32;
-        let all = convolution.weights.len() as u64;
-        let group =
-            all / u64::from(convolution.kernels) * u64::from(convolution.kernels.min(config.mac_atomic_k));
-        let [all, group] = [all, group].map(|bytes| bytes.div_ceil(bank) as u32);
-        Banks { data, weights: all.min(config.cbuf_banks.saturating_sub(data)).max(group) }
-    }
+    pub(super) buffer: BufferUse,
 }
 
 /// Everything but the enables of a convolution; units in the order in which they are enabled.
 pub(super) fn convolution(
     program: &mut Program,
-    layer: &Layer,
+    part: &Part,
     convolution: &Convolution,
-    places: &Places,
+    constants: &Constants,
     config: &Config,
 ) -> Result<(), FieldOverflow> {
-    let banks = Banks::of(layer, convolution, config);
-    sdp_registers(program, layer, convolution, places)?;
-    cacc_registers(program, layer)?;
+    sdp_registers(program, part, convolution, constants.bias)?;
+    cacc_registers(program, part)?;
     for unit in [Unit::CmacA, Unit::CmacB] {
         use cmac::d_misc_cfg::*;
         program.checked_fields(unit, &[(CONV_MODE, 0), (PROC_PRECISION, INT8)])?;
     }
-    csc_registers(program, layer, convolution, banks, config)?;
-    cdma_registers(program, layer, convolution, places, banks, config)
+    csc_registers(program, part, convolution, constants.buffer, config)?;
+    cdma_registers(program, part, convolution, constants, config)
 }
 
 /// `IN_PRECISION`, `PROC_PRECISION`, `OUT_PRECISION` of all units.
@@ -73,10 +63,9 @@ fn high(address: u64) -> u32 {
 
 fn cdma_registers(
     program: &mut Program,
-    layer: &Layer,
+    part: &Part,
     convolution: &Convolution,
-    places: &Places,
-    banks: Banks,
+    constants: &Constants,
     config: &Config,
 ) -> Result<(), FieldOverflow> {
     use cdma::{
@@ -87,16 +76,17 @@ fn cdma_registers(
         d_weight_ram_type::*, d_weight_size_0::*, d_weight_size_1::*, d_zero_padding::*,
         d_zero_padding_value::*,
     };
-    let (input, window, source) = (layer.input, convolution.window, places.source);
+    let &Part { input, window, source, .. } = part;
+    let &Constants { weights, buffer, .. } = constants;
     let kernel_bytes = convolution.weights.len() as u32 / convolution.kernels;
     let fields = [
         (CONV_MODE, 0),
         (IN_PRECISION, INT8),
         (PROC_PRECISION, INT8),
         (DATA_REUSE, 0),
-        (WEIGHT_REUSE, 0),
+        (WEIGHT_REUSE, buffer.weights_are_there.into()),
         (SKIP_DATA_RLS, 0),
-        (SKIP_WEIGHT_RLS, 0),
+        (SKIP_WEIGHT_RLS, buffer.weights_stay.into()),
         (DATAIN_FORMAT, 0),
         (DATAIN_WIDTH, input.width),
         (DATAIN_HEIGHT, input.height),
@@ -104,8 +94,8 @@ fn cdma_registers(
         (DATAIN_RAM_TYPE, PRIMARY),
         (DATAIN_ADDR_LOW_0, low(source.base)),
         (DATAIN_ADDR_HIGH_0, high(source.base)),
-        (LINE_STRIDE, source.line_stride()),
-        (SURF_STRIDE, source.surface_stride()),
+        (LINE_STRIDE, source.line_stride),
+        (SURF_STRIDE, source.surface_stride),
         (LINE_PACKED, 1),
         (SURF_PACKED, 0),
         (BATCHES, 1),
@@ -116,8 +106,8 @@ fn cdma_registers(
         (BYTE_PER_KERNEL, kernel_bytes),
         (WEIGHT_KERNEL, convolution.kernels),
         (WEIGHT_RAM_TYPE, PRIMARY),
-        (WEIGHT_ADDR_LOW, low(places.weights)),
-        (WEIGHT_ADDR_HIGH, high(places.weights)),
+        (WEIGHT_ADDR_LOW, low(weights)),
+        (WEIGHT_ADDR_HIGH, high(weights)),
         (WEIGHT_BYTES, weight_bytes(convolution.weights.len()) as u32),
         (CVT_EN, 0),
         (CONV_X_STRIDE, window.stride[0]),
@@ -127,17 +117,17 @@ fn cdma_registers(
         (PAD_RIGHT, window.after[0]),
         (PAD_BOTTOM, window.after[1]),
         (PAD_VALUE, 0),
-        (DATA_BANK, banks.data),
-        (WEIGHT_BANK, banks.weights),
+        (DATA_BANK, buffer.data_banks),
+        (WEIGHT_BANK, buffer.weight_banks),
     ];
     program.checked_fields(Unit::Cdma, &fields)
 }
 
 fn csc_registers(
     program: &mut Program,
-    layer: &Layer,
+    part: &Part,
     convolution: &Convolution,
-    banks: Banks,
+    buffer: BufferUse,
     config: &Config,
 ) -> Result<(), FieldOverflow> {
     use csc::{
@@ -147,15 +137,15 @@ fn csc_registers(
         d_weight_bytes::*, d_weight_format::*, d_weight_size_ext_0::*, d_weight_size_ext_1::*,
         d_zero_padding::*, d_zero_padding_value::*,
     };
-    let (input, output, window) = (layer.input, layer.output, convolution.window);
+    let &Part { input, output, window, .. } = part;
     let fields = [
         (CONV_MODE, 0),
         (IN_PRECISION, INT8),
         (PROC_PRECISION, INT8),
         (DATA_REUSE, 0),
-        (WEIGHT_REUSE, 0),
+        (WEIGHT_REUSE, buffer.weights_are_there.into()),
         (SKIP_DATA_RLS, 0),
-        (SKIP_WEIGHT_RLS, 0),
+        (SKIP_WEIGHT_RLS, buffer.weights_stay.into()),
         (DATAIN_FORMAT, 0),
         (DATAIN_WIDTH_EXT, input.width),
         (DATAIN_HEIGHT_EXT, input.height),
@@ -181,20 +171,20 @@ fn csc_registers(
         (PAD_LEFT, window.before[0]),
         (PAD_TOP, window.before[1]),
         (PAD_VALUE, 0),
-        (DATA_BANK, banks.data),
-        (WEIGHT_BANK, banks.weights),
+        (DATA_BANK, buffer.data_banks),
+        (WEIGHT_BANK, buffer.weight_banks),
     ];
     program.checked_fields(Unit::Csc, &fields)
 }
 
-fn cacc_registers(program: &mut Program, layer: &Layer) -> Result<(), FieldOverflow> {
+fn cacc_registers(program: &mut Program, part: &Part) -> Result<(), FieldOverflow> {
     use cacc::{d_batch_number::*, d_clip_cfg::*, d_dataout_size_0::*, d_dataout_size_1::*, d_misc_cfg::*};
     let fields = [
         (CONV_MODE, 0),
         (PROC_PRECISION, INT8),
-        (DATAOUT_WIDTH, layer.output.width),
-        (DATAOUT_HEIGHT, layer.output.height),
-        (DATAOUT_CHANNEL, layer.output.channels),
+        (DATAOUT_WIDTH, part.output.width),
+        (DATAOUT_HEIGHT, part.output.height),
+        (DATAOUT_CHANNEL, part.output.channels),
         (BATCHES, 1),
         (CLIP_TRUNCATE, 0),
     ];
@@ -204,9 +194,9 @@ fn cacc_registers(program: &mut Program, layer: &Layer) -> Result<(), FieldOverf
 /// SDP on the fly behind a convolution: the bias and ReLU in BS, the other stages bypassed, the output converter.
 fn sdp_registers(
     program: &mut Program,
-    layer: &Layer,
+    part: &Part,
     convolution: &Convolution,
-    places: &Places,
+    bias_operands: Option<u64>,
 ) -> Result<(), FieldOverflow> {
     use sdp::{
         d_cvt_offset::*, d_cvt_scale::*, d_cvt_shift::*, d_data_cube_channel::*, d_data_cube_height::*,
@@ -214,10 +204,10 @@ fn sdp_registers(
         d_dp_bs_mul_cfg::*, d_dp_ew_cfg::*, d_dst_base_addr_high::*, d_dst_base_addr_low::*,
         d_dst_dma_cfg::*, d_dst_line_stride::*, d_dst_surface_stride::*, d_feature_mode_cfg::*,
     };
-    if let Some(bias) = places.bias {
-        sdp_rdma_registers(program, layer, bias)?;
+    if let Some(operands) = bias_operands {
+        sdp_rdma_registers(program, part, operands)?;
     }
-    let (output, destination, converter) = (layer.output, places.destination, convolution.converter);
+    let (&Part { output, destination, .. }, converter) = (part, convolution.converter);
     let bias = convolution.bias.as_ref();
     let fields = [
         (WIDTH, output.width),
@@ -225,8 +215,8 @@ fn sdp_registers(
         (CHANNEL, output.channels),
         (DST_BASE_ADDR_LOW, low(destination.base)),
         (DST_BASE_ADDR_HIGH, high(destination.base)),
-        (DST_LINE_STRIDE, destination.line_stride()),
-        (DST_SURFACE_STRIDE, destination.surface_stride()),
+        (DST_LINE_STRIDE, destination.line_stride),
+        (DST_SURFACE_STRIDE, destination.surface_stride),
         (DST_RAM_TYPE, PRIMARY),
         (BS_BYPASS, (bias.is_none() && !convolution.relu).into()),
         (BS_ALU_BYPASS, bias.is_none().into()),
@@ -254,22 +244,22 @@ fn sdp_registers(
 }
 
 /// One operand a channel for BS.
-fn sdp_rdma_registers(program: &mut Program, layer: &Layer, bias: u64) -> Result<(), FieldOverflow> {
+fn sdp_rdma_registers(program: &mut Program, part: &Part, operands: u64) -> Result<(), FieldOverflow> {
     use sdp_rdma::{
         d_brdma_cfg::*, d_bs_base_addr_high::*, d_bs_base_addr_low::*, d_data_cube_channel::*,
         d_data_cube_height::*, d_data_cube_width::*, d_erdma_cfg::*, d_feature_mode_cfg::*, d_nrdma_cfg::*,
     };
     let fields = [
-        (WIDTH, layer.output.width),
-        (HEIGHT, layer.output.height),
-        (CHANNEL, layer.output.channels),
+        (WIDTH, part.output.width),
+        (HEIGHT, part.output.height),
+        (CHANNEL, part.output.channels),
         (BRDMA_DISABLE, 0),
         (BRDMA_DATA_USE, BRDMA_DATA_USE::ALU),
         (BRDMA_DATA_SIZE, 1),
         (BRDMA_DATA_MODE, 0),
         (BRDMA_RAM_TYPE, PRIMARY),
-        (BS_BASE_ADDR_LOW, low(bias)),
-        (BS_BASE_ADDR_HIGH, high(bias)),
+        (BS_BASE_ADDR_LOW, low(operands)),
+        (BS_BASE_ADDR_HIGH, high(operands)),
         (NRDMA_DISABLE, 1),
         (ERDMA_DISABLE, 1),
         (FLYING_MODE, FLYING_MODE::ON),
@@ -283,53 +273,39 @@ fn sdp_rdma_registers(program: &mut Program, layer: &Layer, bias: u64) -> Result
 }
 
 /// Everything but the enables of a pooling from memory to memory.
-pub(super) fn pooling(
-    program: &mut Program,
-    layer: &Layer,
-    pooling: &Pooling,
-    places: &Places,
-) -> Result<(), FieldOverflow> {
-    pdp_rdma_registers(program, layer, pooling, places.source)?;
-    pdp_registers(program, layer, pooling, places.destination)
+pub(super) fn pooling(program: &mut Program, part: &Part, pooling: &Pooling) -> Result<(), FieldOverflow> {
+    pdp_rdma_registers(program, part)?;
+    pdp_registers(program, part, pooling.method)
 }
 
-fn pdp_rdma_registers(
-    program: &mut Program,
-    layer: &Layer,
-    pooling: &Pooling,
-    source: Surface,
-) -> Result<(), FieldOverflow> {
+fn pdp_rdma_registers(program: &mut Program, part: &Part) -> Result<(), FieldOverflow> {
     use pdp_rdma::{
         d_data_cube_in_channel::*, d_data_cube_in_height::*, d_data_cube_in_width::*, d_data_format::*,
         d_flying_mode::*, d_operation_mode_cfg::*, d_pooling_kernel_cfg::*, d_pooling_padding_cfg::*,
         d_src_base_addr_high::*, d_src_base_addr_low::*, d_src_line_stride::*, d_src_ram_cfg::*,
         d_src_surface_stride::*,
     };
+    let &Part { input, window, source, .. } = part;
     let fields = [
-        (CUBE_IN_WIDTH, layer.input.width),
-        (CUBE_IN_HEIGHT, layer.input.height),
-        (CUBE_IN_CHANNEL, layer.input.channels),
+        (CUBE_IN_WIDTH, input.width),
+        (CUBE_IN_HEIGHT, input.height),
+        (CUBE_IN_CHANNEL, input.channels),
         (FLYING_MODE, FLYING_MODE::OFF_FLYING),
         (SRC_BASE_ADDR_LOW, low(source.base)),
         (SRC_BASE_ADDR_HIGH, high(source.base)),
-        (SRC_LINE_STRIDE, source.line_stride()),
-        (SRC_SURFACE_STRIDE, source.surface_stride()),
+        (SRC_LINE_STRIDE, source.line_stride),
+        (SRC_SURFACE_STRIDE, source.surface_stride),
         (SRC_RAM_TYPE, PRIMARY),
         (INPUT_DATA, INT8),
         (SPLIT_NUM, 1),
-        (KERNEL_WIDTH, pooling.window.size[0]),
-        (KERNEL_STRIDE_WIDTH, pooling.window.stride[0]),
-        (PAD_WIDTH, pooling.window.before[0]),
+        (KERNEL_WIDTH, window.size[0]),
+        (KERNEL_STRIDE_WIDTH, window.stride[0]),
+        (PAD_WIDTH, window.before[0]),
     ];
     program.checked_fields(Unit::PdpRdma, &fields)
 }
 
-fn pdp_registers(
-    program: &mut Program,
-    layer: &Layer,
-    pooling: &Pooling,
-    destination: Surface,
-) -> Result<(), FieldOverflow> {
+fn pdp_registers(program: &mut Program, part: &Part, method: Method) -> Result<(), FieldOverflow> {
     use pdp::{
         d_data_cube_in_channel::*, d_data_cube_in_height::*, d_data_cube_in_width::*,
         d_data_cube_out_channel::*, d_data_cube_out_height::*, d_data_cube_out_width::*, d_data_format::*,
@@ -337,8 +313,8 @@ fn pdp_registers(
         d_dst_surface_stride::*, d_operation_mode_cfg::*, d_pooling_kernel_cfg::*, d_pooling_padding_cfg::*,
         d_recip_kernel_height::*, d_recip_kernel_width::*,
     };
-    let (input, output, window) = (layer.input, layer.output, pooling.window);
-    let method = match pooling.method {
+    let &Part { input, output, window, destination, .. } = part;
+    let method = match method {
         Method::Average => POOLING_METHOD::POOLING_METHOD_AVERAGE,
         Method::Max => POOLING_METHOD::POOLING_METHOD_MAX,
         Method::Min => POOLING_METHOD::POOLING_METHOD_MIN,
@@ -365,8 +341,8 @@ fn pdp_registers(
         (PAD_BOTTOM, window.after[1]),
         (DST_BASE_ADDR_LOW, low(destination.base)),
         (DST_BASE_ADDR_HIGH, high(destination.base)),
-        (DST_LINE_STRIDE, destination.line_stride()),
-        (DST_SURFACE_STRIDE, destination.surface_stride()),
+        (DST_LINE_STRIDE, destination.line_stride),
+        (DST_SURFACE_STRIDE, destination.surface_stride),
         (DST_RAM_TYPE, PRIMARY),
         (INPUT_DATA, INT8),
     ];

@@ -21,21 +21,21 @@ pub struct Runner<'a> {
 pub struct Inference {
     /// The network's output, `[line][column][channel]`.
     pub output: Vec<i8>,
-    /// When each layer ran.
-    pub layers: Vec<Span>,
+    /// When each of the plan's hardware layers ran.
+    pub steps: Vec<Span>,
 }
 
 impl Inference {
     /// From the first layer's enable to the last layer's interrupt.
     pub fn time(&self) -> Time {
-        match (self.layers.first(), self.layers.last()) {
+        match (self.steps.first(), self.steps.last()) {
             (Some(first), Some(last)) => last.done - first.enabled,
             _ => Time::ZERO,
         }
     }
 }
 
-/// When a layer ran, as its driver sees it.
+/// When a hardware layer ran, as its driver sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The driver begins to enable its units.
@@ -94,11 +94,11 @@ impl<'a> Runner<'a> {
         let plan = self.plan;
         let steps: Vec<(usize, &Step)> =
             (0..inputs.len()).flat_map(|input| plan.steps.iter().map(move |step| (input, step))).collect();
-        let mut layers = Vec::new();
+        let mut spans = Vec::new();
         let mut programmed = None;
         for (at, &(input, step)) in steps.iter().enumerate() {
             let within = |error| RunError::Host { layer: step.name.clone(), error };
-            if layers.is_empty() {
+            if spans.is_empty() {
                 self.load_input(inputs[input].as_ref(), step)?;
             }
             let current = match programmed.take() {
@@ -109,10 +109,10 @@ impl<'a> Runner<'a> {
             if let Some((_, next)) = steps.get(at + 1) {
                 programmed = Some(self.program(next).map_err(within)?);
             }
-            layers.push(Span { enabled, done: self.wait(&current)? });
-            if layers.len() == plan.steps.len() {
+            spans.push(Span { enabled, done: self.wait(&current)? });
+            if spans.len() == plan.steps.len() {
                 let output = self.fetch_output().map_err(within)?;
-                done(input, Inference { output, layers: std::mem::take(&mut layers) });
+                done(input, Inference { output, steps: std::mem::take(&mut spans) });
             }
         }
         match self.host.warnings().into_iter().next() {
