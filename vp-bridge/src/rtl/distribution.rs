@@ -114,7 +114,10 @@ pub fn read(path: &Path) -> Result<Vec<Kept>, RtlError> {
         let line = record.position().map_or(0, csv::Position::line);
         let numbers: Option<Vec<u64>> = record.iter().skip(2).map(|cell| cell.parse().ok()).collect();
         let Some([rows, exact, median, percentile_95, max]) = numbers.as_deref() else {
-            return Err(RtlError::new(path, format!("line {line}: not {} columns with numbers", HEADER.len())));
+            return Err(RtlError::new(
+                path,
+                format!("line {line}: not {} columns with numbers", HEADER.len()),
+            ));
         };
         let distribution = Distribution {
             rows: *rows as usize,
@@ -138,7 +141,8 @@ pub fn write(path: &Path, kept: &[Kept]) -> Result<(), RtlError> {
     writer.write_record(HEADER).map_err(wrong)?;
     for Kept { table, group, distribution } in kept {
         let Distribution { rows, exact, median, percentile_95, max } = *distribution;
-        let numbers = [rows as u64, exact as u64, median, percentile_95, max].map(|number| number.to_string());
+        let numbers =
+            [rows as u64, exact as u64, median, percentile_95, max].map(|number| number.to_string());
         let texts = [table.clone(), group.clone()];
         writer.write_record(texts.iter().chain(&numbers)).map_err(wrong)?;
     }
@@ -191,7 +195,10 @@ mod tests {
         let earlier = Distribution { rows: 10, exact: 9, median: 0, percentile_95: 500, max: 500 };
         assert!(earlier.worse_than(&earlier).is_empty());
         let later = Distribution { exact: 8, max: 600, ..earlier };
-        assert_eq!(later.worse_than(&earlier), ["exact rows: 8, 9 before", "largest error: 600 ppm, 500 before"]);
+        assert_eq!(
+            later.worse_than(&earlier),
+            ["exact rows: 8, 9 before", "largest error: 600 ppm, 500 before"]
+        );
     }
 
     #[test]

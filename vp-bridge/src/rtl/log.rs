@@ -103,9 +103,6 @@ mod tests {
             differences(&runs(&[a, b]), &runs(&[b, a])),
             ["dbb0 reads id 8: request 0 is 8 bytes at 0x40, the RTL's 8 at 0x48"]
         );
-        assert_eq!(
-            differences(&Requests::new(), &runs(&[a])),
-            ["dbb0 reads id 8: 0 requests, the RTL 1"]
-        );
+        assert_eq!(differences(&Requests::new(), &runs(&[a])), ["dbb0 reads id 8: 0 requests, the RTL 1"]);
     }
 }

@@ -50,7 +50,9 @@ pub struct Span {
 pub fn run(trace: &Trace, description: &Description) -> Result<Run, String> {
     let platform = Platform::build(description).map_err(|error| error.to_string())?;
     let mut host = LocalHost::new(platform);
-    let seen = Rc::new(Seen { sim: host.platform().sim(), kept: RefCell::default() });
+    let config = &description.nvdla.config;
+    let beats = [config.primary().width_bytes, config.secondary().map_or(1, |it| it.width_bytes)];
+    let seen = Rc::new(Seen { sim: host.platform().sim(), beats, kept: RefCell::default() });
     host.platform().sim().observe(seen.clone());
     let map = host.map();
     let outcome =
@@ -125,6 +127,9 @@ impl Run {
 /// An observer that keeps what [`Run`] tells.
 struct Seen {
     sim: Sim,
+    /// Bytes of a beat on the primary and on the secondary interface: what a request's address and length are on the pins,
+    /// where strobes tell the rest.
+    beats: [u32; 2],
     kept: RefCell<Kept>,
 }
 
@@ -143,9 +148,11 @@ impl Observer for Seen {
         let mut kept = self.kept.borrow_mut();
         match what {
             What::Transfer(transfer) if transfer.stage == Stage::Request => {
-                let port = if &*self.sim.source_name(source) == "dbb0" { "dbb0" } else { "sram0" };
+                let second = &*self.sim.source_name(source) != "dbb0";
+                let port = if second { "sram0" } else { "dbb0" };
+                let request = whole_beats(transfer.address, transfer.bytes, self.beats[usize::from(second)]);
                 let channel = (port, transfer.write, transfer.id);
-                kept.requests.entry(channel).or_default().push((transfer.address, transfer.bytes));
+                kept.requests.entry(channel).or_default().push(request);
                 if !transfer.write {
                     kept.first_read.get_or_insert(time);
                 }
@@ -167,5 +174,25 @@ impl Observer for Seen {
             }
             _ => {}
         }
+    }
+}
+
+/// The beats that some bytes lie in: their address and length.
+fn whole_beats(address: u64, bytes: u32, beat: u32) -> (u64, u32) {
+    let wide = u64::from(beat.max(1));
+    let start = address / wide * wide;
+    let end = (address + u64::from(bytes)).next_multiple_of(wide);
+    (start, (end - start) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn part_of_a_beat_is_on_the_pins_as_the_whole() {
+        assert_eq!(whole_beats(0xe0, 32, 64), (0xc0, 64));
+        assert_eq!(whole_beats(0xc0, 64, 64), (0xc0, 64));
+        assert_eq!(whole_beats(0xe0, 64, 64), (0xc0, 128));
     }
 }

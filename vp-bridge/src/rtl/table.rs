@@ -206,8 +206,7 @@ impl Table {
                 (config.to_owned(), platform, RtlTree::Master)
             }
             None => {
-                let tree =
-                    Config::named(&name).map_or(RtlTree::Master, |config| RtlTree::published(&config));
+                let tree = Config::named(&name).map_or(RtlTree::Master, |config| RtlTree::published(&config));
                 (name.clone(), name, tree)
             }
         }
@@ -325,8 +324,7 @@ mod tests {
 
     #[test]
     fn a_row_says_memory_cycles_and_traffic() {
-        let (_folder, path) =
-            written("nv_small.csv", "a_layer,50,1,256,900,27,512,64,8,1,8:30 9:34,1:8,\n");
+        let (_folder, path) = written("nv_small.csv", "a_layer,50,1,256,900,27,512,64,8,1,8:30 9:34,1:8,\n");
         let table = Table::read(&path).unwrap();
         assert_eq!((table.config.as_str(), table.tree), ("nv_small", RtlTree::NvSmall));
         let row = &table.rows[0];

@@ -156,8 +156,7 @@ fn compare_row<'a>(
 ) -> Result<Compared<'a>, Failure> {
     let description = table.description(row.setting).map_err(Failure::new)?;
     let mut run = trace.as_ref().map_err(Clone::clone).and_then(|trace| run(trace, &description));
-    let mut compared =
-        Compared { table, row, run: Err(String::new()), traffic: Vec::new(), logged: false };
+    let mut compared = Compared { table, row, run: Err(String::new()), traffic: Vec::new(), logged: false };
     if let Ok(run) = &mut run {
         compared.traffic = run.traffic_differences(row);
         if let Some(log) = log::of_row(folder, table, row).map_err(Failure::new)? {
@@ -197,7 +196,9 @@ fn by_table<'a>(compared: &'a [Compared<'a>]) -> Vec<(&'a str, Vec<&'a Compared<
 }
 
 /// Rows by the memory they were measured with.
-fn by_setting<'a>(rows: impl IntoIterator<Item = &'a Compared<'a>>) -> BTreeMap<Setting, Vec<&'a Compared<'a>>> {
+fn by_setting<'a>(
+    rows: impl IntoIterator<Item = &'a Compared<'a>>,
+) -> BTreeMap<Setting, Vec<&'a Compared<'a>>> {
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for row in rows {
         groups.entry(row.row.setting).or_default().push(row);

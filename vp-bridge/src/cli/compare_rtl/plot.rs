@@ -121,7 +121,8 @@ fn errors(area: &Area<'_>, tables: &[(&str, Vec<Point>)], (least, most): (f64, f
         .light_line_style(TRANSPARENT)
         .draw()?;
     for ((_, points), colour) in tables.iter().zip(COLOURS.iter().cycle()) {
-        let dots = points.iter().map(|&point| Circle::new((point.0, error(point)), 3, colour.mix(0.75).filled()));
+        let dots =
+            points.iter().map(|&point| Circle::new((point.0, error(point)), 3, colour.mix(0.75).filled()));
         chart.draw_series(dots)?;
     }
     Ok(())
@@ -137,7 +138,8 @@ mod tests {
 
     #[test]
     fn every_row_is_a_dot_in_each_chart_and_every_table_has_its_name() {
-        let tables = [("nv_small", vec![(100.0, 100.0), (5_000.0, 5_010.0)]), ("nv_large", vec![(80.0, 81.0)])];
+        let tables =
+            [("nv_small", vec![(100.0, 100.0), (5_000.0, 5_010.0)]), ("nv_large", vec![(80.0, 81.0)])];
         let svg = draw(&tables).unwrap();
         // Two charts of three dots, and a dot of the legend a table.
         assert_eq!(svg.matches("<circle").count(), 2 * 3 + 2);

@@ -126,9 +126,9 @@ fn traffic(out: &mut impl Write, compared: &[Compared<'_>]) -> Result<(), Failur
     if more > 0 {
         writeln!(out, "{} {more} more like these", styled(text::RED, "differs:"))?;
     }
-    let contents = compared.iter().filter(|it| {
-        it.run.as_ref().is_ok_and(|run| it.row.right.is_some_and(|right| right != run.right))
-    });
+    let contents = compared
+        .iter()
+        .filter(|it| it.run.as_ref().is_ok_and(|run| it.row.right.is_some_and(|right| right != run.right)));
     for it in contents.take(TOLD) {
         let (name, test) = (&it.table.name, &it.row.test);
         let what = "memory holds the trace's golden on one side only";
@@ -169,7 +169,8 @@ fn worst(out: &mut impl Write, compared: &[Compared<'_>]) -> Result<(), Failure>
         .filter_map(|it| it.run.as_ref().ok().map(|run| (it, run)))
         .filter(|(it, run)| run.off(it.row) != 0)
         .collect();
-    let share = |(it, run): &(&Compared<'_>, &Run)| run.off(it.row).unsigned_abs() as f64 / it.row.cycles as f64;
+    let share =
+        |(it, run): &(&Compared<'_>, &Run)| run.off(it.row).unsigned_abs() as f64 / it.row.cycles as f64;
     off.sort_by(|a, b| share(b).total_cmp(&share(a)));
     if off.is_empty() {
         return Ok(());
