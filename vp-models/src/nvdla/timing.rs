@@ -89,12 +89,27 @@ pub struct SdpTiming {
     pub output: u32,
     /// Room of the main input's latency FIFO, in atoms.
     pub main_credits: u32,
-    /// Room of an operand's latency FIFO, in atoms.
+    /// Room of the latency FIFO of an operand of BS or BN, in atoms.
     pub operand_credits: u32,
+    /// The same of EW.
+    pub elementwise_credits: u32,
+    /// How atoms go from a latency FIFO to the datapath.
+    pub packing: Packing,
     /// From the start of an atom to the earliest start of PDP with it.
     pub to_pdp: u32,
     /// Atoms under way to PDP.
     pub to_pdp_depth: u32,
+}
+
+/// How atoms go from a latency FIFO of SDP's to its datapath.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packing {
+    /// Atoms that are written together, each to its lane.
+    pub lanes: u32,
+    /// Atoms that a lane holds.
+    pub depth: u32,
+    /// Atoms that come out of the latency FIFO in a cycle.
+    pub atoms_per_cycle: u32,
 }
 
 /// PDP's shape in time.
@@ -142,7 +157,7 @@ pub struct WritePace {
 
 /// How much later nvdlav1 writes an atom than master: of SDP, and of PDP. Its datapaths compute three formats and have more
 /// registers; measured on one layer each (int16).
-const NVDLAV1_SDP_LATER: u32 = 11;
+const NVDLAV1_SDP_LATER: u32 = 14;
 const NVDLAV1_PDP_LATER: u32 = 5;
 
 impl RtlTree {
@@ -195,6 +210,12 @@ impl Timing {
         let wide = u32::from(sdp_throughput > 1);
         // nv_small has a FIFO more on the way of reads and of their data, and a register of SDP at another place.
         let fifo = u32::from(tree != RtlTree::Master);
+        // What a read of CDMA takes longer to the bus than on master.
+        let request_path = match tree {
+            RtlTree::Master => 0,
+            RtlTree::NvSmall => 1,
+            RtlTree::Nvdlav1 => 3,
+        };
         // Cycles in which CACC hands over the sums of an atom.
         let handover = config.mac_atomic_k.div_ceil(sdp_throughput);
         Timing {
@@ -214,6 +235,13 @@ impl Timing {
                 output: 22 + sdp + sdp_later,
                 main_credits,
                 operand_credits,
+                // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
+                elementwise_credits: if tree == RtlTree::Nvdlav1 { 80 * beat } else { operand_credits },
+                packing: match tree {
+                    // A beat goes to lanes of its own, an atom each (RTL, `NV_NVDLA_SDP_MRDMA_EG_din.v`).
+                    RtlTree::Nvdlav1 => Packing { lanes: beat, depth: 4, atoms_per_cycle: beat },
+                    _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
+                },
                 to_pdp: 5 + wide,
                 to_pdp_depth: 2 + 2 * wide,
             },
@@ -239,8 +267,8 @@ impl Timing {
             },
             conv: ConvTiming {
                 agreed: (6, 4),
-                data_path: 7 + fifo,
-                weight_path: 6 + fifo,
+                data_path: 7 + request_path,
+                weight_path: 6 + request_path,
                 data_places: match tree {
                     RtlTree::NvSmall | RtlTree::Nvdlav1 => {
                         vec![Fifo(2), Fifo(4), Fifo(6), Fifo(2), Skid, Skid, Skid]
