@@ -26,7 +26,7 @@ pub struct RtlError {
 }
 
 impl RtlError {
-    fn new(path: &Path, what: impl ToString) -> RtlError {
+    fn new(path: &Path, what: impl std::fmt::Display) -> RtlError {
         RtlError { path: path.to_owned(), what: what.to_string() }
     }
 }

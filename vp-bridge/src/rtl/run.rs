@@ -67,16 +67,12 @@ pub fn run(trace: &Trace, description: &Description) -> Result<Run, String> {
         (Time::ps(get("nvdla.enabled")?), Time::ps(get("period")?), get("nvdla.cycles")?);
     let after = |time: Time| if time > enabled { (time - enabled).cycles(period) } else { 0 };
     let kept = seen.kept.take();
-    let span = |(unit, begin, end): (String, Time, Option<Time>)| Span {
-        unit,
-        begin: after(begin),
-        end: end.map(after),
-    };
+    let span = |layer: Layer| Span { unit: layer.unit, begin: after(layer.begin), end: layer.end.map(after) };
     Ok(Run {
         cycles,
         first_read: kept.first_read.map(after),
         last_write: kept.last_write.map(after),
-        spans: kept.layers.into_iter().map(|(_, _, layer)| span(layer)).collect(),
+        spans: kept.layers.into_iter().map(span).collect(),
         traffic: Traffic::counted(&statistics),
         second: SecondTraffic::counted(&statistics),
         requests: kept.requests,
@@ -138,8 +134,16 @@ struct Kept {
     requests: Requests,
     first_read: Option<Time>,
     last_write: Option<Time>,
-    /// Source, register group, and the span.
-    layers: Vec<(usize, u64, (String, Time, Option<Time>))>,
+    layers: Vec<Layer>,
+}
+
+/// A layer of the unit that reports as `source`, in one of its register groups.
+struct Layer {
+    source: usize,
+    group: u64,
+    unit: String,
+    begin: Time,
+    end: Option<Time>,
 }
 
 impl Observer for Seen {
@@ -163,13 +167,13 @@ impl Observer for Seen {
             What::Begin { id, .. } => {
                 let name = self.sim.source_name(source);
                 let unit = name.rsplit('.').next().unwrap_or_default().to_owned();
-                kept.layers.push((source.index(), id, (unit, time, None)));
+                kept.layers.push(Layer { source: source.index(), group: id, unit, begin: time, end: None });
             }
             What::End { id, .. } => {
                 let open = kept.layers.iter_mut().rev();
-                let mut open = open.filter(|(of, group, _)| (*of, *group) == (source.index(), id));
-                if let Some((_, _, span)) = open.next() {
-                    span.2 = Some(time);
+                let mut open = open.filter(|layer| (layer.source, layer.group) == (source.index(), id));
+                if let Some(layer) = open.next() {
+                    layer.end = Some(time);
                 }
             }
             _ => {}

@@ -47,6 +47,9 @@ pub(super) struct Args {
     distribution: Option<PathBuf>,
 }
 
+/// Traces by configuration and test, or why one could not be read.
+type Traces<'a> = HashMap<(&'a str, &'a str), Result<Trace, String>>;
+
 /// A row of a table and what the model makes of it.
 struct Compared<'a> {
     table: &'a Table,
@@ -114,10 +117,7 @@ fn tables(args: &Args) -> Result<Vec<Table>, Failure> {
 }
 
 /// The traces of the tables' configurations, by configuration and test. Each is read once.
-fn traces<'a>(
-    args: &Args,
-    tables: &'a [Table],
-) -> Result<HashMap<(&'a str, &'a str), Result<Trace, String>>, Failure> {
+fn traces<'a>(args: &Args, tables: &'a [Table]) -> Result<Traces<'a>, Failure> {
     let folder = match &args.traces {
         Some(folder) => folder.clone(),
         None => beside(&args.tables)?,
