@@ -1,7 +1,7 @@
 //! What the whole-system tests share; nothing outside the tests uses it.
 //!
 //! [`shared`] finds the conformance data that lies outside the repository, [`conformance`] plays the vendor's
-//! traces over any [`Way`](conformance::Way) to a platform, [`rtl`] reads what was measured on the RTL.
+//! traces over any [`Way`](conformance::Way) to a platform.
 //! [`reference`](mod@reference) computes layers the slow and obvious way, [`program`] writes them into registers
 //! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`device`] runs them, and [`traces`] makes the project's own traces.
 
@@ -11,7 +11,6 @@ pub mod layers;
 pub mod program;
 pub mod random;
 pub mod reference;
-pub mod rtl;
 pub mod served;
 pub mod shared;
 

@@ -3,6 +3,7 @@
 //! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
 //! an exit status. Results go to standard output, everything else to standard error.
 
+mod compare_rtl;
 mod demo;
 mod hosts;
 mod platform;
@@ -35,6 +36,8 @@ enum Command {
     Serve(serve::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
+    /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
+    CompareRtl(compare_rtl::Args),
     /// List, describe, check and print platforms
     Platform(platform::Args),
 }
@@ -105,6 +108,7 @@ pub(super) fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
         Command::Regs(args) => regs::main(&args),
+        Command::CompareRtl(args) => compare_rtl::main(&args),
         Command::Platform(args) => platform::main(&args),
     };
     match result {

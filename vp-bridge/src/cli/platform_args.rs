@@ -31,7 +31,7 @@ pub(super) struct PlatformArgs {
     #[arg(long, value_name = "BYTES")]
     dbb_bandwidth: Option<u64>,
 
-    /// The published RTL tree that the timing follows: nv_small or master
+    /// The published RTL tree that the timing follows: nv_small, nvdlav1 or master
     #[arg(long, value_name = "TREE", value_parser = rtl_tree)]
     rtl: Option<RtlTree>,
 }
@@ -39,8 +39,9 @@ pub(super) struct PlatformArgs {
 fn rtl_tree(name: &str) -> Result<RtlTree, String> {
     match name {
         "nv_small" => Ok(RtlTree::NvSmall),
+        "nvdlav1" => Ok(RtlTree::Nvdlav1),
         "master" => Ok(RtlTree::Master),
-        _ => Err("the published RTL trees are `nv_small` and `master`".to_owned()),
+        _ => Err("the published RTL trees are `nv_small`, `nvdlav1` and `master`".to_owned()),
     }
 }
 

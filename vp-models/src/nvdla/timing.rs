@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 pub enum RtlTree {
     /// The branch `nv_small`: read FIFOs of fixed, generous depth.
     NvSmall,
+    /// The branch `nvdlav1`, nv_full alone: read FIFOs as deep as those of `nv_small`, in beats of a bus that is twice as
+    /// wide as an atom, and longer pipelines.
+    Nvdlav1,
     /// The branch `master`: read FIFOs sized for the configuration's memory latency and its throughput.
     Master,
 }
@@ -112,12 +115,27 @@ pub struct SdpTiming {
     pub output: u32,
     /// Room of the main input's latency FIFO, in atoms.
     pub main_credits: u32,
-    /// Room of an operand's latency FIFO, in atoms.
+    /// Room of the latency FIFO of an operand of BS or BN, in atoms.
     pub operand_credits: u32,
+    /// The same of EW.
+    pub elementwise_credits: u32,
+    /// How atoms go from a latency FIFO to the datapath.
+    pub packing: Packing,
     /// From the start of an atom to the earliest start of PDP with it.
     pub to_pdp: u32,
     /// Atoms under way to PDP.
     pub to_pdp_depth: u32,
+}
+
+/// How atoms go from a latency FIFO of SDP's to its datapath.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packing {
+    /// Atoms that are written together, each to its lane.
+    pub lanes: u32,
+    /// Atoms that a lane holds.
+    pub depth: u32,
+    /// Atoms that come out of the latency FIFO in a cycle.
+    pub atoms_per_cycle: u32,
 }
 
 /// PDP's shape in time.
@@ -163,11 +181,20 @@ pub struct WritePace {
     pub behind_datapath: u32,
 }
 
+/// How much later nvdlav1 writes an atom than master: of SDP, and of PDP. Its datapaths compute three formats and have more
+/// registers; measured on one layer each (int16).
+const NVDLAV1_SDP_LATER: u32 = 14;
+const NVDLAV1_PDP_LATER: u32 = 5;
+
 impl RtlTree {
-    /// The tree in which a configuration was published: `nv_small` has its own branch, which is the
-    /// reference for it; the others are built from `master`.
+    /// The tree in which a configuration was published: `nv_small` and `nv_full` have branches of their own; the others
+    /// are built from `master`.
     pub fn published(config: &Config) -> RtlTree {
-        if config.name == "nv_small" { RtlTree::NvSmall } else { RtlTree::Master }
+        match config.name.as_str() {
+            "nv_small" => RtlTree::NvSmall,
+            "nv_full" => RtlTree::Nvdlav1,
+            _ => RtlTree::Master,
+        }
     }
 }
 
@@ -187,12 +214,16 @@ impl Timing {
         let credits = |throughput: u32| (latency * throughput.min(bus / 4)).div_ceil(atom).max(4);
         let sdp = per_atom(sdp_throughput);
         let pdp = per_atom(config.pdp_throughput);
-        let later = match tree {
-            RtlTree::NvSmall => 3,
-            RtlTree::Master => 0,
+        // How many cycles later than on master an atom of SDP, and of PDP and CDP, is written.
+        let (sdp_later, later) = match tree {
+            RtlTree::NvSmall => (3, 3),
+            RtlTree::Nvdlav1 => (NVDLAV1_SDP_LATER, NVDLAV1_PDP_LATER),
+            RtlTree::Master => (0, 0),
         };
+        // Atoms of a beat.
+        let beat = (bus / atom).max(1);
         let (main_credits, operand_credits, pdp_credits, read_ahead, cdp_credits) = match tree {
-            RtlTree::NvSmall => (80, 160, 61, 4, 61),
+            RtlTree::NvSmall | RtlTree::Nvdlav1 => (80 * beat, 160 * beat, 61 * beat, 4 * beat, 61 * beat),
             RtlTree::Master => (
                 credits(sdp_throughput),
                 credits(4 * config.sdp_bs_throughput),
@@ -204,22 +235,39 @@ impl Timing {
         // An SDP that is faster than one element a cycle has one more register towards PDP.
         let wide = u32::from(sdp_throughput > 1);
         // nv_small has a FIFO more on the way of reads and of their data, and a register of SDP at another place.
-        let fifo = u32::from(tree == RtlTree::NvSmall);
+        let fifo = u32::from(tree != RtlTree::Master);
+        // What a read of CDMA takes longer to the bus than on master.
+        let request_path = match tree {
+            RtlTree::Master => 0,
+            RtlTree::NvSmall => 1,
+            RtlTree::Nvdlav1 => 3,
+        };
         // Cycles in which CACC hands over the sums of an atom.
         let handover = config.mac_atomic_k.div_ceil(sdp_throughput);
         Timing {
             csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 4 },
-            dma_start: if tree == RtlTree::NvSmall { 7 } else { 6 },
-            credit_return: if tree == RtlTree::NvSmall { 16 } else { 14 },
-            done_to_interrupt: 11,
+            dma_start: match tree {
+                RtlTree::NvSmall => 7,
+                RtlTree::Nvdlav1 => 8,
+                RtlTree::Master => 6,
+            },
+            credit_return: 14 + 2 * fifo,
+            done_to_interrupt: if tree == RtlTree::Nvdlav1 { 12 } else { 11 },
             cbuf_flush: 4096,
             write_buffer: 256,
             sdp: SdpTiming {
                 cycles_per_atom: sdp,
                 cycles_per_atom_elementwise: per_atom(config.sdp_ew_throughput.max(1)).max(sdp),
-                output: 22 + sdp + later,
+                output: 22 + sdp + sdp_later,
                 main_credits,
                 operand_credits,
+                // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.
+                elementwise_credits: if tree == RtlTree::Nvdlav1 { 80 * beat } else { operand_credits },
+                packing: match tree {
+                    // A beat goes to lanes of its own, an atom each (RTL, `NV_NVDLA_SDP_MRDMA_EG_din.v`).
+                    RtlTree::Nvdlav1 => Packing { lanes: beat, depth: 4, atoms_per_cycle: beat },
+                    _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
+                },
                 to_pdp: 5 + wide,
                 to_pdp_depth: 2 + 2 * wide,
             },
@@ -237,7 +285,7 @@ impl Timing {
                 credits: cdp_credits,
                 spread: 9,
                 // Master has more registers on the way, which take in what the interface cannot.
-                write_pace: (tree == RtlTree::NvSmall).then_some(WritePace {
+                write_pace: (tree != RtlTree::Master).then_some(WritePace {
                     cycles_per_atom: 2,
                     ahead: 5,
                     behind_datapath: 12,
@@ -248,10 +296,10 @@ impl Timing {
             rubik: RubikTiming { output: 8, credits: 80, write_fifo: 4 },
             conv: ConvTiming {
                 agreed: (6, 4),
-                data_path: 7 + fifo,
-                weight_path: 6 + fifo,
+                data_path: 7 + request_path,
+                weight_path: 6 + request_path,
                 data_places: match tree {
-                    RtlTree::NvSmall => {
+                    RtlTree::NvSmall | RtlTree::Nvdlav1 => {
                         vec![Fifo(2), Fifo(4), Fifo(6), Fifo(2), Skid, Skid, Skid]
                     }
                     RtlTree::Master => vec![Fifo(2), Fifo(4), Register, Skid, Skid, Skid],

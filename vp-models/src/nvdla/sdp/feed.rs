@@ -1,5 +1,5 @@
-//! From a latency FIFO to SDP's datapath: atoms are packed in fours, written to four lanes at once, and
-//! leave through one output register, one a cycle.
+//! From a latency FIFO to SDP's datapath: atoms are packed, written to as many lanes at once, and leave through one output
+//! register, one a cycle. How many are packed, how deep a lane is, and how many come in a cycle, says [`Packing`].
 //!
 //! The packing decides when room in the latency FIFO comes back: in groups, not atom by atom. As seen on the
 //! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
@@ -7,13 +7,14 @@
 use crate::bus::Handoff;
 use crate::nvdla::cube::Ram;
 use crate::nvdla::dma::{Atom, MAX_ATOM, ReadDma};
+use crate::nvdla::timing::Packing;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
-/// Atoms packed into one group, and lanes they are written to.
-const LANES: usize = 4;
+/// Most atoms packed into one group, and lanes they are written to.
+const MAX_LANES: usize = 4;
 
 /// The atoms of one layer: how many lines of how many atoms; a group never crosses the end of a line.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,8 @@ pub(super) struct Feed {
     sim: Sim,
     cycle: Time,
     atom: usize,
+    /// Atoms that come in a cycle.
+    at_once: usize,
     dma: Rc<ReadDma>,
     layers: RefCell<VecDeque<Shape>>,
     layer_added: Event,
@@ -45,18 +48,21 @@ impl Feed {
         name: &str,
         cycle: Time,
         atom: usize,
+        packing: Packing,
         ahead: u64,
         dma: Rc<ReadDma>,
     ) -> Rc<Feed> {
-        let lane = |lane| Handoff::new(sim, format!("{name}.lane{lane}"), 1, cycle, cycle);
+        let depth = packing.depth as usize;
+        let lane = |lane| Handoff::new(sim, format!("{name}.lane{lane}"), depth, cycle, cycle);
         let feed = Rc::new(Feed {
             sim: sim.clone(),
             cycle,
             atom,
+            at_once: packing.atoms_per_cycle.max(1) as usize,
             dma,
             layers: RefCell::default(),
             layer_added: sim.work_event(format!("{name}.layer")),
-            lanes: (0..LANES).map(lane).collect(),
+            lanes: (0..packing.lanes.clamp(1, MAX_LANES as u32)).map(lane).collect(),
             groups: RefCell::default(),
             group_entered: sim.work_event(format!("{name}.group")),
             output: Handoff::new(sim, format!("{name}.output"), 2, cycle - cycle * ahead, cycle),
@@ -93,10 +99,12 @@ impl Feed {
             for _ in 0..lines {
                 let mut left = atoms;
                 while left > 0 {
-                    let count = left.min(LANES as u64) as usize;
-                    let mut group = [[0; MAX_ATOM]; LANES];
-                    for place in &mut group[..count] {
-                        stream.take(&mut place[..self.atom]).await;
+                    let count = left.min(self.lanes.len() as u64) as usize;
+                    let mut group = [[0; MAX_ATOM]; MAX_LANES];
+                    for together in group[..count].chunks_mut(self.at_once) {
+                        for place in together {
+                            stream.take(&mut place[..self.atom]).await;
+                        }
                         self.sim.wait(self.cycle).await;
                     }
                     // The whole group is written at once, when every lane it uses is free.

@@ -133,6 +133,7 @@ impl Sdp {
     ) -> Sdp {
         let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
+        let packing = timing.sdp.packing;
         let input = |name: &str, id, atoms: u32, ahead| {
             let credits = ReadStreamConfig {
                 capacity: atoms * hardware.atom as u32,
@@ -140,7 +141,7 @@ impl Sdp {
             };
             let name = format!("nvdla.sdp_rdma.{name}");
             let dma = ReadDma::new(ports, &name, id, credits);
-            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, ahead, dma.clone()), dma }
+            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, packing, ahead, dma.clone()), dma }
         };
         let credits = timing.sdp.operand_credits;
         Sdp {
@@ -149,7 +150,7 @@ impl Sdp {
             main: input("main", read_id::SDP, timing.sdp.main_credits, 0),
             bs: input("bs", read_id::SDP_BS, credits, 1),
             bn: input("bn", read_id::SDP_BN, credits, 1),
-            ew: input("ew", read_id::SDP_EW, credits, 1),
+            ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits, 1),
             output: WriteDma::new(sim, ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
             pooling,
             accumulator,

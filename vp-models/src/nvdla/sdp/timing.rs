@@ -19,12 +19,20 @@ pub(super) fn output_latency(layer: &Layer, timing: &SdpTiming) -> u32 {
         })
     };
     let elementwise = |ew: &Option<Elementwise>| ew.map_or(0, |ew| if ew.lut.is_some() { 16 } else { 10 });
-    timing.output + stage(&layer.bs) + stage(&layer.bn) + elementwise(&layer.ew)
+    // The elements of an atom come one after the other; of wider ones there are fewer.
+    let fewer = timing.cycles_per_atom - per_atom(layer, timing.cycles_per_atom);
+    timing.output - fewer + stage(&layer.bs) + stage(&layer.bn) + elementwise(&layer.ew)
 }
 
 /// Cycles between the starts of two atoms.
 pub(super) fn cycles_per_atom(layer: &Layer, timing: &SdpTiming) -> u32 {
-    if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom }
+    let cycles = if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom };
+    per_atom(layer, cycles)
+}
+
+/// The cycles of an atom of int8 elements, for the format of a layer: its throughput is in elements.
+fn per_atom(layer: &Layer, int8: u32) -> u32 {
+    int8.div_ceil(layer.precision.bytes() as u32)
 }
 
 /// The lines of a surface that has the layer's shape, `together` surfaces for each that is processed: their lines

@@ -1,4 +1,4 @@
-//! Plays `.txn` scripts: one command after the other, every write acknowledged before the next command.
+//! Plays `.txn` scripts: one command after the other. Writes are posted, as they were when the vendor's RTL was measured.
 
 use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
 use crate::host::trace::txn::{Command, Plusargs};
@@ -18,7 +18,7 @@ pub(super) fn play<'a>(
         match &line.command {
             Command::WriteReg { address, value } => {
                 desk.outcome.register_writes += 1;
-                desk.ask(|host| host.write_acknowledged(*address, *value))?;
+                desk.ask(|host| host.write(*address, *value))?;
             }
             Command::ReadReg { address, mask, relation, value, retries } => {
                 let retries = retries.or(plusargs.read_reg_poll_retries).unwrap_or(options.read_retries);

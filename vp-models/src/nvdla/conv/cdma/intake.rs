@@ -182,7 +182,7 @@ impl Taker for WeightIntake {
     }
 }
 
-/// Weights on their way into the buffer: one atom a cycle. The kernels that are multiplied together can be used when
+/// Weights on their way into the buffer: one beat a cycle. The kernels that are multiplied together can be used when
 /// all entries that they share are there; this is looked at one group after the other, every second cycle (RTL,
 /// `NV_NVDLA_CDMA_wt.v`, `status_update`).
 pub(super) struct WeightArrival {
@@ -199,7 +199,7 @@ impl WeightArrival {
         WeightArrival { cycle, written: Cell::default(), checked: Cell::default() }
     }
 
-    /// An atom can be written at `due`.
+    /// A beat can be written at `due`.
     pub(super) fn write(&self, due: Time) {
         self.written.set(due.max(self.written.get() + self.cycle));
     }

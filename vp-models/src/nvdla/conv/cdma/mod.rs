@@ -49,6 +49,8 @@ pub(super) struct Cdma {
     weights: Rc<ReadDma>,
     /// Whether a beat of the bus is an atom.
     atom_a_beat: bool,
+    /// Bytes of weights that go into the buffer in a cycle: a beat of the bus, and no less than an atom.
+    weight_beat: u32,
 }
 
 /// What a layer takes over from its predecessor, as CDMA sees it.
@@ -92,6 +94,7 @@ impl Cdma {
             data,
             weights,
             atom_a_beat,
+            weight_beat: ports.primary.config().beat_bytes.max(hardware.atom),
         })
     }
 
@@ -344,16 +347,16 @@ impl Cdma {
             let bytes = &mut bytes[..count as usize];
             stream.take(bytes).await;
             self.waited(watch, start);
-            for atom in bytes.chunks(atom as usize) {
+            for beat in bytes.chunks(self.weight_beat as usize) {
                 let came = came.came.borrow_mut().pop_front().unwrap_or_else(|| self.sim.now());
                 let mut due = came + latency;
-                if self.buffer.weights_held() + atom.len() as u32 > capacity {
-                    self.buffer.weights_released(atom.len() as u32, capacity).await;
+                if self.buffer.weights_held() + beat.len() as u32 > capacity {
+                    self.buffer.weights_released(beat.len() as u32, capacity).await;
                     due = due.max(self.sim.now());
                 }
-                self.buffer.put_weights(number, atom);
+                self.buffer.put_weights(number, beat);
                 arrival.write(due);
-                written += atom.len() as u64;
+                written += beat.len() as u64;
                 while group < groups && written >= self.group_end(layer, group) {
                     let end = self.group_end(layer, group);
                     self.buffer.weights_usable(number, end, arrival.usable());

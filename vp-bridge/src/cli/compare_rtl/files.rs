@@ -1,0 +1,52 @@
+//! Every row as a line of CSV.
+
+use super::{Compared, Failure};
+use std::path::Path;
+
+const HEADER: [&str; 13] = [
+    "table",
+    "test",
+    "read_latency",
+    "write_resp_latency",
+    "read_outstanding_limit",
+    "rtl_cycles",
+    "model_cycles",
+    "difference",
+    "rtl_first_read",
+    "model_first_read",
+    "model_last_write",
+    "traffic",
+    "not_run",
+];
+
+/// Writes the rows to a file.
+pub(super) fn rows(path: &Path, compared: &[Compared<'_>]) -> Result<(), Failure> {
+    let wrong = |error: csv::Error| Failure::new(format!("{}: {error}", path.display()));
+    let mut writer = csv::Writer::from_path(path).map_err(wrong)?;
+    writer.write_record(HEADER).map_err(wrong)?;
+    for it in compared {
+        writer.write_record(cells(it)).map_err(wrong)?;
+    }
+    writer.flush().map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+fn cells(it: &Compared<'_>) -> [String; 13] {
+    let Compared { table, row, run, traffic, .. } = it;
+    let or_nothing = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let done = run.as_ref().ok();
+    [
+        table.name.clone(),
+        row.test.clone(),
+        row.setting.read_latency.to_string(),
+        row.setting.write_latency.to_string(),
+        row.setting.read_outstanding.to_string(),
+        row.cycles.to_string(),
+        or_nothing(done.map(|run| run.cycles)),
+        done.map(|run| run.off(row).to_string()).unwrap_or_default(),
+        or_nothing(row.first_read),
+        or_nothing(done.and_then(|run| run.first_read)),
+        or_nothing(done.and_then(|run| run.last_write)),
+        traffic.join("; "),
+        run.as_ref().err().cloned().unwrap_or_default(),
+    ]
+}

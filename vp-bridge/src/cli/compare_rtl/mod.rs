@@ -1,0 +1,232 @@
+//! `vp compare-rtl`: runs what was measured on the vendor's RTL, and shows how far the model is from it.
+
+mod files;
+mod plot;
+mod report;
+
+use super::{Failure, Verdict};
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use vp_bridge::rtl::distribution::{self, Bounds, Distribution, Kept};
+use vp_bridge::rtl::log;
+use vp_bridge::rtl::run::{Run, run};
+use vp_bridge::rtl::table::{Row, Setting, Table};
+use vp_models::host::trace::{Trace, TraceSource, discover};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The folder with the tables: CONFIG.csv and CONFIG.master.csv, and `logs`
+    #[arg(value_name = "DIR")]
+    tables: PathBuf,
+
+    /// The folder with the traces that were run [default: `traces` beside DIR]
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+
+    /// Only the tables of this configuration, or only this table: nv_small, nv_small.master
+    #[arg(long, value_name = "NAME")]
+    config: Option<String>,
+
+    /// Only tests whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+
+    /// Write a plot of the model's cycles against the RTL's
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write every row, with what each side took
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write the distribution of errors of each table
+    #[arg(long, value_name = "FILE")]
+    distribution: Option<PathBuf>,
+}
+
+/// Traces by configuration and test, or why one could not be read.
+type Traces<'a> = HashMap<(&'a str, &'a str), Result<Trace, String>>;
+
+/// A row of a table and what the model makes of it.
+struct Compared<'a> {
+    table: &'a Table,
+    row: &'a Row,
+    /// What the model did, or why it could not.
+    run: Result<Run, String>,
+    /// Where the traffic is not the RTL's.
+    traffic: Vec<String>,
+    /// Whether the order of addresses was compared with a log.
+    logged: bool,
+}
+
+impl Compared<'_> {
+    /// The model's cycles and the RTL's.
+    fn cycles(&self) -> Option<(u64, u64)> {
+        self.run.as_ref().ok().map(|run| (run.cycles, self.row.cycles))
+    }
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let tables = tables(args)?;
+    let traces = traces(args, &tables)?;
+    let wanted = |row: &&Row| args.filter.as_ref().is_none_or(|text| row.test.contains(text.as_str()));
+    let pairs = tables.iter().flat_map(|table| table.rows.iter().filter(wanted).map(move |row| (table, row)));
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        pairs.partition(|(table, row)| traces.contains_key(&(table.config.as_str(), row.test.as_str())));
+    if known.is_empty() {
+        return Err(Failure::new("no row to compare: no table has such a test whose trace is here"));
+    }
+    let bar = progress(known.len());
+    let compared: Vec<Compared<'_>> = known
+        .par_iter()
+        .map(|&(table, row)| {
+            let trace = &traces[&(table.config.as_str(), row.test.as_str())];
+            let compared = compare_row(&args.tables, table, row, trace);
+            bar.inc(1);
+            compared
+        })
+        .collect::<Result<_, _>>()?;
+    bar.finish_and_clear();
+    if let Some(path) = &args.csv {
+        files::rows(path, &compared)?;
+    }
+    if let Some(path) = &args.svg {
+        plot::write(path, &compared)?;
+    }
+    if let Some(path) = &args.distribution {
+        distribution::write(path, &distributions(&compared)).map_err(Failure::new)?;
+    }
+    report::show(&compared, &unknown)
+}
+
+/// The tables asked for.
+fn tables(args: &Args) -> Result<Vec<Table>, Failure> {
+    let mut tables = Table::all(&args.tables).map_err(Failure::new)?;
+    if let Some(name) = &args.config {
+        let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+        tables.retain(|table| table.name == *name || table.config == *name);
+        if tables.is_empty() {
+            let there = format!("there are {}", names.join(", "));
+            return Err(Failure::new(format!("no table of the RTL's cycles for `{name}`")).hint(there));
+        }
+    }
+    Ok(tables)
+}
+
+/// The traces of the tables' configurations, by configuration and test. Each is read once.
+fn traces<'a>(args: &Args, tables: &'a [Table]) -> Result<Traces<'a>, Failure> {
+    let folder = match &args.traces {
+        Some(folder) => folder.clone(),
+        None => beside(&args.tables)?,
+    };
+    let sources = discover(&folder).map_err(|error| {
+        Failure::new(error).hint("--traces DIR names the folder with the traces that were run")
+    })?;
+    let sources: HashMap<(&str, &str), &TraceSource> = sources
+        .iter()
+        .filter_map(|source| Some(((source.configuration.as_deref()?, source.name.as_str()), source)))
+        .collect();
+    let mut wanted: Vec<(&str, &str)> = tables
+        .iter()
+        .flat_map(|table| table.rows.iter().map(|row| (table.config.as_str(), row.test.as_str())))
+        .collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let load = |key: &(&'a str, &'a str)| {
+        let source = sources.get(key)?;
+        Some((*key, Trace::load(&source.script).map_err(|error| error.to_string())))
+    };
+    Ok(wanted.par_iter().filter_map(load).collect())
+}
+
+/// The folder `traces` beside the one with the tables.
+fn beside(tables: &Path) -> Result<PathBuf, Failure> {
+    let absolute = std::path::absolute(tables)?;
+    Ok(absolute.parent().unwrap_or(&absolute).join("traces"))
+}
+
+fn compare_row<'a>(
+    folder: &Path,
+    table: &'a Table,
+    row: &'a Row,
+    trace: &Result<Trace, String>,
+) -> Result<Compared<'a>, Failure> {
+    let description = table.description(row.setting).map_err(Failure::new)?;
+    let mut run = trace.as_ref().map_err(Clone::clone).and_then(|trace| run(trace, &description));
+    let mut compared = Compared { table, row, run: Err(String::new()), traffic: Vec::new(), logged: false };
+    if let Ok(run) = &mut run {
+        compared.traffic = run.traffic_differences(row);
+        if let Some(log) = log::of_row(folder, table, row).map_err(Failure::new)? {
+            compared.logged = true;
+            compared.traffic.extend(log::differences(&run.requests, &log));
+        }
+        // Of no use from here on, and there may be many.
+        run.requests.clear();
+    }
+    compared.run = run;
+    Ok(compared)
+}
+
+/// The errors of a set of rows, as they are.
+fn raw<'a>(compared: impl IntoIterator<Item = &'a Compared<'a>>) -> Distribution {
+    let cycles = compared.into_iter().filter_map(Compared::cycles);
+    Distribution::of(cycles.map(|(model, rtl)| distribution::error_ppm(model, rtl)))
+}
+
+/// Whether a set of rows is as near as is asked.
+fn near_enough<'a>(compared: impl IntoIterator<Item = &'a Compared<'a>>) -> bool {
+    let cycles = compared.into_iter().filter_map(Compared::cycles);
+    let errors = cycles.map(|(model, rtl)| Bounds::ASKED.error(model, rtl));
+    Bounds::ASKED.hold(&Distribution::of(errors))
+}
+
+/// Rows by table, in the tables' order.
+fn by_table<'a>(compared: &'a [Compared<'a>]) -> Vec<(&'a str, Vec<&'a Compared<'a>>)> {
+    let mut groups: Vec<(&str, Vec<&Compared<'_>>)> = Vec::new();
+    for row in compared {
+        match groups.last_mut() {
+            Some((name, rows)) if *name == row.table.name => rows.push(row),
+            _ => groups.push((&row.table.name, vec![row])),
+        }
+    }
+    groups
+}
+
+/// Rows by the memory they were measured with.
+fn by_setting<'a>(
+    rows: impl IntoIterator<Item = &'a Compared<'a>>,
+) -> BTreeMap<Setting, Vec<&'a Compared<'a>>> {
+    let mut groups = BTreeMap::<_, Vec<_>>::new();
+    for row in rows {
+        groups.entry(row.row.setting).or_default().push(row);
+    }
+    groups
+}
+
+/// The errors of each table, and of each memory in it.
+fn distributions(compared: &[Compared<'_>]) -> Vec<Kept> {
+    let mut kept = Vec::new();
+    for (table, rows) in by_table(compared) {
+        let mut keep = |group: String, distribution| {
+            kept.push(Kept { table: table.to_owned(), group, distribution });
+        };
+        keep("all".to_owned(), raw(rows.iter().copied()));
+        for (setting, rows) in by_setting(rows) {
+            keep(setting.to_string(), raw(rows));
+        }
+    }
+    kept
+}
+
+/// A bar that appears when the work takes over a second.
+fn progress(rows: usize) -> ProgressBar {
+    let bar = ProgressBar::new(rows as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len} rows  {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
