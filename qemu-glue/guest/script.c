@@ -33,21 +33,24 @@ static int fail(const char *what, uint32_t where, uint32_t found, uint32_t expec
     return 1;
 }
 
+/* Bits of the status that have come, and that no step has asked for yet. */
+static uint32_t came;
+
 static int interrupts(uint32_t wanted)
 {
-    uint32_t seen = 0, count = 0;
-    while (seen != wanted) {
+    for (uint32_t count = 0; (came & wanted) != wanted; count++) {
         uint32_t status = 0;
         if (!wait_for_interrupt())
-            return fail("no interrupt: status", interrupt_status, seen, wanted);
+            return fail("no interrupt: status", interrupt_status, came, wanted);
         if (!read_register(interrupt_status, &status))
-            return fail("bus error: status", interrupt_status, seen, wanted);
+            return fail("bus error: status", interrupt_status, came, wanted);
         registers[interrupt_status / 4] = status;
         interrupt_served();
-        if (status & ~wanted || ++count > 32)
-            return fail("status", interrupt_status, status, wanted);
-        seen |= status;
+        if (!status || came & status || count > 32)
+            return fail("spurious or twice: status", interrupt_status, status, wanted);
+        came |= status;
     }
+    came &= ~wanted;
     return 0;
 }
 
@@ -87,7 +90,7 @@ static int run(const uint32_t *script)
         uint32_t value = 0;
         switch (script[0]) {
         case STEP_END:
-            return 0;
+            return came ? fail("too many interrupts: status", interrupt_status, came, 0) : 0;
         case STEP_WRITE:
             registers[script[1] / 4] = script[2];
             script += 3;
