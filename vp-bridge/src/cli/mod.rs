@@ -6,6 +6,8 @@
 mod hosts;
 mod platform;
 mod platform_args;
+#[cfg(unix)]
+mod qemu;
 mod regs;
 mod rtl;
 mod run;
@@ -30,6 +32,9 @@ enum Command {
     Run(run::Args),
     /// Serve a platform to programs that connect
     Serve(serve::Args),
+    /// Start QEMU with a platform's device in its guest
+    #[cfg(unix)]
+    Qemu(qemu::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
     /// List, describe, check and print platforms
@@ -92,6 +97,8 @@ pub(super) fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
+        #[cfg(unix)]
+        Command::Qemu(args) => qemu::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::Platform(args) => platform::main(&args),
     };
