@@ -1,6 +1,6 @@
 //! Stock QEMU with the plugin, and a guest without an operating system that runs a script.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use vp_bridge::address::Address;
 
+use crate::linux;
 use crate::script::Script;
 
 const QEMU: &str = "qemu-system-aarch64";
-const COMPILER: &str = "aarch64-linux-gnu-gcc";
+pub(crate) const COMPILER: &str = "aarch64-linux-gnu-gcc";
 /// The guest gives up earlier by itself, and says why.
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -30,17 +31,19 @@ fn is_there(program: &str) -> bool {
     found.is_ok_and(|status| status.success())
 }
 
+/// Prints a line that is not captured, unlike what `println!` prints.
+pub(crate) fn say(line: &str) {
+    _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// Whether the test can run; says so if not.
 pub(crate) fn can_run(test: &str) -> bool {
     let missing: Vec<_> = [QEMU, COMPILER].into_iter().filter(|program| !is_there(program)).collect();
     if !missing.is_empty() {
-        // Not captured, unlike what `println!` prints.
-        use std::io::Write as _;
-        _ = writeln!(
-            std::io::stderr(),
-            "skipped: {test}: no {} (Debian: apt-get install qemu-system-arm gcc-aarch64-linux-gnu)",
-            missing.join(", ")
-        );
+        let missing = missing.join(", ");
+        say(&format!(
+            "skipped: {test}: no {missing} (Debian: apt-get install qemu-system-arm gcc-aarch64-linux-gnu)"
+        ));
     }
     missing.is_empty()
 }
@@ -102,6 +105,19 @@ impl Setup {
         command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
         command.arg("-kernel").arg(program());
         command.arg("-device").arg(format!("loader,file={},addr=0x48000000,force-raw=on", file.display()));
+        Setup { command, folder }
+    }
+
+    /// `virt` with Debian's kernel, and a program that runs the script through the kernel's generic driver.
+    pub(crate) fn linux(script: Script) -> Setup {
+        let folder = tempfile::tempdir().expect("a folder");
+        let initramfs = folder.path().join("initramfs");
+        std::fs::write(&initramfs, linux::initramfs(&script.bytes())).expect("the initramfs is written");
+        let mut command = Command::new(QEMU);
+        command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100", "-no-reboot"]);
+        command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
+        command.arg("-kernel").arg(linux::kernel_folder().join("vmlinuz")).arg("-initrd").arg(initramfs);
+        command.args(["-append", "console=ttyAMA0 quiet panic=-1"]);
         Setup { command, folder }
     }
 

@@ -1,5 +1,6 @@
 //! A distribution's QEMU with the plugin: guests without an operating system run the project's own traces on the device.
 
+mod linux;
 mod machine;
 mod script;
 mod served;
@@ -138,4 +139,38 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
         let told = Setup::new(small()).plugin(&options).args(args).start().refuses();
         assert!(told.contains(sentence), "{options}: {told}");
     }
+}
+
+/// The memory that the traces use, left to the device's driver by the kernel.
+const POOL: &str = "pool=0x80000000:0x1000000";
+
+#[test]
+fn linux_and_its_generic_driver_run_a_layer_on_two_cpus() {
+    if !linux::can_run("linux_and_its_generic_driver_run_a_layer_on_two_cpus") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let options = format!(",connect={},{POOL}", server.address);
+    let setup = Setup::linux(small().layer(&trace(FUSED))).plugin(&options);
+    let mut machine = setup.args(&["-smp", "2"]).start();
+    // Which reads registers all the while.
+    machine.wait_for("the other process too");
+    assert!(machine.said.ends_with(&["2 CPUs".into(), "PASS".into(), "the other process too".into()]));
+}
+
+#[test]
+fn a_program_under_linux_gets_a_signal_when_the_server_is_killed() {
+    if !linux::can_run("a_program_under_linux_gets_a_signal_when_the_server_is_killed") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let options = format!(",connect={},{POOL}", server.address);
+    let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
+    let mut machine = Setup::linux(script).plugin(&options).start();
+    machine.wait_for("running");
+    server.kill();
+    machine.wait_for("bus error");
+    machine.passes();
 }
