@@ -64,7 +64,7 @@ fn interface_version(first: bool, qemu: Option<[i64; 3]>) -> i32 {
 // SAFETY: the name that QEMU looks for, and no other's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn qemu_plugin_install(
-    _id: u64,
+    id: u64,
     info: *const PluginInfo,
     count: c_int,
     arguments: *const *const c_char,
@@ -77,7 +77,7 @@ pub(crate) unsafe extern "C" fn qemu_plugin_install(
                 (0..count).map(|at| CStr::from_ptr(*arguments.add(at)).to_string_lossy().into_owned());
             (info.as_ref().is_some_and(|info| info.system_emulation), texts.collect::<Vec<_>>())
         };
-        match install(is_system, &arguments) {
+        match install(id, is_system, &arguments) {
             Ok(()) => 0,
             Err(why) => {
                 say(why);
@@ -87,7 +87,7 @@ pub(crate) unsafe extern "C" fn qemu_plugin_install(
     })
 }
 
-fn install(is_system: bool, arguments: &[String]) -> Result<(), String> {
+fn install(id: u64, is_system: bool, arguments: &[String]) -> Result<(), String> {
     if !is_system {
         return Err("this is for qemu-system-aarch64, which emulates a whole machine".into());
     }
@@ -100,6 +100,7 @@ fn install(is_system: bool, arguments: &[String]) -> Result<(), String> {
     })?;
     check_version(symbols::version())?;
     device::register(qemu);
+    device::watch_exit(qemu, id);
     if arguments.is_empty() {
         return Ok(());
     }

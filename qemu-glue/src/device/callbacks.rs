@@ -28,6 +28,12 @@ pub(crate) fn register(qemu: &Qemu) {
     ONCE.call_once(|| qemu.register_type(TYPE_NAME, init, class_init));
 }
 
+/// Has the sessions end with QEMU.
+pub(crate) fn watch_exit(qemu: &Qemu, plugin: u64) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| qemu.on_exit(plugin, exit));
+}
+
 /// Puts the device's register window into the machine.
 pub(super) fn map(qemu: &Qemu, device: &'static Device, address: u64) {
     // SAFETY: what the callbacks expect, and it lives for ever.
@@ -136,4 +142,8 @@ unsafe extern "C" fn reset(device: *mut c_void) {
         // SAFETY: the device that watches resets.
         unsafe { &*device.cast::<Device>() }.reset();
     });
+}
+
+unsafe extern "C" fn exit(_plugin: u64, _data: *mut c_void) {
+    guarded("the end", (), super::close_all);
 }

@@ -19,7 +19,7 @@ use crate::session::{AccessError, Session};
 use node::Node;
 use port::Port;
 
-pub(crate) use callbacks::register;
+pub(crate) use callbacks::{register, watch_exit};
 
 /// The name of the type, for `-device`.
 pub(crate) const TYPE: &str = "vp-device";
@@ -35,6 +35,9 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Places taken by devices of ours.
 static TAKEN: Mutex<Vec<Place>> = Mutex::new(Vec::new());
+
+/// Every device, to be closed in the end.
+static DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
 
 /// Where a device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +108,7 @@ impl Device {
             say(format_args!("warning: with -dtb the guest gets another device tree, without {path}"));
         }
         callbacks::watch_resets(qemu, device);
+        DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
         say(format_args!(
             "{path} at 0x{:x}, {} KiB of registers, interrupt SPI {spi}: {} at {endpoint}",
             window.start,
@@ -174,6 +178,13 @@ impl Device {
                  those that are known"
             )),
         }
+    }
+}
+
+/// QEMU ends: tells the servers.
+pub(crate) fn close_all() {
+    for device in DEVICES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        device.session.close();
     }
 }
 

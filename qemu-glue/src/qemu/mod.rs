@@ -115,6 +115,12 @@ impl Qemu {
         unsafe { (self.symbols.qemu_register_reset)(callback, opaque) };
     }
 
+    /// Has QEMU call `callback` before it ends. `plugin` is the number by which QEMU knows us.
+    pub(crate) fn on_exit(&self, plugin: u64, callback: unsafe extern "C" fn(u64, *mut c_void)) {
+        // SAFETY: the plugin interface's own function; the callback takes nothing.
+        unsafe { (self.symbols.qemu_plugin_register_atexit_cb)(plugin, callback, std::ptr::null_mut()) };
+    }
+
     /// Registers a type of device, named `name`, with these string properties.
     pub(crate) fn register_type(
         &self,

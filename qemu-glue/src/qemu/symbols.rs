@@ -109,6 +109,8 @@ symbols! {
     );
     /// hw/qdev-core.h
     fn qdev_get_gpio_in(Object, c_int) -> Object;
+    /// qemu/qemu-plugin.h
+    fn qemu_plugin_register_atexit_cb(u64, unsafe extern "C" fn(u64, *mut c_void), *mut c_void);
     /// hw/irq.h
     fn qemu_set_irq(Object, c_int);
     /// qemu/config-file.h

@@ -213,6 +213,15 @@ impl Session {
         }
     }
 
+    /// Says goodbye, if nobody is in the middle of anything. Accesses fail from then on.
+    pub(crate) fn close(&self) {
+        let Ok(mut state) = self.desk.state.try_lock() else { return };
+        let down = Link::Down { told: true, tried: Some(Instant::now()) };
+        if let Link::Up(mut wire) = std::mem::replace(&mut state.link, down) {
+            wire.bye();
+        }
+    }
+
     fn broken(&self, state: &mut State, broken: &Broken) -> AccessError {
         self.desk.end(state, broken);
         AccessError
@@ -280,6 +289,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.desk.lock().link = Link::Down { told: true, tried: Some(Instant::now()) };
+        self.close();
     }
 }

@@ -204,6 +204,13 @@ impl Wire {
         self.flush()
     }
 
+    /// Ends the session politely.
+    pub(super) fn bye(&mut self) {
+        self.connection.bye(None, "QEMU ends");
+        // Whether it arrives or not, the session is over.
+        _ = self.flush();
+    }
+
     /// The answer, once it is there.
     pub(super) fn answer(&mut self, id: RequestId) -> Option<Reply> {
         self.answers.remove(&id).map(|answer| answer.reply)

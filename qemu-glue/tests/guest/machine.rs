@@ -14,16 +14,29 @@ use vp_bridge::address::Address;
 use crate::linux;
 use crate::script::Script;
 
+/// Which QEMU is tried, unless it is this one.
+const VARIABLE: &str = "VP_QEMU";
 const QEMU: &str = "qemu-system-aarch64";
 pub(crate) const COMPILER: &str = "aarch64-linux-gnu-gcc";
 /// The guest gives up earlier by itself, and says why.
 const PATIENCE: Duration = Duration::from_secs(100);
+
+/// The QEMU to try.
+fn qemu() -> String {
+    std::env::var(VARIABLE).unwrap_or_else(|_| QEMU.to_owned())
+}
 
 /// The library that this package builds.
 pub(crate) fn plugin() -> PathBuf {
     let test = std::env::current_exe().expect("this test's own path");
     let found = test.ancestors().skip(1).take(2).map(|folder| folder.join("libvp_qemu.so"));
     found.into_iter().find(|path| path.exists()).expect("the plugin beside this test")
+}
+
+/// The command line, if it is built.
+pub(crate) fn vp() -> Option<PathBuf> {
+    let test = std::env::current_exe().expect("this test's own path");
+    test.ancestors().nth(2).map(|folder| folder.join("vp")).filter(|path| path.exists())
 }
 
 fn is_there(program: &str) -> bool {
@@ -38,7 +51,8 @@ pub(crate) fn say(line: &str) {
 
 /// Whether the test can run; says so if not.
 pub(crate) fn can_run(test: &str) -> bool {
-    let missing: Vec<_> = [QEMU, COMPILER].into_iter().filter(|program| !is_there(program)).collect();
+    let missing: Vec<_> =
+        [qemu(), COMPILER.to_owned()].into_iter().filter(|program| !is_there(program)).collect();
     if !missing.is_empty() {
         let missing = missing.join(", ");
         say(&format!(
@@ -96,12 +110,24 @@ pub(crate) struct Setup {
 impl Setup {
     /// `virt` with the guest program and a script, and no device yet.
     pub(crate) fn new(script: Script) -> Setup {
+        let mut command = Command::new(qemu());
+        command.args(["-M", "virt", "-cpu", "cortex-a57"]);
+        Setup::bare(command, script)
+    }
+
+    /// The same, started by `vp qemu` together with a platform.
+    pub(crate) fn through(vp: &Path, script: Script) -> Setup {
+        let mut command = Command::new(vp);
+        command.args(["qemu", "--qemu", &qemu(), "--plugin"]).arg(plugin()).arg("--");
+        Setup::bare(command, script)
+    }
+
+    fn bare(mut command: Command, script: Script) -> Setup {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("script");
         std::fs::write(&file, script.bytes()).expect("the script is written");
-        let mut command = Command::new(QEMU);
         // The traces' surfaces lie from 0x80000000 on; RAM begins at 0x40000000.
-        command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]);
+        command.args(["-m", "1100"]);
         command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
         command.arg("-kernel").arg(program());
         command.arg("-device").arg(format!("loader,file={},addr=0x48000000,force-raw=on", file.display()));
@@ -113,7 +139,7 @@ impl Setup {
         let folder = tempfile::tempdir().expect("a folder");
         let initramfs = folder.path().join("initramfs");
         std::fs::write(&initramfs, linux::initramfs(&script.bytes())).expect("the initramfs is written");
-        let mut command = Command::new(QEMU);
+        let mut command = Command::new(qemu());
         command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100", "-no-reboot"]);
         command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
         command.arg("-kernel").arg(linux::kernel_folder().join("vmlinuz")).arg("-initrd").arg(initramfs);

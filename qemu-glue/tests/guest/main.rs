@@ -174,3 +174,19 @@ fn a_program_under_linux_gets_a_signal_when_the_server_is_killed() {
     machine.wait_for("bus error");
     machine.passes();
 }
+
+#[test]
+fn vp_qemu_starts_both_and_stops_both() {
+    let test = "vp_qemu_starts_both_and_stops_both";
+    if !can_run(test) {
+        return;
+    }
+    let Some(vp) = machine::vp() else {
+        machine::say(&format!("skipped: {test}: no `vp` beside this test (cargo build)"));
+        return;
+    };
+    let script = small().layer(&trace(FUSED));
+    let told = Setup::through(&vp, script).start().passes();
+    // Nothing is amiss in the end.
+    assert_eq!(told.lines().count(), 1, "{told}");
+}
