@@ -8,6 +8,8 @@ mod demo;
 mod hosts;
 mod platform;
 mod platform_args;
+#[cfg(unix)]
+mod qemu;
 mod regs;
 mod rtl;
 mod run;
@@ -34,6 +36,9 @@ enum Command {
     Run(run::Args),
     /// Serve a platform to programs that connect
     Serve(serve::Args),
+    /// Start QEMU with a platform's device in its guest
+    #[cfg(unix)]
+    Qemu(qemu::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
     /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
@@ -107,6 +112,8 @@ pub(super) fn main() -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
+        #[cfg(unix)]
+        Command::Qemu(args) => qemu::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),
         Command::Platform(args) => platform::main(&args),

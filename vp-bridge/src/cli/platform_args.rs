@@ -91,6 +91,13 @@ impl PlatformArgs {
     }
 }
 
+/// Lets the memory interfaces reach every address that a guest can have memory at.
+pub(super) fn into_guest_memory(description: &mut Description) {
+    for memory in [&mut description.dbb0, &mut description.sram0] {
+        (memory.base, memory.size) = (0, 1 << 52);
+    }
+}
+
 /// A built-in platform by name, or one from a file.
 pub(super) fn load(name: &str) -> Result<Description, Failure> {
     if let Ok(description) = Description::named(name) {

@@ -1,6 +1,6 @@
 //! `vp serve`: offers a platform to programs that connect.
 
-use super::platform_args::{PlatformArgs, headline};
+use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
@@ -16,17 +16,21 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDR", default_value = "tcp:127.0.0.1:7700")]
     listen: Address,
 
+    /// Let the memory interfaces reach every address: the memory is that of a guest, whose emulator serves it
+    #[arg(long)]
+    guest_memory: bool,
+
     /// Sessions at a time, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    log.with_target(false).with_ansi(colours).init();
-    let description = args.platform.description("nv_small")?;
+    start_log("info");
+    let mut description = args.platform.description("nv_small")?;
+    if args.guest_memory {
+        into_guest_memory(&mut description);
+    }
     let what = headline(&description);
     let options = Options { max_sessions: args.max_sessions, ..Options::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -39,6 +43,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         info!("stopped");
         Ok(Verdict::Right)
     })
+}
+
+/// Logs to standard error, from this level on unless the environment says otherwise.
+pub(super) fn start_log(level: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.with_target(false).with_ansi(colours).init();
 }
 
 /// Ctrl-C, or a polite request to end.

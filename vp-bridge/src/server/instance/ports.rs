@@ -215,7 +215,11 @@ impl Host {
         let text = format!(
             "{name}: {reason}; {bursts} bursts failed, the memory inside the platform is in its place"
         );
-        tracing::warn!("platform {} at {}: {text}", self.description.name, self.now());
+        let platform = &self.description.name;
+        match bursts {
+            0 => tracing::info!("platform {platform} at {}: {text}", self.now()),
+            _ => tracing::warn!("platform {platform} at {}: {text}", self.now()),
+        }
         self.warn_all(self.wire_now(), &text);
     }
 }

@@ -1,0 +1,149 @@
+//! What QEMU calls, on its main thread or a vCPU, with the big lock: pointers become references here, and panics end here.
+
+#![expect(unsafe_code, reason = "called from C")]
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use super::{Device, TYPE};
+use crate::options::{KEYS, Options};
+use crate::qemu::Qemu;
+use crate::qemu::layouts::{Errors, MEMTX_ERROR, MEMTX_OK, Object};
+use crate::report::guarded;
+
+type Realize = unsafe extern "C" fn(Object, Errors);
+
+/// What was said of devices that are not built yet, by the address of QEMU's object.
+static PENDING: Mutex<Option<HashMap<usize, Options>>> = Mutex::new(None);
+/// What realizes a plain device.
+static PARENT: OnceLock<Option<Realize>> = OnceLock::new();
+
+const TYPE_NAME: &CStr = c"vp-device";
+
+/// Makes the type known to QEMU, once.
+pub(crate) fn register(qemu: &Qemu) {
+    static ONCE: Once = Once::new();
+    debug_assert_eq!(TYPE_NAME.to_str(), Ok(TYPE));
+    ONCE.call_once(|| qemu.register_type(TYPE_NAME, init, class_init));
+}
+
+/// Has the sessions end with QEMU.
+pub(crate) fn watch_exit(qemu: &Qemu, plugin: u64) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| qemu.on_exit(plugin, exit));
+}
+
+/// Puts the device's register window into the machine.
+pub(super) fn map(qemu: &Qemu, device: &'static Device, address: u64) {
+    // SAFETY: what the callbacks expect, and it lives for ever.
+    unsafe { qemu.map_window(address, device.size, read, write, opaque(device)) };
+}
+
+/// Has the device reset with the machine.
+pub(super) fn watch_resets(qemu: &Qemu, device: &'static Device) {
+    // SAFETY: as above.
+    unsafe { qemu.on_reset(reset, opaque(device)) };
+}
+
+fn opaque(device: &'static Device) -> *mut c_void {
+    std::ptr::from_ref(device).cast_mut().cast()
+}
+
+fn pending<T>(body: impl FnOnce(&mut HashMap<usize, Options>) -> T) -> T {
+    let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    body(pending.get_or_insert_default())
+}
+
+unsafe extern "C" fn init(object: Object) {
+    // An object that was never realized may have been here.
+    guarded("a new device", (), || pending(|all| drop(all.insert(object as usize, Options::default()))));
+}
+
+unsafe extern "C" fn class_init(class: Object, _data: *mut c_void) {
+    guarded("the device type", (), || {
+        let Some(qemu) = Qemu::get() else { return };
+        let setters = [set::<0>, set::<1>, set::<2>, set::<3>, set::<4>, set::<5>, set::<6>];
+        let setters: [unsafe extern "C" fn(Object, *const c_char, Errors); KEYS.len()] =
+            setters.map(|set| set as unsafe extern "C" fn(Object, *const c_char, Errors));
+        // SAFETY: the class of a type whose parent is a device.
+        unsafe {
+            _ = PARENT.set(qemu.set_realize(class, realize));
+            for (key, set) in KEYS.into_iter().zip(setters) {
+                qemu.add_property(class, key, set);
+            }
+        }
+    });
+}
+
+unsafe extern "C" fn set<const KEY: usize>(object: Object, value: *const c_char, errors: Errors) {
+    guarded("an option", (), || {
+        // SAFETY: QEMU passes a C string.
+        let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
+        let result = pending(|all| all.entry(object as usize).or_default().set(KEYS[KEY], &value));
+        if let (Err(error), Some(qemu)) = (result, Qemu::get()) {
+            // SAFETY: the place that QEMU gave.
+            unsafe { qemu.fail(errors, &error.to_string()) };
+        }
+    });
+}
+
+unsafe extern "C" fn realize(object: Object, errors: Errors) {
+    guarded("building the device", (), || {
+        let Some(qemu) = Qemu::get() else { return };
+        let options = pending(|all| all.remove(&(object as usize))).unwrap_or_default();
+        if let Some(Some(parent)) = PARENT.get() {
+            // SAFETY: what would have been called without us.
+            unsafe { parent(object, errors) };
+        }
+        if let Err(why) = Device::build(qemu, &options) {
+            // SAFETY: the place that QEMU gave.
+            unsafe { qemu.fail(errors, &format!("vp: {why}")) };
+        }
+    });
+}
+
+unsafe extern "C" fn read(
+    device: *mut c_void,
+    offset: u64,
+    value: *mut u64,
+    bytes: u32,
+    _attributes: u64,
+) -> u32 {
+    guarded("a register read", MEMTX_ERROR, || {
+        // SAFETY: the device that the window was mapped with.
+        let device = unsafe { &*device.cast::<Device>() };
+        let Some(result) = Qemu::get().map(|qemu| device.read(qemu, offset, bytes)) else {
+            return MEMTX_ERROR;
+        };
+        // SAFETY: QEMU's place for the value.
+        unsafe { value.write(result.unwrap_or(0)) };
+        result.map_or(MEMTX_ERROR, |_| MEMTX_OK)
+    })
+}
+
+unsafe extern "C" fn write(
+    device: *mut c_void,
+    offset: u64,
+    value: u64,
+    bytes: u32,
+    _attributes: u64,
+) -> u32 {
+    guarded("a register write", MEMTX_ERROR, || {
+        // SAFETY: the device that the window was mapped with.
+        let device = unsafe { &*device.cast::<Device>() };
+        let result = Qemu::get().map(|qemu| device.write(qemu, offset, bytes, value));
+        if result == Some(Ok(())) { MEMTX_OK } else { MEMTX_ERROR }
+    })
+}
+
+unsafe extern "C" fn reset(device: *mut c_void) {
+    guarded("a reset", (), || {
+        // SAFETY: the device that watches resets.
+        unsafe { &*device.cast::<Device>() }.reset();
+    });
+}
+
+unsafe extern "C" fn exit(_plugin: u64, _data: *mut c_void) {
+    guarded("the end", (), super::close_all);
+}

@@ -1,0 +1,250 @@
+//! The device as QEMU has it: where it is put, and what an access to it does.
+//!
+//! One device is one session with a platform. It is built when QEMU realizes it, after the board and before the guest's
+//! device tree is fixed, and stays until QEMU ends.
+
+mod callbacks;
+mod node;
+mod port;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::options::Options;
+use crate::qemu::{Handle, Qemu};
+use crate::report::say;
+use crate::session::{AccessError, Session};
+use node::Node;
+use port::Port;
+
+pub(crate) use callbacks::{register, watch_exit};
+
+/// The name of the type, for `-device`.
+pub(crate) const TYPE: &str = "vp-device";
+
+/// The machine that there is a place in.
+const MACHINE: &str = "virt-machine";
+/// Guest-physical addresses that `virt` leaves free in all versions, between its virtio transports and its platform bus.
+const FREE_ADDRESSES: Range<u64> = 0x0b00_0000..0x0c00_0000;
+/// Shared peripheral interrupts that `virt` leaves free, behind those of its platform bus.
+const FREE_INTERRUPTS: Range<u32> = 176..256;
+/// How long the guest waits for a register.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Places taken by devices of ours.
+static TAKEN: Mutex<Vec<Place>> = Mutex::new(Vec::new());
+
+/// Every device, to be closed in the end.
+static DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
+
+/// Where a device is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    window: Range<u64>,
+    spi: u32,
+}
+
+/// A device.
+struct Device {
+    session: Session,
+    port: &'static Port,
+    size: u64,
+    /// Whether accesses are the self-test's, and are noted instead of done.
+    is_tested: AtomicBool,
+    seen: Mutex<Vec<Access>>,
+}
+
+/// An access, as the self-test sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Access {
+    offset: u64,
+    bytes: u32,
+    written: Option<u64>,
+}
+
+impl Device {
+    /// Builds a device as the user wants it, and puts it into the machine.
+    fn build(qemu: &'static Qemu, options: &Options) -> Result<(), String> {
+        let endpoint = options.connect.clone().ok_or_else(|| {
+            format!("a {TYPE} needs connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700")
+        })?;
+        let machine =
+            qemu.machine(MACHINE).ok_or("this machine has no place for the device: take -M virt")?;
+        let (controller, lines) =
+            qemu.interrupt_controller().ok_or("this machine has no interrupt controller that is known")?;
+        let tree = qemu.device_tree(machine).ok_or("this machine has no device tree")?;
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let spi = free_interrupt(options.spi, &taken)?;
+        if u64::from(spi) >= lines {
+            return Err(format!("spi={spi}: the interrupt controller has {lines}"));
+        }
+        let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
+        let ram = qemu.ram();
+        let port = Port::new(qemu, ram.clone(), line);
+        let timeout = options.timeout.unwrap_or(TIMEOUT);
+        let connected =
+            Session::connect(endpoint.clone(), options.platform.clone(), port.as_guest(), timeout);
+        let (session, platform) = connected.map_err(|error| error.to_string())?;
+        let window = free_window(options.address, platform.size, &taken, &ram)?;
+        for memory in ram.iter().filter(|ram| !platform.memory.iter().any(|it| covers(it, ram))) {
+            say(format_args!(
+                "warning: {}'s memory interfaces do not reach all of the guest's memory from 0x{:x} to 0x{:x}",
+                platform.name,
+                memory.start,
+                memory.end - 1
+            ));
+        }
+        let seen = Mutex::new(Vec::new());
+        let device = Self { session, port, size: platform.size, is_tested: AtomicBool::new(false), seen };
+        let device: &'static Self = Box::leak(Box::new(device));
+        callbacks::map(qemu, device, window.start);
+        device.test(qemu, window.start)?;
+        let compatible = options.compatible.clone().unwrap_or_else(|| node::compatible(&platform.map));
+        let node = Node { window: window.clone(), spi, compatible, pool: options.pool };
+        let path = node.add(qemu, tree)?;
+        if qemu.has_text(machine, "dtb") {
+            say(format_args!("warning: with -dtb the guest gets another device tree, without {path}"));
+        }
+        callbacks::watch_resets(qemu, device);
+        DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
+        say(format_args!(
+            "{path} at 0x{:x}, {} KiB of registers, interrupt SPI {spi}: {} at {endpoint}",
+            window.start,
+            platform.size / 1024,
+            platform.name
+        ));
+        taken.push(Place { window, spi });
+        Ok(())
+    }
+
+    /// A guest's read of a register.
+    fn read(&self, qemu: &Qemu, offset: u64, bytes: u32) -> Result<u64, AccessError> {
+        if self.is_tested.load(Ordering::Relaxed) {
+            self.note(Access { offset, bytes, written: None });
+            return Ok(test_value(offset));
+        }
+        let value = qemu.without_big_lock(|| self.session.read(offset));
+        // Of the line the guest must know what the register's value says.
+        self.port.settle();
+        value.map(u64::from)
+    }
+
+    /// A guest's write of a register.
+    fn write(&self, qemu: &Qemu, offset: u64, bytes: u32, value: u64) -> Result<(), AccessError> {
+        if self.is_tested.load(Ordering::Relaxed) {
+            self.note(Access { offset, bytes, written: Some(value) });
+            return Ok(());
+        }
+        // An access is four bytes wide.
+        let word = value as u32;
+        let result = qemu.without_big_lock(|| self.session.write(offset, word));
+        self.port.settle();
+        result
+    }
+
+    /// The guest is being reset, and the device with it. Nothing else of the machine runs meanwhile.
+    fn reset(&self) {
+        if self.session.reset().is_err() {
+            say("warning: the machine is reset, and its device is not there");
+        }
+        self.port.settle();
+    }
+
+    fn note(&self, access: Access) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(access);
+    }
+
+    /// A read and a write on QEMU's own way must arrive here as they were sent: then structures and signatures fit, and
+    /// nothing else lies before the window.
+    fn test(&self, qemu: &Qemu, address: u64) -> Result<(), String> {
+        let (first, second) = (self.size / 2, self.size - 4);
+        let mut word = [0; 4];
+        self.is_tested.store(true, Ordering::Relaxed);
+        let read = qemu.read(address + first, &mut word);
+        let written = qemu.write(address + second, &0x1234_5678_u32.to_le_bytes());
+        self.is_tested.store(false, Ordering::Relaxed);
+        let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        let expected = [
+            Access { offset: first, bytes: 4, written: None },
+            Access { offset: second, bytes: 4, written: Some(0x1234_5678) },
+        ];
+        let is_read = u64::from(u32::from_le_bytes(word)) == test_value(first);
+        match read && written && is_read && seen == expected {
+            true => Ok(()),
+            false => Err(format!(
+                "accesses to 0x{address:x} do not arrive as they should: something lies there, or this QEMU is unlike \
+                 those that are known"
+            )),
+        }
+    }
+}
+
+/// QEMU ends: tells the servers.
+pub(crate) fn close_all() {
+    for device in DEVICES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        device.session.close();
+    }
+}
+
+/// What the self-test reads at an offset.
+fn test_value(offset: u64) -> u64 {
+    0xa5a5_0000 | offset & 0xffff
+}
+
+fn covers(outer: &Range<u64>, inner: &Range<u64>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+fn free_interrupt(wanted: Option<u32>, taken: &[Place]) -> Result<u32, String> {
+    let is_free = |spi: &u32| taken.iter().all(|place| place.spi != *spi);
+    match wanted {
+        Some(spi) if is_free(&spi) => Ok(spi),
+        Some(spi) => Err(format!("spi={spi}: another {TYPE} has it")),
+        None => FREE_INTERRUPTS.clone().find(is_free).ok_or_else(|| "no interrupt is free".into()),
+    }
+}
+
+fn free_window(
+    wanted: Option<u64>,
+    size: u64,
+    taken: &[Place],
+    ram: &[Range<u64>],
+) -> Result<Range<u64>, String> {
+    let size = size.next_multiple_of(4096);
+    let at = |address: u64| address..address.saturating_add(size);
+    let is_free = |window: &Range<u64>| {
+        !taken.iter().map(|place| &place.window).chain(ram).any(|other| overlap(window, other))
+    };
+    match wanted.map(at) {
+        Some(window) if is_free(&window) => Ok(window),
+        Some(window) => Err(format!("address=0x{:x}: memory or another {TYPE} is there", window.start)),
+        None => FREE_ADDRESSES
+            .step_by(0x1_0000)
+            .map(at)
+            .find(|window| covers(&FREE_ADDRESSES, window) && is_free(window))
+            .ok_or_else(|| format!("no place is free for {size} bytes of registers: pass address=")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_get_places_of_their_own() {
+        let first = Place { window: 0x0b00_0000..0x0b04_0000, spi: 176 };
+        let taken = [first];
+        assert_eq!(free_window(None, 0x4_0000, &taken, &[]), Ok(0x0b04_0000..0x0b08_0000));
+        assert_eq!(free_interrupt(None, &taken), Ok(177));
+        assert!(free_window(Some(0x0b03_f000), 0x1000, &taken, &[]).is_err());
+        assert!(free_interrupt(Some(176), &taken).is_err());
+        let ram = 0x4000_0000..0x8000_0000;
+        assert!(free_window(Some(0x7fff_f000), 0x2000, &taken, &[ram]).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! What the platform sees of the machine: its RAM, and the interrupt line that it drives.
+
+#![expect(unsafe_code, reason = "the interrupt line needs the big lock")]
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::qemu::{Handle, Qemu};
+use crate::report::guarded;
+use crate::session::Guest;
+
+/// A device's side of the machine.
+pub(super) struct Port {
+    qemu: &'static Qemu,
+    /// Where the machine has RAM; the device reaches nothing else.
+    ram: Vec<Range<u64>>,
+    line: Handle,
+    /// The line's level as the platform last said.
+    wanted: AtomicBool,
+    /// As the interrupt controller has it. Changed with the big lock only.
+    applied: AtomicBool,
+    /// Whether the main thread will look.
+    is_scheduled: AtomicBool,
+}
+
+impl Port {
+    pub(super) fn new(qemu: &'static Qemu, ram: Vec<Range<u64>>, line: Handle) -> &'static Self {
+        let [wanted, applied, is_scheduled] = [const { AtomicBool::new(false) }; 3];
+        Box::leak(Box::new(Self { qemu, ram, line, wanted, applied, is_scheduled }))
+    }
+
+    pub(super) fn as_guest(&'static self) -> Arc<dyn Guest> {
+        Arc::new(self)
+    }
+
+    /// Brings the line to the newest level. Only for callers that QEMU has called with the big lock: whatever the order in
+    /// which threads learn of levels, the last to come here applies the newest.
+    pub(super) fn settle(&self) {
+        let level = self.wanted.load(Ordering::SeqCst);
+        if self.applied.swap(level, Ordering::SeqCst) != level {
+            // SAFETY: an input of the interrupt controller; the callers' callers hold the lock.
+            unsafe { self.qemu.set_line(self.line, level) };
+        }
+    }
+
+    fn is_ram(&self, address: u64, bytes: usize) -> bool {
+        let end = address.checked_add(bytes as u64);
+        end.is_some_and(|end| self.ram.iter().any(|ram| ram.start <= address && end <= ram.end))
+    }
+}
+
+impl Guest for &'static Port {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        self.is_ram(address, into.len()) && self.qemu.read(address, into)
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        self.is_ram(address, bytes.len()) && self.qemu.write(address, bytes)
+    }
+
+    fn line(&self, level: bool) {
+        self.wanted.store(level, Ordering::SeqCst);
+        if !self.is_scheduled.swap(true, Ordering::SeqCst) {
+            let port: *const Port = *self;
+            // SAFETY: a port lives for ever.
+            unsafe { self.qemu.schedule(settle_later, port.cast_mut().cast()) };
+        }
+    }
+
+    fn thread(&self, work: &mut dyn FnMut()) {
+        self.qemu.as_thread(work);
+    }
+}
+
+unsafe extern "C" fn settle_later(port: *mut c_void) {
+    guarded("an interrupt", (), || {
+        // SAFETY: the port that was scheduled, which lives for ever.
+        let port = unsafe { &*port.cast::<Port>() };
+        port.is_scheduled.store(false, Ordering::SeqCst);
+        port.settle();
+    });
+}

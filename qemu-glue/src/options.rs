@@ -1,0 +1,205 @@
+//! What the user says of a device: `key=value`, behind `-plugin` or behind `-device vp`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Every option, with what stands in `-device vp`'s help.
+pub(crate) const KEYS: [&str; 7] = ["connect", "address", "spi", "compatible", "platform", "pool", "timeout"];
+
+/// Where the platform's server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// `tcp:HOST:PORT`.
+    Tcp(String),
+    /// `unix:PATH`.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(place) => write!(f, "tcp:{place}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let refuse = || OptionError::Value {
+            key: "connect",
+            value: text.to_owned(),
+            right: "write connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700",
+        };
+        match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            Some(("tcp", place)) => {
+                let (host, port) = place.rsplit_once(':').ok_or_else(refuse)?;
+                match !host.is_empty() && port.parse::<u16>().is_ok() {
+                    true => Ok(Self::Tcp(place.to_owned())),
+                    false => Err(refuse()),
+                }
+            }
+            _ => Err(refuse()),
+        }
+    }
+}
+
+/// Guest RAM that the kernel leaves to the device's driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pool {
+    /// First guest-physical address.
+    pub(crate) base: u64,
+    /// Bytes.
+    pub(crate) size: u64,
+}
+
+/// One device.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Options {
+    /// The server; there is no device without.
+    pub(crate) connect: Option<Endpoint>,
+    /// Guest-physical address of the register window; a free place without.
+    pub(crate) address: Option<u64>,
+    /// Number of the shared peripheral interrupt; a free one without.
+    pub(crate) spi: Option<u32>,
+    /// `compatible` of the device-tree node, several with `+` between; the driver's name for the platform's register
+    /// map without.
+    pub(crate) compatible: Option<String>,
+    /// The server's shared platform of that name; a fresh platform without.
+    pub(crate) platform: Option<String>,
+    /// Memory to reserve, as `memory-region` of the node.
+    pub(crate) pool: Option<Pool>,
+    /// How long the guest waits for a register before it gets an error.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// What is wrong with an option.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum OptionError {
+    /// No such option.
+    #[error("no option `{0}`; there are {known}", known = KEYS.join(", "))]
+    Unknown(String),
+    /// A value that makes no sense.
+    #[error("{key}={value} makes no sense: {right}")]
+    Value {
+        /// The option.
+        key: &'static str,
+        /// As given.
+        value: String,
+        /// What would be right.
+        right: &'static str,
+    },
+}
+
+impl Options {
+    /// Takes one option.
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), OptionError> {
+        let refuse = |key, right| move || OptionError::Value { key, value: value.to_owned(), right };
+        match key {
+            "connect" => self.connect = Some(value.parse()?),
+            "address" => {
+                let right = "a multiple of 4096, such as 0x0b000000";
+                let address = number(value).filter(|address| address % 4096 == 0);
+                self.address = Some(address.ok_or_else(refuse("address", right))?);
+            }
+            "spi" => {
+                let right = "the number of a shared peripheral interrupt, 0 to 987";
+                let spi = number(value).filter(|&spi| spi <= 987).and_then(|spi| u32::try_from(spi).ok());
+                self.spi = Some(spi.ok_or_else(refuse("spi", right))?);
+            }
+            "compatible" => self.compatible = Some(value.to_owned()),
+            "platform" => self.platform = Some(value.to_owned()),
+            "pool" => {
+                let right = "guest address and size, such as 0x60000000:0x10000000, both multiples of 4096";
+                let parts = value.split_once(':').and_then(|(base, size)| {
+                    let pool = Pool { base: number(base)?, size: number(size)? };
+                    let whole = pool.base % 4096 == 0 && pool.size % 4096 == 0 && pool.size > 0;
+                    (whole && pool.base.checked_add(pool.size).is_some()).then_some(pool)
+                });
+                self.pool = Some(parts.ok_or_else(refuse("pool", right))?);
+            }
+            "timeout" => {
+                let seconds = number(value).filter(|seconds| (1..=3600).contains(seconds));
+                let seconds = seconds.ok_or_else(refuse("timeout", "seconds, 1 to 3600"))?;
+                self.timeout = Some(Duration::from_secs(seconds));
+            }
+            _ => return Err(OptionError::Unknown(key.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+/// What QEMU's `-device` takes for a device with these options: commas in values stand twice.
+pub(crate) fn device_text<'a>(kind: &str, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = kind.to_owned();
+    for (key, value) in options {
+        text.push_str(&format!(",{key}={}", value.replace(',', ",,")));
+    }
+    text
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_every_option() {
+        let given = [
+            ("connect", "tcp:[::1]:7700"),
+            ("address", "0x0b000000"),
+            ("spi", "176"),
+            ("compatible", "nvidia,nv_small+generic-uio"),
+            ("platform", "shared"),
+            ("pool", "0x60000000:0x10000000"),
+            ("timeout", "5"),
+        ];
+        assert_eq!(given.map(|(key, _)| key), KEYS);
+        let mut options = Options::default();
+        for (key, value) in given {
+            options.set(key, value).unwrap();
+        }
+        assert_eq!(options.connect, Some(Endpoint::Tcp("[::1]:7700".into())));
+        assert_eq!(options.address, Some(0x0b00_0000));
+        assert_eq!(options.pool, Some(Pool { base: 0x6000_0000, size: 0x1000_0000 }));
+    }
+
+    #[test]
+    fn refuses_what_makes_no_sense_and_says_what_would() {
+        let wrong = [
+            ("connect", "127.0.0.1:7700"),
+            ("connect", "unix:"),
+            ("connect", "tcp:host:port"),
+            ("address", "0x0b000010"),
+            ("spi", "988"),
+            ("pool", "0x60000000"),
+            ("pool", "0x1000:0"),
+            ("timeout", "0"),
+        ];
+        for (key, value) in wrong {
+            let error = Options::default().set(key, value).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("{key}={value} makes no sense: ")), "{error}");
+        }
+        let error = Options::default().set("sock", "x").unwrap_err();
+        assert!(error.to_string().contains("there are connect, address"), "{error}");
+    }
+
+    #[test]
+    fn commas_in_values_stand_twice_for_qemu() {
+        let text = device_text("vp", [("connect", "unix:/a"), ("compatible", "nvidia,nv_small")]);
+        assert_eq!(text, "vp,connect=unix:/a,compatible=nvidia,,nv_small");
+    }
+}

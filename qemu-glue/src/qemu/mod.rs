@@ -1,0 +1,451 @@
+//! QEMU as the rest of the plugin sees it: calls that keep its rules, named after what they are for.
+//!
+//! The rules: the *big lock* is held in whatever QEMU calls on its main thread or a vCPU, and is needed to move an
+//! interrupt line or to change the machine; RAM is accessed without it, by threads that QEMU knows.
+
+#![expect(unsafe_code, reason = "calls into QEMU")]
+
+pub(crate) mod layouts;
+pub(crate) mod symbols;
+
+use std::ffi::{CString, c_int, c_void};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use layouts::{
+    Errors, LITTLE_ENDIAN, MEMTX_OK, MemoryRegionOps, MemoryRegionSection, Object, RegionStorage, TypeInfo,
+};
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::getpid;
+use symbols::Symbols;
+
+/// Where guest memory can lie: the physical addresses of the widest CPU.
+const END_OF_ADDRESSES: u64 = 1 << 52;
+/// The first four bytes of a flattened device tree.
+const FDT_MAGIC: [u8; 4] = [0xd0, 0x0d, 0xfe, 0xed];
+/// Bytes of `MachineState` among which is the pointer to the device tree.
+const MACHINE_HEAD: usize = 256;
+
+/// The functions of the QEMU that has loaded us.
+pub(crate) struct Qemu {
+    symbols: Symbols,
+}
+
+/// An object of QEMU's that lives as long as the machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handle(Object);
+
+// SAFETY: an address; what may be done with it on which thread is for the methods of `Qemu` to keep.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+/// What QEMU calls for an access to a register window: the window's address as it was registered, and the access.
+pub(crate) type ReadCallback = unsafe extern "C" fn(*mut c_void, u64, *mut u64, u32, u64) -> u32;
+/// As above.
+pub(crate) type WriteCallback = unsafe extern "C" fn(*mut c_void, u64, u64, u32, u64) -> u32;
+
+static QEMU: OnceLock<Qemu> = OnceLock::new();
+
+/// A C string; what is behind a NUL is left out.
+fn c(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
+
+impl Qemu {
+    /// Looks QEMU's functions up, once.
+    ///
+    /// # Errors
+    /// The names of those that this QEMU does not show.
+    pub(crate) fn load() -> Result<&'static Self, Vec<&'static str>> {
+        if let Some(qemu) = QEMU.get() {
+            return Ok(qemu);
+        }
+        let symbols = Symbols::look_up()?;
+        Ok(QEMU.get_or_init(|| Self { symbols }))
+    }
+
+    /// The QEMU that was loaded.
+    pub(crate) fn get() -> Option<&'static Self> {
+        QEMU.get()
+    }
+
+    /// Runs `body` without the big lock, if this thread has it, so that the rest of the machine goes on meanwhile.
+    pub(crate) fn without_big_lock<T>(&self, body: impl FnOnce() -> T) -> T {
+        // SAFETY: asks about this thread only.
+        if !unsafe { (self.symbols.bql_locked)() } {
+            return body();
+        }
+        // SAFETY: this thread has the lock, and takes it again before anybody notices.
+        unsafe { (self.symbols.bql_unlock)() };
+        let result = body();
+        // SAFETY: this thread does not have the lock; the place is for QEMU's own diagnostics.
+        unsafe { (self.symbols.bql_lock_impl)(c"vp".as_ptr(), 0) };
+        result
+    }
+
+    /// Runs the work of a thread that accesses guest memory.
+    pub(crate) fn as_thread(&self, work: &mut dyn FnMut()) {
+        // SAFETY: a thread that is not registered yet, and leaves before it ends.
+        unsafe { (self.symbols.rcu_register_thread)() };
+        work();
+        // SAFETY: registered above.
+        unsafe { (self.symbols.rcu_unregister_thread)() };
+    }
+
+    /// Has QEMU's main thread call `callback`, with the big lock, soon. From any thread.
+    ///
+    /// # Safety
+    /// `opaque` must be what `callback` expects, for as long as the program runs.
+    pub(crate) unsafe fn schedule(&self, callback: unsafe extern "C" fn(*mut c_void), opaque: *mut c_void) {
+        // SAFETY: the main thread's context lives as long as the program, and takes calls from any thread.
+        unsafe {
+            let context = (self.symbols.qemu_get_aio_context)();
+            (self.symbols.aio_bh_schedule_oneshot_full)(context, callback, opaque, c"vp".as_ptr());
+        }
+    }
+
+    /// Has QEMU call `callback`, with the big lock, whenever the machine is reset.
+    ///
+    /// # Safety
+    /// As for [`schedule`](Self::schedule).
+    pub(crate) unsafe fn on_reset(&self, callback: unsafe extern "C" fn(*mut c_void), opaque: *mut c_void) {
+        // SAFETY: on the main thread while the machine is built.
+        unsafe { (self.symbols.qemu_register_reset)(callback, opaque) };
+    }
+
+    /// Has QEMU call `callback` before it ends. `plugin` is the number by which QEMU knows us.
+    pub(crate) fn on_exit(&self, plugin: u64, callback: unsafe extern "C" fn(u64, *mut c_void)) {
+        // SAFETY: the plugin interface's own function; the callback takes nothing.
+        unsafe { (self.symbols.qemu_plugin_register_atexit_cb)(plugin, callback, std::ptr::null_mut()) };
+    }
+
+    /// Registers a type of device, named `name`, with these string properties.
+    pub(crate) fn register_type(
+        &self,
+        name: &'static std::ffi::CStr,
+        init: unsafe extern "C" fn(Object),
+        class_init: unsafe extern "C" fn(Object, *mut c_void),
+    ) {
+        let info = TypeInfo {
+            name: name.as_ptr(),
+            parent: c"device".as_ptr(),
+            instance_size: 0,
+            instance_align: 0,
+            instance_init: Some(init),
+            instance_post_init: None,
+            instance_finalize: None,
+            is_abstract: false,
+            class_size: 0,
+            class_init: Some(class_init),
+            class_base_init: None,
+            class_data: std::ptr::null_mut(),
+            interfaces: std::ptr::null_mut(),
+        };
+        // SAFETY: a whole `TypeInfo`, kept for ever.
+        unsafe { (self.symbols.type_register_static)(Box::leak(Box::new(info))) };
+    }
+
+    /// In a type's `class_init`: what realizes an instance. Gives the parent's.
+    ///
+    /// # Safety
+    /// `class` is that of a device.
+    pub(crate) unsafe fn set_realize(
+        &self,
+        class: Object,
+        realize: unsafe extern "C" fn(Object, Errors),
+    ) -> Option<unsafe extern "C" fn(Object, Errors)> {
+        let mut parent = None;
+        // SAFETY: by the caller.
+        unsafe { (self.symbols.device_class_set_parent_realize)(class, realize, &raw mut parent) };
+        parent
+    }
+
+    /// In a type's `class_init`: a property that takes text.
+    ///
+    /// # Safety
+    /// `class` is a class.
+    pub(crate) unsafe fn add_property(
+        &self,
+        class: Object,
+        name: &str,
+        set: unsafe extern "C" fn(Object, *const std::ffi::c_char, Errors),
+    ) {
+        // SAFETY: by the caller; the name is copied.
+        unsafe { (self.symbols.object_class_property_add_str)(class, c(name).as_ptr(), None, Some(set)) };
+    }
+
+    /// Tells QEMU, in a callback with an `Error **`, that it failed.
+    ///
+    /// # Safety
+    /// `errors` is the callback's.
+    pub(crate) unsafe fn fail(&self, errors: Errors, why: &str) {
+        // SAFETY: a format with one string.
+        unsafe {
+            let set = self.symbols.error_setg_internal;
+            set(errors, c"vp".as_ptr(), 0, c"vp".as_ptr(), c"%s".as_ptr(), c(why).as_ptr());
+        }
+    }
+
+    /// Adds a `-device`, as if the user had given it.
+    pub(crate) fn add_device(&self, text: &str) -> bool {
+        // SAFETY: while options are still taken; both texts are copied.
+        unsafe {
+            let list = (self.symbols.qemu_find_opts)(c"device".as_ptr());
+            !list.is_null() && !(self.symbols.qemu_opts_parse_noisily)(list, c(text).as_ptr(), true).is_null()
+        }
+    }
+
+    /// The machine, if there is one and it is of this type or of one that inherits from it.
+    pub(crate) fn machine(&self, kind: &str) -> Option<Handle> {
+        // SAFETY: the variable lives as long as the program; the machine, once there, as well.
+        let machine = unsafe { *self.symbols.current_machine };
+        if machine.is_null() {
+            return None;
+        }
+        // SAFETY: an object.
+        let cast = unsafe { (self.symbols.object_dynamic_cast)(machine, c(kind).as_ptr()) };
+        (!cast.is_null()).then_some(Handle(cast))
+    }
+
+    /// A text property that is set and not empty.
+    pub(crate) fn has_text(&self, object: Handle, property: &str) -> bool {
+        // SAFETY: an object; without a place for errors a missing property gives null. The text is a `g_malloc`ed one, and
+        // this is asked once.
+        unsafe {
+            let text =
+                (self.symbols.object_property_get_str)(object.0, c(property).as_ptr(), std::ptr::null_mut());
+            !text.is_null() && *text != 0
+        }
+    }
+
+    /// The machine's interrupt controller, and how many shared peripheral interrupts it has.
+    pub(crate) fn interrupt_controller(&self) -> Option<(Handle, u64)> {
+        ["arm-gicv3-common", "arm_gic_common"].into_iter().find_map(|kind| {
+            let mut ambiguous = false;
+            // SAFETY: an empty path means anywhere.
+            let object = unsafe {
+                (self.symbols.object_resolve_path_type)(c"".as_ptr(), c(kind).as_ptr(), &raw mut ambiguous)
+            };
+            if object.is_null() {
+                return None;
+            }
+            // SAFETY: an object; without the property 0 comes.
+            let lines = unsafe {
+                (self.symbols.object_property_get_uint)(object, c"num-irq".as_ptr(), std::ptr::null_mut())
+            };
+            // The first 32 are each CPU's own.
+            Some((Handle(object), lines.saturating_sub(32)))
+        })
+    }
+
+    /// An input of a device. `number` must be one that it has.
+    pub(crate) fn input(&self, device: Handle, number: u32) -> Option<Handle> {
+        let number = c_int::try_from(number).ok()?;
+        // SAFETY: a device, and a number that it has.
+        let line = unsafe { (self.symbols.qdev_get_gpio_in)(device.0, number) };
+        (!line.is_null()).then_some(Handle(line))
+    }
+
+    /// Moves an interrupt line.
+    ///
+    /// # Safety
+    /// `line` is an interrupt line, and this thread holds the big lock.
+    pub(crate) unsafe fn set_line(&self, line: Handle, level: bool) {
+        // SAFETY: by the caller.
+        unsafe { (self.symbols.qemu_set_irq)(line.0, c_int::from(level)) };
+    }
+
+    /// Puts a register window at a guest-physical address, before whatever else is there. Accesses are of 4 bytes, aligned.
+    ///
+    /// # Safety
+    /// `opaque` must be what the callbacks expect, for as long as the program runs.
+    pub(crate) unsafe fn map_window(
+        &self,
+        address: u64,
+        size: u64,
+        read: ReadCallback,
+        write: WriteCallback,
+        opaque: *mut c_void,
+    ) {
+        use layouts::{ImplementedAccesses, ValidAccesses};
+        let operations = MemoryRegionOps {
+            read: None,
+            write: None,
+            read_with_attrs: Some(read),
+            write_with_attrs: Some(write),
+            endianness: LITTLE_ENDIAN,
+            valid: ValidAccesses { min: 4, max: 4, unaligned: false, accepts: None },
+            implemented: ImplementedAccesses { min: 4, max: 4, unaligned: false },
+        };
+        let operations = Box::leak(Box::new(operations));
+        let region: Object = std::ptr::from_mut(Box::leak(Box::new(RegionStorage([0; 4096])))).cast();
+        // SAFETY: storage that is large enough and stays. It has no owner: with a device for one, QEMU would turn away a
+        // second vCPU while the first waits.
+        unsafe {
+            let owner = std::ptr::null_mut();
+            let name = c"vp-registers".as_ptr();
+            (self.symbols.memory_region_init_io)(region, owner, operations, opaque, name, size);
+            let system = (self.symbols.get_system_memory)();
+            (self.symbols.memory_region_add_subregion_overlap)(system, address, region, 1);
+        }
+    }
+
+    /// Reads as a bus master. `false`: the bus answered with an error.
+    pub(crate) fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        let (data, length) = (into.as_mut_ptr().cast(), into.len() as u64);
+        // SAFETY: as many bytes as are there.
+        MEMTX_OK
+            == unsafe {
+                (self.symbols.address_space_rw)(
+                    self.symbols.address_space_memory,
+                    address,
+                    0,
+                    data,
+                    length,
+                    false,
+                )
+            }
+    }
+
+    /// Writes as a bus master. `false`: the bus answered with an error.
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        let (data, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as u64);
+        // SAFETY: as many bytes as are there; a write only reads them.
+        MEMTX_OK
+            == unsafe {
+                (self.symbols.address_space_rw)(
+                    self.symbols.address_space_memory,
+                    address,
+                    0,
+                    data,
+                    length,
+                    true,
+                )
+            }
+    }
+
+    /// The guest-physical addresses that are RAM, by rising address.
+    ///
+    /// QEMU's own list of RAM is compared with what lies at each address: reading to find out would touch devices.
+    pub(crate) fn ram(&self) -> Vec<Range<u64>> {
+        struct Blocks<'a> {
+            qemu: &'a Qemu,
+            regions: Vec<Object>,
+        }
+        unsafe extern "C" fn note(block: Object, blocks: *mut c_void) -> c_int {
+            // SAFETY: the pointer passed on below, which nobody else uses meanwhile; the block is QEMU's.
+            unsafe {
+                let blocks = &mut *blocks.cast::<Blocks<'_>>();
+                let host = (blocks.qemu.symbols.qemu_ram_get_host_addr)(block);
+                if !host.is_null() {
+                    let mut offset = 0;
+                    let region = (blocks.qemu.symbols.memory_region_from_host)(host, &raw mut offset);
+                    blocks.regions.push(region);
+                }
+            }
+            0
+        }
+        let mut blocks = Blocks { qemu: self, regions: Vec::new() };
+        // SAFETY: the callback's own type.
+        unsafe { (self.symbols.qemu_ram_foreach_block)(note, (&raw mut blocks).cast()) };
+        let mut found: Vec<Range<u64>> = Vec::new();
+        let mut from = 0;
+        while let Some(section) = self.section(from, END_OF_ADDRESSES - from) {
+            let start = section.offset_within_address_space;
+            let size = u64::try_from(section.size).unwrap_or(END_OF_ADDRESSES);
+            let end = start.saturating_add(size).min(END_OF_ADDRESSES);
+            if !section.readonly && blocks.regions.contains(&section.region) {
+                match found.last_mut().filter(|last| last.end == start) {
+                    Some(last) => last.end = end,
+                    None => found.push(start..end),
+                }
+            }
+            if end <= from || end >= END_OF_ADDRESSES {
+                break;
+            }
+            from = end;
+        }
+        found
+    }
+
+    /// The first thing in a range of guest-physical addresses.
+    fn section(&self, address: u64, size: u64) -> Option<MemoryRegionSection> {
+        // SAFETY: the system's memory; the reference that comes with the section is given back, since what is compared
+        // is only its address.
+        unsafe {
+            let section =
+                (self.symbols.memory_region_find)((self.symbols.get_system_memory)(), address, size);
+            if section.region.is_null() {
+                return None;
+            }
+            (self.symbols.memory_region_unref)(section.region);
+            Some(section)
+        }
+    }
+
+    /// The machine's device tree, which the guest will get. Where the pointer lies in `MachineState` is not relied on: it
+    /// is the one that leads to a device tree.
+    pub(crate) fn device_tree(&self, machine: Handle) -> Option<Handle> {
+        (0..MACHINE_HEAD).step_by(size_of::<usize>()).find_map(|offset| {
+            let pointer = usize::from_ne_bytes(own_memory(machine.0 as usize + offset)?);
+            let is_tree = pointer % 8 == 0 && own_memory::<4>(pointer)? == FDT_MAGIC;
+            is_tree.then_some(Handle(pointer as Object))
+        })
+    }
+
+    /// Adds a node to a device tree. `false`: it cannot be.
+    pub(crate) fn add_node(&self, tree: Handle, path: &str) -> bool {
+        // SAFETY: a device tree; the path is copied.
+        unsafe { (self.symbols.qemu_fdt_add_subnode)(tree.0, c(path).as_ptr()) >= 0 }
+    }
+
+    /// Sets a node's property to these bytes.
+    pub(crate) fn set_property(&self, tree: Handle, path: &str, name: &str, bytes: &[u8]) {
+        let length = c_int::try_from(bytes.len()).unwrap_or(0);
+        // SAFETY: a device tree and a node of it; everything is copied.
+        unsafe {
+            let value = bytes.as_ptr().cast();
+            (self.symbols.qemu_fdt_setprop)(tree.0, c(path).as_ptr(), c(name).as_ptr(), value, length);
+        }
+    }
+
+    /// Sets a node's property to a number.
+    pub(crate) fn set_cell(&self, tree: Handle, path: &str, name: &str, value: u32) {
+        // SAFETY: as above.
+        unsafe { (self.symbols.qemu_fdt_setprop_cell)(tree.0, c(path).as_ptr(), c(name).as_ptr(), value) };
+    }
+
+    /// A number by which nodes can refer to one.
+    pub(crate) fn new_phandle(&self, tree: Handle) -> u32 {
+        // SAFETY: a device tree.
+        unsafe { (self.symbols.qemu_fdt_alloc_phandle)(tree.0) }
+    }
+}
+
+/// Bytes of this process at an address that may be anything: not there gives none, instead of a fault.
+fn own_memory<const N: usize>(address: usize) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let remote = [RemoteIoVec { base: address, len: N }];
+    let read = process_vm_readv(getpid(), &mut [std::io::IoSliceMut::new(&mut bytes)], &remote).ok()?;
+    (read == N).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_nothing_is_no_fault() {
+        let here = 0x1234_5678_u32;
+        assert_eq!(own_memory(&raw const here as usize), Some(here.to_ne_bytes()));
+        assert_eq!(own_memory::<4>(8), None);
+    }
+
+    #[test]
+    fn a_program_that_is_no_qemu_lacks_the_functions() {
+        let missing = Qemu::load().err().unwrap();
+        assert!(missing.contains(&"memory_region_init_io") && missing.contains(&"current_machine"));
+    }
+}

@@ -1,0 +1,294 @@
+//! The guest's session with a platform: register accesses of any thread, while interrupts and memory requests are served.
+//!
+//! Who waits for a register's value reads the socket itself for a moment, since the answer is mostly under way, and then
+//! sleeps; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
+//! waiting: the first access after its end fails, later ones look for a new server, at most once a second.
+
+mod stream;
+mod wire;
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use vp_protocols::native::{Posted, Reply, Request, RequestId};
+
+use crate::options::Endpoint;
+use crate::report::say;
+use wire::{Broken, Wire};
+
+/// How long to look before sleeping.
+const LOOK: Duration = Duration::from_micros(50);
+/// How often a server that is gone is looked for.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What a session needs of the guest. Called by whichever thread moves the session on, which holds the session: so it
+/// must not wait for anybody who may wait for a register.
+pub(crate) trait Guest: Send + Sync {
+    /// Fills `into` from guest memory. `false`: not all of it is memory.
+    fn read(&self, address: u64, into: &mut [u8]) -> bool;
+    /// Stores into guest memory. `false`: not all of it is memory.
+    fn write(&self, address: u64, bytes: &[u8]) -> bool;
+    /// The interrupt line has this level now.
+    fn line(&self, level: bool);
+    /// Runs a thread's whole work, with what its memory accesses need around it.
+    fn thread(&self, work: &mut dyn FnMut());
+}
+
+/// What there is behind the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Platform {
+    /// Its name.
+    pub(crate) name: String,
+    /// The name of its device's register map.
+    pub(crate) map: String,
+    /// Bytes of the register window.
+    pub(crate) size: u64,
+    /// The addresses that its memory interfaces reach.
+    pub(crate) memory: Vec<Range<u64>>,
+}
+
+/// Why there is no session, for people.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct ConnectError(String);
+
+/// An access that the device did not answer, or answered with an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AccessError;
+
+/// A device in use.
+pub(crate) struct Session {
+    desk: Arc<Desk>,
+    /// How long an access waits for its answer.
+    timeout: Duration,
+}
+
+/// What the threads share.
+struct Desk {
+    endpoint: Endpoint,
+    shared: Option<String>,
+    guest: Arc<dyn Guest>,
+    state: Mutex<State>,
+    /// Something was taken in by another thread than the one that waits.
+    arrived: Condvar,
+}
+
+struct State {
+    link: Link,
+    /// Which session this is; an answer of an earlier one never comes.
+    generation: u64,
+}
+
+enum Link {
+    Up(Box<Wire>),
+    Down {
+        /// Whether an access has failed since: the guest must not take a new device for the old one.
+        told: bool,
+        /// When it was last looked for a server.
+        tried: Option<Instant>,
+    },
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a session and starts the thread that listens to it.
+    fn open(self: &Arc<Self>, generation: u64, timeout: Duration) -> Result<Box<Wire>, ConnectError> {
+        let wire = Wire::open(&self.endpoint, self.shared.as_deref(), self.guest.clone(), timeout)?;
+        let listener = wire.listener().map_err(|error| ConnectError(error.to_string()))?;
+        let desk = Arc::downgrade(self);
+        let guest = self.guest.clone();
+        let listen = move || {
+            guest.thread(&mut || {
+                // Whoever reads first deals with it: this thread sleeps until there is something to read.
+                loop {
+                    listener.wait(false, None);
+                    let Some(desk) = desk.upgrade() else { return };
+                    if !desk.listen(generation) {
+                        return;
+                    }
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("vp-session".into()).spawn(listen);
+        thread.map_err(|error| ConnectError(error.to_string()))?;
+        Ok(Box::new(wire))
+    }
+
+    /// Deals with what has come. `false`: the session is over.
+    fn listen(&self, generation: u64) -> bool {
+        let mut state = self.lock();
+        if state.generation != generation {
+            return false;
+        }
+        let Link::Up(wire) = &mut state.link else { return false };
+        let result = wire.advance();
+        let goes_on = result.is_ok();
+        if let Err(broken) = result {
+            self.end(&mut state, &broken);
+        }
+        self.arrived.notify_all();
+        goes_on
+    }
+
+    fn end(&self, state: &mut State, Broken(why): &Broken) {
+        say(format_args!("{}: {why}; the device answers with errors from now on", self.endpoint));
+        state.link = Link::Down { told: false, tried: Some(Instant::now()) };
+        self.guest.line(false);
+        self.arrived.notify_all();
+    }
+}
+
+impl Session {
+    /// Opens the session. `timeout` is also how long the guest waits for a register.
+    ///
+    /// # Errors
+    /// [`ConnectError`]: nobody is there, or nobody fit.
+    pub(crate) fn connect(
+        endpoint: Endpoint,
+        shared: Option<String>,
+        guest: Arc<dyn Guest>,
+        timeout: Duration,
+    ) -> Result<(Self, Platform), ConnectError> {
+        let down = Link::Down { told: true, tried: Some(Instant::now()) };
+        let state = Mutex::new(State { link: down, generation: 0 });
+        let desk = Arc::new(Desk { endpoint, shared, guest, state, arrived: Condvar::new() });
+        // Nobody else knows the desk yet: the listener waits for the lock if anything comes at once.
+        let mut locked = desk.lock();
+        let wire = desk.open(0, timeout)?;
+        let platform = wire.platform.clone();
+        locked.link = Link::Up(wire);
+        drop(locked);
+        Ok((Self { desk, timeout }, platform))
+    }
+
+    /// Reads a register of the window.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub(crate) fn read(&self, offset: u64) -> Result<u32, AccessError> {
+        match self.ask(|wire| wire.read_register(offset))? {
+            Reply::Value { value } => Ok(value),
+            _ => Err(AccessError),
+        }
+    }
+
+    /// Writes a register of the window.
+    ///
+    /// While the line is high it is seen to its end: the write may be the one that lowers the line, and the guest would
+    /// take its interrupt twice. Otherwise it is posted; what follows on the same port comes after it.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub(crate) fn write(&self, offset: u64, value: u32) -> Result<(), AccessError> {
+        let mut state = self.up()?;
+        let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
+        if wire.level {
+            drop(state);
+            return match self.ask(|wire| wire.write_register(offset, value))? {
+                Reply::Done => Ok(()),
+                _ => Err(AccessError),
+            };
+        }
+        let posted = wire.post(Posted::RegisterWrite(wire.register_write(offset, value)));
+        posted.map_err(|broken| self.broken(&mut state, &broken))
+    }
+
+    /// Puts the platform back to power-on, as the guest itself is.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub(crate) fn reset(&self) -> Result<(), AccessError> {
+        // A guest that starts anew may have a new device at once.
+        if let Link::Down { told, tried } = &mut self.desk.lock().link {
+            (*told, *tried) = (true, None);
+        }
+        match self.ask(|wire| wire.request(Request::Reset))? {
+            Reply::Done => Ok(()),
+            _ => Err(AccessError),
+        }
+    }
+
+    /// Says goodbye, if nobody is in the middle of anything. Accesses fail from then on.
+    pub(crate) fn close(&self) {
+        let Ok(mut state) = self.desk.state.try_lock() else { return };
+        let down = Link::Down { told: true, tried: Some(Instant::now()) };
+        if let Link::Up(mut wire) = std::mem::replace(&mut state.link, down) {
+            wire.bye();
+        }
+    }
+
+    fn broken(&self, state: &mut State, broken: &Broken) -> AccessError {
+        self.desk.end(state, broken);
+        AccessError
+    }
+
+    /// The state, with a session that works.
+    fn up(&self) -> Result<MutexGuard<'_, State>, AccessError> {
+        let mut state = self.desk.lock();
+        let Link::Down { told, tried } = &mut state.link else { return Ok(state) };
+        if !std::mem::replace(told, true) || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
+            return Err(AccessError);
+        }
+        let generation = state.generation + 1;
+        match self.desk.open(generation, AGAIN) {
+            Ok(wire) => {
+                say(format_args!("{}: a new session; the device is as after power-on", self.desk.endpoint));
+                state.link = Link::Up(wire);
+                state.generation = generation;
+                Ok(state)
+            }
+            Err(_) => {
+                state.link = Link::Down { told: true, tried: Some(Instant::now()) };
+                Err(AccessError)
+            }
+        }
+    }
+
+    /// Sends a request and waits for its answer, at most for the time-out.
+    fn ask(
+        &self,
+        request: impl FnOnce(&mut Wire) -> Result<RequestId, Broken>,
+    ) -> Result<Reply, AccessError> {
+        let mut state = self.up()?;
+        let generation = state.generation;
+        let began = Instant::now();
+        let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
+        let sent = request(wire);
+        let id = sent.map_err(|broken| self.broken(&mut state, &broken))?;
+        loop {
+            let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
+            let advanced = wire.advance();
+            if let Some(reply) = wire.answer(id) {
+                // What was taken in with it may be for others.
+                self.desk.arrived.notify_all();
+                return Ok(reply);
+            }
+            advanced.map_err(|broken| self.broken(&mut state, &broken))?;
+            let waited = began.elapsed();
+            if waited < LOOK {
+                std::hint::spin_loop();
+                continue;
+            }
+            let Some(left) = self.timeout.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                let why = format!("no answer for {} s", self.timeout.as_secs());
+                return Err(self.broken(&mut state, &Broken(why)));
+            };
+            let waiting = self.desk.arrived.wait_timeout(state, left);
+            state = waiting.unwrap_or_else(PoisonError::into_inner).0;
+            if state.generation != generation {
+                return Err(AccessError);
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,356 @@
+//! One open session: its socket and the protocol's state, and the guest that answers for memory.
+//!
+//! Whoever holds it moves it on: a thread that waits for a register's value, or the one that listens while nobody does.
+//! Interrupts, memory requests and replies are taken in the order they were sent.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use vp_protocols::native::statistics::parse_counters;
+use vp_protocols::native::{
+    Attach, Connection, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, Port, PortId,
+    PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Welcome,
+};
+
+use super::{ConnectError, Guest, Platform, stream::Stream};
+use crate::options::Endpoint;
+use crate::report::say;
+
+/// Bytes read at once.
+const READ: usize = 64 << 10;
+/// How long a server may take to greet.
+const GREETING: Duration = Duration::from_secs(10);
+/// How long the server may take nothing of what is written.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The end of a session, for people.
+#[derive(Debug)]
+pub(super) struct Broken(pub(super) String);
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// A reply and what came with it.
+struct Answer {
+    reply: Reply,
+    payload: Bytes,
+}
+
+pub(super) struct Wire {
+    stream: Stream,
+    connection: Connection,
+    input: BytesMut,
+    landing: Box<[u8]>,
+    answers: HashMap<RequestId, Answer>,
+    guest: Arc<dyn Guest>,
+    registers: PortId,
+    base: u64,
+    pub(super) platform: Platform,
+    /// The interrupt line.
+    pub(super) level: bool,
+}
+
+impl Wire {
+    /// Connects, greets, and takes the places of a CPU and its memory.
+    pub(super) fn open(
+        endpoint: &Endpoint,
+        shared: Option<&str>,
+        guest: Arc<dyn Guest>,
+        timeout: Duration,
+    ) -> Result<Self, ConnectError> {
+        let agent = concat!("vp-qemu ", env!("CARGO_PKG_VERSION"));
+        let hello = Connection::hello(agent, shared, TimeMode::Free);
+        let connection = Connection::client(hello).map_err(|error| ConnectError(error.to_string()))?;
+        let stream = Stream::connect(endpoint, timeout)
+            .map_err(|error| ConnectError(format!("cannot connect to {endpoint}: {error}")))?;
+        let mut wire = Self {
+            stream,
+            connection,
+            input: BytesMut::new(),
+            landing: vec![0; READ].into(),
+            answers: HashMap::new(),
+            guest,
+            registers: PortId(0),
+            base: 0,
+            platform: Platform::default(),
+            level: false,
+        };
+        let settled = wire.settle(Instant::now() + timeout.max(GREETING));
+        settled.map_err(|Broken(why)| ConnectError(format!("{endpoint}: {why}")))?;
+        Ok(wire)
+    }
+
+    /// Another handle of the socket, to wait for input with.
+    pub(super) fn listener(&self) -> io::Result<Stream> {
+        self.stream.try_clone()
+    }
+
+    fn settle(&mut self, until: Instant) -> Result<(), Broken> {
+        let welcome = self.greet(until)?;
+        let find = |kind, what| {
+            let place = welcome.ports.iter().position(|port| port.kind == kind);
+            place.ok_or_else(|| Broken(format!("the platform has no {what}")))
+        };
+        let registers = find(PortKind::Csb, "register port")?;
+        let line = find(PortKind::Irq, "interrupt line")?;
+        find(PortKind::Axi, "memory port")?;
+        for (id, port) in (0..).map(PortId).zip(&welcome.ports) {
+            let role = match port.kind {
+                PortKind::Axi => Role::Target,
+                _ if usize::from(id.0) == registers => Role::Initiator,
+                _ if usize::from(id.0) == line => Role::Sink,
+                _ => continue,
+            };
+            self.ask(until, Request::Attach(Attach { port: id, role, range: None }))?;
+        }
+        let Port { base, size, .. } = welcome.ports[registers];
+        self.registers = PortId(u16::try_from(registers).map_err(|_| Broken("too many ports".into()))?);
+        self.base = base;
+        let memory = welcome.ports.iter().filter(|port| port.kind == PortKind::Axi);
+        let memory = memory.map(|port| port.base..port.base.saturating_add(port.size)).collect();
+        self.platform = Platform { name: welcome.platform, map: self.map(until)?, size, memory };
+        Ok(())
+    }
+
+    fn greet(&mut self, until: Instant) -> Result<Welcome, Broken> {
+        self.flush()?;
+        loop {
+            match self.connection.receive(&mut self.input) {
+                Ok(Some(Event::Welcome(welcome))) => return Ok(welcome),
+                Ok(Some(Event::Refused(refused))) => {
+                    return Err(Broken(format!("the server refuses: {}", refused.reason)));
+                }
+                Ok(Some(_)) => return Err(Broken("the server says neither welcome nor no".into())),
+                Err(violation) => return Err(Broken(format!("no server of platforms: {violation}"))),
+                Ok(None) => self.read_until(until)?,
+            }
+        }
+    }
+
+    /// The name of the register map that the platform's device has.
+    fn map(&mut self, until: Instant) -> Result<String, Broken> {
+        let request = Request::Statistics { prefix: "nvdla.map".into(), first: 0 };
+        let Answer { reply, payload } = self.ask(until, request)?;
+        let Reply::Statistics { count, .. } = reply else { return Ok(String::new()) };
+        let counters = parse_counters(&payload, count).map_err(|error| Broken(error.to_string()))?;
+        Ok(counters
+            .into_iter()
+            .find_map(|counter| match counter.value {
+                CounterValue::Text(text) => Some(text),
+                _ => None,
+            })
+            .unwrap_or_default())
+    }
+
+    /// Asks and waits, while the session is being settled.
+    fn ask(&mut self, until: Instant, request: Request) -> Result<Answer, Broken> {
+        let id = self.request(request)?;
+        loop {
+            match self.answers.remove(&id) {
+                Some(Answer { reply: Reply::Failed { code, reason }, .. }) => {
+                    let reason = if reason.is_empty() { code.to_string() } else { reason };
+                    return Err(Broken(reason));
+                }
+                Some(answer) => return Ok(answer),
+                None => {
+                    if !self.advance()? {
+                        self.read_until(until)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_until(&mut self, until: Instant) -> Result<(), Broken> {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Broken("the server does not answer".into()));
+        }
+        self.stream.wait(false, Some(left));
+        self.read().map(|_| ())
+    }
+
+    /// Sends a request; its answer will be kept.
+    pub(super) fn request(&mut self, request: Request) -> Result<RequestId, Broken> {
+        let id = self.connection.request(request, &[]).map_err(|error| Broken(error.to_string()))?;
+        self.flush()?;
+        Ok(id)
+    }
+
+    pub(super) fn read_register(&mut self, offset: u64) -> Result<RequestId, Broken> {
+        let address = self.base.wrapping_add(offset);
+        self.request(Request::RegisterRead(RegisterRead { port: self.registers, address, at: None }))
+    }
+
+    /// A write that is answered once it has taken effect.
+    pub(super) fn write_register(&mut self, offset: u64, value: u32) -> Result<RequestId, Broken> {
+        self.request(Request::RegisterWrite(self.register_write(offset, value)))
+    }
+
+    pub(super) fn register_write(&self, offset: u64, value: u32) -> RegisterWrite {
+        let address = self.base.wrapping_add(offset);
+        RegisterWrite { port: self.registers, address, value, at: None }
+    }
+
+    /// Sends a write that is not answered.
+    pub(super) fn post(&mut self, posted: Posted) -> Result<(), Broken> {
+        self.connection.post(posted, &[]).map_err(|error| Broken(error.to_string()))?;
+        self.flush()
+    }
+
+    /// Ends the session politely.
+    pub(super) fn bye(&mut self) {
+        self.connection.bye(None, "QEMU ends");
+        // Whether it arrives or not, the session is over.
+        _ = self.flush();
+    }
+
+    /// The answer, once it is there.
+    pub(super) fn answer(&mut self, id: RequestId) -> Option<Reply> {
+        self.answers.remove(&id).map(|answer| answer.reply)
+    }
+
+    /// Takes in and deals with all that is there now. `false`: nothing was.
+    pub(super) fn advance(&mut self) -> Result<bool, Broken> {
+        let mut moved = self.deal()?;
+        while self.read()? {
+            moved |= self.deal()?;
+        }
+        Ok(moved)
+    }
+
+    /// Deals with what has been read; all the answers it causes go out at once.
+    fn deal(&mut self) -> Result<bool, Broken> {
+        let mut moved = false;
+        loop {
+            match self.connection.receive(&mut self.input) {
+                Ok(Some(event)) => {
+                    moved = true;
+                    self.event(event)?;
+                    // The peer lags behind: no more replies before it has taken these.
+                    if self.connection.is_backlogged() {
+                        self.flush()?;
+                    }
+                }
+                Ok(None) => break,
+                Err(violation) => {
+                    // The parting frame says why; the session is over either way.
+                    _ = self.flush();
+                    return Err(Broken(format!("the server broke the protocol: {violation}")));
+                }
+            }
+        }
+        if moved {
+            self.flush()?;
+        }
+        Ok(moved)
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), Broken> {
+        match event {
+            Event::Reply { id, reply, payload, .. } => {
+                self.answers.insert(id, Answer { reply, payload });
+            }
+            Event::Notice(Notice::Interrupt { level, .. }) => {
+                self.level = level;
+                self.guest.line(level);
+            }
+            Event::Notice(Notice::Warning { text, .. }) => say(format_args!("warning: {text}")),
+            Event::Request { id, request, payload } => self.serve(id, &request, &payload)?,
+            Event::Posted { posted: Posted::MemoryWrite(write), payload } => {
+                // Nobody asked to be told.
+                _ = self.store(&write, &payload);
+            }
+            Event::Bye(bye) => return Err(Broken(format!("the server ended the session: {}", bye.reason))),
+            Event::Posted { .. } | Event::Hello(_) | Event::Welcome(_) | Event::Refused(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Answers a burst of the device out of the guest's memory.
+    fn serve(&mut self, id: RequestId, request: &Request, payload: &Bytes) -> Result<(), Broken> {
+        let (reply, data) = match request {
+            Request::Ping => (Reply::Pong, Vec::new()),
+            Request::MemoryRead(read) => match self.fetch(read) {
+                Some(data) => (Reply::Data, data),
+                None => (nothing_there(read.address, read.length), Vec::new()),
+            },
+            Request::MemoryWrite(write) => match self.store(write, payload) {
+                true => (Reply::Done, Vec::new()),
+                false => (nothing_there(write.address, write.length), Vec::new()),
+            },
+            _ => {
+                let reason = "a guest has no registers for the platform".into();
+                (Reply::Failed { code: ErrorCode::Unsupported, reason }, Vec::new())
+            }
+        };
+        // Time 0: the platform's own latency says when it sees the answer.
+        self.connection.reply(id, Time(0), reply, &data).map_err(|error| Broken(error.to_string()))
+    }
+
+    fn fetch(&self, read: &MemoryRead) -> Option<Vec<u8>> {
+        let mut data = vec![0; read.length as usize];
+        self.guest.read(read.address, &mut data).then_some(data)
+    }
+
+    fn store(&self, write: &MemoryWrite, payload: &Bytes) -> bool {
+        let (data, strobes) = write.split(payload);
+        let Some(strobes) = strobes else { return self.guest.write(write.address, &data) };
+        let is_written = |at: usize| strobes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
+        let mut at = 0;
+        while at < data.len() {
+            let run = (at..data.len()).take_while(|&at| is_written(at)).count();
+            if run > 0 && !self.guest.write(write.address.wrapping_add(at as u64), &data[at..at + run]) {
+                return false;
+            }
+            at += run + 1;
+        }
+        true
+    }
+
+    /// Writes everything. While the server takes nothing what it says is read, or both would wait for ever.
+    fn flush(&mut self) -> Result<(), Broken> {
+        let mut stuck: Option<Instant> = None;
+        while !self.connection.output().is_empty() {
+            match self.stream.write(self.connection.output())? {
+                Some(written) => {
+                    self.connection.output().advance(written);
+                    stuck = None;
+                }
+                None => {
+                    if stuck.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+                        return Err(Broken(format!("the server has read nothing for {PATIENCE:?}")));
+                    }
+                    if !self.read()? {
+                        self.stream.wait(true, Some(Duration::from_millis(100)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<bool, Broken> {
+        let Some(read) = self.stream.read(&mut self.landing)? else { return Ok(false) };
+        self.input.extend_from_slice(&self.landing[..read]);
+        Ok(true)
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        // Ends the wait of the thread that listens.
+        self.stream.shutdown();
+    }
+}
+
+fn nothing_there(address: u64, length: u32) -> Reply {
+    let reason = format!("the guest has no memory at 0x{address:x}, {length} bytes");
+    Reply::Failed { code: ErrorCode::DecodeError, reason }
+}

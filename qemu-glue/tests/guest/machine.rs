@@ -1,0 +1,236 @@
+//! Stock QEMU with the plugin, and a guest without an operating system that runs a script.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use vp_bridge::address::Address;
+
+use crate::linux;
+use crate::script::Script;
+
+/// Which QEMU is tried, unless it is this one.
+const VARIABLE: &str = "VP_QEMU";
+const QEMU: &str = "qemu-system-aarch64";
+pub(crate) const COMPILER: &str = "aarch64-linux-gnu-gcc";
+/// The guest gives up earlier by itself, and says why.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// The QEMU to try.
+fn qemu() -> String {
+    std::env::var(VARIABLE).unwrap_or_else(|_| QEMU.to_owned())
+}
+
+/// The library that this package builds.
+pub(crate) fn plugin() -> PathBuf {
+    let test = std::env::current_exe().expect("this test's own path");
+    let found = test.ancestors().skip(1).take(2).map(|folder| folder.join("libvp_qemu.so"));
+    found.into_iter().find(|path| path.exists()).expect("the plugin beside this test")
+}
+
+/// The command line, if it is built.
+pub(crate) fn vp() -> Option<PathBuf> {
+    let test = std::env::current_exe().expect("this test's own path");
+    test.ancestors().nth(2).map(|folder| folder.join("vp")).filter(|path| path.exists())
+}
+
+fn is_there(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+    found.is_ok_and(|status| status.success())
+}
+
+/// Prints a line that is not captured, unlike what `println!` prints.
+pub(crate) fn say(line: &str) {
+    _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Whether the test can run; says so if not.
+pub(crate) fn can_run(test: &str) -> bool {
+    let missing: Vec<_> =
+        [qemu(), COMPILER.to_owned()].into_iter().filter(|program| !is_there(program)).collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        say(&format!(
+            "skipped: {test}: no {missing} (Debian: apt-get install qemu-system-arm gcc-aarch64-linux-gnu)"
+        ));
+    }
+    missing.is_empty()
+}
+
+/// The guest program, built once.
+fn program() -> &'static Path {
+    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = BUILT.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.elf");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest");
+        let built = Command::new(COMPILER)
+            .args([
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-O1",
+                "-ffreestanding",
+                "-fno-stack-protector",
+                "-mstrict-align",
+            ])
+            .args(["-mgeneral-regs-only", "-nostdlib", "-static", "-no-pie", "-Wl,--no-warn-rwx-segments"])
+            .args(["-T", "bare.ld", "bare.S", "bare.c", "script.c", "-o"])
+            .arg(&path)
+            .current_dir(sources)
+            .status();
+        assert!(built.expect("the compiler runs").success());
+        (folder, path)
+    });
+    path
+}
+
+/// A running QEMU; dropping it kills it.
+pub(crate) struct Machine {
+    child: Child,
+    lines: Receiver<String>,
+    /// What the guest has said.
+    pub(crate) said: Vec<String>,
+    told: Arc<Mutex<String>>,
+    teller: Option<JoinHandle<()>>,
+    _folder: TempDir,
+}
+
+/// A QEMU to be started.
+pub(crate) struct Setup {
+    command: Command,
+    folder: TempDir,
+}
+
+impl Setup {
+    /// `virt` with the guest program and a script, and no device yet.
+    pub(crate) fn new(script: Script) -> Setup {
+        let mut command = Command::new(qemu());
+        command.args(["-M", "virt", "-cpu", "cortex-a57"]);
+        Setup::bare(command, script)
+    }
+
+    /// The same, started by `vp qemu` together with a platform.
+    pub(crate) fn through(vp: &Path, script: Script) -> Setup {
+        let mut command = Command::new(vp);
+        command.args(["qemu", "--qemu", &qemu(), "--plugin"]).arg(plugin()).arg("--");
+        Setup::bare(command, script)
+    }
+
+    fn bare(mut command: Command, script: Script) -> Setup {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("script");
+        std::fs::write(&file, script.bytes()).expect("the script is written");
+        // The traces' surfaces lie from 0x80000000 on; RAM begins at 0x40000000.
+        command.args(["-m", "1100"]);
+        command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
+        command.arg("-kernel").arg(program());
+        command.arg("-device").arg(format!("loader,file={},addr=0x48000000,force-raw=on", file.display()));
+        Setup { command, folder }
+    }
+
+    /// `virt` with Debian's kernel, and a program that runs the script through the kernel's generic driver.
+    pub(crate) fn linux(script: Script) -> Setup {
+        let folder = tempfile::tempdir().expect("a folder");
+        let initramfs = folder.path().join("initramfs");
+        std::fs::write(&initramfs, linux::initramfs(&script.bytes())).expect("the initramfs is written");
+        let mut command = Command::new(qemu());
+        command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100", "-no-reboot"]);
+        command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
+        command.arg("-kernel").arg(linux::kernel_folder().join("vmlinuz")).arg("-initrd").arg(initramfs);
+        command.args(["-append", "console=ttyAMA0 quiet panic=-1"]);
+        Setup { command, folder }
+    }
+
+    /// With the plugin's own device.
+    pub(crate) fn connect(self, server: &Address) -> Setup {
+        self.plugin(&format!(",connect={server}"))
+    }
+
+    /// With the plugin, and behind its path what it is told.
+    pub(crate) fn plugin(mut self, options: &str) -> Setup {
+        self.command.arg("-plugin").arg(format!("{}{options}", plugin().display()));
+        self
+    }
+
+    pub(crate) fn args(mut self, args: &[&str]) -> Setup {
+        self.command.args(args);
+        self
+    }
+
+    pub(crate) fn start(mut self) -> Machine {
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().expect("QEMU starts");
+        let (sender, lines) = channel();
+        let console = BufReader::new(child.stdout.take().expect("a console"));
+        std::thread::spawn(move || {
+            // Ends with QEMU, or with the test.
+            console.lines().map_while(Result::ok).try_for_each(|line| sender.send(line).ok())
+        });
+        let told = Arc::new(Mutex::new(String::new()));
+        let (mut errors, notes) = (child.stderr.take().expect("standard error"), told.clone());
+        let teller = std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            while let Ok(read @ 1..) = errors.read(&mut part) {
+                notes.lock().expect("no panic").push_str(&String::from_utf8_lossy(&part[..read]));
+            }
+        });
+        Machine { child, lines, said: Vec::new(), told, teller: Some(teller), _folder: self.folder }
+    }
+}
+
+impl Machine {
+    /// What QEMU and the plugin have said until now.
+    pub(crate) fn told(&self) -> String {
+        self.told.lock().expect("no panic").clone()
+    }
+
+    /// Waits until the guest says a line. Gives what it said if it ends without.
+    pub(crate) fn wait_for(&mut self, line: &str) {
+        let until = Instant::now() + PATIENCE;
+        while self.said.last().is_none_or(|last| last != line) {
+            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(said) => self.said.push(said.trim_end().to_owned()),
+                Err(RecvTimeoutError::Timeout) => panic!("the guest hangs: {:?}\n{}", self.said, self.told()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("the guest ends without `{line}`: {:?}\n{}", self.said, self.told())
+                }
+            }
+        }
+    }
+
+    /// Waits for the end, which must be a good one. Gives what was told.
+    pub(crate) fn passes(mut self) -> String {
+        self.wait_for("PASS");
+        let status = self.child.wait().expect("QEMU ends");
+        assert!(status.success(), "{status}: {}", self.told());
+        self.end()
+    }
+
+    /// Waits for QEMU to give up. Gives what was told.
+    pub(crate) fn refuses(mut self) -> String {
+        let status = self.child.wait().expect("QEMU ends");
+        assert_eq!(status.code(), Some(1), "{}", self.told());
+        self.end()
+    }
+
+    fn end(&mut self) -> String {
+        if let Some(teller) = self.teller.take() {
+            teller.join().expect("no panic");
+        }
+        self.told()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Mostly it has ended.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}

@@ -1,0 +1,192 @@
+//! A distribution's QEMU with the plugin: guests without an operating system run the project's own traces on the device.
+
+mod linux;
+mod machine;
+mod script;
+mod served;
+
+use std::path::{Path, PathBuf};
+
+use machine::{Setup, can_run};
+use script::Script;
+use served::Served;
+use vp_models::nvdla::registers::RegisterMap;
+
+const POOLING: &str = "pdp_max_3x3_s2_16x16x16";
+const FUSED: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
+
+fn trace(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/nv_small").join(name);
+    folder.join(format!("{name}.cfg"))
+}
+
+fn small() -> Script {
+    Script::new(RegisterMap::Small)
+}
+
+/// PDP enabled, and waiting for an SDP that is not.
+fn half_a_layer() -> Script {
+    small().writes(&trace(FUSED), &["PDP"]).read("PDP.S_STATUS", 1).say("running\n")
+}
+
+#[test]
+fn a_guest_runs_a_layer_in_its_own_memory() {
+    if !can_run("a_guest_runs_a_layer_in_its_own_memory") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let told = Setup::new(small().layer(&trace(FUSED))).connect(&server.address).start().passes();
+    let expected =
+        "vp: /accelerator@b000000 at 0xb000000, 256 KiB of registers, interrupt SPI 176: nv_small at unix:";
+    assert!(told.starts_with(expected), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[test]
+fn two_guests_of_one_server_have_a_device_each() {
+    if !can_run("two_guests_of_one_server_have_a_device_each") {
+        return;
+    }
+    let server = Served::start("tcp:127.0.0.1:0".parse().unwrap(), "nv_small");
+    let guest = |name| Setup::new(small().layer(&trace(name))).connect(&server.address).start();
+    let (one, other) = (guest(POOLING), guest(FUSED));
+    one.passes();
+    other.passes();
+}
+
+#[test]
+fn one_guest_has_several_devices() {
+    if !can_run("one_guest_has_several_devices") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let device = format!("vp-device,connect={}", server.address);
+    let setup = Setup::new(small().layer(&trace(POOLING))).plugin("");
+    let told = setup.args(&["-device", &device, "-device", &device]).start().passes();
+    assert!(told.contains("at 0xb000000,") && told.contains("interrupt SPI 176:"), "{told}");
+    assert!(told.contains("at 0xb040000,") && told.contains("interrupt SPI 177:"), "{told}");
+}
+
+#[test]
+fn a_reset_of_the_machine_resets_the_device() {
+    if !can_run("a_reset_of_the_machine_resets_the_device") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    // Without the reset the second layer would wait for the group behind the first one's.
+    let script = small().layer(&trace(POOLING)).say("once\n").restart();
+    let mut machine = Setup::new(script).connect(&server.address).start();
+    machine.wait_for("PASS");
+    assert_eq!(machine.said, ["once", "once", "PASS"]);
+}
+
+#[test]
+fn a_server_that_is_killed_means_bus_errors_until_there_is_a_new_one() {
+    if !can_run("a_server_that_is_killed_means_bus_errors_until_there_is_a_new_one") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let status = "GLB.S_INTR_STATUS";
+    let script = half_a_layer().until_error(status).until_answer(status).layer(&trace(POOLING));
+    let mut machine = Setup::new(script).connect(&server.address).start();
+    machine.wait_for("running");
+    server.kill();
+    machine.wait_for("bus error");
+    let server = Served::at(folder.path(), "nv_small");
+    machine.wait_for("answered");
+    let told = machine.passes();
+    assert!(told.contains("the server closed the stream; the device answers with errors"), "{told}");
+    assert!(told.contains("a new session; the device is as after power-on"), "{told}");
+    drop(server);
+}
+
+#[test]
+fn a_qemu_that_is_killed_in_mid_layer_leaves_a_platform_for_the_next() {
+    if !can_run("a_qemu_that_is_killed_in_mid_layer_leaves_a_platform_for_the_next") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let options = format!(",connect={},platform=shared", server.address);
+    let mut first = Setup::new(half_a_layer()).plugin(&options).start();
+    first.wait_for("running");
+    drop(first);
+    Setup::new(small().layer(&trace(FUSED))).plugin(&options).start().passes();
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_a_sentence() {
+    if !can_run("what_does_not_fit_is_refused_with_a_sentence") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let address = &server.address;
+    let nobody = folder.path().join("nobody").display().to_string();
+    let cases: [(String, &[&str], &str); 6] = [
+        (format!(",connect=unix:{nobody}"), &[], "vp: cannot connect to unix:"),
+        (",connect=nowhere".into(), &[], "vp: connect=nowhere makes no sense: write connect=unix:"),
+        (",sock=1".into(), &[], "vp: no option `sock`; there are connect, address"),
+        (format!(",connect={address},address=0x40000000"), &[], "address=0x40000000: memory or another"),
+        (format!(",connect={address},spi=900"), &[], "vp: spi=900: the interrupt controller has 256"),
+        (format!(",connect={address}"), &["-M", "raspi3b", "-m", "1G"], "vp: this machine has no place"),
+    ];
+    for (options, args, sentence) in cases {
+        let told = Setup::new(small()).plugin(&options).args(args).start().refuses();
+        assert!(told.contains(sentence), "{options}: {told}");
+    }
+}
+
+/// The memory that the traces use, left to the device's driver by the kernel.
+const POOL: &str = "pool=0x80000000:0x1000000";
+
+#[test]
+fn linux_and_its_generic_driver_run_a_layer_on_two_cpus() {
+    if !linux::can_run("linux_and_its_generic_driver_run_a_layer_on_two_cpus") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let options = format!(",connect={},{POOL}", server.address);
+    let setup = Setup::linux(small().layer(&trace(FUSED))).plugin(&options);
+    let mut machine = setup.args(&["-smp", "2"]).start();
+    // Which reads registers all the while.
+    machine.wait_for("the other process too");
+    assert!(machine.said.ends_with(&["2 CPUs".into(), "PASS".into(), "the other process too".into()]));
+}
+
+#[test]
+fn a_program_under_linux_gets_a_signal_when_the_server_is_killed() {
+    if !linux::can_run("a_program_under_linux_gets_a_signal_when_the_server_is_killed") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let options = format!(",connect={},{POOL}", server.address);
+    let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
+    let mut machine = Setup::linux(script).plugin(&options).start();
+    machine.wait_for("running");
+    server.kill();
+    machine.wait_for("bus error");
+    machine.passes();
+}
+
+#[test]
+fn vp_qemu_starts_both_and_stops_both() {
+    let test = "vp_qemu_starts_both_and_stops_both";
+    if !can_run(test) {
+        return;
+    }
+    let Some(vp) = machine::vp() else {
+        machine::say(&format!("skipped: {test}: no `vp` beside this test (cargo build)"));
+        return;
+    };
+    let script = small().layer(&trace(FUSED));
+    let told = Setup::through(&vp, script).start().passes();
+    // Nothing is amiss in the end.
+    assert_eq!(told.lines().count(), 1, "{told}");
+}

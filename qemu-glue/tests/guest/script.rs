@@ -1,0 +1,216 @@
+//! Scripts for the guest program (`guest/script.h`): what a trace does to a host, recorded while it passes in this process.
+
+use std::path::Path;
+
+use vp_core::Time;
+use vp_models::host::trace::cfg::Command;
+use vp_models::host::trace::player::{PlayOptions, play};
+use vp_models::host::trace::{Body, RegisterNames as _, Trace};
+use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::{Description, LocalHost, Platform};
+
+/// A script in the making.
+#[derive(Debug, Clone)]
+pub(crate) struct Script {
+    map: RegisterMap,
+    words: Vec<u32>,
+}
+
+/// `enum step` of `guest/script.h`.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    End,
+    Write,
+    Read,
+    Interrupts,
+    Load,
+    Check,
+    Say,
+    Restart,
+    UntilError,
+    UntilAnswer,
+}
+
+impl Script {
+    /// A script for a device with this map that does nothing yet.
+    pub(crate) fn new(map: RegisterMap) -> Script {
+        let status = address(map, "GLB.S_INTR_STATUS");
+        Script { map, words: vec![status] }
+    }
+
+    /// A layer, with its memory and its interrupts, and what must be there in the end.
+    ///
+    /// # Panics
+    /// When the trace does not pass in this process.
+    pub(crate) fn layer(mut self, trace: &Path) -> Script {
+        let description = Description::named(self.map.name()).expect("a platform of the map's name");
+        let mut host = Recorder {
+            host: LocalHost::new(Platform::build(&description).expect("a platform")),
+            status: address(self.map, "GLB.S_INTR_STATUS"),
+            seen: 0,
+            script: &mut self,
+        };
+        let trace = Trace::load(trace).expect("a trace");
+        let map = host.script.map;
+        let outcome = play(&trace, &mut host, &map, &PlayOptions::default()).expect("a run");
+        assert!(outcome.passed(), "{}: {:?}", outcome.name, outcome.failures);
+        self
+    }
+
+    /// What a trace writes into registers of these units; no memory, no interrupts.
+    pub(crate) fn writes(mut self, trace: &Path, units: &[&str]) -> Script {
+        let trace = Trace::load(trace).expect("a trace");
+        let Body::Cfg(lines) = trace.body() else { panic!("not in the language of our traces") };
+        for line in lines {
+            match &line.command {
+                Command::RegWrite { register, value } if units.contains(&register.unit()) => {
+                    self = self.write(register.as_str(), *value);
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
+    pub(crate) fn read(self, register: &str, expected: u32) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::Read, &[offset, expected])
+    }
+
+    pub(crate) fn write(self, register: &str, value: u32) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::Write, &[offset, value])
+    }
+
+    pub(crate) fn say(self, text: &str) -> Script {
+        let length = words(text.len());
+        self.step(Step::Say, &[length]).data(text.as_bytes())
+    }
+
+    /// Restarts the machine, the first time it gets here.
+    pub(crate) fn restart(self) -> Script {
+        self.step(Step::Restart, &[])
+    }
+
+    /// Reads the register until the bus says that it cannot.
+    pub(crate) fn until_error(self, register: &str) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::UntilError, &[offset])
+    }
+
+    /// Reads the register until there is an answer.
+    pub(crate) fn until_answer(self, register: &str) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::UntilAnswer, &[offset])
+    }
+
+    /// The script as the guest has it in memory.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        self.step(Step::End, &[]).words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    fn step(mut self, step: Step, arguments: &[u32]) -> Script {
+        self.words.push(step as u32);
+        self.words.extend(arguments);
+        self
+    }
+
+    fn data(mut self, bytes: &[u8]) -> Script {
+        let word = |part: &[u8]| part.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte));
+        self.words.extend(bytes.chunks(4).map(word));
+        self
+    }
+}
+
+fn address(map: RegisterMap, register: &str) -> u32 {
+    map.resolve(register).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn words(length: usize) -> u32 {
+    u32::try_from(length).expect("a length that a guest has room for")
+}
+
+/// A host that does what it is told, and writes down what a guest would do.
+///
+/// A guest may find two interrupts at once where this host saw one and one: so what matters is which bits of the status
+/// come, and that they are cleared, which the guest does by itself.
+struct Recorder<'a> {
+    host: LocalHost,
+    status: u32,
+    /// Bits that have come and are not cleared.
+    seen: u32,
+    script: &'a mut Script,
+}
+
+impl Recorder<'_> {
+    fn step(&mut self, step: Step, arguments: &[u32], data: &[u8]) {
+        let script = std::mem::replace(self.script, Script { map: self.script.map, words: Vec::new() });
+        *self.script = script.step(step, arguments).data(data);
+    }
+
+    fn memory_step(&mut self, step: Step, address: u64, bytes: &[u8]) {
+        let (low, high) = (address as u32, (address >> 32) as u32);
+        self.step(step, &[low, high, words(bytes.len())], bytes);
+    }
+}
+
+impl Host for Recorder<'_> {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        match address == self.status {
+            true => self.seen &= !value,
+            false => self.step(Step::Write, &[address, value], &[]),
+        }
+        self.host.write(address, value)
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.write(address, value)
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        let value = self.host.read(address)?;
+        if address != self.status {
+            self.step(Step::Read, &[address, value], &[]);
+        } else if value & !self.seen != 0 {
+            self.step(Step::Interrupts, &[value & !self.seen], &[]);
+            self.seen |= value;
+        }
+        Ok(value)
+    }
+
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
+        self.host.wait_interrupt()
+    }
+
+    fn now(&mut self) -> Result<Time, HostError> {
+        self.host.now()
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        self.memory_step(Step::Load, address, bytes);
+        self.host.load(memory, address, bytes)
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        self.host.fetch(memory, address, bytes)?;
+        self.memory_step(Step::Check, address, bytes);
+        Ok(())
+    }
+
+    fn map(&self) -> RegisterMap {
+        self.host.map()
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        self.host.statistics()
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        self.host.warnings()
+    }
+
+    fn set_limit(&mut self, limit: Time) {
+        self.host.set_limit(limit);
+    }
+}

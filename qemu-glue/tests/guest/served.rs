@@ -1,0 +1,60 @@
+//! A server of platforms whose memory is a guest's, which can end politely or at once.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+use vp_bridge::address::Address;
+use vp_bridge::server::{Options, Server};
+use vp_models::platform::Description;
+
+pub(crate) struct Served {
+    pub(crate) address: Address,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    /// Serves a built-in platform at a socket of this folder.
+    pub(crate) fn at(folder: &Path, platform: &str) -> Served {
+        Served::start(Address::Unix(folder.join("vp.sock")), platform)
+    }
+
+    pub(crate) fn start(address: Address, platform: &str) -> Served {
+        let mut description = Description::named(platform).expect("a built-in platform");
+        description.dbb0.base = 0;
+        description.dbb0.size = 1 << 40;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (bound, is_bound) = mpsc::channel();
+        let serve = move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            let runtime = runtime.expect("a runtime");
+            runtime.block_on(async {
+                let server = Server::bind(&address, description, Options::default()).await.expect("a server");
+                bound.send(server.local_address().clone()).expect("who started the server waits");
+                tokio::select! {
+                    () = server.run(std::future::pending()) => {}
+                    _ = stopped => {}
+                }
+            });
+            // The sessions' sockets close as they do when the process is killed: nobody says goodbye.
+            runtime.shutdown_background();
+        };
+        let thread = std::thread::spawn(serve);
+        let address = is_bound.recv().expect("a server that listens");
+        Served { address, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Ends at once.
+    pub(crate) fn kill(self) {}
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}

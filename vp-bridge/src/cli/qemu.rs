@@ -1,0 +1,153 @@
+//! `vp qemu`: a platform and a QEMU whose guest has its device; both end together.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use vp_bridge::address::Address;
+use vp_bridge::server::{Options, Server};
+
+use super::platform_args::{PlatformArgs, into_guest_memory};
+use super::{Failure, Verdict, serve};
+
+const LIBRARY: &str = "libvp_qemu.so";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them.
+
+  vp qemu -- -m 2048 -nographic -kernel Image -initrd initramfs.gz -append console=ttyAMA0")]
+pub(super) struct Args {
+    #[command(flatten)]
+    platform: PlatformArgs,
+
+    /// The QEMU to start
+    #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
+    qemu: PathBuf,
+
+    /// What QEMU loads; beside this program, or in ../lib, if left out
+    #[arg(long, value_name = "FILE")]
+    plugin: Option<PathBuf>,
+
+    /// An option of the device: address, spi, compatible, pool or timeout; may be given more than once
+    #[arg(long = "set", value_name = "OPTION=VALUE")]
+    options: Vec<String>,
+
+    /// QEMU's own arguments
+    #[arg(last = true, value_name = "QEMU-ARGS")]
+    args: Vec<OsString>,
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    serve::start_log("warn");
+    let mut description = args.platform.description("nv_small")?;
+    into_guest_memory(&mut description);
+    let plugin = match &args.plugin {
+        Some(plugin) => plugin.clone(),
+        None => find_plugin()?,
+    };
+    let address = Address::Unix(std::env::temp_dir().join(format!("vp-qemu-{}.sock", std::process::id())));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = Server::bind(&address, description, Options::default()).await.map_err(Failure::new)?;
+        let mut child = command(args, &plugin, &address).spawn().map_err(|error| {
+            Failure::new(format!("cannot start {}: {error}", args.qemu.display()))
+                .hint("install it (Debian: qemu-system-arm), or name another with --qemu")
+        })?;
+        let (ended, has_ended) = oneshot::channel::<()>();
+        let qemu = async {
+            let status = end_of(&mut child).await;
+            drop(ended);
+            status
+        };
+        let (status, ()) = tokio::join!(qemu, server.run(async { _ = has_ended.await }));
+        // QEMU has said itself what was wrong.
+        Ok(if status?.success() { Verdict::Right } else { Verdict::Wrong })
+    })
+}
+
+fn command(args: &Args, plugin: &Path, address: &Address) -> Command {
+    let mut command = Command::new(&args.qemu);
+    let mut options =
+        format!("{},connect={}", doubled(&plugin.to_string_lossy()), doubled(&address.to_string()));
+    for option in &args.options {
+        options = format!("{options},{}", doubled(option));
+    }
+    let has_machine = args.args.iter().any(|arg| {
+        let is = |name| arg.to_str().is_some_and(|arg| arg == name || arg.starts_with(&format!("{name}=")));
+        is("-M") || is("-machine") || is("--machine")
+    });
+    if !has_machine {
+        command.args(["-M", "virt", "-cpu", "cortex-a57"]);
+    }
+    command.args(&args.args).arg("-plugin").arg(options).kill_on_drop(true);
+    command
+}
+
+/// QEMU ends a value at a comma that stands alone.
+fn doubled(text: &str) -> String {
+    text.replace(',', ",,")
+}
+
+/// Waits for QEMU's end. A polite request to us is passed on; Ctrl-C reaches QEMU by itself, and is its guest's.
+async fn end_of(child: &mut Child) -> std::io::Result<ExitStatus> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    loop {
+        tokio::select! {
+            status = child.wait() => return status,
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {
+                let process = child.id().and_then(|id| i32::try_from(id).ok());
+                if let Some(process) = process {
+                    // An error says that it has ended.
+                    _ = kill(Pid::from_raw(process), Signal::SIGTERM);
+                }
+            }
+        }
+    }
+}
+
+fn find_plugin() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe()?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let places =
+        [folder.join(LIBRARY), folder.join("deps").join(LIBRARY), folder.join("../lib").join(LIBRARY)];
+    places.into_iter().find(|place| place.exists()).ok_or_else(|| {
+        Failure::new(format!("no {LIBRARY} beside {}", program.display()))
+            .hint("`cargo build --release -p vp-qemu` builds it; or name one with --plugin")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cli, Command as Commands};
+    use super::*;
+    use clap::Parser as _;
+
+    fn started(line: &[&str]) -> Vec<String> {
+        let Commands::Qemu(args) = Cli::parse_from(line).command else { panic!("another command") };
+        let command = command(&args, Path::new("/lib/a,b.so"), &Address::Unix("/tmp/s".into()));
+        command.as_std().get_args().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn qemu_gets_its_own_arguments_and_the_plugin() {
+        let args = started(&["vp", "qemu", "--set", "compatible=a,b", "--set", "spi=9", "--", "-m", "1G"]);
+        let plugin = "/lib/a,,b.so,connect=unix:/tmp/s,compatible=a,,b,spi=9";
+        assert_eq!(args, ["-M", "virt", "-cpu", "cortex-a57", "-m", "1G", "-plugin", plugin]);
+    }
+
+    #[test]
+    fn a_machine_that_is_given_is_left_alone() {
+        for machine in ["-M", "-machine"] {
+            let args = started(&["vp", "qemu", "--", machine, "virt,gic-version=3"]);
+            assert_eq!(args[..2], [machine, "virt,gic-version=3"]);
+        }
+    }
+}
