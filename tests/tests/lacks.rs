@@ -1,6 +1,6 @@
 //! What a platform lacks is told apart from what is wrong, by the warnings themselves.
 
-use vp_models::host::{Host as _, Lack};
+use vp_models::host::{Host as _, Lack, Warning};
 use vp_models::nvdla::registers::{Unit, bdma, cdp, pdp, sdp};
 use vp_tests::device::Device;
 use vp_tests::layers::{INPUT, OUTPUT, doubling, halving, normalising};
@@ -11,7 +11,7 @@ fn lacks(platform: &str, write: impl FnOnce(&mut Program)) -> Vec<Option<Lack>> 
     device.run_new(write);
     // Whether an interrupt comes is not the question.
     _ = device.try_interrupt();
-    device.host.warnings().iter().map(|warning| warning.lack()).collect()
+    device.host.warnings().iter().map(Warning::lack).collect()
 }
 
 #[test]
