@@ -78,8 +78,9 @@ impl Device {
     /// The same, where it may not come.
     pub fn try_interrupt(&mut self) -> Result<u32, HostError> {
         self.host.wait_interrupt()?;
-        let status = self.read(Unit::Glb, glb::S_INTR_STATUS);
-        self.write(Unit::Glb, glb::S_INTR_STATUS, status);
+        let address = self.address(Unit::Glb, glb::S_INTR_STATUS);
+        let status = self.host.read(address)?;
+        self.host.write_acknowledged(address, status)?;
         Ok(status)
     }
 
