@@ -2,6 +2,7 @@
 //! layer that cannot be run ends with its interrupts and a warning that names register and field.
 
 use proptest::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use vp_core::Time;
 use vp_models::host::{Host as _, HostError};
 use vp_models::nvdla::registers::Unit;
@@ -52,6 +53,12 @@ fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// What a case adds to the memory of the process can be told only while no other runs in it.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs a program until these bits have come. None may come twice.
@@ -150,6 +157,7 @@ proptest! {
         small: bool,
         order in Just(UNITS.to_vec()).prop_shuffle(),
     ) {
+        let _turn = turn();
         let mut device = Device::named(platform);
         let mut words = words.into_iter().cycle();
         let mut program = device.program();
@@ -172,6 +180,7 @@ proptest! {
     /// CDP ends its layer whatever is in its registers and those of its RDMA.
     #[test]
     fn a_layer_of_cdp_with_wrong_words_ends(wrong in wrong()) {
+        let _turn = turn();
         let mut device = Device::named("nv_small");
         device.load(&memory());
         device.run_new(|program| program.cdp_lut(&squares()));
@@ -191,6 +200,7 @@ proptest! {
     /// SDP's and PDP's sizes, and then waits, as hardware would.
     #[test]
     fn a_chain_that_a_unit_of_the_convolution_refuses_ends(wrong in wrong()) {
+        let _turn = turn();
         let mut device = Device::named("nv_small");
         device.load(&memory());
         let mut program = device.program();
@@ -212,6 +222,7 @@ proptest! {
         wrong in wrong(),
         of_pdp: bool,
     ) {
+        let _turn = turn();
         let mut device = Device::named("nv_small");
         device.load(&memory());
         let mut program = device.program();
