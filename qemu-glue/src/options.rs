@@ -106,7 +106,7 @@ impl Options {
             "connect" => self.connect = Some(value.parse()?),
             "address" => {
                 let right = "a multiple of 4096, such as 0x0b000000";
-                let address = number(value).filter(|address| address % 4096 == 0);
+                let address = number(value).filter(|address| address.is_multiple_of(4096));
                 self.address = Some(address.ok_or_else(refuse("address", right))?);
             }
             "spi" => {
@@ -120,7 +120,8 @@ impl Options {
                 let right = "guest address and size, such as 0x60000000:0x10000000, both multiples of 4096";
                 let parts = value.split_once(':').and_then(|(base, size)| {
                     let pool = Pool { base: number(base)?, size: number(size)? };
-                    let whole = pool.base % 4096 == 0 && pool.size % 4096 == 0 && pool.size > 0;
+                    let whole =
+                        pool.base.is_multiple_of(4096) && pool.size.is_multiple_of(4096) && pool.size > 0;
                     (whole && pool.base.checked_add(pool.size).is_some()).then_some(pool)
                 });
                 self.pool = Some(parts.ok_or_else(refuse("pool", right))?);
