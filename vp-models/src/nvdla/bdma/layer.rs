@@ -70,7 +70,8 @@ impl Command {
     /// Address and bytes of each line in one of its two places, in order.
     pub(super) fn lines_in(&self, place: Surface) -> impl Iterator<Item = (u64, u32)> + use<> {
         let Command { line, lines: height, surfaces, .. } = *self;
-        Lines { surface: place, first_column: 0, width: line / ATOM, height, surfaces }.requests()
+        Lines { surface: place, first_column: 0, width: line / ATOM, height, surfaces, together: 1 }
+            .requests()
     }
 }
 

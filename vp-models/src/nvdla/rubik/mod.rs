@@ -143,7 +143,7 @@ impl Rubik {
                 let mut atom = [0; MAX_ATOM];
                 atom[..layer.atom].copy_from_slice(bytes);
                 self.output.room().await;
-                self.output.put_at(*cycle * *due, atom);
+                self.output.put_at(*cycle * *due, &atom);
             }
         }
     }
