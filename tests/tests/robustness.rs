@@ -81,7 +81,9 @@ fn end(device: &mut Device, program: &Program, bits: u32) -> End {
             Err(other) => panic!("{other}"),
         }
     };
-    assert!(peak() - before < MOST_MEMORY, "{} KiB more", peak() - before);
+    // The system's figure is approximate: a later one can be smaller.
+    let more = peak().saturating_sub(before);
+    assert!(more < MOST_MEMORY, "{more} KiB more");
     end
 }
 

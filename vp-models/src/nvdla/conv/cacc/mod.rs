@@ -134,14 +134,14 @@ impl Cacc {
 }
 
 /// Results of `kernels` kernels a position, given `lanes` lanes: lanes beyond the last kernel are handed on as well,
-/// though nothing was added up there.
+/// though nothing was added up there. (CSC, told another format, may send more kernels than there are lanes.)
 fn spread(results: Vec<i32>, kernels: usize, lanes: usize) -> Vec<i32> {
     if kernels == lanes {
         return results;
     }
     let mut spread = vec![0; results.len() / kernels.max(1) * lanes];
     for (lanes, results) in spread.chunks_exact_mut(lanes).zip(results.chunks_exact(kernels.max(1))) {
-        lanes[..kernels].copy_from_slice(results);
+        lanes.iter_mut().zip(results).for_each(|(lane, &result)| *lane = result);
     }
     spread
 }
