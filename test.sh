@@ -31,6 +31,10 @@ if ! command -v cargo >/dev/null 2>&1; then
   exit 1
 fi
 
+# SystemC, whose orders the kernel is held to.
+want g++ g++
+want /usr/include/systemc libsystemc-dev
+
 # A distribution's QEMU, compilers for what runs in it, and Debian's kernel with one more of its drivers.
 want qemu-system-aarch64 qemu-system-arm
 want aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
