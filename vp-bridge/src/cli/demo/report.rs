@@ -103,16 +103,19 @@ fn gallery(out: &mut impl Write, images: &[&Answered<'_>], width: usize) -> Resu
     }
     let answers: Vec<String> = images
         .iter()
-        .map(|image| {
+        .enumerate()
+        .map(|(place, image)| {
             let Answered { answer, label, .. } = image;
-            if image.is_right() {
-                styled(text::GREEN, format!("{answer:^width$}"))
-            } else {
-                styled(text::RED, format!("{:^width$}", format!("{answer}, is {label}")))
-            }
+            let (style, answer) = match image.is_right() {
+                true => (text::GREEN, answer.to_string()),
+                false => (text::RED, format!("{answer}, is {label}")),
+            };
+            let answer = format!("{answer:^width$}");
+            // Nothing follows the last one.
+            styled(style, if place + 1 == images.len() { answer.trim_end() } else { &answer })
         })
         .collect();
-    writeln!(out, "{}\n", answers.join(GAP).trim_end())?;
+    writeln!(out, "{}\n", answers.join(GAP))?;
     Ok(())
 }
 
