@@ -199,3 +199,80 @@ impl Drain {
         self.file
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::layer::Place;
+    use super::*;
+    use crate::nvdla::cube::Ram;
+
+    const TIMING: RubikTiming = RubikTiming { output: 8, credits: 80, write_fifo: 4 };
+
+    fn layer(mode: Mode, element: usize, width: u32, channels: u32) -> Layer {
+        let place = |base| Place {
+            ram: Ram::Primary,
+            base,
+            line_stride: 0x1_0000,
+            surface_stride: 0x10_0000,
+            planar_stride: 0x1000,
+        };
+        let (source, destination) = (place(0), place(0x8000_0000));
+        Layer { atom: 32, mode, element, width, height: 1, channels, source, destination }
+    }
+
+    /// From the first read of the register file to the last write, and what it takes, if each tile is there at once.
+    fn drained(layer: &Layer) -> u64 {
+        let (mut drain, mut due) = (Drain::new(&TIMING), Vec::new());
+        for tile in tiles(layer) {
+            drain.tile(layer, &tile, 0, &mut due);
+        }
+        let bytes: u32 = writes(layer).map(|(_, bytes)| bytes).sum();
+        assert_eq!(due.len() as u32 * 32, bytes, "one time for each atom written");
+        assert!(due.is_sorted());
+        due.last().copied().unwrap_or_default() + 1 - u64::from(TIMING.output)
+    }
+
+    #[test]
+    fn a_contraction_reads_blocks_and_writes_a_line() {
+        let contract = layer(Mode::Contract { x: 2, y: 2, block_stride: 0x100 }, 1, 10, 32);
+        let reads: Vec<_> = tiles(&contract).flat_map(|tile| tile.reads(contract)).collect();
+        let line = |block: u64| [(block, 256), (block + 0x100, 256), (block + 256, 64), (block + 0x200, 64)];
+        assert_eq!(reads, [line(0), line(0x200)].concat());
+        let lines: Vec<_> = writes(&contract).collect();
+        assert_eq!(lines, [(0x8000_0000, 640), (0x8001_0000, 640)]);
+    }
+
+    #[test]
+    fn large_steps_are_written_piece_by_piece() {
+        let contract = layer(Mode::Contract { x: 9, y: 1, block_stride: 0x1000 }, 1, 2, 32);
+        let pieces: Vec<_> = writes(&contract).collect();
+        let at = |atom: u64| 0x8000_0000 + 32 * atom;
+        assert_eq!(pieces, [(at(0), 256), (at(9), 256), (at(8), 32), (at(17), 32)]);
+    }
+
+    #[test]
+    fn planes_are_cut_at_64_pixels() {
+        let split = layer(Mode::Split, 2, 70, 17);
+        let first: Vec<_> = writes(&split).take(2).collect();
+        assert_eq!(first, [(0x8000_0000, 128), (0x8000_1000, 128)]);
+        // The rest of the line, and then the seventeenth plane.
+        let later: Vec<_> = writes(&split).skip(16).step_by(16).collect();
+        assert_eq!(later, [(0x8000_0080, 32), (0x8001_0000, 128)]);
+        assert_eq!(writes(&split).last(), Some((0x8001_0080, 32)));
+    }
+
+    #[test]
+    fn the_write_port_takes_a_cycle_for_each_request_and_two_atoms_in_another() {
+        // One request for 64 atoms: a cycle for it and 32 for them, behind the first read.
+        assert_eq!(drained(&layer(Mode::Merge, 1, 64, 32)), 1 + 32);
+        // 32 planes of a pair of atoms.
+        assert_eq!(drained(&layer(Mode::Split, 1, 64, 32)), 32 * 2);
+    }
+
+    #[test]
+    fn an_odd_row_takes_a_whole_read_of_the_register_file() {
+        // Eight pixels of three blocks: two reads each; the port needs 12 cycles for them and one for the request.
+        let contract = layer(Mode::Contract { x: 3, y: 1, block_stride: 0x1000 }, 1, 8, 32);
+        assert_eq!(drained(&contract), 1 + 16);
+    }
+}
