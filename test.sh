@@ -21,13 +21,29 @@ need() { # need COMMAND PACKAGE
   $root apt-get install -y -q --no-install-recommends "$2"
 }
 
+want() { # want FILE-OR-COMMAND PACKAGE: what only some tests need; they are skipped without
+  [ -e "$1" ] || command -v "$1" >/dev/null 2>&1 || (need "$1" "$2") || true
+}
+
 need cc gcc
 if ! command -v cargo >/dev/null 2>&1; then
   echo "error: no Rust toolchain: install a stable one (1.89 or newer), with rustup or your distribution's package" >&2
   exit 1
 fi
 
-# What is skipped, for want of the vendor's conformance data or of SystemC, is said line by line, and counted.
+# A distribution's QEMU, compilers for what runs in it, and Debian's kernel with one more of its drivers.
+want qemu-system-aarch64 qemu-system-arm
+want aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+want /usr/aarch64-linux-gnu/lib/libc.a libc6-dev-arm64-cross
+want make make
+want xz xz-utils
+if [ ! -e target/guest-kernel/release ]; then
+  echo "getting Debian's kernel for the guests of QEMU, about 220 MB"
+  qemu-glue/guest/kernel.sh target/guest-kernel >target/guest-kernel.log 2>&1 \
+    || echo "it cannot be had: target/guest-kernel.log says why"
+fi
+
+# What is skipped, for want of the vendor's conformance data, of SystemC or of QEMU, is said line by line, and counted.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
@@ -39,6 +55,10 @@ fi
 skipped=$(grep -c 'skipped: .*SystemC' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: SystemC 2.3.4 and g++ are not here (Debian: apt-get install g++ libsystemc-dev)"
+fi
+skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
+if [ "$skipped" -gt 0 ]; then
+  echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
 
 # The kernel's unsafe code, under the interpreter that finds undefined behaviour: a part of nightly Rust.

@@ -9,7 +9,7 @@
 //! * [`device`]: the device type: its life, its register window, its node, the guest's memory.
 //! * [`session`]: the native protocol over a socket, with plain threads. Knows nothing of QEMU.
 //!
-//! All unsafe code is in [`qemu`] and in what QEMU calls: `entry.rs`, `device/callbacks.rs`.
+//! All unsafe code is in [`qemu`], and where QEMU calls: `entry.rs`, `device/callbacks.rs`, `device/port.rs`.
 
 mod device;
 mod entry;

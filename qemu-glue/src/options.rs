@@ -106,7 +106,7 @@ impl Options {
             "connect" => self.connect = Some(value.parse()?),
             "address" => {
                 let right = "a multiple of 4096, such as 0x0b000000";
-                let address = number(value).filter(|address| address % 4096 == 0);
+                let address = number(value).filter(|address| address.is_multiple_of(4096));
                 self.address = Some(address.ok_or_else(refuse("address", right))?);
             }
             "spi" => {

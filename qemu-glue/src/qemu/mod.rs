@@ -390,7 +390,7 @@ impl Qemu {
     pub(crate) fn device_tree(&self, machine: Handle) -> Option<Handle> {
         (0..MACHINE_HEAD).step_by(size_of::<usize>()).find_map(|offset| {
             let pointer = usize::from_ne_bytes(own_memory(machine.0 as usize + offset)?);
-            let is_tree = pointer % 8 == 0 && own_memory::<4>(pointer)? == FDT_MAGIC;
+            let is_tree = pointer.is_multiple_of(8) && own_memory::<4>(pointer)? == FDT_MAGIC;
             is_tree.then_some(Handle(pointer as Object))
         })
     }
