@@ -89,18 +89,19 @@ unsafe extern "C" fn set<const KEY: usize>(object: Object, value: *const c_char,
 }
 
 unsafe extern "C" fn realize(object: Object, errors: Errors) {
-    guarded("building the device", (), || {
-        let Some(qemu) = Qemu::get() else { return };
+    let Some(qemu) = Qemu::get() else { return };
+    let built = guarded("building the device", Err("the device cannot be built".to_owned()), || {
         let options = pending(|all| all.remove(&(object as usize))).unwrap_or_default();
         if let Some(Some(parent)) = PARENT.get() {
             // SAFETY: what would have been called without us.
             unsafe { parent(object, errors) };
         }
-        if let Err(why) = Device::build(qemu, &options) {
-            // SAFETY: the place that QEMU gave.
-            unsafe { qemu.fail(errors, &format!("vp: {why}")) };
-        }
+        Device::build(qemu, &options)
     });
+    if let Err(why) = built {
+        // SAFETY: the place that QEMU gave.
+        unsafe { qemu.fail(errors, &format!("vp: {why}")) };
+    }
 }
 
 unsafe extern "C" fn read(

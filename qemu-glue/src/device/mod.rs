@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::options::Options;
-use crate::qemu::{Handle, Qemu};
+use crate::qemu::{Handle, Qemu, symbols};
 use crate::report::say;
 use crate::session::{AccessError, Session};
 use node::Node;
@@ -87,6 +87,9 @@ impl Device {
         let connected =
             Session::connect(endpoint.clone(), options.platform.clone(), port.as_guest(), timeout);
         let (session, platform) = connected.map_err(|error| error.to_string())?;
+        if platform.size < 4 {
+            return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));
+        }
         let window = free_window(options.address, platform.size, &taken, &ram)?;
         for memory in ram.iter().filter(|ram| !platform.memory.iter().any(|it| covers(it, ram))) {
             say(format_args!(
@@ -106,6 +109,9 @@ impl Device {
         let path = node.add(qemu, tree)?;
         if qemu.has_text(machine, "dtb") {
             say(format_args!("warning: with -dtb the guest gets another device tree, without {path}"));
+        }
+        if symbols::counts_instructions() {
+            say("warning: -icount orders the guest's time only: the platform's runs freely beside it");
         }
         callbacks::watch_resets(qemu, device);
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);

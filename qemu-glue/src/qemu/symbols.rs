@@ -160,6 +160,13 @@ pub(crate) fn has(name: &str) -> bool {
     !find(name).is_null()
 }
 
+/// Whether guest time counts instructions (`-icount`), as far as this QEMU says.
+pub(crate) fn counts_instructions() -> bool {
+    let mode = find("use_icount").cast::<c_int>();
+    // SAFETY: a variable of that type, in all versions; it is set before anything is loaded.
+    !mode.is_null() && unsafe { *mode } != 0
+}
+
 /// QEMU's version, if it can be asked.
 pub(crate) fn version() -> Option<([i64; 3], String)> {
     let query = find("qmp_query_version");

@@ -292,3 +292,6 @@ impl Drop for Session {
         self.close();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,8 +21,6 @@ use crate::report::say;
 
 /// Bytes read at once.
 const READ: usize = 64 << 10;
-/// How long a server may take to greet.
-const GREETING: Duration = Duration::from_secs(10);
 /// How long the server may take nothing of what is written.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -81,7 +79,7 @@ impl Wire {
             platform: Platform::default(),
             level: false,
         };
-        let settled = wire.settle(Instant::now() + timeout.max(GREETING));
+        let settled = wire.settle(Instant::now() + timeout);
         settled.map_err(|Broken(why)| ConnectError(format!("{endpoint}: {why}")))?;
         Ok(wire)
     }

@@ -212,6 +212,12 @@ impl Machine {
         self.end()
     }
 
+    /// Waits for the end of a QEMU whose guest does not run.
+    pub(crate) fn ends(mut self) {
+        let status = self.child.wait().expect("QEMU ends");
+        assert!(status.success(), "{status}: {}", self.end());
+    }
+
     /// Waits for QEMU to give up. Gives what was told.
     pub(crate) fn refuses(mut self) -> String {
         let status = self.child.wait().expect("QEMU ends");

@@ -43,15 +43,25 @@ impl Script {
     ///
     /// # Panics
     /// When the trace does not pass in this process.
-    pub(crate) fn layer(mut self, trace: &Path) -> Script {
+    pub(crate) fn layer(self, trace: &Path) -> Script {
+        self.layer_at(trace, 0)
+    }
+
+    /// The same with all of the layer's memory so many times 4 GiB higher up in the guest.
+    pub(crate) fn layer_at(mut self, trace: &Path, above: u32) -> Script {
         let description = Description::named(self.map.name()).expect("a platform of the map's name");
+        let trace = Trace::load(trace).expect("a trace");
         let mut host = Recorder {
+            above,
+            high_words: written(&trace)
+                .filter(|(name, _)| name.ends_with("BASE_ADDR_HIGH"))
+                .map(|(name, _)| address(self.map, name))
+                .collect(),
             host: LocalHost::new(Platform::build(&description).expect("a platform")),
             status: address(self.map, "GLB.S_INTR_STATUS"),
             seen: 0,
             script: &mut self,
         };
-        let trace = Trace::load(trace).expect("a trace");
         let map = host.script.map;
         let outcome = play(&trace, &mut host, &map, &PlayOptions::default()).expect("a run");
         assert!(outcome.passed(), "{}: {:?}", outcome.name, outcome.failures);
@@ -61,14 +71,9 @@ impl Script {
     /// What a trace writes into registers of these units; no memory, no interrupts.
     pub(crate) fn writes(mut self, trace: &Path, units: &[&str]) -> Script {
         let trace = Trace::load(trace).expect("a trace");
-        let Body::Cfg(lines) = trace.body() else { panic!("not in the language of our traces") };
-        for line in lines {
-            match &line.command {
-                Command::RegWrite { register, value } if units.contains(&register.unit()) => {
-                    self = self.write(register.as_str(), *value);
-                }
-                _ => {}
-            }
+        for (name, value) in written(&trace) {
+            let is_wanted = name.split_once('.').is_some_and(|(unit, _)| units.contains(&unit));
+            self = if is_wanted { self.write(name, value) } else { self };
         }
         self
     }
@@ -123,6 +128,15 @@ impl Script {
     }
 }
 
+/// The registers that a trace writes, and what.
+fn written(trace: &Trace) -> impl Iterator<Item = (&str, u32)> {
+    let Body::Cfg(lines) = trace.body() else { panic!("not in the language of our traces") };
+    lines.iter().filter_map(|line| match &line.command {
+        Command::RegWrite { register, value } => Some((register.as_str(), *value)),
+        _ => None,
+    })
+}
+
 fn address(map: RegisterMap, register: &str) -> u32 {
     map.resolve(register).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -137,6 +151,9 @@ fn words(length: usize) -> u32 {
 /// come, and that they are cleared, which the guest does by itself.
 struct Recorder<'a> {
     host: LocalHost,
+    /// How many times 4 GiB higher the guest's memory is, and the registers that hold the upper words of addresses.
+    above: u32,
+    high_words: Vec<u32>,
     status: u32,
     /// Bits that have come and are not cleared.
     seen: u32,
@@ -150,7 +167,7 @@ impl Recorder<'_> {
     }
 
     fn memory_step(&mut self, step: Step, address: u64, bytes: &[u8]) {
-        let (low, high) = (address as u32, (address >> 32) as u32);
+        let (low, high) = (address as u32, (address >> 32) as u32 + self.above);
         self.step(step, &[low, high, words(bytes.len())], bytes);
     }
 }
@@ -159,6 +176,9 @@ impl Host for Recorder<'_> {
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         match address == self.status {
             true => self.seen &= !value,
+            false if self.high_words.contains(&address) => {
+                self.step(Step::Write, &[address, value + self.above], &[]);
+            }
             false => self.step(Step::Write, &[address, value], &[]),
         }
         self.host.write(address, value)

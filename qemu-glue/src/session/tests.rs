@@ -1,0 +1,215 @@
+//! Sessions with a server that does what a test says, and a guest that is a piece of memory.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use tempfile::TempDir;
+use vp_protocols::native::{
+    Access, Connection, Event, MemoryRead, MemoryWrite, Notice, Offer, Port, PortId, PortKind, Role, Roles,
+    Terms, Time,
+};
+
+use super::*;
+
+const REGISTERS: PortId = PortId(0);
+const LINE: PortId = PortId(1);
+const MEMORY: PortId = PortId(2);
+
+#[derive(Default)]
+struct TestGuest {
+    memory: Mutex<Vec<u8>>,
+    level: AtomicBool,
+}
+
+impl Guest for TestGuest {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        let memory = self.memory.lock().unwrap();
+        let from = usize::try_from(address).unwrap();
+        memory.get(from..from + into.len()).map(|bytes| into.copy_from_slice(bytes)).is_some()
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        let mut memory = self.memory.lock().unwrap();
+        let from = usize::try_from(address).unwrap();
+        memory.get_mut(from..from + bytes.len()).map(|to| to.copy_from_slice(bytes)).is_some()
+    }
+
+    fn line(&self, level: bool) {
+        self.level.store(level, Ordering::SeqCst);
+    }
+
+    fn thread(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+}
+
+/// The server's end.
+struct Peer {
+    stream: UnixStream,
+    connection: Connection,
+    input: BytesMut,
+}
+
+impl Peer {
+    /// Waits for a client and lets it have its places.
+    fn welcome(listener: &UnixListener) -> Peer {
+        let (stream, _) = listener.accept().unwrap();
+        let connection = Connection::server(Terms::default());
+        let mut peer = Peer { stream, connection, input: BytesMut::new() };
+        assert!(matches!(peer.next(), Event::Hello(_)));
+        let port = |name: &str, kind, role, size| {
+            let (name, roles) = (name.to_owned(), Roles::of(&[role]));
+            Port { name, kind, roles, base: 0x100, size, width: 32 }
+        };
+        let ports = vec![
+            port("csb0", PortKind::Csb, Role::Initiator, 0x1000),
+            port("irq0", PortKind::Irq, Role::Sink, 0),
+            port("dbb0", PortKind::Axi, Role::Target, 0x1000),
+        ];
+        peer.connection.accept(Offer { ports, platform: "test".into(), ..Offer::default() }).unwrap();
+        peer.send();
+        for _ in 0..3 {
+            peer.answer(Reply::Done);
+        }
+        peer.answer(Reply::Statistics { total: 0, count: 0 });
+        peer
+    }
+
+    fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
+                return event;
+            }
+            let mut part = [0; 4096];
+            let read = self.stream.read(&mut part).unwrap();
+            assert!(read > 0, "the client has gone");
+            self.input.extend_from_slice(&part[..read]);
+        }
+    }
+
+    fn send(&mut self) {
+        let output = self.connection.output();
+        self.stream.write_all(output).unwrap();
+        output.advance(output.len());
+    }
+
+    /// Answers the next event, a request, and gives it.
+    fn answer(&mut self, reply: Reply) -> Request {
+        let event = self.next();
+        let Event::Request { id, request, .. } = event else { panic!("{event:?}") };
+        self.connection.reply(id, Time(0), reply, &[]).unwrap();
+        self.send();
+        request
+    }
+
+    /// Asks the guest for memory, and gives what it says.
+    fn ask(&mut self, request: Request, payload: &[u8]) -> (Reply, Bytes) {
+        self.connection.request(request, payload).unwrap();
+        self.send();
+        let event = self.next();
+        let Event::Reply { reply, payload, .. } = event else { panic!("{event:?}") };
+        (reply, payload)
+    }
+
+    fn raise(&mut self, level: bool) {
+        self.connection.notify(Notice::Interrupt { port: LINE, level, time: Time(0) }).unwrap();
+    }
+}
+
+/// A session, its guest, and the server's end in a thread of its own.
+fn session<T: Send + 'static>(
+    timeout: Duration,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vp.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
+    let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
+    let (session, platform) = Session::connect(Endpoint::Unix(path), None, guest.clone(), timeout).unwrap();
+    assert_eq!((platform.size, platform.memory), (0x1000, vec![Range { start: 0x100, end: 0x1100 }]));
+    (session, guest, server, folder)
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[test]
+fn memory_is_served_while_a_register_is_waited_for() {
+    let (session, guest, server, _folder) = session(LONG, |mut peer| {
+        let Event::Request { id, request: Request::RegisterRead(read), .. } = peer.next() else { panic!() };
+        assert_eq!((read.port, read.address), (REGISTERS, 0x108));
+        let (access, axi_id, at) = (Access::Timed, 0, None);
+        let write = MemoryWrite { port: MEMORY, address: 8, length: 4, access, axi_id, strobes: true, at };
+        assert_eq!(peer.ask(Request::MemoryWrite(write), &[1, 2, 3, 4, 0b1101]).0, Reply::Done);
+        let read = |address| MemoryRead { port: MEMORY, address, length: 4, access, axi_id, at };
+        let (reply, data) = peer.ask(Request::MemoryRead(read(8)), &[]);
+        assert_eq!((reply, &*data), (Reply::Data, &[1, 0, 3, 4][..]));
+        let (reply, _) = peer.ask(Request::MemoryRead(read(62)), &[]);
+        assert!(matches!(reply, Reply::Failed { .. }));
+        peer.raise(true);
+        peer.connection.reply(id, Time(0), Reply::Value { value: 7 }, &[]).unwrap();
+        peer.send();
+        peer
+    });
+    assert_eq!(session.read(8), Ok(7));
+    // The notice stood before the reply.
+    assert!(guest.level.load(Ordering::SeqCst));
+    assert_eq!(guest.memory.lock().unwrap()[8..12], [1, 0, 3, 4]);
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_write_is_seen_to_its_end_only_while_the_line_is_high() {
+    let (session, guest, server, _folder) = session(LONG, |mut peer| {
+        assert!(matches!(peer.next(), Event::Posted { .. }));
+        peer.raise(true);
+        assert!(matches!(peer.answer(Reply::Value { value: 0 }), Request::RegisterRead(_)));
+        peer.raise(false);
+        assert!(matches!(peer.answer(Reply::Done), Request::RegisterWrite(_)));
+        assert!(matches!(peer.next(), Event::Posted { .. }));
+    });
+    session.write(0, 1).unwrap();
+    session.read(0).unwrap();
+    session.write(0, 2).unwrap();
+    assert!(!guest.level.load(Ordering::SeqCst));
+    session.write(0, 3).unwrap();
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_an_error_and_not_waited_for_again() {
+    let (session, guest, server, _folder) = session(Duration::from_millis(50), |mut peer| {
+        peer.raise(true);
+        peer.send();
+        peer.next();
+        peer
+    });
+    let began = Instant::now();
+    assert_eq!(session.read(0), Err(AccessError));
+    assert!(began.elapsed() >= Duration::from_millis(50));
+    assert!(!guest.level.load(Ordering::SeqCst), "a device that is gone asks for nothing");
+    assert_eq!(session.read(0), Err(AccessError));
+    assert_eq!(session.write(0, 0), Err(AccessError));
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_server_that_is_gone_fails_the_access_that_waits_and_the_next_one() {
+    let (session, _, server, folder) = session(LONG, |mut peer| drop(peer.next()));
+    assert_eq!(session.read(0), Err(AccessError));
+    server.join().unwrap();
+    // A new server is there at once, and the guest is to learn of the old one's end all the same.
+    std::fs::remove_file(folder.path().join("vp.sock")).unwrap();
+    let listener = UnixListener::bind(folder.path().join("vp.sock")).unwrap();
+    let server = std::thread::spawn(move || {
+        let mut peer = Peer::welcome(&listener);
+        (peer.answer(Reply::Done), peer)
+    });
+    assert_eq!(session.read(0), Err(AccessError));
+    // A reset of the guest does not wait for the second to be over.
+    assert_eq!(session.reset(), Ok(()));
+    assert_eq!(server.join().unwrap().0, Request::Reset);
+}
