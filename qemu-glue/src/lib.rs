@@ -5,11 +5,11 @@
 //! name when the library is loaded, and whatever does not fit ends the start with one sentence. No header of QEMU is
 //! used and QEMU is not rebuilt.
 //!
-//! * [`qemu`]: the functions and structures of QEMU that are relied on, and nothing else's business.
-//! * [`device`]: the device type: its life, its register window, its node, the guest's memory.
-//! * [`session`]: the native protocol over a socket, with plain threads. Knows nothing of QEMU.
+//! * `qemu`: the functions and structures of QEMU that are relied on, and nothing else's business.
+//! * `device`: the device type: its life, its register window, its node, the guest's memory.
+//! * `session`: the native protocol over a socket, with plain threads. Knows nothing of QEMU.
 //!
-//! All unsafe code is in [`qemu`], and where QEMU calls: `entry.rs`, `device/callbacks.rs`, `device/port.rs`.
+//! All unsafe code is in `qemu`, and where QEMU calls: `entry.rs`, `device/callbacks.rs`, `device/port.rs`.
 
 mod device;
 mod entry;
