@@ -1,6 +1,6 @@
 //! One RUBIK layer: what a register group says.
 //!
-//! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
+//! [`Layer::decode`] checks everything once; `compute` and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
 
 use crate::nvdla::config::Config;

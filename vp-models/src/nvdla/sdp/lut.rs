@@ -2,7 +2,7 @@
 //!
 //! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
 //! looked up in both; priorities choose the answer. Used by [`super::compute`]; software fills the tables through the
-//! registers' [`LutPort`].
+//! registers' [`LutPort`](crate::nvdla::registers::LutPort).
 
 pub use crate::nvdla::lut::{LeIndex, Priorities, Slope, Tables};
 
