@@ -102,7 +102,7 @@ pub struct Kept {
 
 const HEADER: [&str; 7] = ["table", "memory", "rows", "exact", "median_ppm", "percentile_95_ppm", "max_ppm"];
 
-/// Reads distributions that [`write`] wrote.
+/// Reads distributions that [`write()`] wrote.
 ///
 /// # Errors
 /// A file that cannot be read or holds something else.
