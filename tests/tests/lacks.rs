@@ -1,7 +1,7 @@
 //! What a platform lacks is told apart from what is wrong, by the warnings themselves.
 
 use vp_models::host::{Host as _, Lack, Warning};
-use vp_models::nvdla::registers::{Unit, bdma, cdp, pdp, sdp};
+use vp_models::nvdla::registers::{Unit, cdp, pdp, sdp};
 use vp_tests::device::Device;
 use vp_tests::layers::{INPUT, OUTPUT, doubling, halving, normalising};
 use vp_tests::program::Program;
@@ -39,9 +39,13 @@ fn a_format_that_other_configurations_have_is_the_configurations_lack() {
 }
 
 #[test]
-fn an_engine_that_is_not_modelled_is_the_models_lack() {
-    let launched = lacks("nv_full", |program| program.word(Unit::Bdma, bdma::CFG_LAUNCH0, 1));
-    assert_eq!(launched, [Some(Lack::Model)]);
+fn a_format_that_is_not_modelled_is_the_models_lack() {
+    let floating = lacks("nv_full", |program| {
+        program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0);
+        program.fields(Unit::Sdp, &[(sdp::d_data_format::PROC_PRECISION, 2)]);
+        program.enable_sdp(0);
+    });
+    assert_eq!(floating, [Some(Lack::Model)]);
 }
 
 #[test]
