@@ -131,13 +131,13 @@ impl Schedule {
         if self.timed.has_none_near() {
             return;
         }
-        if let Some(Target(second)) = self.timed.ahead(3)
-            && let Some(slot) = self.slots.get(second as usize)
+        if let Some(Target(later)) = self.timed.ahead(3)
+            && let Some(slot) = self.slots.get(later as usize)
         {
             prefetch(slot);
         }
-        if let Some(Target(first)) = self.timed.ahead(1)
-            && let Some(Slot { body: Some(body), .. }) = self.slots.get(first as usize)
+        if let Some(Target(sooner)) = self.timed.ahead(1)
+            && let Some(Slot { body: Some(body), .. }) = self.slots.get(sooner as usize)
         {
             body.prefetch();
         }
