@@ -32,9 +32,7 @@ pub(crate) struct Kernel {
     stop: Cell<bool>,
     holds: Cell<u32>,
     pub(crate) schedule: Shared,
-    /// The process being run has killed itself.
-    killed: Cell<bool>,
-    /// What the method being run has asked for: nothing, a time (the common case), or more.
+    /// What the process being run has asked for.
     asked: Cell<Asked>,
     asked_delay: Cell<u64>,
     asked_trigger: Cell<Option<Trigger>>,
@@ -51,7 +49,6 @@ struct Idle<'a>(&'a Kernel);
 impl Drop for Idle<'_> {
     fn drop(&mut self) {
         self.0.running.set(NOBODY);
-        self.0.killed.set(false);
         self.0.asked.set(Asked::Nothing);
         drop(self.0.asked_trigger.take());
     }
@@ -66,12 +63,16 @@ impl Drop for Retired<'_> {
     }
 }
 
-/// What a method has asked for by [`Sim::next_trigger`].
+/// What a process has asked for while it ran: a method by [`Sim::next_trigger`], or any its own end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Nothing,
+    /// The passing of a time, which is the common case.
     Delay,
+    /// What the trigger says.
     Trigger,
+    /// To be killed, whatever else it asks for.
+    Death,
 }
 
 impl Kernel {
@@ -124,7 +125,7 @@ impl Kernel {
 
     pub(crate) fn kill(&self, id: u32) {
         if self.running.get() == id {
-            self.killed.set(true);
+            self.asked.set(Asked::Death);
         } else {
             self.end(id);
         }
@@ -141,41 +142,68 @@ impl Kernel {
         drop(body);
     }
 
-    /// Evaluates: runs what is runnable, and what becomes so by immediate notification.
+    /// Evaluates: runs `first`, if that is somebody, then what is runnable, and what becomes so by immediate
+    /// notification.
     #[expect(unsafe_code, reason = "bodies are run where they lie")]
-    fn evaluate(&self, context: &mut Context<'_>) {
-        let _idle = Idle(self);
-        while let Some(id) = self.schedule.next_runnable() {
-            let Some(body) = self.schedule.activate(id) else { continue };
-            self.running.set(id);
-            self.ran.set(true);
-            // SAFETY: the body lives in the slot of process `id` and stays there until this returns: only
-            // `Kernel::end` and the drop of the `Simulation` take bodies out. The first spares the process that
-            // is running, by `Kernel::kill` being its only caller but for the one below; the second cannot
-            // happen, as whoever called here borrows the `Simulation`. Nor is it overwritten: a place is given
-            // to another process only after the one in it has been retired, which takes its body first, and
-            // once only. Nobody else polls it: only this loop polls bodies, and it is not entered again from
-            // within, since that takes the same borrow.
-            let ended = unsafe { body.poll(context) }.is_ready();
-            if ended || self.killed.get() {
-                self.running.set(NOBODY);
-                self.killed.set(false);
-                self.asked.set(Asked::Nothing);
-                drop(self.asked_trigger.take());
-                self.end(id);
-            } else if self.asked.get() != Asked::Nothing {
-                self.arm(id);
+    #[inline(always)]
+    fn evaluate(&self, first: u32, context: &mut Context<'_>) {
+        let mut next = Some(first).filter(|&first| first != NOBODY).or_else(|| self.schedule.next_runnable());
+        while let Some(id) = next {
+            if let Some(body) = self.schedule.activate(id) {
+                self.running.set(id);
+                self.ran.set(true);
+                // SAFETY: the body lives in the slot of process `id` and stays there until this returns: only
+                // `Kernel::end` and the drop of the `Simulation` take bodies out. The first spares the process
+                // that is running, by `Kernel::kill` being its only caller but for the one below; the second
+                // cannot happen, as whoever called here borrows the `Simulation`. Nor is it overwritten: a place
+                // is given to another process only after the one in it has been retired, which takes its body
+                // first, and once only. Nobody else polls it: only this loop polls bodies, and it is not entered
+                // again from within, since that takes the same borrow.
+                let ended = unsafe { body.poll(context) }.is_ready();
+                let asked = self.asked.get();
+                if ended || asked != Asked::Nothing {
+                    self.afterwards(id, ended, asked);
+                }
             }
+            next = self.schedule.next_runnable();
         }
+        self.running.set(NOBODY);
         self.schedule.all_ran();
     }
 
-    /// Gives the method that has just run what it asked for.
-    #[inline]
-    fn arm(&self, id: u32) {
-        if self.asked.replace(Asked::Nothing) == Asked::Delay {
+    /// Does what a process has asked for while it ran, or ends it.
+    #[inline(always)]
+    fn afterwards(&self, id: u32, ended: bool, asked: Asked) {
+        self.asked.set(Asked::Nothing);
+        if asked == Asked::Delay && !ended {
             return self.schedule.arm_timer(id, self.now.get().saturating_add(self.asked_delay.get()));
         }
+        if ended || asked == Asked::Death {
+            self.running.set(NOBODY);
+            drop(self.asked_trigger.take());
+            return self.end(id);
+        }
+        self.arm(id);
+    }
+
+    /// Whether a process runs, and has asked for nothing yet.
+    #[inline(always)]
+    fn may_ask_first(&self) -> bool {
+        self.running.get() != NOBODY && self.asked.get() == Asked::Nothing
+    }
+
+    /// Keeps what a method asks for until it is through, in place of what it has asked for before.
+    #[inline(never)]
+    fn ask(&self, trigger: Trigger) {
+        if self.running.get() != NOBODY && self.asked.get() != Asked::Death {
+            self.asked.set(Asked::Trigger);
+            drop(self.asked_trigger.replace(Some(trigger)));
+        }
+    }
+
+    /// Gives the method that has just run the trigger that it asked for.
+    #[cold]
+    fn arm(&self, id: u32) {
         let Some(trigger) = self.asked_trigger.take() else { return };
         // The last handle of an event may go at the end of this; what is outstanding for it still comes.
         let (events, delay) = trigger.parts();
@@ -185,25 +213,62 @@ impl Kernel {
         self.schedule.arm(id, ids, delay == Some(Time::ZERO), until);
     }
 
-    /// Everything that happens at the present time, delta cycle after delta cycle.
-    fn run_instant(&self, sim: &Sim, context: &mut Context<'_>, updates: &mut Vec<Rc<dyn Update>>) {
+    /// Runs delta cycle after delta cycle, and time after time up to `last`.
+    fn run(&self, sim: &Sim, last: u64) -> Stop {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut updates = Vec::new();
+        if !self.begun.replace(true) {
+            // What was written before the start is there in the first evaluation phase, and what was notified
+            // has come before it: to who is sensitive, as nobody waits yet (IEEE 1666-2011, 4.2.1.1).
+            self.update(&mut updates);
+            self.enlist(self.schedule.serve_delta());
+        }
+        let _idle = Idle(self);
+        let bell = &*self.bell;
+        self.drain_doors(sim);
+        let mut first = NOBODY;
         loop {
-            if self.bell.is_rung() {
-                self.drain_doors(sim);
-            }
-            self.evaluate(context);
+            self.evaluate(first, &mut context);
             if self.schedule.has_updates() {
-                self.update(updates);
+                self.update(&mut updates);
             }
             if self.stop.get() {
-                return;
+                self.stop.set(false);
+                return Stop::Requested;
             }
             // Delta notification: a delta cycle begins if there is any.
-            if self.schedule.serve_delta() {
+            if let Some(alone) = self.schedule.serve_delta() {
                 self.count_delta();
-            } else if !self.bell.is_rung() {
-                return;
+                first = alone;
+                if bell.is_rung() {
+                    self.enlist(Some(std::mem::replace(&mut first, NOBODY)));
+                    self.drain_doors(sim);
+                }
+                continue;
             }
+            if bell.is_rung() {
+                first = NOBODY;
+                self.drain_doors(sim);
+                continue;
+            }
+            if self.holds.get() > 0 {
+                return Stop::Held;
+            }
+            let Some((time, alone)) = self.schedule.serve_timed(last) else {
+                let idle = self.schedule.earliest().is_none_or(|time| time == u64::MAX);
+                return if idle { Stop::Idle } else { Stop::Limit };
+            };
+            self.now.set(time);
+            self.count_delta();
+            first = alone;
+        }
+    }
+
+    /// Has a process run in its turn, among others, that was to run by itself.
+    #[cold]
+    fn enlist(&self, alone: Option<u32>) {
+        if let Some(id) = alone {
+            self.schedule.enlist(id);
         }
     }
 
@@ -216,13 +281,21 @@ impl Kernel {
         }
     }
 
-    /// The update phase.
+    /// The update phase. What is asked for meanwhile is for the next one.
+    #[inline(always)]
     fn update(&self, updates: &mut Vec<Rc<dyn Update>>) {
+        match self.schedule.take_only_update() {
+            Some(channel) => channel.update(),
+            None => self.update_several(updates),
+        }
+    }
+
+    #[inline(never)]
+    fn update_several(&self, updates: &mut Vec<Rc<dyn Update>>) {
         self.schedule.take_updates(updates);
-        for channel in &*updates {
+        for channel in updates.drain(..) {
             channel.update();
         }
-        updates.clear();
     }
 
     /// Lets in what came from outside; it takes effect at the present time.
@@ -304,7 +377,6 @@ impl Simulation {
             stop: Cell::new(false),
             holds: Cell::new(0),
             schedule: Shared::default(),
-            killed: Cell::new(false),
             asked: Cell::new(Asked::Nothing),
             asked_delay: Cell::new(0),
             asked_trigger: Cell::new(None),
@@ -344,35 +416,12 @@ impl Simulation {
         let kernel = &self.kernel;
         // Nothing happens at the end of time: a wait until then is a wait for ever.
         let last = limit.as_ps().min(u64::MAX - 1);
-        let mut context = Context::from_waker(Waker::noop());
-        let sim = Sim(kernel.clone());
-        let mut updates = Vec::new();
-        if !kernel.begun.replace(true) {
-            // What was written before the start is there in the first evaluation phase, and what was notified
-            // has come before it: to who is sensitive, as nobody waits yet (IEEE 1666-2011, 4.2.1.1).
-            kernel.update(&mut updates);
-            kernel.schedule.serve_delta();
+        let stop = kernel.run(&Sim(kernel.clone()), last);
+        // Time was granted up to the limit, whether or not anything used it.
+        if limit != Time::MAX && matches!(stop, Stop::Idle | Stop::Limit) {
+            kernel.now.set(kernel.now.get().max(last));
         }
-        loop {
-            kernel.run_instant(&sim, &mut context, &mut updates);
-            if kernel.stop.get() {
-                kernel.stop.set(false);
-                return Stop::Requested;
-            }
-            if kernel.holds.get() > 0 {
-                return Stop::Held;
-            }
-            let Some(time) = kernel.schedule.serve_timed(last) else {
-                let idle = kernel.schedule.earliest().is_none_or(|time| time == u64::MAX);
-                // Time was granted up to the limit, whether or not anything used it.
-                if limit != Time::MAX {
-                    kernel.now.set(kernel.now.get().max(last));
-                }
-                return if idle { Stop::Idle } else { Stop::Limit };
-            };
-            kernel.now.set(time);
-            kernel.count_delta();
-        }
+        stop
     }
 
     /// When the next thing happens by itself, if anything does.
@@ -547,20 +596,15 @@ impl Sim {
     /// simulation.run_until(Time::ns(25));
     /// assert_eq!(calls.get(), 3); // at 0, 10 and 20 ns
     /// ```
+    #[inline(always)]
     pub fn next_trigger(&self, trigger: Trigger) {
-        if self.0.running.get() == NOBODY {
-            return;
-        }
-        // The common case has nothing to drop, and is not made to look like the others, which have.
-        if let &Trigger::After(delay) = &trigger
-            && delay != Time::ZERO
-        {
-            std::mem::forget(trigger);
-            self.0.asked_delay.set(delay.as_ps());
-            self.0.asked.set(Asked::Delay);
-        } else {
-            self.0.asked_trigger.set(Some(trigger));
-            self.0.asked.set(Asked::Trigger);
+        let kernel = &*self.0;
+        match trigger {
+            Trigger::After(delay) if delay != Time::ZERO && kernel.may_ask_first() => {
+                kernel.asked_delay.set(delay.as_ps());
+                kernel.asked.set(Asked::Delay);
+            }
+            other => kernel.ask(other),
         }
     }
 

@@ -220,38 +220,47 @@ impl Future for Wait<'_> {
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
         // What the run loop comes back for is decided here, and the rest elsewhere: every process has a copy.
-        if let WaitState::Timed(until, _) = self.state
-            && self.kernel.now().as_ps() >= until
-        {
-            self.state = WaitState::Done;
-            return Poll::Ready(());
+        match self.state {
+            WaitState::Timed(until, _) if self.kernel.now().as_ps() >= until => {
+                self.state = WaitState::Done;
+                Poll::Ready(())
+            }
+            WaitState::New(delay) => {
+                self.begin(delay);
+                Poll::Pending
+            }
+            _ => self.stay(),
         }
-        self.begin_or_stay()
     }
 }
 
 impl Wait<'_> {
     #[inline(never)]
-    fn begin_or_stay(&mut self) -> Poll<()> {
+    fn begin(&mut self, delay: Time) {
         let kernel = self.kernel;
+        let process = kernel.running();
+        if delay == Time::ZERO {
+            return self.begin_delta(process);
+        }
+        let until = kernel.now().as_ps().saturating_add(delay.as_ps());
+        self.state = WaitState::Timed(until, kernel.schedule.wait_until(until, process));
+    }
+
+    #[inline(never)]
+    fn begin_delta(&mut self, process: u32) {
+        self.kernel.schedule.wait_delta(process);
+        self.state = WaitState::Delta(self.kernel.delta(), process);
+    }
+
+    #[inline(never)]
+    fn stay(&mut self) -> Poll<()> {
         match self.state {
-            WaitState::New(delay) => {
-                let process = kernel.running();
-                self.state = if delay == Time::ZERO {
-                    kernel.schedule.wait_delta(process);
-                    WaitState::Delta(kernel.delta(), process)
-                } else {
-                    let until = kernel.now().as_ps().saturating_add(delay.as_ps());
-                    WaitState::Timed(until, kernel.schedule.wait_until(until, process))
-                };
-                Poll::Pending
-            }
-            WaitState::Delta(since, _) if kernel.delta() != since => {
+            WaitState::Delta(since, _) if self.kernel.delta() != since => {
                 self.state = WaitState::Done;
                 Poll::Ready(())
             }
-            WaitState::Timed(..) | WaitState::Delta(..) => Poll::Pending,
             WaitState::Done => Poll::Ready(()),
+            _ => Poll::Pending,
         }
     }
 

@@ -10,6 +10,9 @@
 //! A slot is a list in one piece of memory, in order of insertion: taking one touches neighbours, not
 //! places all over. An entry that is removed stays where it lies and is passed over.
 
+use rustc_hash::FxHashSet;
+use std::ops::Range;
+
 const BITS: u32 = 8;
 const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = 64 / BITS as usize;
@@ -65,51 +68,29 @@ impl Occupied {
     }
 }
 
-/// Which entries are still wanted, and the numbers of those that are none.
-#[derive(Default)]
-struct Entries {
-    wanted: Vec<bool>,
-    free: Vec<u32>,
-    /// Entries that were removed and still lie somewhere.
-    removed: usize,
+/// The numbers of entries: which come next, and which name what was removed and still lies somewhere.
+struct Numbers {
+    /// Nothing that lies in the queue has one of these.
+    fresh: Range<u32>,
+    removed: FxHashSet<u32>,
 }
 
-impl Entries {
-    #[inline]
-    fn make(&mut self) -> u32 {
-        match self.free.pop() {
-            Some(entry) => {
-                self.wanted[entry as usize] = true;
-                entry
-            }
-            None => self.make_more(),
-        }
+impl Numbers {
+    /// Whether an entry is still wanted, as its item leaves the queue.
+    #[inline(always)]
+    fn take(&mut self, entry: u32) -> bool {
+        // Mostly nothing was removed at all, and then it need not be looked up.
+        self.removed.is_empty() || self.take_among_removed(entry)
     }
 
-    #[cold]
-    fn make_more(&mut self) -> u32 {
-        self.wanted.push(true);
-        (self.wanted.len() - 1) as u32
+    #[inline(never)]
+    fn take_among_removed(&mut self, entry: u32) -> bool {
+        !self.removed.remove(&entry)
     }
 
     #[inline]
     fn is_wanted(&self, entry: u32) -> bool {
-        self.wanted[entry as usize]
-    }
-
-    fn len(&self) -> usize {
-        self.wanted.len() - self.free.len() - self.removed
-    }
-
-    /// Its item leaves the queue: whether it was wanted.
-    #[inline]
-    fn take(&mut self, entry: u32) -> bool {
-        self.free.push(entry);
-        let wanted = std::mem::replace(&mut self.wanted[entry as usize], false);
-        if !wanted {
-            self.removed -= 1;
-        }
-        wanted
+        self.removed.is_empty() || !self.removed.contains(&entry)
     }
 }
 
@@ -124,7 +105,9 @@ pub(crate) struct TimedQueue<T> {
     levels: u8,
     occupied: [Occupied; LEVELS],
     slots: Box<[Vec<Item<T>>]>,
-    entries: Entries,
+    /// How many items they hold.
+    far: usize,
+    numbers: Numbers,
     /// A slot that is being spread, kept for its room.
     spread: Vec<Item<T>>,
 }
@@ -144,39 +127,69 @@ impl<T: Copy> TimedQueue<T> {
             levels: 0,
             occupied: Default::default(),
             slots: (0..LEVELS * SLOTS).map(|_| Vec::new()).collect(),
-            entries: Entries::default(),
+            far: 0,
+            numbers: Numbers { fresh: 0..Entry::NONE.0, removed: FxHashSet::default() },
             spread: Vec::new(),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.near.len() + self.far - self.numbers.removed.len()
+    }
+
+    /// A number for an entry.
+    #[inline(always)]
+    fn number(&mut self) -> u32 {
+        if self.numbers.fresh.start >= self.numbers.fresh.end {
+            self.renew_numbers();
+        }
+        let number = self.numbers.fresh.start;
+        self.numbers.fresh.start += 1;
+        number
+    }
+
+    /// After four thousand million entries: the longest row of numbers that none has that still lies here.
+    #[cold]
+    fn renew_numbers(&mut self) {
+        let items = self.near.iter().chain(self.slots.iter().flatten());
+        let mut used: Vec<u32> = items.map(|item| item.entry).chain([Entry::NONE.0]).collect();
+        used.sort_unstable();
+        let mut from = 0;
+        for number in used {
+            if number - from > self.numbers.fresh.len() as u32 {
+                self.numbers.fresh = from..number;
+            }
+            from = number.saturating_add(1);
+        }
     }
 
     /// Adds an entry; `time` must not lie before the last one taken.
     #[inline]
     pub(crate) fn insert(&mut self, time: u64, target: T) -> Entry {
         debug_assert!(time >= self.cursor, "an entry in the past");
-        let entry = self.entries.make();
-        // Each way makes the item where it puts it: made here and copied, it would be read back before the
-        // writes of its parts are through.
-        if self.near.is_empty() && self.levels == 0 {
+        // The common case calls nothing, so that callers have nothing to save. Each way makes the item where it
+        // puts it: made here and copied, it would be read back before the writes of its parts are through.
+        let fresh = &mut self.numbers.fresh;
+        if self.near.is_empty() && self.near.capacity() > 0 && self.levels == 0 && fresh.start < fresh.end {
+            let entry = fresh.start;
+            fresh.start += 1;
             self.near_until = u64::MAX;
             self.near.push(Item { time, entry, target });
+            Entry(entry)
         } else {
-            self.insert_among(time, entry, target);
+            self.insert_among(time, target)
         }
-        Entry(entry)
     }
 
-    /// Takes an entry out before it is due; one that is due or removed already is no entry any more.
-    pub(crate) fn remove(&mut self, Entry(entry): Entry) {
-        let Some(wanted) = self.entries.wanted.get_mut(entry as usize) else { return };
-        if std::mem::replace(wanted, false) {
-            self.entries.removed += 1;
-            if self.entries.removed > self.len() + 1024 {
-                self.sweep();
-            }
+    /// Takes out an entry that is not due yet, and has not been removed.
+    #[inline(never)]
+    pub(crate) fn remove(&mut self, entry: Entry) {
+        if entry == Entry::NONE {
+            return;
+        }
+        self.numbers.removed.insert(entry.0);
+        if self.numbers.removed.len() > self.len() + 1024 {
+            self.sweep();
         }
     }
 
@@ -194,7 +207,7 @@ impl<T: Copy> TimedQueue<T> {
                 return None;
             }
             self.near.pop();
-            if self.entries.take(entry) {
+            if self.numbers.take(entry) {
                 self.cursor = time;
                 return Some((time, target));
             }
@@ -210,10 +223,16 @@ impl<T: Copy> TimedQueue<T> {
                 return None;
             }
             self.near.pop();
-            if self.entries.take(entry) {
+            if self.numbers.take(entry) {
                 return Some(target);
             }
         }
+    }
+
+    /// Whether there may be another entry of a time of which one was just taken.
+    #[inline(always)]
+    pub(crate) fn may_have_another(&self, time: u64) -> bool {
+        self.near.last().is_some_and(|item| item.time == time)
     }
 
     #[inline(always)]
@@ -244,6 +263,7 @@ impl<T: Copy> TimedQueue<T> {
         self.cursor = time;
         let mut spread = std::mem::take(&mut self.spread);
         std::mem::swap(&mut spread, &mut self.slots[at]);
+        self.far -= spread.len();
         self.clear(level, slot);
         // Into the near list the latest insertion goes first: sorting is stable, and it is taken from the end.
         if spread.len() <= FEW {
@@ -257,10 +277,8 @@ impl<T: Copy> TimedQueue<T> {
             // Everything else here is nearer to the cursor now, so on a lower level; in order, so ties stay in
             // order.
             for &Item { time, entry, target } in spread.iter().filter(|item| item.time != time) {
-                if self.entries.is_wanted(entry) {
+                if self.numbers.take(entry) {
                     self.put(time, entry, target);
-                } else {
-                    self.entries.take(entry);
                 }
             }
         }
@@ -271,7 +289,7 @@ impl<T: Copy> TimedQueue<T> {
 
     /// The earliest time, if there is an entry.
     pub(crate) fn earliest(&self) -> Option<u64> {
-        if let Some(item) = self.near.iter().rfind(|item| self.entries.is_wanted(item.entry)) {
+        if let Some(item) = self.near.iter().rfind(|item| self.numbers.is_wanted(item.entry)) {
             return Some(item.time);
         }
         let slots =
@@ -280,18 +298,21 @@ impl<T: Copy> TimedQueue<T> {
     }
 
     #[inline(never)]
-    fn insert_among(&mut self, time: u64, entry: u32, target: T) {
-        if time > self.near_until {
-            return self.put(time, entry, target);
-        }
-        if self.near.len() >= NEAR {
+    fn insert_among(&mut self, time: u64, target: T) -> Entry {
+        let entry = self.number();
+        if time <= self.near_until && self.near.len() >= NEAR {
             self.spill();
-            if time > self.near_until {
-                return self.put(time, entry, target);
-            }
         }
-        let at = self.near.partition_point(|later| later.time > time);
-        self.near.insert(at, Item { time, entry, target });
+        if self.near.is_empty() && self.levels == 0 {
+            self.near_until = u64::MAX;
+        }
+        if time > self.near_until {
+            self.put(time, entry, target);
+        } else {
+            let at = self.near.partition_point(|later| later.time > time);
+            self.near.insert(at, Item { time, entry, target });
+        }
+        Entry(entry)
     }
 
     /// The near list has outgrown itself: what is later than the cursor goes to the wheel, in order.
@@ -316,8 +337,7 @@ impl<T: Copy> TimedQueue<T> {
     }
 
     fn earliest_in(&self, at: usize) -> Option<u64> {
-        // Mostly nothing was removed at all, and then it need not be looked up.
-        let wanted = |item: &&Item<T>| self.entries.removed == 0 || self.entries.is_wanted(item.entry);
+        let wanted = |item: &&Item<T>| self.numbers.is_wanted(item.entry);
         self.slots[at].iter().filter(wanted).map(|item| item.time).min()
     }
 
@@ -334,6 +354,7 @@ impl<T: Copy> TimedQueue<T> {
         self.levels |= 1 << level;
         self.occupied[level].set(slot);
         self.slots[level * SLOTS + slot].push(Item { time, entry, target });
+        self.far += 1;
     }
 
     #[inline]
@@ -351,7 +372,8 @@ impl<T: Copy> TimedQueue<T> {
     /// Empties a slot in which nothing is wanted any more.
     fn discard(&mut self, level: usize, slot: usize) {
         for item in std::mem::take(&mut self.slots[level * SLOTS + slot]) {
-            self.entries.take(item.entry);
+            self.numbers.take(item.entry);
+            self.far -= 1;
         }
         self.clear(level, slot);
     }
@@ -359,16 +381,10 @@ impl<T: Copy> TimedQueue<T> {
     /// Takes out what was removed, where that is more than what is left.
     #[cold]
     fn sweep(&mut self) {
-        let TimedQueue { slots, near, entries, .. } = self;
-        let mut keep = |item: &Item<T>| {
-            let keep = entries.is_wanted(item.entry);
-            if !keep {
-                entries.take(item.entry);
-            }
-            keep
-        };
-        near.retain(&mut keep);
-        slots.iter_mut().for_each(|slot| slot.retain(&mut keep));
+        let TimedQueue { slots, near, numbers, .. } = self;
+        near.retain(|item| numbers.take(item.entry));
+        slots.iter_mut().for_each(|slot| slot.retain(|item| numbers.take(item.entry)));
+        self.far = self.slots.iter().map(Vec::len).sum();
         for at in 0..self.slots.len() {
             if self.slots[at].is_empty() {
                 self.clear(at / SLOTS, at % SLOTS);
@@ -482,6 +498,7 @@ mod tests {
         fn check(&self) -> Result<(), TestCaseError> {
             let queue = &self.queue;
             prop_assert_eq!(queue.len(), self.reference.len());
+            prop_assert_eq!(queue.far, queue.slots.iter().map(Vec::len).sum::<usize>());
             prop_assert_eq!(queue.earliest(), self.earliest());
             prop_assert!(queue.cursor <= self.now);
             prop_assert!(queue.near.windows(2).all(|two| two[0].time >= two[1].time));
@@ -531,6 +548,29 @@ mod tests {
         }
     }
 
+    /// Numbers come again, but not those of what still lies in the queue.
+    #[test]
+    fn numbers_are_renewed_around_those_in_use() {
+        let mut pair = Pair::default();
+        let starts = [5u32, 2_000_000_000, 3_000_000_000, u32::MAX - 3];
+        for start in starts {
+            pair.queue.numbers.fresh = start..u32::MAX;
+            pair.insert(u64::from(start));
+        }
+        pair.queue.numbers.fresh = 0..0;
+        pair.insert(77);
+        // Longest is what lies before the second.
+        assert_eq!(pair.queue.numbers.fresh, 7..2_000_000_000);
+        pair.remove(2);
+        pair.queue.numbers.fresh = 9..9;
+        pair.insert(9);
+        while pair.earliest().is_some() {
+            pair.check().expect("whole");
+            pair.take(u64::MAX).expect("in order");
+        }
+        assert_eq!((pair.queue.len(), pair.queue.numbers.removed.len()), (0, 0));
+    }
+
     /// Removing more than is left has the queue swept, wherever the entries lie.
     #[test]
     fn what_was_removed_is_swept_out_in_time() {
@@ -548,6 +588,6 @@ mod tests {
         while pair.earliest().is_some() {
             pair.take(u64::MAX).expect("in order");
         }
-        assert_eq!((pair.queue.len(), pair.queue.entries.removed), (0, 0));
+        assert_eq!((pair.queue.len(), pair.queue.numbers.removed.len()), (0, 0));
     }
 }

@@ -11,8 +11,8 @@ struct State<T> {
     sim: Sim,
     name: Name,
     current: RefCell<T>,
-    next: RefCell<Option<T>>,
-    requested: Cell<bool>,
+    /// What it has after the update phase, which is asked for with the first write.
+    next: Cell<Option<T>>,
     /// Made when first asked for: a signal that nobody waits for notifies nobody.
     changed: OnceCell<Event>,
     /// What a `bool` adds: rising and falling edges.
@@ -65,8 +65,7 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
             sim: sim.clone(),
             name,
             current: RefCell::new(value),
-            next: RefCell::new(None),
-            requested: Cell::new(false),
+            next: Cell::new(None),
             changed: OnceCell::new(),
             edges,
         }))
@@ -79,10 +78,10 @@ impl<T: Clone + PartialEq + 'static> Signal<T> {
 
     /// Gives the value that the signal has after this delta cycle's update phase; the last write counts.
     pub fn write(&self, value: T) {
-        // What was written before may come back here when it is dropped.
-        drop(self.0.next.replace(Some(value)));
-        if !self.0.requested.replace(true) {
-            self.0.sim.request_update(self.0.clone());
+        match self.0.next.replace(Some(value)) {
+            None => self.0.sim.request_update(self.0.clone()),
+            // May come back here.
+            Some(before) => drop(before),
         }
     }
 
@@ -134,8 +133,7 @@ impl Signal<bool> {
 
 impl<T: Clone + PartialEq + 'static> Update for State<T> {
     fn update(&self) {
-        self.requested.set(false);
-        let Some(next) = self.next.borrow_mut().take() else { return };
+        let Some(next) = self.next.take() else { return };
         if *self.current.borrow() == next {
             return;
         }
@@ -143,8 +141,11 @@ impl<T: Clone + PartialEq + 'static> Update for State<T> {
             .and_then(|edges| if (edges.rises)(&next) { &edges.rising } else { &edges.falling }.get());
         // What was there may come back here when it is dropped.
         drop(self.current.replace(next));
-        for event in edge.into_iter().chain(self.changed.get()) {
-            event.notify_delta();
+        if let Some(edge) = edge {
+            edge.notify_delta();
+        }
+        if let Some(changed) = self.changed.get() {
+            changed.notify_delta();
         }
     }
 }

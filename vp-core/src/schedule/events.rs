@@ -1,6 +1,6 @@
 //! Events: their notifications, who waits for them and who listens.
 
-use super::{Armed, Crowd, EventDetails, EventSlot, NOBODY, Pending, Schedule, Slot, Target};
+use super::{Crowd, EventDetails, EventSlot, NOBODY, Pending, Schedule, Slot, Standing, Target};
 use crate::name::Name;
 use crate::queue::Entry;
 
@@ -141,9 +141,14 @@ impl Schedule {
         if event.waiter == NOBODY {
             event.waiter = process;
         } else {
-            self.crowd(id).waiters.push(process);
+            self.join_crowd(id, process);
         }
         fired
+    }
+
+    #[inline(never)]
+    fn join_crowd(&mut self, id: u32, process: u32) {
+        self.crowd(id).waiters.push(process);
     }
 
     /// Takes off the latest entry of a process, if it has one.
@@ -219,8 +224,8 @@ impl Schedule {
             return;
         }
         let Some(slot) = slots.get_mut(listener as usize) else { return };
-        if slot.armed == Armed::No && !slot.queued {
-            slot.queued = true;
+        if slot.standing == Standing::Idle {
+            slot.standing = Standing::Queued;
             runnable.push(listener);
         }
     }

@@ -52,13 +52,8 @@ pub(crate) struct Slot {
     pub(crate) ended: u32,
     /// The entry of an armed method's time-out.
     timer: Entry,
-    /// Already in the list of runnable processes.
-    pub(crate) queued: bool,
-    /// Its body is being dropped: the place is not free before that is over.
-    leaving: bool,
     pub(crate) kind: Kind,
-    /// A method's dynamic sensitivity, which replaces the static one until it is met.
-    armed: Armed,
+    standing: Standing,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,14 +66,23 @@ pub(crate) enum Kind {
     Method,
 }
 
-/// What a method waits for after `next_trigger`.
+/// How it stands with a process. A method that is armed has a dynamic sensitivity, which replaces the static
+/// one until it is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Armed {
-    No,
-    /// A time, by the slot's timer.
+enum Standing {
+    /// Runs, or waits for what it has put itself on the lists of; a method, for its static sensitivity. Or the
+    /// place is free.
+    Idle,
+    /// In the list of runnable processes. The place may be empty by the time that its turn comes.
+    Queued,
+    /// Armed with a time, by the slot's timer.
     Timer,
-    /// What its details say.
+    /// Armed with what its details say.
     Details,
+    /// Its body is being dropped: the place is not free before that is over.
+    Leaving,
+    /// The same, and its turn in the list of runnable processes has not come yet.
+    LeavingQueued,
 }
 
 /// The rest of a process.

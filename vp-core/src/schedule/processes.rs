@@ -1,6 +1,6 @@
 //! Processes: what makes them runnable, how they come and how they go.
 
-use super::{Armed, Details, Kind, More, NOBODY, Pending, Schedule, Slot, Target};
+use super::{Details, Kind, More, NOBODY, Pending, Schedule, Slot, Standing, Target};
 use crate::body::{Body, Running};
 use crate::event::Event;
 use crate::name::Name;
@@ -13,24 +13,30 @@ impl Schedule {
     pub(crate) fn wake(&mut self, id: u32) {
         // Handles of events may outlive the simulation and its processes; and nobody is no process.
         let Some(slot) = self.slots.get_mut(id as usize) else { return };
-        if !slot.queued && slot.body.is_some() {
-            slot.queued = true;
-            self.runnable.push(id);
-        }
-        if slot.armed != Armed::No {
-            self.disarm(id);
+        match slot.standing {
+            Standing::Idle if slot.body.is_some() => {
+                slot.standing = Standing::Queued;
+                self.runnable.push(id);
+            }
+            Standing::Timer | Standing::Details => {
+                self.disarm(id);
+                self.slots[id as usize].standing = Standing::Queued;
+                self.runnable.push(id);
+            }
+            _ => {}
         }
     }
 
     #[inline(never)]
     pub(crate) fn disarm(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
-        let armed = std::mem::replace(&mut slot.armed, Armed::No);
-        if armed == Armed::No {
+        let armed = slot.standing;
+        if !matches!(armed, Standing::Timer | Standing::Details) {
             return;
         }
+        slot.standing = Standing::Idle;
         self.timed.remove(std::mem::replace(&mut slot.timer, Entry::NONE));
-        if armed == Armed::Timer {
+        if armed == Standing::Timer {
             return;
         }
         let Some(more) = &mut self.details[id as usize].more else { return };
@@ -70,7 +76,7 @@ impl Schedule {
             return;
         }
         slot.timer = self.timed.insert(until, Target::process(id));
-        slot.armed = Armed::Timer;
+        slot.standing = Standing::Timer;
     }
 
     /// Lets a method be called at one of several events, in the next delta cycle, or at a time.
@@ -93,36 +99,52 @@ impl Schedule {
         if in_delta || !events.is_empty() {
             let more = self.details[id as usize].more.get_or_insert_default();
             (more.events, more.in_delta) = (events, in_delta);
-            self.slots[id as usize].armed = Armed::Details;
+            self.slots[id as usize].standing = Standing::Details;
         }
     }
 
-    /// Serves the delta notifications, in order: whether there were any.
-    #[inline]
-    pub(crate) fn serve_delta(&mut self) -> bool {
-        if self.next_delta.is_empty() {
-            return false;
+    /// Serves the delta notifications, in order, if there are any. Where all they do is make one process
+    /// runnable, its number comes back instead; else [`NOBODY`].
+    #[inline(always)]
+    pub(crate) fn serve_delta(&mut self) -> Option<u32> {
+        match *self.next_delta {
+            [] => None,
+            [target] => {
+                self.next_delta.clear();
+                Some(self.serve_alone(target, false))
+            }
+            _ => {
+                self.serve_deltas();
+                Some(NOBODY)
+            }
         }
+    }
+
+    #[inline(never)]
+    fn serve_deltas(&mut self) {
         let mut at = 0;
         while let Some(&target) = self.next_delta.get(at) {
             at += 1;
-            self.serve(target);
+            self.serve(target, false);
         }
         self.next_delta.clear();
-        true
     }
 
-    /// Moves to the earliest time that is not after `last`, and serves what is due then, in order.
-    #[inline]
-    pub(crate) fn serve_timed(&mut self, last: u64) -> Option<u64> {
+    /// Moves to the earliest time that is not after `last`, and serves what is due then, in order. Where all
+    /// that does is make one process runnable, its number comes back instead; else [`NOBODY`].
+    #[inline(always)]
+    pub(crate) fn serve_timed(&mut self, last: u64) -> Option<(u64, u32)> {
         let (time, target) = self.timed.pop(last)?;
         self.look_ahead();
-        self.serve(target);
+        if !self.timed.may_have_another(time) {
+            return Some((time, self.serve_alone(target, true)));
+        }
+        self.serve(target, true);
         while let Some(target) = self.timed.pop_another(time) {
             self.look_ahead();
-            self.serve(target);
+            self.serve(target, true);
         }
-        Some(time)
+        Some((time, NOBODY))
     }
 
     /// What is due next is loaded while others run: with many processes, little of them is in the caches.
@@ -143,10 +165,65 @@ impl Schedule {
         }
     }
 
+    /// Does what a notification does that comes by itself: as [`Schedule::serve`], but gives back the process
+    /// that this makes runnable, if it is the only one.
     #[inline(always)]
-    fn serve(&mut self, Target(target): Target) {
+    fn serve_alone(&mut self, Target(target): Target, timed: bool) -> u32 {
         if target & Target::EVENT == 0 {
-            return self.come(target);
+            let Some(slot) = self.slots.get_mut(target as usize) else { return NOBODY };
+            match slot.standing {
+                Standing::Idle => {}
+                Standing::Timer => slot.standing = Standing::Idle,
+                _ => return self.serve_among(target, timed),
+            }
+            return target;
+        }
+        let id = target & !Target::EVENT;
+        let event = &mut self.events[id as usize];
+        if event.crowded || event.orphan {
+            return self.serve_among(target, timed);
+        }
+        if event.waiter != NOBODY {
+            if event.listener != NOBODY {
+                return self.serve_among(target, timed);
+            }
+            event.pending = Pending::None;
+            event.fired += 1;
+            let waiter = std::mem::replace(&mut event.waiter, NOBODY);
+            if self.slots.get(waiter as usize).is_some_and(|slot| slot.standing != Standing::Idle) {
+                self.wake(waiter);
+                return NOBODY;
+            }
+            return waiter;
+        }
+        event.pending = Pending::None;
+        event.fired += 1;
+        let listener = event.listener;
+        if self.slots.get(listener as usize).is_some_and(|slot| slot.standing != Standing::Idle) {
+            return Schedule::not_called();
+        }
+        listener
+    }
+
+    /// A method that waits for something else is not called. A function, so that the processor need not know
+    /// before it goes on.
+    #[cold]
+    #[inline(never)]
+    fn not_called() -> u32 {
+        NOBODY
+    }
+
+    #[inline(never)]
+    fn serve_among(&mut self, target: u32, timed: bool) -> u32 {
+        self.serve(Target(target), timed);
+        NOBODY
+    }
+
+    /// A notification comes, as its `time` has or with the next delta cycle.
+    #[inline(always)]
+    fn serve(&mut self, Target(target): Target, timed: bool) {
+        if target & Target::EVENT == 0 {
+            return self.come(target, timed);
         }
         let id = target & !Target::EVENT;
         let event = &mut self.events[id as usize];
@@ -160,25 +237,32 @@ impl Schedule {
 
     /// What a process waits for by itself has come: its time, or its delta cycle.
     #[inline(always)]
-    fn come(&mut self, id: u32) {
+    fn come(&mut self, id: u32, timed: bool) {
         let Some(slot) = self.slots.get_mut(id as usize) else { return };
-        match slot.armed {
-            Armed::No => {}
-            Armed::Timer => slot.armed = Armed::No,
-            Armed::Details => return self.come_among(id),
+        match slot.standing {
+            Standing::Idle if slot.body.is_some() => {}
+            Standing::Timer => {}
+            Standing::Details => return self.come_among(id, timed),
+            _ => return,
         }
-        if !slot.queued && slot.body.is_some() {
-            slot.queued = true;
-            self.runnable.push(id);
-        }
+        slot.standing = Standing::Queued;
+        self.runnable.push(id);
     }
 
     #[cold]
-    fn come_among(&mut self, id: u32) {
-        if let Some(more) = &mut self.details[id as usize].more {
-            // Its entry need not be taken back any more.
+    fn come_among(&mut self, id: u32, timed: bool) {
+        // What has come need not be taken back any more.
+        if timed {
+            self.slots[id as usize].timer = Entry::NONE;
+        } else if let Some(more) = &mut self.details[id as usize].more {
             more.in_delta = false;
         }
+        self.wake(id);
+    }
+
+    /// Puts a process that [`Schedule::serve_delta`] or [`Schedule::serve_timed`] gave back into the list.
+    #[cold]
+    pub(crate) fn enlist(&mut self, id: u32) {
         self.wake(id);
     }
 
@@ -193,20 +277,28 @@ impl Schedule {
     /// What to run of it, if it has not ended meanwhile.
     #[inline(always)]
     pub(crate) fn activate(&mut self, id: u32) -> Option<Running> {
+        let slot = self.slots.get_mut(id as usize)?;
+        let Some(body) = &slot.body else {
+            self.pass_over(id);
+            return None;
+        };
+        slot.standing = Standing::Idle;
+        self.activations += 1;
+        Some(body.running())
+    }
+
+    /// Whose turn it is has ended since it was queued.
+    #[cold]
+    fn pass_over(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
-        slot.queued = false;
-        match &slot.body {
-            Some(body) => {
-                self.activations += 1;
-                Some(body.running())
+        match slot.standing {
+            Standing::Queued => {
+                slot.standing = Standing::Idle;
+                self.free.push(id);
             }
-            None => {
-                // While what it owned is being dropped, the place is left to `retire`.
-                if !slot.leaving {
-                    self.free.push(id);
-                }
-                None
-            }
+            // While what it owned is being dropped, the place is left to `retire`.
+            Standing::LeavingQueued => slot.standing = Standing::Leaving,
+            _ => {}
         }
     }
 
@@ -237,10 +329,8 @@ impl Schedule {
             generation: 0,
             ended: NOBODY,
             timer: Entry::NONE,
-            queued: initialize,
-            leaving: false,
             kind,
-            armed: Armed::No,
+            standing: if initialize { Standing::Queued } else { Standing::Idle },
         };
         if initialize {
             self.runnable.push(id);
@@ -290,9 +380,11 @@ impl Schedule {
 
     /// Takes the body out of a process, which runs no more; its place is kept until it is retired.
     pub(crate) fn vacate(&mut self, id: u32) -> Option<Body> {
-        let slot = self.slots.get_mut(id as usize)?;
-        let body = slot.body.take()?;
-        slot.leaving = true;
+        let body = self.slots.get_mut(id as usize)?.body.take()?;
+        self.disarm(id);
+        let slot = &mut self.slots[id as usize];
+        let queued = slot.standing == Standing::Queued;
+        slot.standing = if queued { Standing::LeavingQueued } else { Standing::Leaving };
         Some(body)
     }
 
@@ -300,14 +392,17 @@ impl Schedule {
     /// `running` or from outside of all; what it had is the caller's to drop.
     pub(crate) fn retire(&mut self, id: u32, running: u32) -> Option<Box<More>> {
         // The simulation may have gone with what the process owned.
-        self.slots.get(id as usize).filter(|slot| slot.leaving)?;
-        self.disarm(id);
-        let slot = &mut self.slots[id as usize];
-        slot.leaving = false;
+        let slot = self.slots.get_mut(id as usize)?;
+        let queued = match slot.standing {
+            Standing::Leaving => false,
+            Standing::LeavingQueued => true,
+            _ => return None,
+        };
+        slot.standing = if queued { Standing::Queued } else { Standing::Idle };
         slot.generation = slot.generation.wrapping_add(1);
         let ended = std::mem::replace(&mut slot.ended, NOBODY);
         // A queued slot is freed when the run loop comes by, lest a successor be run in its stead.
-        if !slot.queued {
+        if !queued {
             self.free.push(id);
         }
         if ended != NOBODY {

@@ -221,19 +221,29 @@ impl Shared {
         self.step(|schedule| !schedule.updates.is_empty())
     }
 
+    /// Takes the channel to update, if it is the only one.
+    #[inline]
+    pub(crate) fn take_only_update(&self) -> Option<Rc<dyn Update>> {
+        self.step(|schedule| if schedule.updates.len() == 1 { schedule.updates.pop() } else { None })
+    }
+
     /// Exchanges the list of channels to update for an empty one.
     pub(crate) fn take_updates(&self, updates: &mut Vec<Rc<dyn Update>>) {
         self.step(|schedule| std::mem::swap(&mut schedule.updates, updates));
     }
 
-    #[inline]
-    pub(crate) fn serve_delta(&self) -> bool {
+    #[inline(always)]
+    pub(crate) fn serve_delta(&self) -> Option<u32> {
         self.step(Schedule::serve_delta)
     }
 
-    #[inline]
-    pub(crate) fn serve_timed(&self, last: u64) -> Option<u64> {
+    #[inline(always)]
+    pub(crate) fn serve_timed(&self, last: u64) -> Option<(u64, u32)> {
         self.step(|schedule| schedule.serve_timed(last))
+    }
+
+    pub(crate) fn enlist(&self, id: u32) {
+        self.step(|schedule| schedule.enlist(id));
     }
 }
 

@@ -208,3 +208,40 @@ fn a_door_may_open_another_and_start_processes() {
     simulation.run();
     assert_eq!(log.take(), "a@1 b@1");
 }
+
+/// Who alone is due in a delta cycle runs before what a door lets in at that moment; one that the door ends does
+/// not run, nor does who comes into its place run twice.
+#[test]
+fn what_comes_through_a_door_comes_after_who_alone_is_due() {
+    for ended in [false, true] {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let log = Log::new(&sim);
+        let (tick, due, note) = (sim.event("tick"), sim.event("due"), log.clone());
+        let waits = due.clone();
+        let alone = sim.process("alone", async move {
+            waits.wait().await;
+            note.at("alone");
+        });
+        let note = log.clone();
+        sim.method("listener").sensitive(&tick).dont_initialize().run(move |_| note.at("listener"));
+        let note = log.clone();
+        let door = sim.injector(move |sim, ()| {
+            note.at("door");
+            tick.notify();
+            if ended {
+                alone.kill();
+                let note = note.clone();
+                sim.process("successor", async move { note.at("successor") });
+            }
+        });
+        sim.clone().process("sender", async move {
+            sim.wait(Time::ns(1)).await;
+            due.notify_delta();
+            door.send(());
+        });
+        simulation.run();
+        let expected = if ended { "door@1 listener@1 successor@1" } else { "door@1 alone@1 listener@1" };
+        assert_eq!(log.take(), expected);
+    }
+}
