@@ -2,8 +2,8 @@
 //!
 //! [`Host`] is the one door. The platform implements it for callers in the same process, the bridge for
 //! callers behind a socket; a program written against it cannot tell them apart. Programs here are [`trace`]
-//! (the vendor's conformance traces: parse, play, judge) and [`network`] (networks, layer by layer); [`program`] holds
-//! register writes.
+//! (the vendor's conformance traces: parse, play, judge), [`loadable`] (what the vendor's compiler makes) and [`network`]
+//! (networks, layer by layer); [`program`] holds register writes.
 //!
 //! Nothing here knows how a model works inside, owns a thread or reads a wall clock.
 
@@ -14,6 +14,7 @@ use vp_core::Time;
 
 use crate::nvdla::registers::RegisterMap;
 
+pub mod loadable;
 pub mod network;
 pub mod program;
 pub mod trace;

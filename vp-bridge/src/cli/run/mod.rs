@@ -1,9 +1,11 @@
 //! `vp run`: plays traces and shows what came of them.
 
 mod report;
+mod tensors;
 
 use super::hosts::{HostArgs, Place};
 use super::rtl::RtlTable;
+use super::text;
 use super::{Failure, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;
@@ -18,8 +20,8 @@ use vp_models::platform::Description;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), or folders of them at any depth. Left
-    /// out: a layer that is built in
+    /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), loadables of the vendor's compiler (.nvdla,
+    /// …_fbuf), or folders of them at any depth. Left out: a layer that is built in
     ///
     /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
     /// neither passes nor fails.
@@ -32,6 +34,16 @@ pub(super) struct Args {
     /// A table of RTL cycles to compare with; found by itself in `rtl-golden` beside a folder named `traces`
     #[arg(long, value_name = "CSV")]
     rtl_table: Option<PathBuf>,
+
+    /// A loadable's input: an image (PGM, PPM, PNG, JPEG) of the tensor's size, or its elements, ordered by channel,
+    /// line and column, or its memory as it is. Left out: zero
+    #[arg(long, value_name = "FILE")]
+    input: Vec<PathBuf>,
+
+    /// Where a loadable's output goes: .dimg as the vendor's runtime writes it, else its elements, ordered by channel,
+    /// line and column
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
@@ -56,6 +68,8 @@ pub(super) struct Ran {
     /// The platform it ran on.
     platform: String,
     headline: String,
+    /// What a loadable is, in one line.
+    loadable: Option<String>,
     /// Cycles of the vendor's RTL on the same trace with the same memory.
     rtl: Option<u64>,
 }
@@ -120,9 +134,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         sources.extend(discover(path).map_err(Failure::new)?);
     }
     if let [source] = sources.as_slice() {
-        let trace = Trace::load(&source.script).map_err(Failure::new)?;
+        let mut trace = Trace::load(&source.script).map_err(Failure::new)?;
+        tensors::give(&mut trace, &args.input)?;
         let ran = play(&trace, platform_of(source), args, &mut tables)?;
+        tensors::take(&ran.outcome, args.output.as_deref())?;
         return report::one(&source.name, &ran);
+    }
+    if !args.input.is_empty() || args.output.is_some() {
+        return Err(Failure::new("--input and --output are for one loadable"));
     }
     let bar = progress(sources.len());
     let mut runs = Vec::new();
@@ -185,7 +204,16 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     }
     let rtl =
         description.as_ref().map(|description| tables.cycles(trace, description)).transpose()?.flatten();
-    Ok(Ran { outcome, statistics, warnings, platform, headline, rtl })
+    Ok(Ran { outcome, statistics, warnings, platform, headline, loadable: described(trace), rtl })
+}
+
+/// What a loadable is, in one line.
+fn described(trace: &Trace) -> Option<String> {
+    let Body::Loadable { loadable, .. } = trace.body() else { return None };
+    let interface = loadable.interface.map_or_else(|| "?".to_owned(), |version| version.to_string());
+    let cube = loadable.generation().cube_bytes();
+    let tasks = text::counted(loadable.tasks().len() as u64, "task");
+    Some(format!("firmware interface {interface}, data cubes of {cube} bytes, {tasks}"))
 }
 
 /// Whether a trace could not be played for want of units that another configuration has.

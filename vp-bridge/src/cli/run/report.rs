@@ -6,6 +6,7 @@ use crate::cli::{Failure, Verdict};
 use std::fmt;
 use std::io::Write;
 use vp_core::Time;
+use vp_models::host::loadable::Execution;
 use vp_models::host::trace::player::Left;
 use vp_models::host::{Lack, Statistics, Warning};
 
@@ -24,8 +25,11 @@ pub(super) fn one(name: &str, ran: &Ran) -> Result<Verdict, Failure> {
 
 fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    let Ran { outcome, statistics, warnings, headline, rtl, .. } = ran;
+    let Ran { outcome, statistics, warnings, headline, rtl, loadable, .. } = ran;
     writeln!(out, "{headline}\n{name}\n")?;
+    if let Some(loadable) = loadable {
+        writeln!(out, "{:<10} {loadable}", "loadable")?;
+    }
     for layer in layers(statistics) {
         writeln!(out, "{:<10} {}", layer.unit, layer.text)?;
     }
@@ -49,6 +53,9 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
             )?;
         }
     }
+    if let Some(execution) = &outcome.execution {
+        show_split(&mut out, execution, Time::ps(statistics.get("period").unwrap_or(1_000)))?;
+    }
     for port in ["dbb0", "sram0"] {
         traffic(&mut out, statistics, port, "read", "read", "latency")?;
         traffic(&mut out, statistics, port, "write", "written", "acknowledged after")?;
@@ -66,6 +73,22 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
         writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
     }
     writeln!(out, "\n{}", verdict(ran.verdict()))?;
+    Ok(())
+}
+
+/// How long a loadable's operations ran, and how long the CPU kept them waiting.
+fn show_split(out: &mut impl Write, execution: &Execution, period: Time) -> Result<(), Failure> {
+    let Execution { register_writes, register_reads, interrupts, bus, time, .. } = execution;
+    writeln!(
+        out,
+        "{:<10} {}, {}, {}: {} of {} with no operation running",
+        "registers",
+        counted(*register_writes, "write"),
+        counted(*register_reads, "read"),
+        counted(*interrupts, "interrupt"),
+        grouped(bus.cycles(period)),
+        counted(time.cycles(period), "cycle")
+    )?;
     Ok(())
 }
 

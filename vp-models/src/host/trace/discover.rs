@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use super::error::{TraceError, TraceErrorKind};
 use super::recording;
 
+/// How the names of the vendor's loadables end.
+const FBUF: &str = "_fbuf";
+
 /// The script languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
@@ -16,6 +19,8 @@ pub enum Language {
     Txn,
     /// `.trace`, what a driver did.
     Recording,
+    /// `.nvdla` or `_fbuf`, what the vendor's compiler made.
+    Loadable,
 }
 
 impl fmt::Display for Language {
@@ -24,6 +29,7 @@ impl fmt::Display for Language {
             Language::Cfg => "cfg",
             Language::Txn => "txn",
             Language::Recording => "trace",
+            Language::Loadable => "loadable",
         })
     }
 }
@@ -46,10 +52,13 @@ impl TraceSource {
     /// What a script's path tells about it; none if its extension is that of no language.
     #[must_use]
     pub fn of(script: &Path) -> Option<Self> {
-        let language = match script.extension()?.to_str()? {
-            "cfg" => Language::Cfg,
-            "txn" => Language::Txn,
-            "trace" => Language::Recording,
+        let own = script.file_name()?.to_str()?;
+        let language = match script.extension().and_then(|extension| extension.to_str()) {
+            Some("cfg") => Language::Cfg,
+            Some("txn") => Language::Txn,
+            Some("trace") => Language::Recording,
+            Some("nvdla") => Language::Loadable,
+            _ if own.ends_with(FBUF) => Language::Loadable,
             _ => return None,
         };
         // Folders above a relative path count as well.
@@ -58,11 +67,11 @@ impl TraceSource {
         let stem = script.file_stem()?.to_string_lossy().into_owned();
         let name = match stem.as_str() {
             "input" => absolute.parent().and_then(name_of).unwrap_or(stem),
-            _ => stem,
+            _ => stem.strip_suffix(FBUF).map(str::to_owned).unwrap_or(stem),
         };
         let configuration = match language {
             Language::Recording => Some(recording::configuration(&name).to_owned()),
-            Language::Cfg | Language::Txn => {
+            Language::Cfg | Language::Txn | Language::Loadable => {
                 absolute.ancestors().skip(1).filter_map(name_of).find(|name| name.starts_with("nv_"))
             }
         };

@@ -159,6 +159,9 @@ pub enum TraceErrorKind {
         /// Last address there is.
         last: u64,
     },
+    /// A loadable that is damaged.
+    #[error("{0}")]
+    BadLoadable(crate::host::loadable::LoadableError),
     /// An address in no memory.
     #[error("{0:#x} is in no memory: primary is 0x80000000..=0x8fffffff, secondary 0x50000000..=0x5fffffff")]
     NoMemory(u64),

@@ -2,7 +2,8 @@
 //!
 //! A trace is a script, the surface files beside it, and perhaps a `plusargs.txt`. There are two script
 //! languages of the vendor's, [`mod@cfg`] (declarations and concurrent register streams) and [`txn`] (one strict
-//! sequence, nv_full only), and a third, [`recording`], of what a driver did. The text becomes a [`Trace`] here; what it means lies in [`player`].
+//! sequence, nv_full only), and a third, [`recording`], of what a driver did. A loadable
+//! ([`crate::host::loadable`]) counts as one more: what must come out lies beside it. The text becomes a [`Trace`] here; what it means lies in [`player`].
 //!
 //! ```text
 //! discover(folder) → TraceSource → Trace::load → player::play(trace, host, names) → Outcome
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::host::loadable::Loadable;
 use crate::nvdla::registers::RegisterMap;
 
 pub mod cfg;
@@ -28,6 +30,7 @@ mod cursor;
 mod discover;
 mod error;
 mod interrupt;
+mod loadable;
 pub mod player;
 pub mod recording;
 pub mod surface;
@@ -75,6 +78,15 @@ pub enum Body {
         /// What must come out, if that is known.
         golden: Option<recording::Golden>,
     },
+    /// What the vendor's compiler made of a network.
+    Loadable {
+        /// It.
+        loadable: Box<Loadable>,
+        /// Its inputs as they lie in memory, in the order in which they are bound.
+        inputs: Vec<Vec<u8>>,
+        /// What must come out, if that is known.
+        golden: Option<recording::Golden>,
+    },
 }
 
 /// A command and where it stands.
@@ -108,6 +120,9 @@ impl Trace {
             TraceSource::of(script).ok_or_else(|| TraceError::whole(script, TraceErrorKind::NoTrace))?;
         if source.language == Language::Recording {
             return recording::load(&source.name, script);
+        }
+        if source.language == Language::Loadable {
+            return loadable::load(&source.name, script);
         }
         let text = read_text(script, "script", MAX_SCRIPT_BYTES)?;
         let folder = script.parent().unwrap_or(Path::new(""));
@@ -150,6 +165,7 @@ impl Trace {
                 },
             },
             Language::Recording => Body::Recording { lines: recording::parse(text, script)?, golden: None },
+            Language::Loadable => return Err(TraceError::whole(script, TraceErrorKind::NoTrace)),
         };
         let mut surfaces = BTreeMap::new();
         for (line, file) in body.files() {
@@ -164,13 +180,22 @@ impl Trace {
             let path = script.parent().unwrap_or(Path::new("")).join(file);
             let surface = match language {
                 Language::Cfg => Surface::parse_entries(&text, &path)?,
-                Language::Txn | Language::Recording => Surface::parse_dump(&text, &path)?,
+                Language::Txn | Language::Recording | Language::Loadable => {
+                    Surface::parse_dump(&text, &path)?
+                }
             };
             surfaces.insert(file.to_owned(), surface);
         }
         let trace = Self { name: name.to_owned(), script: script.to_owned(), body, surfaces };
         check::check(&trace)?;
         Ok(trace)
+    }
+
+    /// Gives a loadable its inputs, as they lie in memory. What comes of them is compared with nothing.
+    pub fn give(&mut self, given: Vec<Vec<u8>>) {
+        if let Body::Loadable { inputs, golden, .. } = &mut self.body {
+            (*inputs, *golden) = (given, None);
+        }
     }
 
     /// The test's name: the stem of its script, or the folder of an `input.txn`.
@@ -228,6 +253,7 @@ impl Trace {
                 }
                 summary.memory_checks = golden.iter().count();
             }
+            Body::Loadable { golden, .. } => summary.memory_checks = golden.iter().count(),
             Body::Txn { lines, .. } => {
                 for line in lines {
                     match line.command {
@@ -277,7 +303,7 @@ impl Body {
                 })
                 .collect(),
             // Its memory is not named in it.
-            Body::Recording { .. } => Vec::new(),
+            Body::Recording { .. } | Body::Loadable { .. } => Vec::new(),
         }
     }
 }

@@ -114,13 +114,14 @@ impl TraceBuilder {
 
 impl Trace {
     /// The script's text: every command on its own line number, comments left out. Reads back as equal
-    /// commands.
+    /// commands. A loadable has none.
     #[must_use]
     pub fn emit(&self) -> String {
         match &self.body {
             Body::Cfg(lines) => emit_lines(lines),
             Body::Txn { lines, .. } => emit_lines(lines),
             Body::Recording { lines, .. } => emit_lines(lines),
+            Body::Loadable { .. } => String::new(),
         }
     }
 
@@ -130,7 +131,7 @@ impl Trace {
         let surface = self.surfaces.get(name)?;
         Some(match &self.body {
             Body::Cfg(_) => surface.emit_entries(),
-            Body::Recording { .. } => return None,
+            Body::Recording { .. } | Body::Loadable { .. } => return None,
             Body::Txn { .. } => surface.runs().iter().map(|run| emit_dump(&run.bytes)).collect(),
         })
     }
@@ -138,14 +139,14 @@ impl Trace {
     /// Writes the script and every file it uses into a folder that exists; returns the script's path.
     ///
     /// # Errors
-    /// The file system's, and a recording, which its recorder alone can make.
+    /// The file system's, and a recording or a loadable, which their makers alone can make.
     pub fn save(&self, folder: &Path) -> io::Result<PathBuf> {
-        if let Body::Recording { .. } = &self.body {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a recording is not written again"));
-        }
+        let unsupported = |why| Err(io::Error::new(io::ErrorKind::Unsupported, why));
         let script = folder.join(match &self.body {
             Body::Cfg(_) => format!("{}.cfg", self.name),
-            Body::Txn { .. } | Body::Recording { .. } => "input.txn".to_owned(),
+            Body::Txn { .. } => "input.txn".to_owned(),
+            Body::Recording { .. } => return unsupported("a recording is not written again"),
+            Body::Loadable { .. } => return unsupported("a loadable is not written again"),
         });
         std::fs::write(&script, self.emit())?;
         for name in self.surfaces.keys() {

@@ -15,10 +15,13 @@ use thiserror::Error;
 use super::error::{TraceError, TraceErrorKind};
 use super::txn::Relation;
 use super::{Body, Interrupt, RegisterNames, Trace};
+use crate::host::loadable::{Execution, RunError};
 use crate::host::{Host, HostError, Memory};
 use crate::nvdla::registers::RegisterMap;
 
 mod cfg;
+mod golden;
+mod loadable;
 mod memory;
 mod recording;
 mod txn;
@@ -52,6 +55,8 @@ pub struct Outcome {
     pub sums: Vec<Sum>,
     /// What a recording's last layer left, right or wrong, if it is known what it should leave.
     pub result: Option<Left>,
+    /// What came of a loadable, if it ran to its end.
+    pub execution: Option<Execution>,
     /// Everything that was not as it should be, in the order it was found.
     pub failures: Vec<Failure>,
     /// The interrupts that came.
@@ -261,6 +266,9 @@ pub enum FailureKind {
         /// The event.
         event: String,
     },
+    /// A loadable that did not run to its end.
+    #[error("{0}")]
+    Loadable(RunError),
     /// `wait` ended without the interrupt.
     #[error("the interrupt never came: {0}")]
     WaitEnded(HostError),
@@ -330,6 +338,9 @@ pub fn play(
         Body::Recording { lines, golden } => {
             recording::play(lines, golden.as_ref(), trace, &mut desk, options)?;
         }
+        Body::Loadable { loadable, inputs, golden } => {
+            loadable::play(loadable, inputs, golden.as_ref(), &mut desk)?;
+        }
     }
     desk.finish()
 }
@@ -349,6 +360,7 @@ impl<'a> Desk<'a> {
             checks_passed: 0,
             sums: Vec::new(),
             result: None,
+            execution: None,
             failures: Vec::new(),
             interrupts: Vec::new(),
             register_writes: 0,

@@ -4,9 +4,7 @@
 //! A recorded device ended its operations one by one, and took no time; the one here has its own timing. So a read is
 //! judged by what the driver needs of it ([`Reading`]), and interrupts may come together or one after the other.
 
-use std::path::Path;
-
-use super::{Desk, FailureKind, Left, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
+use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
 use crate::host::Memory;
 use crate::host::trace::recording::{Command, Golden, POOL, configuration};
 use crate::host::trace::txn::Relation;
@@ -112,7 +110,7 @@ pub(super) fn play<'a>(
     }
     player.left_over()?;
     match golden {
-        Some(golden) => player.compare(golden),
+        Some(golden) => super::golden::compare(player.desk, golden, player.destination.address()),
         None => Ok(()),
     }
 }
@@ -209,51 +207,6 @@ impl Player<'_, '_> {
         for interrupt in names(self.come | status).into_iter().take(MAX_UNEXPECTED) {
             self.desk.fail(None, FailureKind::Unexpected { interrupt, time });
         }
-        Ok(())
-    }
-
-    fn compare(&mut self, golden: &Golden) -> Result<(), PlayError> {
-        let base = self.destination.address();
-        let mut left = vec![0; golden.memory_bytes()];
-        self.desk.ask(|host| host.fetch(Memory::Primary, base, &mut left))?;
-        let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let file = name(golden.file());
-        let (elements, values, verdict) = match golden {
-            Golden::Image(image) => {
-                let differs: Vec<(usize, u8)> =
-                    image.bytes().filter(|(at, expected)| left[*at] != *expected).collect();
-                let verdict = match differs.first() {
-                    None => Ok(()),
-                    Some(&(at, expected)) => Err(FailureKind::Bytes {
-                        memory: Memory::Primary,
-                        file,
-                        differing: differs.len() as u64,
-                        address: base.saturating_add(at as u64),
-                        expected,
-                        actual: left[at],
-                    }),
-                };
-                (image.len(), Vec::new(), verdict)
-            }
-            Golden::Values { element, values: expected, within, .. } => {
-                let actual = element.values(&left);
-                let near = |expected: &i64, actual: &Option<i64>| {
-                    actual.is_some_and(|actual| actual.abs_diff(*expected) <= u64::from(*within))
-                };
-                let both = expected.iter().zip(&actual);
-                let differing = both.filter(|(expected, actual)| !near(expected, actual)).count();
-                let verdict = if differing == 0 {
-                    Ok(())
-                } else {
-                    let (count, actual) = (expected.len(), actual.clone());
-                    let expected = expected.iter().copied().map(Some).collect();
-                    Err(FailureKind::Values { file, base, differing, count, expected, actual })
-                };
-                (expected.len(), actual, verdict)
-            }
-        };
-        self.desk.outcome.result = Some(Left { golden: golden.file().to_owned(), base, elements, values });
-        self.desk.judge(verdict);
         Ok(())
     }
 }

@@ -183,15 +183,7 @@ pub(super) fn find(name: &str, script: &Path) -> Result<Option<Golden>, TraceErr
     let beside = script.with_file_name(format!("{name}.dimg"));
     let files = [Some(beside), loadable.map(|folder| folder.join("o_000000.dimg"))];
     if let Some(file) = files.into_iter().flatten().find(|file| file.is_file()) {
-        let unreadable =
-            |error: std::io::Error| TraceError::whole(&file, TraceErrorKind::Unreadable(error.to_string()));
-        let size = file.metadata().map_err(unreadable)?.len();
-        if size > MAX_GOLDEN_BYTES {
-            let (what, limit) = ("golden", MAX_GOLDEN_BYTES);
-            return Err(TraceError::whole(&file, TraceErrorKind::FileTooLarge { what, bytes: size, limit }));
-        }
-        let bytes = std::fs::read(&file).map_err(unreadable)?;
-        return Dimg::parse(&bytes, &file).map(|image| Some(Golden::Image(image)));
+        return image(&file).map(Some);
     }
     let table = script.with_file_name("FORMAT.md");
     if !table.is_file() {
@@ -199,6 +191,19 @@ pub(super) fn find(name: &str, script: &Path) -> Result<Option<Golden>, TraceErr
     }
     let text = read_text(&table, "table", MAX_SCRIPT_BYTES)?;
     Ok(text.lines().find_map(|line| row(line, name, &table)))
+}
+
+/// The golden of an image file.
+pub(in super::super) fn image(file: &Path) -> Result<Golden, TraceError> {
+    let unreadable =
+        |error: std::io::Error| TraceError::whole(file, TraceErrorKind::Unreadable(error.to_string()));
+    let size = file.metadata().map_err(unreadable)?.len();
+    if size > MAX_GOLDEN_BYTES {
+        let (what, limit) = ("golden", MAX_GOLDEN_BYTES);
+        return Err(TraceError::whole(file, TraceErrorKind::FileTooLarge { what, bytes: size, limit }));
+    }
+    let bytes = std::fs::read(file).map_err(unreadable)?;
+    Dimg::parse(&bytes, file).map(Golden::Image)
 }
 
 /// `| NAME (int8) | 1 -2 3 (each within 4) | … |`

@@ -18,6 +18,7 @@ use flate2::read::GzDecoder;
 use super::error::{TraceError, TraceErrorKind, clip};
 use super::{Body, Line, MAX_SCRIPT_BYTES, Surface, Trace, read_text};
 
+pub(super) use golden::image;
 pub use golden::{Dimg, Element, Golden};
 
 /// Where the driver's memory pool lies: its address is fixed in the driver.

@@ -1,0 +1,166 @@
+//! Loadables of the vendor's compiler, run without a guest: what they leave is what the vendor's runtime left, and what
+//! is written to registers on the way is what the vendor's kernel driver wrote.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use vp_core::Time;
+use vp_models::host::loadable::{self, Generation, Kind, Loadable};
+use vp_models::host::trace::player::{self, PlayOptions};
+use vp_models::host::trace::{Body, Trace, discover};
+use vp_models::host::{Host, HostError, Memory, Statistics};
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::{Description, LocalHost, Platform};
+use vp_tests::conformance::Way;
+use vp_tests::shared;
+
+/// Every loadable of the folder, with the configuration that its folder names.
+fn all() -> Vec<(String, String, PathBuf)> {
+    let Some(folder) = shared::folder("loadables", "nvdla/loadables") else { return Vec::new() };
+    let found = discover(&folder).expect("loadables");
+    let named = |source: &vp_models::host::trace::TraceSource| {
+        let configuration = source.configuration.clone().expect("a folder named for it");
+        (source.name.clone(), configuration, source.script.clone())
+    };
+    found.iter().map(named).collect()
+}
+
+fn parsed(script: &Path) -> Loadable {
+    Loadable::parse(&std::fs::read(script).expect("readable")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn what_they_leave_is_what_the_runtime_left() {
+    let mut lacking = Vec::new();
+    for (name, configuration, script) in all() {
+        let trace = Trace::load(&script).unwrap_or_else(|error| panic!("{error}"));
+        assert!(matches!(trace.body(), Body::Loadable { golden: Some(_), .. }), "{name} has a golden");
+        let description = Description::named(&configuration).expect("a built-in platform");
+        let mut first = None;
+        for way in Way::ALL {
+            let mut host = (way.connect)(&description);
+            let map = host.map();
+            let outcome = player::play(&trace, host.as_mut(), &map, &PlayOptions::default());
+            let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {}: {error}", way.name));
+            if host.warnings().iter().any(|warning| warning.lack().is_some()) {
+                lacking.push(name.clone());
+                break;
+            }
+            assert_eq!(outcome.failures, [], "{name}, {}", way.name);
+            assert!(outcome.result.as_ref().is_some_and(|left| left.elements > 0), "{name} was compared");
+            assert_eq!(*first.get_or_insert_with(|| outcome.clone()), outcome, "{name}, {}", way.name);
+        }
+    }
+    if !lacking.is_empty() {
+        shared::say(&format!("not modelled yet: loadables {}", lacking.join(", ")));
+    }
+}
+
+/// A platform whose register writes are kept.
+struct Recorder {
+    host: LocalHost,
+    writes: Vec<(u32, u32)>,
+}
+
+impl Host for Recorder {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.writes.push((address, value));
+        self.host.write(address, value)
+    }
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.writes.push((address, value));
+        self.host.write_acknowledged(address, value)
+    }
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        self.host.read(address)
+    }
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
+        self.host.wait_interrupt()
+    }
+    fn now(&mut self) -> Result<Time, HostError> {
+        self.host.now()
+    }
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        self.host.load(memory, address, bytes)
+    }
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        self.host.fetch(memory, address, bytes)
+    }
+    fn map(&self) -> RegisterMap {
+        self.host.map()
+    }
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        self.host.statistics()
+    }
+    fn set_limit(&mut self, limit: Time) {
+        self.host.set_limit(limit);
+    }
+}
+
+/// The last value of each register, table entries as a whole in order, without what depends on where memory was allotted.
+fn settled(map: RegisterMap, writes: &[(u32, u32)]) -> BTreeMap<String, Vec<u32>> {
+    let mut settled: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for &(address, value) in writes {
+        let located = map.at(address).expect("a register");
+        let name = located.to_string();
+        let is_address = name.contains("ADDR") && !name.contains("LUT");
+        // Interrupts may come together or apart.
+        if is_address || name.contains("S_INTR_STATUS") {
+            continue;
+        }
+        let values = settled.entry(name.clone()).or_default();
+        if !name.contains("LUT_ACCESS") {
+            values.clear();
+        }
+        values.push(value);
+    }
+    settled
+}
+
+#[test]
+fn registers_are_written_as_the_driver_writes_them() {
+    for (name, configuration, script) in all() {
+        let Some(folder) = shared::folder(&format!("driver recording {name}"), "nvdla/driver-recordings")
+        else {
+            return;
+        };
+        let recording = folder.join(format!("{name}.trace"));
+        if !recording.is_file() {
+            continue;
+        }
+        let description = Description::named(&configuration).expect("a built-in platform");
+        let map = description.nvdla.config.register_map;
+        let text = std::fs::read_to_string(&recording).expect("readable");
+        let hex = |text: &str| u32::from_str_radix(text, 16).expect("hexadecimal");
+        let recorded: Vec<(u32, u32)> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("W ")?.split_once(' '))
+            .map(|(address, value)| (hex(address), hex(value)))
+            .collect();
+        let host = LocalHost::new(Platform::build(&description).expect("a platform"));
+        let mut recorder = Recorder { host, writes: Vec::new() };
+        loadable::run(&parsed(&script), &[], &mut recorder).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let (ours, drivers) = (settled(map, &recorder.writes), settled(map, &recorded));
+        let differing: BTreeSet<String> = ours
+            .keys()
+            .chain(drivers.keys())
+            .filter(|register| ours.get(*register) != drivers.get(*register))
+            .map(|register| {
+                format!("{register}: {:x?}, driver {:x?}", ours.get(register), drivers.get(register))
+            })
+            .collect();
+        assert_eq!(differing, BTreeSet::new(), "{name}");
+    }
+}
+
+#[test]
+fn their_parts_are_told() {
+    for (name, _, script) in all() {
+        let loadable = parsed(&script);
+        assert_eq!(loadable.generation(), Generation::Short, "{name}");
+        assert_eq!(loadable.outputs().len(), 1, "{name}");
+        assert!(!loadable.tasks().is_empty(), "{name}");
+    }
+    let kinds: BTreeSet<String> = Kind::ALL.iter().map(ToString::to_string).collect();
+    assert_eq!(kinds.len(), 6);
+}

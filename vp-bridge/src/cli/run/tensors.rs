@@ -1,0 +1,181 @@
+//! What goes into a loadable and what comes out of it, as files.
+
+use super::super::Failure;
+use image::{DynamicImage, ImageReader};
+use std::path::{Path, PathBuf};
+use vp_models::host::loadable::Tensor;
+use vp_models::host::trace::player::Outcome;
+use vp_models::host::trace::{Body, Trace};
+
+/// Most bytes of an input.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Gives a loadable its inputs.
+pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let Body::Loadable { loadable, .. } = trace.body() else {
+        return Err(Failure::new("--input is for loadables"));
+    };
+    let inputs = loadable.inputs();
+    if files.len() > inputs.len() {
+        let what = format!("{} inputs are given, and the loadable takes {}", files.len(), inputs.len());
+        return Err(Failure::new(what));
+    }
+    let read = files.iter().zip(inputs).map(|(file, memory)| {
+        let tensor = loadable.tensor_of(memory);
+        input(file, tensor, memory.image.len())
+    });
+    let given = read.collect::<Result<Vec<_>, _>>()?;
+    trace.give(given);
+    Ok(())
+}
+
+fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>, Failure> {
+    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
+    let size = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
+    if size > MAX_BYTES {
+        return Err(wrong(format!("{size} bytes are more than any input has")));
+    }
+    let reader = ImageReader::open(file).and_then(ImageReader::with_guessed_format);
+    let reader = reader.map_err(|error| wrong(error.to_string()))?;
+    if reader.format().is_some() {
+        let tensor = tensor.ok_or_else(|| wrong("the loadable does not say what its input is".to_owned()))?;
+        let picture = reader.decode().map_err(|error| wrong(error.to_string()))?;
+        return of_picture(&picture, tensor, memory).map_err(wrong);
+    }
+    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    if bytes.len() == memory {
+        return Ok(bytes);
+    }
+    let elements = |tensor: &Tensor| tensor.element_bytes.map(|size| size * tensor.elements());
+    match tensor {
+        Some(tensor) if elements(tensor) == Some(bytes.len()) => tensor
+            .pack(&bytes, memory)
+            .ok_or_else(|| wrong("the strides of the tensor do not fit its size".to_owned())),
+        _ => {
+            let dense =
+                tensor.and_then(elements).map_or(String::new(), |dense| format!(", or {dense} as elements"));
+            Err(wrong(format!("{} bytes; the input takes {memory} as memory{dense}", bytes.len())))
+        }
+    }
+}
+
+/// The elements of a picture, one value a sample.
+fn of_picture(picture: &DynamicImage, tensor: &Tensor, memory: usize) -> Result<Vec<u8>, String> {
+    let [width, height, channels] = tensor.size;
+    let found = (picture.width() as usize, picture.height() as usize);
+    if found != (width, height) {
+        return Err(format!("{} x {} pixels; the input has {width} x {height}", found.0, found.1));
+    }
+    let (samples, each) = match channels {
+        1 => (picture.to_luma8().into_raw(), 1),
+        3 => (picture.to_rgb8().into_raw(), 3),
+        4 => (picture.to_rgba8().into_raw(), 4),
+        other => return Err(format!("a picture has 1, 3 or 4 channels; the input has {other}")),
+    };
+    let mut elements = Vec::new();
+    for channel in 0..each {
+        for sample in samples.iter().skip(channel).step_by(each) {
+            match (tensor.element_bytes, tensor.is_half) {
+                (Some(1), _) => elements.push(*sample),
+                (Some(2), true) => elements.extend(half::f16::from_f32(f32::from(*sample)).to_le_bytes()),
+                (Some(2), false) => elements.extend(u16::from(*sample).to_le_bytes()),
+                _ => return Err("the format of the input is not known".to_owned()),
+            }
+        }
+    }
+    tensor.pack(&elements, memory).ok_or_else(|| "the strides of the tensor do not fit its size".to_owned())
+}
+
+/// Writes the first output of a loadable into a file.
+pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    let execution = outcome.execution.as_ref();
+    let output = execution.and_then(|execution| execution.outputs.first()).ok_or_else(|| {
+        Failure::new("there is no output to write").hint("only loadables that run to their ends have one")
+    })?;
+    let elements = output.tensor.as_ref().and_then(|tensor| Some((tensor, tensor.unpack(&output.bytes)?)));
+    let bytes = match elements {
+        Some((tensor, elements)) if file.extension().is_some_and(|extension| extension == "dimg") => {
+            [header(tensor, output.bytes.len()), elements].concat()
+        }
+        Some((_, elements)) => elements,
+        // Nobody says how it lies: as it is.
+        None => output.bytes.clone(),
+    };
+    std::fs::write(file, bytes).map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+}
+
+/// The header of the vendor's image files.
+fn header(tensor: &Tensor, memory: usize) -> Vec<u8> {
+    let format = match (tensor.element_bytes, tensor.is_half) {
+        (Some(2), true) => 42,
+        (Some(2), false) => 41,
+        _ => 40,
+    };
+    let [width, height, channels] = tensor.size;
+    let words = [width, height, channels, tensor.line_stride, tensor.surface_stride, memory];
+    let words = [0, format].into_iter().chain(words.map(|word| word as u32));
+    b"DIMG".iter().copied().chain(words.flat_map(u32::to_le_bytes)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(size: [usize; 3], is_half: bool) -> Tensor {
+        let element = if is_half { 2 } else { 1 };
+        let surfaces = (size[2] * element).div_ceil(32);
+        Tensor {
+            name: "in".to_owned(),
+            size,
+            element_bytes: Some(element),
+            is_half,
+            line_stride: size[0] * 32,
+            surface_stride: size[0] * size[1] * 32,
+            offset: 0,
+            bytes: (surfaces * size[0] * size[1] * 32) as u64,
+        }
+    }
+
+    #[test]
+    fn a_picture_becomes_a_cube_and_its_elements_come_back() {
+        let picture = DynamicImage::ImageRgb8(
+            image::RgbImage::from_raw(2, 1, vec![1, 2, 3, 4, 5, 6]).expect("two pixels"),
+        );
+        let tensor = tensor([2, 1, 3], false);
+        let memory = of_picture(&picture, &tensor, 64).expect("fits");
+        assert_eq!((&memory[..4], &memory[32..36]), (&[1, 2, 3, 0][..], &[4, 5, 6, 0][..]));
+        assert_eq!(tensor.unpack(&memory), Some(vec![1, 4, 2, 5, 3, 6]));
+    }
+
+    #[test]
+    fn grey_becomes_halves() {
+        let picture = DynamicImage::ImageLuma8(image::GrayImage::from_raw(1, 1, vec![200]).expect("a pixel"));
+        let memory = of_picture(&picture, &tensor([1, 1, 1], true), 32).expect("fits");
+        assert_eq!(memory[..2], half::f16::from_f32(200.0).to_le_bytes());
+        let error = of_picture(&picture, &tensor([2, 1, 1], true), 64).expect_err("too small");
+        assert_eq!(error, "1 x 1 pixels; the input has 2 x 1");
+    }
+
+    #[test]
+    fn files_are_taken_for_what_they_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, bytes: &[u8]| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, bytes).expect("written");
+            file
+        };
+        let tensor = tensor([2, 1, 3], false);
+        let picture = write("p.ppm", b"P6 2 1 255\n\x01\x02\x03\x04\x05\x06");
+        let elements = write("elements.bin", &[1, 4, 2, 5, 3, 6]);
+        let of = |file: &Path| input(file, Some(&tensor), 64).map_err(|failure| failure.to_string());
+        let memory = of(&picture).expect("a picture");
+        assert_eq!(of(&elements), Ok(memory.clone()));
+        assert_eq!(of(&write("memory.bin", &memory)), Ok(memory));
+        let error = of(&write("short.bin", &[1, 2, 3])).expect_err("fits nothing");
+        assert!(error.contains("3 bytes; the input takes 64 as memory, or 6 as elements"), "{error}");
+    }
+}

@@ -1,0 +1,255 @@
+//! Tasks of the CPU: soft-max and power, over halves in memory.
+//!
+//! They are computed in single precision and rounded to halves, as the vendor's runtime does.
+
+use super::error::{LoadableError, RunError};
+use super::layout::CPU_BUFFER;
+use super::run::{Bus, Places};
+use super::{AddressEntry, Generation, Loadable, Task};
+use half::f16;
+
+/// `format` of a buffer: halves.
+const FP16: u16 = 2;
+/// Bytes of a half.
+const HALF: usize = 2;
+/// Most bytes of a buffer.
+const MAX_BYTES: usize = 64 << 20;
+
+enum Operation {
+    Power { power: f32, scale: f32, shift: f32 },
+    Softmax,
+}
+
+/// A cube of halves.
+struct Buffer {
+    place: AddressEntry,
+    width: usize,
+    height: usize,
+    channels: usize,
+    line_stride: usize,
+    surface_stride: usize,
+}
+
+impl Buffer {
+    /// Halves in an atom: lines are packed, and tell it.
+    fn lanes(&self) -> usize {
+        (self.line_stride / self.width.max(1) / HALF).max(1)
+    }
+
+    /// The first byte of an element.
+    fn at(&self, x: usize, y: usize, channel: usize) -> usize {
+        let lanes = self.lanes();
+        channel / lanes * self.surface_stride + y * self.line_stride + (x * lanes + channel % lanes) * HALF
+    }
+
+    fn bytes(&self) -> usize {
+        let last = self.channels.div_ceil(self.lanes()).saturating_sub(1);
+        last * self.surface_stride + self.height * self.line_stride
+    }
+}
+
+pub(super) fn run(
+    bus: &mut Bus<'_>,
+    places: &Places,
+    loadable: &Loadable,
+    task: &Task,
+) -> Result<(), RunError> {
+    for (at, (operation, source, destination)) in operations(loadable, task)?.into_iter().enumerate() {
+        bus.place = format!("CPU operation {at} of task {}", task.id);
+        let (from, _) = places.address(source.place);
+        let (to, _) = places.address(destination.place);
+        let mut read = vec![0; source.bytes()];
+        bus.fetch(places.memory(source.place), from, &mut read)?;
+        let mut written = vec![0; destination.bytes()];
+        bus.fetch(places.memory(destination.place), to, &mut written)?;
+        compute(&operation, (&source, &read), (&destination, &mut written));
+        bus.load(places.memory(destination.place), to, &written)?;
+    }
+    Ok(())
+}
+
+fn compute(
+    operation: &Operation,
+    (source, read): (&Buffer, &[u8]),
+    (destination, written): (&Buffer, &mut [u8]),
+) {
+    let value = |x, y, c| {
+        let at = source.at(x, y, c);
+        f16::from_le_bytes([read[at], read[at + 1]]).to_f32()
+    };
+    for y in 0..source.height {
+        for x in 0..source.width {
+            let values: Vec<f32> = (0..source.channels).map(|c| value(x, y, c)).collect();
+            let results: Vec<f32> = match *operation {
+                Operation::Power { power, scale, shift } => {
+                    values.iter().map(|value| (shift + scale * value).powf(power)).collect()
+                }
+                Operation::Softmax => softmax(&values),
+            };
+            for (channel, result) in results.into_iter().enumerate() {
+                let at = destination.at(x, y, channel);
+                written[at..at + HALF].copy_from_slice(&f16::from_f32(result).to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Over channels, the largest subtracted first, so that nothing overflows.
+fn softmax(values: &[f32]) -> Vec<f32> {
+    let most = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers: Vec<f32> = values.iter().map(|value| (value - most).exp()).collect();
+    let sum: f32 = powers.iter().sum();
+    powers.into_iter().map(|power| power / sum).collect()
+}
+
+/// The operations of a task, each with its source and its destination.
+fn operations(loadable: &Loadable, task: &Task) -> Result<Vec<(Operation, Buffer, Buffer)>, LoadableError> {
+    let (head, list, buffers) = ("the CPU's network descriptor", "the CPU's operations", "the CPU's buffers");
+    let block = bytes(loadable, task, 0, head)?;
+    let word = |at: usize| field::<2>(block, at, head).map(u16::from_le_bytes);
+    let (operations_at, buffers_at, count) = (word(0)?, word(2)?, word(4)?);
+    let operations = bytes(loadable, task, operations_at.cast_signed(), list)?;
+    let buffers_list = bytes(loadable, task, buffers_at.cast_signed(), buffers)?;
+    // Newer ones have two scale factors behind the type.
+    let (entry, parameters) = match loadable.generation() {
+        Generation::Short => (16, 1),
+        Generation::Long => (24, 9),
+    };
+    (0..usize::from(count))
+        .map(|number| {
+            let at = number * entry;
+            let float =
+                |offset| field::<4>(operations, at + parameters + offset, list).map(f32::from_le_bytes);
+            let operation = match field::<1>(operations, at, list)?[0] {
+                0 => Operation::Power { power: float(0)?, scale: float(4)?, shift: float(8)? },
+                1 => Operation::Softmax,
+                other => {
+                    let place = format!("CPU operation {number}");
+                    return Err(LoadableError::NotModelled {
+                        place,
+                        what: format!("operation type {other}"),
+                    });
+                }
+            };
+            let buffer = |at| buffer(loadable, task, buffers_list, at, number);
+            let source = buffer(number * CPU_BUFFER)?;
+            let destination = buffer(number * CPU_BUFFER + CPU_BUFFER / 2)?;
+            let shape = |buffer: &Buffer| [buffer.width, buffer.height, buffer.channels];
+            if shape(&source) != shape(&destination) {
+                let place = format!("CPU operation {number}");
+                return Err(LoadableError::NotModelled {
+                    place,
+                    what: "a result of another shape".to_owned(),
+                });
+            }
+            Ok((operation, source, destination))
+        })
+        .collect()
+}
+
+fn bytes<'a>(
+    loadable: &'a Loadable,
+    task: &Task,
+    index: i16,
+    part: &'static str,
+) -> Result<&'a [u8], LoadableError> {
+    let missing = || LoadableError::Dangling { part: "task", id: task.id, missing: part.to_owned() };
+    loadable.bytes(task, index, part)?.ok_or_else(missing)
+}
+
+fn field<const N: usize>(bytes: &[u8], at: usize, what: &str) -> Result<[u8; N], LoadableError> {
+    let found = bytes.get(at..).and_then(|rest| rest.first_chunk::<N>());
+    found.copied().ok_or_else(|| LoadableError::Outside {
+        what: what.to_owned(),
+        offset: at as u64,
+        bytes: N as u64,
+        size: bytes.len() as u64,
+    })
+}
+
+fn buffer(
+    loadable: &Loadable,
+    task: &Task,
+    list: &[u8],
+    at: usize,
+    operation: usize,
+) -> Result<Buffer, LoadableError> {
+    let what = "the CPU's buffers";
+    let half_word = |at| field::<2>(list, at, what).map(u16::from_le_bytes);
+    let word = |at| field::<4>(list, at, what).map(u32::from_le_bytes);
+    let index = half_word(at)?.cast_signed();
+    // Newer ones have an offset behind the address.
+    let (offset, rest) = match loadable.generation() {
+        Generation::Short => (0, at + 2),
+        Generation::Long => (u64::from(word(at + 2)?), at + 6),
+    };
+    let place = format!("CPU operation {operation}");
+    if half_word(rest + 4)? != FP16 {
+        let what = format!("a buffer of format {}", half_word(rest + 4)?);
+        return Err(LoadableError::NotModelled { place, what });
+    }
+    let missing = LoadableError::Descriptor {
+        place: place.clone(),
+        field: "address",
+        value: index.into(),
+        expected: "and a buffer needs one",
+    };
+    let entry = loadable.address(task, index, "task")?.ok_or(missing)?;
+    let buffer = Buffer {
+        place: AddressEntry { offset: entry.offset.saturating_add(offset), ..entry },
+        width: half_word(rest + 6)?.into(),
+        height: half_word(rest + 8)?.into(),
+        channels: half_word(rest + 10)?.into(),
+        line_stride: word(rest + 12)? as usize,
+        surface_stride: word(rest + 16)? as usize,
+    };
+    let size = loadable.memory(entry.memory).image.len();
+    let end = usize::try_from(buffer.place.offset).unwrap_or(usize::MAX).saturating_add(buffer.bytes());
+    if buffer.bytes() > MAX_BYTES || end > size {
+        return Err(LoadableError::Outside {
+            what: format!("a buffer of {place}"),
+            offset: buffer.place.offset,
+            bytes: buffer.bytes() as u64,
+            size: size as u64,
+        });
+    }
+    Ok(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_softmax_make_one_however_large_its_values() {
+        let shares = softmax(&[1.0, 3.0, 60_000.0, 60_000.0]);
+        assert_eq!(shares, [0.0, 0.0, 0.5, 0.5]);
+        let shares = softmax(&[0.0, 1.0f32.ln(), 2.0f32.ln()]);
+        assert!((shares[2] - 0.5).abs() < 1e-6 && (shares[0] - 0.25).abs() < 1e-6, "{shares:?}");
+    }
+
+    #[test]
+    fn a_power_goes_element_by_element_through_its_strides() {
+        let place = AddressEntry { memory: 0, offset: 0 };
+        let cube = |line_stride, surface_stride| Buffer {
+            place,
+            width: 2,
+            height: 1,
+            channels: 3,
+            line_stride,
+            surface_stride,
+        };
+        // Atoms of two lanes, and of four.
+        let (source, destination) = (cube(8, 8), cube(16, 16));
+        let read: Vec<u8> = [1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 6.0, 0.0]
+            .iter()
+            .flat_map(|&value| f16::from_f32(value).to_le_bytes())
+            .collect();
+        let mut written = vec![0; destination.bytes()];
+        let square = Operation::Power { power: 2.0, scale: 2.0, shift: 1.0 };
+        compute(&square, (&source, &read), (&destination, &mut written));
+        let values: Vec<f32> =
+            written.chunks(2).map(|half| f16::from_le_bytes([half[0], half[1]]).to_f32()).collect();
+        assert_eq!(values, [9.0, 25.0, 121.0, 0.0, 49.0, 81.0, 169.0, 0.0]);
+    }
+}

@@ -1,0 +1,147 @@
+//! What can be wrong with a loadable, and with running one.
+
+use super::network::Kind;
+use crate::host::HostError;
+use thiserror::Error;
+
+/// Why bytes are no loadable, or one that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LoadableError {
+    /// The container is damaged or is something else.
+    #[error("not an NVDLA loadable: {0}")]
+    Container(String),
+    /// A part names another one that is not there.
+    #[error("{part} {id} names {missing}, which the loadable does not have")]
+    Dangling {
+        /// Who names.
+        part: &'static str,
+        /// Its number.
+        id: u16,
+        /// What is named.
+        missing: String,
+    },
+    /// Two parts have one number.
+    #[error("there are two {part} {id}")]
+    Twice {
+        /// What they are.
+        part: &'static str,
+        /// Their number.
+        id: u16,
+    },
+    /// Bytes lie outside of where they belong.
+    #[error("{what}: {bytes} bytes at offset {offset} are not in its {size}")]
+    Outside {
+        /// What is asked for.
+        what: String,
+        /// From where on.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// How many there are.
+        size: u64,
+    },
+    /// More memory than a run is given.
+    #[error("it asks for {bytes} bytes of memory; at most {limit} are given")]
+    TooLarge {
+        /// What it asks for.
+        bytes: u64,
+        /// The most.
+        limit: u64,
+    },
+    /// A descriptor that means nothing.
+    #[error("{place}: {field} is {value}, {expected}")]
+    Descriptor {
+        /// Which descriptor.
+        place: String,
+        /// Its field.
+        field: &'static str,
+        /// What it holds.
+        value: i64,
+        /// What it may hold.
+        expected: &'static str,
+    },
+    /// Something that a loadable can say and nothing here can do.
+    #[error("{place}: {what} is not modelled")]
+    NotModelled {
+        /// Where it is asked for.
+        place: String,
+        /// What is asked for.
+        what: String,
+    },
+}
+
+/// Why a loadable did not run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It cannot be run at all.
+    #[error(transparent)]
+    Loadable(#[from] LoadableError),
+    /// The platform could not do what was asked.
+    #[error("{place}: {source}")]
+    Host {
+        /// What was going on.
+        place: String,
+        /// What the platform said.
+        source: HostError,
+    },
+    /// An interrupt that no running operation raises.
+    #[error("interrupt of {kind} group {group} with no operation there (S_INTR_STATUS {status:#x})")]
+    Unexpected {
+        /// Of which unit.
+        kind: Kind,
+        /// Of which of its groups.
+        group: usize,
+        /// The whole word.
+        status: u32,
+    },
+    /// A unit that ought to be idle is not.
+    #[error("operation {operation}: {register} of group {group} is {status:#x} where it should be idle")]
+    Busy {
+        /// Which operation was to be programmed.
+        operation: usize,
+        /// The register looked at.
+        register: String,
+        /// The group.
+        group: usize,
+        /// What it reads.
+        status: u32,
+    },
+    /// A register that never became what is waited for.
+    #[error("operation {operation}: {register} is still {value:#x} after {reads} reads")]
+    Poll {
+        /// Which operation waits.
+        operation: usize,
+        /// For which register.
+        register: String,
+        /// What it reads.
+        value: u32,
+        /// How often it was read.
+        reads: u32,
+    },
+    /// The dependencies of what is left are never met.
+    #[error(
+        "nothing runs, and {left} operations wait for others: first operation {first} ({kind}) for {count}"
+    )]
+    Stuck {
+        /// How many operations are left.
+        left: usize,
+        /// The first of them.
+        first: usize,
+        /// Its kind.
+        kind: Kind,
+        /// How many events it still waits for.
+        count: u8,
+    },
+    /// An input that does not fit.
+    #[error("input of {found} bytes: the tensor {tensor} takes {expected}")]
+    Input {
+        /// Its name.
+        tensor: String,
+        /// How many bytes there are.
+        found: usize,
+        /// What is wanted.
+        expected: String,
+    },
+}

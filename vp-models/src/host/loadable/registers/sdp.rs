@@ -1,0 +1,373 @@
+//! SDP's registers, and its read DMA's.
+
+use super::super::layout::{self, Stage};
+use super::super::network::{Cube, Place, cube};
+use super::super::run::Places;
+use super::{AddressFields, address, extent};
+use crate::host::program::Program;
+use crate::nvdla::registers::{FieldRef, Unit, sdp, sdp_rdma};
+
+/// Codes of the descriptor.
+mod code {
+    pub(super) const MULTIPLY: u8 = 1;
+    pub(super) const ADD: u8 = 2;
+    pub(super) const BOTH: u8 = 3;
+    pub(super) const PER_LAYER: u8 = 0;
+    pub(super) const PER_KERNEL: u8 = 1;
+    pub(super) const RELU: u8 = 1;
+    pub(super) const LUT: u8 = 2;
+    pub(super) const PRELU: u8 = 3;
+    pub(super) const WINOGRAD: u8 = 1;
+    pub(super) const INT8: u8 = 0;
+    pub(super) const INT16: u8 = 1;
+}
+
+impl Stage {
+    fn is_on(&self) -> bool {
+        self.enable != 0
+    }
+
+    fn adds(&self) -> bool {
+        matches!(self.operation, code::ADD | code::BOTH)
+    }
+
+    fn multiplies(&self) -> bool {
+        matches!(self.operation, code::MULTIPLY | code::BOTH)
+    }
+
+    /// Whether its operands come from memory.
+    fn reads_memory(&self) -> bool {
+        self.is_on() && (self.adds() || self.multiplies()) && self.mode != code::PER_LAYER
+    }
+}
+
+/// Whether the read DMA has anything to do.
+pub(super) fn needs_rdma(sdp: &layout::Sdp, cubes: &[Cube; 5]) -> bool {
+    let by_layer = |stage: &Stage| !stage.is_on() || stage.mode == code::PER_LAYER;
+    cubes[cube::SDP_SOURCE].place != Place::OnTheFly || !sdp.stages.iter().all(by_layer)
+}
+
+/// The precision that it computes in: its source's, unless it narrows.
+fn processing(sdp: &layout::Sdp) -> u8 {
+    let narrows = sdp.src_precision == code::INT16 && sdp.dst_precision == code::INT8;
+    if narrows { code::INT8 } else { sdp.src_precision }
+}
+
+pub(super) fn write(
+    program: &mut Program,
+    places: &Places,
+    sdp: &layout::Sdp,
+    cubes: &[Cube; 5],
+) -> Vec<Unit> {
+    let needs_rdma = needs_rdma(sdp, cubes);
+    read_dma(program, places, sdp, cubes, needs_rdma);
+    use sdp::{
+        d_cvt_offset::*, d_cvt_scale::*, d_cvt_shift::*, d_data_cube_channel::*, d_data_cube_height::*,
+        d_data_cube_width::*, d_data_format::*, d_dst_base_addr_high::*, d_dst_base_addr_low::*,
+        d_dst_batch_stride::*, d_dst_dma_cfg::*, d_dst_line_stride::*, d_dst_surface_stride::*,
+        d_feature_mode_cfg::*,
+    };
+    let (source, destination) = (&cubes[cube::SDP_SOURCE], &cubes[cube::SDP_DESTINATION]);
+    let unit = Unit::Sdp;
+    let to_memory = destination.place != Place::OnTheFly;
+    let (to, ram) = places.of(destination);
+    program.fields(unit, &extent(source, [WIDTH, HEIGHT, CHANNEL]));
+    if to_memory {
+        program.fields(unit, &address((DST_BASE_ADDR_LOW, DST_BASE_ADDR_HIGH), to));
+        let strides =
+            [(DST_LINE_STRIDE, destination.line_stride), (DST_SURFACE_STRIDE, destination.surface_stride)];
+        program.fields(unit, &strides);
+    }
+    stage(program, &sdp.stages[0], &BS);
+    stage(program, &sdp.stages[1], &BN);
+    element_wise(program, &sdp.stages[2]);
+    let batches = u32::from(sdp.batch.max(1));
+    program.fields(
+        unit,
+        &[
+            (FLYING_MODE, (source.place == Place::OnTheFly).into()),
+            (OUTPUT_DST, (!to_memory).into()),
+            (WINOGRAD, (sdp.conv_mode == code::WINOGRAD).into()),
+            (BATCH_NUMBER, batches),
+            (DST_RAM_TYPE, ram),
+        ],
+    );
+    if batches > 1 {
+        program.fields(unit, &[(DST_BATCH_STRIDE, sdp.batch_stride.get())]);
+    }
+    program.fields(
+        unit,
+        &[
+            (PROC_PRECISION, processing(sdp).into()),
+            (OUT_PRECISION, sdp.dst_precision.into()),
+            (CVT_OFFSET, sdp.output.offset.get() as u32),
+            (CVT_SCALE, i32::from(sdp.output.scale.get()) as u32),
+            (CVT_SHIFT, sdp.output.truncate.into()),
+        ],
+    );
+    needs_rdma.then_some(Unit::SdpRdma).into_iter().chain([unit]).collect()
+}
+
+/// The fields of a stage's read DMA.
+struct OperandFields {
+    disable: FieldRef,
+    data_use: FieldRef,
+    data_size: FieldRef,
+    data_mode: FieldRef,
+    ram_type: FieldRef,
+    base: AddressFields,
+    line_stride: FieldRef,
+    surface_stride: FieldRef,
+}
+
+fn read_dma(program: &mut Program, places: &Places, sdp: &layout::Sdp, cubes: &[Cube; 5], needed: bool) {
+    use sdp_rdma::{
+        d_bn_base_addr_high::*, d_bn_base_addr_low::*, d_bn_line_stride::*, d_bn_surface_stride::*,
+        d_brdma_cfg::*, d_bs_base_addr_high::*, d_bs_base_addr_low::*, d_bs_line_stride::*,
+        d_bs_surface_stride::*, d_data_cube_channel::*, d_data_cube_height::*, d_data_cube_width::*,
+        d_erdma_cfg::*, d_ew_base_addr_high::*, d_ew_base_addr_low::*, d_ew_line_stride::*,
+        d_ew_surface_stride::*, d_feature_mode_cfg::*, d_nrdma_cfg::*, d_src_base_addr_high::*,
+        d_src_base_addr_low::*, d_src_dma_cfg::*, d_src_line_stride::*, d_src_surface_stride::*,
+    };
+    const OPERANDS: [OperandFields; 3] = [
+        OperandFields {
+            disable: BRDMA_DISABLE,
+            data_use: BRDMA_DATA_USE,
+            data_size: BRDMA_DATA_SIZE,
+            data_mode: BRDMA_DATA_MODE,
+            ram_type: BRDMA_RAM_TYPE,
+            base: (BS_BASE_ADDR_LOW, BS_BASE_ADDR_HIGH),
+            line_stride: BS_LINE_STRIDE,
+            surface_stride: BS_SURFACE_STRIDE,
+        },
+        OperandFields {
+            disable: NRDMA_DISABLE,
+            data_use: NRDMA_DATA_USE,
+            data_size: NRDMA_DATA_SIZE,
+            data_mode: NRDMA_DATA_MODE,
+            ram_type: NRDMA_RAM_TYPE,
+            base: (BN_BASE_ADDR_LOW, BN_BASE_ADDR_HIGH),
+            line_stride: BN_LINE_STRIDE,
+            surface_stride: BN_SURFACE_STRIDE,
+        },
+        OperandFields {
+            disable: ERDMA_DISABLE,
+            data_use: ERDMA_DATA_USE,
+            data_size: ERDMA_DATA_SIZE,
+            data_mode: ERDMA_DATA_MODE,
+            ram_type: ERDMA_RAM_TYPE,
+            base: (EW_BASE_ADDR_LOW, EW_BASE_ADDR_HIGH),
+            line_stride: EW_LINE_STRIDE,
+            surface_stride: EW_SURFACE_STRIDE,
+        },
+    ];
+    let unit = Unit::SdpRdma;
+    let source = &cubes[cube::SDP_SOURCE];
+    let flying = source.place == Place::OnTheFly;
+    for operands in &OPERANDS {
+        program.fields(unit, &[(operands.disable, 0)]);
+    }
+    program.fields(
+        unit,
+        &[
+            (FLYING_MODE, flying.into()),
+            (WINOGRAD, (sdp.conv_mode == code::WINOGRAD).into()),
+            (IN_PRECISION, sdp.src_precision.into()),
+            (PROC_PRECISION, processing(sdp).into()),
+            (OUT_PRECISION, sdp.dst_precision.into()),
+            (BATCH_NUMBER, u32::from(sdp.batch.max(1))),
+        ],
+    );
+    if !needed {
+        return;
+    }
+    program.fields(unit, &extent(source, [WIDTH, HEIGHT, CHANNEL]));
+    if !flying {
+        let (from, ram) = places.of(source);
+        program.fields(unit, &address((SRC_BASE_ADDR_LOW, SRC_BASE_ADDR_HIGH), from));
+        program.fields(
+            unit,
+            &[
+                (SRC_LINE_STRIDE, source.line_stride),
+                (SRC_SURFACE_STRIDE, source.surface_stride),
+                (SRC_RAM_TYPE, ram),
+            ],
+        );
+    }
+    for ((operands, stage), cube) in OPERANDS.iter().zip(&sdp.stages).zip(&cubes[cube::X1..]) {
+        let (from, ram) = places.of(cube);
+        let data_use = match stage.operation {
+            code::BOTH => BRDMA_DATA_USE::BOTH,
+            code::ADD => BRDMA_DATA_USE::ALU,
+            _ => BRDMA_DATA_USE::MUL,
+        };
+        program.fields(
+            unit,
+            &[
+                (operands.disable, (!stage.reads_memory()).into()),
+                (operands.data_use, data_use),
+                (operands.data_size, (stage.precision != code::INT8).into()),
+                (operands.data_mode, (stage.mode != code::PER_KERNEL).into()),
+                (operands.ram_type, ram),
+            ],
+        );
+        if stage.reads_memory() {
+            program.fields(unit, &address(operands.base, from));
+            program.fields(
+                unit,
+                &[(operands.line_stride, cube.line_stride), (operands.surface_stride, cube.surface_stride)],
+            );
+        }
+    }
+}
+
+/// The fields of BS or BN.
+struct StageFields {
+    bypass: FieldRef,
+    alu_bypass: FieldRef,
+    alu_algo: FieldRef,
+    mul_bypass: FieldRef,
+    prelu: FieldRef,
+    relu_bypass: FieldRef,
+    alu_source: FieldRef,
+    alu_shift: FieldRef,
+    alu_operand: FieldRef,
+    mul_source: FieldRef,
+    mul_shift: FieldRef,
+    mul_operand: FieldRef,
+}
+
+const BS: StageFields = {
+    use sdp::{
+        d_dp_bs_alu_cfg::*, d_dp_bs_alu_src_value::*, d_dp_bs_cfg::*, d_dp_bs_mul_cfg::*,
+        d_dp_bs_mul_src_value::*,
+    };
+    StageFields {
+        bypass: BS_BYPASS,
+        alu_bypass: BS_ALU_BYPASS,
+        alu_algo: BS_ALU_ALGO,
+        mul_bypass: BS_MUL_BYPASS,
+        prelu: BS_MUL_PRELU,
+        relu_bypass: BS_RELU_BYPASS,
+        alu_source: BS_ALU_SRC,
+        alu_shift: BS_ALU_SHIFT_VALUE,
+        alu_operand: BS_ALU_OPERAND,
+        mul_source: BS_MUL_SRC,
+        mul_shift: BS_MUL_SHIFT_VALUE,
+        mul_operand: BS_MUL_OPERAND,
+    }
+};
+
+const BN: StageFields = {
+    use sdp::{
+        d_dp_bn_alu_cfg::*, d_dp_bn_alu_src_value::*, d_dp_bn_cfg::*, d_dp_bn_mul_cfg::*,
+        d_dp_bn_mul_src_value::*,
+    };
+    StageFields {
+        bypass: BN_BYPASS,
+        alu_bypass: BN_ALU_BYPASS,
+        alu_algo: BN_ALU_ALGO,
+        mul_bypass: BN_MUL_BYPASS,
+        prelu: BN_MUL_PRELU,
+        relu_bypass: BN_RELU_BYPASS,
+        alu_source: BN_ALU_SRC,
+        alu_shift: BN_ALU_SHIFT_VALUE,
+        alu_operand: BN_ALU_OPERAND,
+        mul_source: BN_MUL_SRC,
+        mul_shift: BN_MUL_SHIFT_VALUE,
+        mul_operand: BN_MUL_OPERAND,
+    }
+};
+
+/// Where an operand comes from: a register or memory.
+fn from_memory(stage: &Stage) -> u32 {
+    (stage.mode != code::PER_LAYER).into()
+}
+
+fn stage(program: &mut Program, stage: &Stage, fields: &StageFields) {
+    let unit = Unit::Sdp;
+    program.fields(
+        unit,
+        &[
+            (fields.bypass, (!stage.is_on()).into()),
+            (fields.alu_bypass, (!stage.adds()).into()),
+            (fields.alu_algo, stage.alu.into()),
+            (fields.mul_bypass, (!stage.multiplies()).into()),
+            (fields.prelu, (stage.activation == code::PRELU).into()),
+            (fields.relu_bypass, (stage.activation != code::RELU).into()),
+        ],
+    );
+    if !stage.is_on() {
+        return;
+    }
+    if stage.adds() {
+        let shift = u32::from(stage.shift);
+        program.fields(unit, &[(fields.alu_source, from_memory(stage)), (fields.alu_shift, shift)]);
+    }
+    if stage.mode == code::PER_LAYER {
+        program.fields(unit, &[(fields.alu_operand, stage.alu_operand.get() as u32)]);
+        program.fields(unit, &[(fields.mul_operand, stage.mul_operand.get() as u32)]);
+    }
+    let shift = u32::from(stage.truncate);
+    program.fields(unit, &[(fields.mul_source, from_memory(stage)), (fields.mul_shift, shift)]);
+}
+
+fn element_wise(program: &mut Program, stage: &Stage) {
+    use sdp::{
+        d_dp_ew_alu_cfg::*, d_dp_ew_alu_cvt_offset_value::*, d_dp_ew_alu_cvt_scale_value::*,
+        d_dp_ew_alu_cvt_truncate_value::*, d_dp_ew_alu_src_value::*, d_dp_ew_cfg::*, d_dp_ew_mul_cfg::*,
+        d_dp_ew_mul_cvt_offset_value::*, d_dp_ew_mul_cvt_scale_value::*, d_dp_ew_mul_cvt_truncate_value::*,
+        d_dp_ew_mul_src_value::*, d_dp_ew_truncate_value::*,
+    };
+    let unit = Unit::Sdp;
+    program.fields(
+        unit,
+        &[
+            (EW_BYPASS, (!stage.is_on()).into()),
+            (EW_ALU_BYPASS, (!stage.adds()).into()),
+            (EW_ALU_ALGO, stage.alu.into()),
+            (EW_MUL_BYPASS, (!stage.multiplies()).into()),
+            (EW_MUL_PRELU, (stage.activation == code::PRELU).into()),
+            (EW_LUT_BYPASS, (stage.activation != code::LUT).into()),
+        ],
+    );
+    if !stage.is_on() {
+        return;
+    }
+    let per_layer = stage.mode == code::PER_LAYER;
+    if stage.adds() {
+        let converter = &stage.alu_converter;
+        let bypass = (converter.enable == 0).into();
+        program.fields(unit, &[(EW_ALU_SRC, from_memory(stage)), (EW_ALU_CVT_BYPASS, bypass)]);
+        if per_layer {
+            program.fields(unit, &[(EW_ALU_OPERAND, stage.alu_operand.get() as u32)]);
+        } else {
+            program.fields(
+                unit,
+                &[
+                    (EW_ALU_CVT_OFFSET, converter.offset.get() as u32),
+                    (EW_ALU_CVT_SCALE, i32::from(converter.scale.get()) as u32),
+                    (EW_ALU_CVT_TRUNCATE, converter.truncate.into()),
+                ],
+            );
+        }
+    }
+    if stage.multiplies() {
+        let converter = &stage.mul_converter;
+        let bypass = (converter.enable == 0).into();
+        program.fields(unit, &[(EW_MUL_SRC, from_memory(stage)), (EW_MUL_CVT_BYPASS, bypass)]);
+        if per_layer {
+            program.fields(unit, &[(EW_MUL_OPERAND, stage.mul_operand.get() as u32)]);
+        } else {
+            program.fields(
+                unit,
+                &[
+                    (EW_MUL_CVT_OFFSET, converter.offset.get() as u32),
+                    (EW_MUL_CVT_SCALE, i32::from(converter.scale.get()) as u32),
+                    (EW_MUL_CVT_TRUNCATE, converter.truncate.into()),
+                ],
+            );
+        }
+    }
+    program.fields(unit, &[(EW_TRUNCATE, stage.truncate.into())]);
+}
