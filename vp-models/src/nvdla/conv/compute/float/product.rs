@@ -57,23 +57,13 @@ fn partial(digit: i32, other: u32) -> (u32, u32) {
 }
 
 /// Three words become two of the same sum.
-fn carry_save([a, b, c]: [u32; 3]) -> [u32; 2] {
+fn carry_save(a: u32, b: u32, c: u32) -> [u32; 2] {
     [a ^ b ^ c, ((a & b) | (b & c) | (c & a)) << 1]
 }
 
-/// Words become two of the same sum: three by three from the front, again and again.
-fn reduce(words: &[u32]) -> [u32; 2] {
-    let mut words = words.to_vec();
-    while words.len() > 2 {
-        words = words
-            .chunks(3)
-            .flat_map(|three| match three.try_into() {
-                Ok(three) => carry_save(three).to_vec(),
-                Err(_) => three.to_vec(),
-            })
-            .collect();
-    }
-    [words[0], words[1]]
+/// Words become two of the same sum: each further one is added to the two of those before it.
+fn reduce([a, b]: [u32; 2], further: &[u32]) -> [u32; 2] {
+    further.iter().fold([a, b], |[sum, carry], &word| carry_save(sum, carry, word))
 }
 
 /// What the inverted sign bits of all partial products add up to, shifted and negated.
@@ -91,10 +81,12 @@ pub(super) fn aligned(weight: u32, data: u32, negative: bool, shift: u32) -> i32
         let digit = digit(weight, index);
         (p[index], c[index]) = partial(if negative { -digit } else { digit }, data);
     }
-    let lower = [p[0], p[1] << 2 | c[0], p[2] << 4 | c[1] << 2, p[3] << 6 | c[2] << 4, c[3] << 6];
-    let upper =
-        [p[4] << 8, p[5] << 10 | c[4] << 8, p[6] << 12 | c[5] << 10, p[7] << 14 | c[6] << 12, c[7] << 14];
-    let [a, b] = [reduce(&lower), reduce(&upper)];
-    let [sum, carry] = reduce(&[a[0], a[1], b[0], b[1]]);
+    let [low_sum, low_carry] =
+        reduce([p[0], p[1] << 2 | c[0]], &[p[2] << 4 | c[1] << 2, p[3] << 6 | c[2] << 4, c[3] << 6]);
+    let high = reduce(
+        [p[4] << 8, p[5] << 10 | c[4] << 8],
+        &[p[6] << 12 | c[5] << 10, p[7] << 14 | c[6] << 12, c[7] << 14],
+    );
+    let [sum, carry] = reduce([low_sum, low_carry], &high);
     (sum >> shift).wrapping_add(carry >> shift).wrapping_add(sign_constant(shift)).cast_signed()
 }
