@@ -51,7 +51,7 @@ fn code(finite: bool) -> impl Strategy<Value = u16> {
     let finite = any::<u16>().prop_map(|code| if code >> 10 & 31 == 31 { code & !(1 << 14) } else { code });
     prop_oneof![
         200 => finite,
-        200 => (0u16..0x1000, any::<bool>()).prop_map(|(code, sign)| 0x3400 + code | u16::from(sign) << 15),
+        200 => (0u16..0x1000, any::<bool>()).prop_map(|(code, sign)| (0x3400 + code) | (u16::from(sign) << 15)),
         40 => special,
         weights[0] => infinite,
         weights[1] => nan,
