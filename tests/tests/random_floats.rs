@@ -5,7 +5,7 @@ use vp_tests::device::Device;
 use vp_tests::program::Program;
 use vp_tests::random::Draw;
 use vp_tests::reference::float::{self, FP17, FP32, FloatAverage};
-use vp_tests::reference::{Elementwise, ElementwiseOperand, Image, Lut, PoolingMethod, SdpLayer};
+use vp_tests::reference::{Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod, SdpLayer};
 
 const SDP_0: u32 = 0x1;
 const CDP_0: u32 = 0x4;
@@ -24,14 +24,14 @@ fn leaves(draw: &Draw, program: impl FnOnce(&mut Program), interrupts: u32, expe
 }
 
 /// Registers of 32 bits become codes of numbers.
-fn with_numbers(layer: SdpLayer) -> SdpLayer {
+fn with_numbers(mut layer: SdpLayer) -> SdpLayer {
     let number = |operand| match operand {
         ElementwiseOperand::Register(value) => {
             ElementwiseOperand::Register(FP32.code(f64::from(value) / 16.0) as i32)
         }
         memory => memory,
     };
-    let ew = layer.ew.map(|ew| Elementwise {
+    layer.ew = layer.ew.map(|ew| Elementwise {
         multiplier: ew.multiplier.map(|mut it| {
             it.operand = number(it.operand);
             it
@@ -42,7 +42,7 @@ fn with_numbers(layer: SdpLayer) -> SdpLayer {
         }),
         ..ew
     });
-    SdpLayer { ew, ..layer }
+    layer
 }
 
 /// Tables over numbers near those that memory holds.
@@ -56,6 +56,18 @@ fn table(draw: &mut Draw) -> Lut {
     }
     lut.exponent = lut.exponent.map(|exponent| exponent % 20);
     lut
+}
+
+/// Registers of an average that means what the layer's does.
+fn average(layer: &PdpLayer) -> FloatAverage {
+    let padding = match layer.method {
+        PoolingMethod::Average { padding } => f64::from(padding) / 4096.0,
+        PoolingMethod::Max | PoolingMethod::Min => 0.0,
+    };
+    FloatAverage {
+        padding: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0].map(|count| FP17.code(count * padding)),
+        reciprocal: layer.kernel.map(|size| FP17.code(1.0 / f64::from(size))),
+    }
 }
 
 proptest! {
@@ -84,14 +96,7 @@ proptest! {
     fn pdp_leaves_the_references_bytes(seed: u64, flush: bool) {
         let mut draw = Draw::floats("nv_full", seed, 60);
         let layer = draw.pdp();
-        let padding = match layer.method {
-            PoolingMethod::Average { padding } => f64::from(padding) / 4096.0,
-            PoolingMethod::Max | PoolingMethod::Min => 0.0,
-        };
-        let average = FloatAverage {
-            padding: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0].map(|count| FP17.code(count * padding)),
-            reciprocal: layer.kernel.map(|size| FP17.code(1.0 / f64::from(size))),
-        };
+        let average = average(&layer);
         let mut expected = draw.image();
         float::run_pdp(&layer, &average, flush, &mut expected);
         let write = |program: &mut Program| {
@@ -104,6 +109,31 @@ proptest! {
             program.enable_pdp(&layer, 0);
         };
         leaves(&draw, write, PDP_0, &expected, &format!("{flush} {layer:?} {average:?}"));
+    }
+
+    /// Of what comes on the fly PDP flushes nothing, whatever its register says.
+    #[test]
+    fn sdp_into_pdp_leaves_the_references_bytes(seed: u64, flush: bool) {
+        let mut draw = Draw::floats("nv_full", seed, 60);
+        let mut sdp = with_numbers(draw.sdp(false));
+        sdp.ew = sdp.ew.map(|ew| Elementwise { lut: false, ..ew });
+        let pdp = draw.pdp_behind(&sdp);
+        let average = average(&pdp);
+        let mut expected = draw.image();
+        float::run_sdp_to_pdp(&sdp, &pdp, &average, &mut expected);
+        let write = |program: &mut Program| {
+            program.pdp(&pdp, 0);
+            program.as_floats();
+            program.average_of_floats(&average);
+            if flush {
+                program.flush_nan(false);
+            }
+            program.enable_pdp(&pdp, 0);
+            program.sdp(&sdp, 0);
+            program.as_floats();
+            program.enable_sdp(0);
+        };
+        leaves(&draw, write, SDP_0 | PDP_0, &expected, &format!("{flush} {sdp:?} {pdp:?} {average:?}"));
     }
 
     #[test]

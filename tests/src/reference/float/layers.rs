@@ -101,18 +101,30 @@ impl Sdp<'_> {
     }
 }
 
-/// Runs a layer of SDP from memory to memory.
-pub fn run_sdp(layer: &SdpLayer, lut: &Lut, nan_to_zero: bool, image: &mut Image) {
+/// What a layer of SDP makes of its input in memory: codes.
+fn sdp_results(layer: &SdpLayer, lut: &Lut, nan_to_zero: bool, image: &Image) -> Cube {
     let single = layer.width == 1 && layer.height == 1;
     let source = layer.source.packed_if(single, layer.format.atom);
     let sdp = Sdp { layer, image, lut, nan_to_zero };
-    let channels = layer.format.whole(layer.channels);
-    let results = Cube::of(layer.width, layer.height, channels, |channel, y, x| {
+    Cube::of(layer.width, layer.height, layer.format.whole(layer.channels), |channel, y, x| {
         let code = image.element(source.address(layer.format, channel, y, x), 2);
         sdp.result([channel, y, x], widen(code, nan_to_zero))
-    });
-    let place = layer.destination.expect("a layer that writes memory");
-    results.store(image, layer.format, place.packed_if(single, layer.format.atom));
+    })
+}
+
+/// Runs a layer of SDP from memory to memory.
+pub fn run_sdp(layer: &SdpLayer, lut: &Lut, nan_to_zero: bool, image: &mut Image) {
+    let results = sdp_results(layer, lut, nan_to_zero, image);
+    let (place, single) = (layer.destination, layer.width == 1 && layer.height == 1);
+    let place = place.expect("a layer that writes memory").packed_if(single, layer.format.atom);
+    results.store(image, layer.format, place);
+}
+
+/// Runs a layer of SDP whose output goes to a layer of PDP on the fly; neither flushes.
+pub fn run_sdp_to_pdp(sdp: &SdpLayer, pdp: &PdpLayer, average: &FloatAverage, image: &mut Image) {
+    let between = sdp_results(sdp, &Lut::default(), false, image);
+    let results = pdp_results(pdp, average, false, |channel, y, x| between.at(channel, y, x));
+    results.store(image, pdp.format, pdp.destination);
 }
 
 /// What registers of an average in fp16 say: codes of 17 bits.
@@ -126,8 +138,19 @@ pub struct FloatAverage {
 
 /// Runs a layer of PDP from memory to memory.
 pub fn run_pdp(layer: &PdpLayer, average: &FloatAverage, nan_to_zero: bool, image: &mut Image) {
-    let source = layer.source.expect("a layer that reads memory");
-    let format = layer.format;
+    let (source, format) = (layer.source.expect("a layer that reads memory"), layer.format);
+    let read = |channel, y, x| image.element(source.address(format, channel, y, x), 2);
+    let results = pdp_results(layer, average, nan_to_zero, read);
+    results.store(image, format, layer.destination);
+}
+
+/// What a layer of PDP makes of codes by channel, line and column.
+fn pdp_results(
+    layer: &PdpLayer,
+    average: &FloatAverage,
+    nan_to_zero: bool,
+    input: impl Fn(u32, u32, u32) -> i32,
+) -> Cube {
     let window = |axis: usize, out: u32, size: u32| {
         let start = i64::from(out * layer.stride[axis]) - i64::from(layer.before[axis]);
         let all = start..start + i64::from(layer.kernel[axis]);
@@ -137,11 +160,10 @@ pub fn run_pdp(layer: &PdpLayer, average: &FloatAverage, nan_to_zero: bool, imag
         let count = layer.kernel[axis] as usize - inside;
         count.checked_sub(1).map(|index| FP17.decode(average.padding[index]))
     };
-    let channels = format.whole(layer.channels);
-    let results = Cube::of(layer.out_width(), layer.out_height(), channels, |channel, y, x| {
+    let channels = layer.format.whole(layer.channels);
+    Cube::of(layer.out_width(), layer.out_height(), channels, |channel, y, x| {
         let (columns, lines) = (window(0, x, layer.width), window(1, y, layer.height));
-        let element =
-            |line: u32, column: u32| image.element(source.address(format, channel, line, column), 2);
+        let element = |line: u32, column: u32| input(channel, line, column);
         if let PoolingMethod::Max | PoolingMethod::Min = layer.method {
             let larger = layer.method == PoolingMethod::Max;
             // Codes stay what they are: infinity is the largest of all.
@@ -168,8 +190,7 @@ pub fn run_pdp(layer: &PdpLayer, average: &FloatAverage, nan_to_zero: bool, imag
             .map_or(sum, |padding| FP17.add(sum, FP17.multiply(padding, Number(layer.kernel[0].into()))));
         let [width, height] = average.reciprocal.map(|code| FP17.decode(code));
         store(FP17.multiply(FP17.multiply(sum, width), height))
-    });
-    results.store(image, format, layer.destination);
+    })
 }
 
 /// Runs a layer of CDP.

@@ -7,7 +7,7 @@
 mod layers;
 mod lut;
 
-pub use layers::{FloatAverage, run_cdp, run_convolution, run_pdp, run_sdp};
+pub use layers::{FloatAverage, run_cdp, run_convolution, run_pdp, run_sdp, run_sdp_to_pdp};
 
 /// A floating-point format: bits of its exponent and of its mantissa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,14 @@ impl Shape {
     }
 }
 
+/// The nearest integer of 16 bits to what a code of memory says, ties away from zero; the lowest of what is none.
+pub fn to_integer(code: i32) -> i32 {
+    match FP16.decode(code as u32 & 0xffff) {
+        Nan(..) => -32768,
+        Number(value) => value.round().clamp(-32768.0, 32767.0) as i32,
+    }
+}
+
 fn first_nan(a: Real, b: Real) -> Real {
     if matches!(a, Nan(..)) { a } else { b }
 }
@@ -170,8 +178,8 @@ pub(super) fn store(value: Real) -> i32 {
     FP16.encode(FP16.narrow(value, true)) as i32
 }
 
-/// An integer of 17 bits as memory holds it.
-fn from_integer(value: i32) -> i32 {
+/// The code of an integer of 17 bits, as memory holds it.
+pub fn from_integer(value: i32) -> i32 {
     FP16.encode(Number(FP16.nearest(value.into()))) as i32
 }
 
