@@ -4,7 +4,7 @@
 //! allocation, a stage over all of them at a time. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
 //!
 //! The order is input, BS, BN, EW, output converter. Values are 32 bits between stages: integers, or the codes of
-//! binary32 numbers, of which [`super::float`] knows the stages.
+//! binary32 numbers, of which `float` knows the stages.
 
 use crate::nvdla::cube::Cube;
 use crate::nvdla::float::{Fp16, Fp32, Specials};

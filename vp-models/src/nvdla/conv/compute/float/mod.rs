@@ -4,7 +4,7 @@
 //! step's largest exponent and adds them up; the accumulator adds step after step and rounds each time. So the order
 //! of steps counts, and which products share one: [`Steps`] says both.
 //!
-//! [`plain`] does one step as it is written down; `x86` does it for 16 kernels at a time.
+//! `plain` does one step as it is written down; `x86` does it for 16 kernels at a time.
 
 mod accumulator;
 mod plain;
