@@ -5,6 +5,7 @@
 
 mod cdp;
 mod conv;
+mod float;
 
 pub use conv::BufferUse;
 

@@ -21,6 +21,8 @@ pub struct Draw {
     regions: Vec<(u64, Vec<u8>)>,
     /// The next free addresses of the secondary and the primary memory.
     free: [u64; 2],
+    /// Memory holds codes of fp16, one in so many of which is no finite number.
+    floats: Option<u32>,
 }
 
 impl Draw {
@@ -40,7 +42,26 @@ impl Draw {
             memory.write_outstanding = random.random_range(1..5);
             memory.seed = random.random();
         }
-        Draw { random, description, regions: Vec::new(), free: [0x5000_0000, 0x8000_0000] }
+        Draw { random, description, regions: Vec::new(), free: [0x5000_0000, 0x8000_0000], floats: None }
+    }
+
+    /// Draws layers with elements of two bytes, over memory of fp16; one element in `special` is no finite number.
+    ///
+    /// # Panics
+    /// When there is no such platform.
+    pub fn floats(platform: &str, seed: u64, special: u32) -> Draw {
+        Draw { floats: Some(special), ..Draw::new(platform, seed) }
+    }
+
+    /// A code of fp16: mostly of numbers around 1, now and then of any, of zero, or of none.
+    fn code(&mut self, special: u32) -> u16 {
+        let sign = self.any(0..2) << 15;
+        sign | match self.any(0..20) {
+            _ if self.one_in(special) => 0x7c00 + if self.one_in(2) { 0 } else { self.any(1..0x400) },
+            0 => 0,
+            1..4 => self.any(0..0x7c00),
+            _ => self.any(0x2000..0x5000),
+        }
     }
 
     /// The platform.
@@ -73,7 +94,8 @@ impl Draw {
     pub fn format(&mut self) -> Format {
         let atom = self.description.nvdla.config.memory_atom;
         let int16 = self.description.nvdla.config.has_feature_type(vp_models::nvdla::config::DataType::Int16);
-        Format { atom, element: if int16 && self.one_in(2) { 2 } else { 1 } }
+        let wide = self.floats.is_some() || int16 && self.one_in(2);
+        Format { atom, element: if wide { 2 } else { 1 } }
     }
 
     /// Random bytes with a gap before them.
@@ -87,7 +109,13 @@ impl Draw {
         let memory = if self.description.nvdla.config.secondary().is_some() { memory } else { 1 };
         let base = self.free[memory] + u64::from(atom) * self.any(0..9);
         self.free[memory] = base + bytes;
-        let contents = (0..bytes).map(|_| self.random.random()).collect();
+        let contents = match self.floats {
+            None => (0..bytes).map(|_| self.random.random()).collect(),
+            Some(special) => {
+                let codes = (0..bytes.div_ceil(2)).flat_map(|_| self.code(special).to_le_bytes());
+                codes.take(bytes as usize).collect()
+            }
+        };
         self.regions.push((base, contents));
         base
     }

@@ -147,9 +147,9 @@ const WRONG: [(Unit, FieldRef, u32); 9] = [
     (Unit::Csc, csc::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4000),
     (Unit::Csc, csc::d_weight_size_ext_1::WEIGHT_KERNEL, 7777),
     (Unit::CmacA, cmac::d_misc_cfg::CONV_MODE, 1),
-    (Unit::CmacB, cmac::d_misc_cfg::PROC_PRECISION, 2),
-    (Unit::Cacc, cacc::d_misc_cfg::PROC_PRECISION, 2),
-    (Unit::Sdp, sdp::d_data_format::PROC_PRECISION, 2),
+    (Unit::CmacB, cmac::d_misc_cfg::PROC_PRECISION, 3),
+    (Unit::Cacc, cacc::d_misc_cfg::PROC_PRECISION, 3),
+    (Unit::Sdp, sdp::d_data_format::PROC_PRECISION, 3),
 ];
 
 /// Whichever unit refuses a layer, all of them end it, and the next one runs.

@@ -39,13 +39,13 @@ fn a_format_that_other_configurations_have_is_the_configurations_lack() {
 }
 
 #[test]
-fn a_format_that_is_not_modelled_is_the_models_lack() {
-    let floating = lacks("nv_full", |program| {
+fn what_is_not_modelled_is_the_models_lack() {
+    let batches = lacks("nv_full", |program| {
         program.sdp(&doubling(4, 4, INPUT, OUTPUT), 0);
-        program.fields(Unit::Sdp, &[(sdp::d_data_format::PROC_PRECISION, 2)]);
+        program.fields(Unit::Sdp, &[(sdp::d_feature_mode_cfg::BATCH_NUMBER, 2)]);
         program.enable_sdp(0);
     });
-    assert_eq!(floating, [Some(Lack::Model)]);
+    assert_eq!(batches, [Some(Lack::Model)]);
 }
 
 #[test]

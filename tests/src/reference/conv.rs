@@ -98,7 +98,7 @@ impl ConvLayer {
         matches!(self.input, ConvInput::Pixels(_))
     }
 
-    fn weight(&self, image: &Image, kernel: u32, [s, r]: [u32; 2], channel: u32) -> i32 {
+    pub(super) fn weight(&self, image: &Image, kernel: u32, [s, r]: [u32; 2], channel: u32) -> i32 {
         // An image's kernel row is one run of channels.
         let (columns, channels, s, channel) = if self.is_image() {
             (1, self.kernel[0] * self.channels, 0, s * self.channels + channel)
@@ -180,7 +180,7 @@ fn saturate_bits(value: i32, bytes: u32) -> i32 {
 }
 
 impl Pixels {
-    fn component(&self, image: &Image, channel: u32, y: u32, x: u32) -> i32 {
+    pub(super) fn component(&self, image: &Image, channel: u32, y: u32, x: u32) -> i32 {
         let (plane, component) = self.channels[channel as usize];
         let (base, line) = self.planes[plane];
         let index = (x + self.offset) * self.components[plane] + component;

@@ -1,10 +1,12 @@
 //! Convolution, SDP, PDP and CDP a second time, as plainly as they can be said: what tests trust.
 //!
 //! Scalar loops over channel, line and column, written from the description of the arithmetic alone. Nothing here
-//! calls the models' own arithmetic or address generation, and nothing here is fast.
+//! calls the models' own arithmetic (but for the products of fp16, see [`float`]) or address generation, and nothing
+//! here is fast.
 
 mod cdp;
 mod conv;
+pub mod float;
 mod lut;
 mod network;
 mod pdp;

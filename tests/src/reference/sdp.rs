@@ -157,11 +157,11 @@ impl Operands {
         self.place.packed_if(single, pixel).address(Format { atom: pixel, element: set }, channel, y, x)
     }
 
-    fn alu(&self, layer: &SdpLayer, image: &Image, at: [u32; 3]) -> i32 {
+    pub(super) fn alu(&self, layer: &SdpLayer, image: &Image, at: [u32; 3]) -> i32 {
         image.element(self.address(layer, at), self.bytes)
     }
 
-    fn multiplier(&self, layer: &SdpLayer, image: &Image, at: [u32; 3]) -> i32 {
+    pub(super) fn multiplier(&self, layer: &SdpLayer, image: &Image, at: [u32; 3]) -> i32 {
         let behind_the_alus = if self.carries == Carries::Both { self.bytes } else { 0 };
         image.element(self.address(layer, at) + u64::from(behind_the_alus), self.bytes)
     }

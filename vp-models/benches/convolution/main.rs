@@ -5,10 +5,13 @@
 //! cache, as the compiler vectorises it, the best of what it makes of it for the instruction sets this CPU has; a
 //! fully connected layer is bound by memory, so beside it stands the rate at which its weights can be read at all.
 //!
+//! Behind it the same for int16 and fp16, whose measure is NVIDIA's C-model. A NAME may also be that of a format.
+//!
 //! A small harness of its own, since what counts is a ratio on a machine that does other things as well: ceilings and
 //! layers take turns, and of each the best round counts.
 
 mod ceiling;
+mod wide;
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -140,9 +143,14 @@ fn main() {
         std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
     // `cargo bench` says so; `cargo test --benches` only wants to see it run.
     let rounds = if options.iter().any(|option| option == "--bench") { ROUNDS } else { 1 };
-    let is_wanted = |layer: &&Layer| wanted.is_empty() || wanted.iter().any(|part| layer.name.contains(part));
-    let layers: Vec<(&Layer, Operands)> =
-        LAYERS.iter().filter(is_wanted).map(|layer| (layer, layer.operands())).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
+    let of_int8 = LAYERS.iter().filter(|layer| is_wanted("int8") || is_wanted(layer.name));
+    let layers: Vec<(&Layer, Operands)> = of_int8.map(|layer| (layer, layer.operands())).collect();
+    let mut formats = wide::formats();
+    for format in &mut formats {
+        let all = is_wanted(format.name);
+        format.contestants.retain(|one| all || one.layer.is_some_and(is_wanted));
+    }
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
 
     let (a, b) = (pattern(ceiling::LENGTH), pattern(ceiling::LENGTH));
@@ -194,6 +202,7 @@ fn main() {
 
     for _ in 0..rounds {
         contestants.iter_mut().for_each(Contestant::round);
+        formats.iter_mut().flat_map(|format| &mut format.contestants).for_each(Contestant::round);
     }
 
     let ceiling =
@@ -202,5 +211,12 @@ fn main() {
     for one in &contestants {
         let (layer, rate) = (one.layer.unwrap_or("plain dot product, in L1"), one.best);
         println!("{layer:28} {:26} {:8.2}  {:10.2}", one.by, rate / 1e9, rate / ceiling);
+    }
+    for (format, c_model) in formats.iter().zip(wide::C_MODEL).filter(|(it, _)| !it.contestants.is_empty()) {
+        println!("{:28} {:26} {:>8}  {:>10}", format.name, "", "G MAC/s", "of C-model");
+        for one in &format.contestants {
+            let (layer, rate) = (one.layer.unwrap_or_default(), one.best);
+            println!("{layer:28} {:26} {:8.2}  {:10.0}", one.by, rate / 1e9, rate / c_model);
+        }
     }
 }

@@ -101,6 +101,14 @@ impl Control {
         }
     }
 
+    /// Puts counters into a group's registers that are always counted.
+    pub(crate) fn show(&self, group: usize, counts: &[(RegisterRef, u64)]) {
+        let mut registers = self.registers.borrow_mut();
+        for &(register, count) in counts {
+            registers.set(group, register, count.min(u32::MAX.into()) as u32);
+        }
+    }
+
     /// Counters of the group whose layer runs.
     pub(crate) fn count_running(&self, enable: FieldRef, counts: &[(RegisterRef, u64)]) {
         let group = self.registers.borrow().consumer();

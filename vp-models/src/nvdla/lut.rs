@@ -4,6 +4,8 @@
 //! looked up in both; priorities choose the answer. The two units differ in the width of their inputs and
 //! fractions and in how they interpolate and count: see [`super::sdp::lut`] and [`super::cdp::lut`].
 
+pub(crate) mod float;
+
 use super::registers::{LutPort, Table};
 
 /// Intervals between the entries of LE.

@@ -15,6 +15,8 @@ pub mod cube;
 pub mod device;
 mod dma;
 mod engine;
+pub mod float;
+pub mod formats;
 pub mod glb;
 mod interrupts;
 pub mod lut;

@@ -9,7 +9,7 @@ use super::registers::{FieldRef, Group};
 
 /// A register value no layer can have, or not together with the others.
 ///
-/// Displays as `SDP.D_DATA_FORMAT.PROC_PRECISION = 1 (INT16): this configuration has int8 only`.
+/// Displays as `SDP.D_DATA_FORMAT.PROC_PRECISION = 1 (INT16): this configuration does not compute int16`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}.{field} = {value:#x}{}: {why}", field.unit, self.named())]
 pub struct Refused {

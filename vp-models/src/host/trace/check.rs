@@ -80,14 +80,7 @@ fn check_regions(trace: &Trace, lines: &[Line<Cfg>]) -> Result<(), TraceError> {
                 Err(trace.error(line.number, TraceErrorKind::BeyondMemory { base, size, last: u64::MAX }))
             }
         };
-        let add = |total: &mut u64, what, size: u64| {
-            *total = total.saturating_add(size);
-            if *total <= MAX_MEMORY_BYTES {
-                return Ok(());
-            }
-            let kind = TraceErrorKind::TooMuchMemory { what, total: *total, limit: MAX_MEMORY_BYTES };
-            Err(trace.error(line.number, kind))
-        };
+        let add = |total: &mut u64, what, size: u64| within(trace, line.number, total, what, size);
         match &line.command {
             Cfg::MemInit { base, extent, .. } => {
                 let size = match extent {
@@ -129,6 +122,10 @@ fn check_transfers(trace: &Trace, lines: &[Line<Txn>]) -> Result<(), TraceError>
     let (mut written, mut checked) = (0u64, 0u64);
     for line in lines {
         let (transfer, total, what) = match &line.command {
+            Txn::FillMem { size, .. } => {
+                within(trace, line.number, &mut written, "writes", *size)?;
+                continue;
+            }
             Txn::LoadMem(transfer) => (transfer, &mut written, "writes"),
             Txn::DumpMem(transfer) => (transfer, &mut checked, "checks"),
             _ => continue,
@@ -141,11 +138,23 @@ fn check_transfers(trace: &Trace, lines: &[Line<Txn>]) -> Result<(), TraceError>
             let kind = TraceErrorKind::ShortFile { name: transfer.file.clone(), holds, needs: transfer.size };
             return Err(trace.error(line.number, kind));
         }
-        *total = total.saturating_add(transfer.size);
-        if *total > MAX_MEMORY_BYTES {
-            let kind = TraceErrorKind::TooMuchMemory { what, total: *total, limit: MAX_MEMORY_BYTES };
-            return Err(trace.error(line.number, kind));
-        }
+        within(trace, line.number, total, what, transfer.size)?;
     }
     Ok(())
+}
+
+/// Adds to what a script does to memory; that has a limit.
+fn within(
+    trace: &Trace,
+    line: u32,
+    total: &mut u64,
+    what: &'static str,
+    size: u64,
+) -> Result<(), TraceError> {
+    *total = total.saturating_add(size);
+    if *total <= MAX_MEMORY_BYTES {
+        return Ok(());
+    }
+    let kind = TraceErrorKind::TooMuchMemory { what, total: *total, limit: MAX_MEMORY_BYTES };
+    Err(trace.error(line, kind))
 }

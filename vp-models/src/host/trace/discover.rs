@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::{TraceError, TraceErrorKind};
-use super::recording;
+use super::{recording, txn};
 
 /// How the names of the vendor's loadables end.
 const FBUF: &str = "_fbuf";
@@ -15,7 +15,7 @@ const FBUF: &str = "_fbuf";
 pub enum Language {
     /// `.cfg`, all configurations of the vendor's master branch.
     Cfg,
-    /// `.txn`, nv_full of the vendor's first branch.
+    /// `.txn`, of the vendor's first branch, nv_full, and of layers of its C-model.
     Txn,
     /// `.trace`, what a driver did.
     Recording,
@@ -40,7 +40,7 @@ pub struct TraceSource {
     /// The test's name: the stem of its script, or the folder of an `input.txn`.
     pub name: String,
     /// A guess at the hardware configuration it was written for: the nearest folder above whose name begins with
-    /// `nv_`; a recording's name tells it.
+    /// `nv_`; a recording's name tells it, and a `.txn` in no such folder.
     pub configuration: Option<String>,
     /// The script; the files it uses lie beside it.
     pub script: PathBuf,
@@ -72,7 +72,10 @@ impl TraceSource {
         let configuration = match language {
             Language::Recording => Some(recording::configuration(&name).to_owned()),
             Language::Cfg | Language::Txn | Language::Loadable => {
-                absolute.ancestors().skip(1).filter_map(name_of).find(|name| name.starts_with("nv_"))
+                let folders = absolute.ancestors().skip(1).filter_map(name_of);
+                let named = folders.into_iter().find(|name| name.starts_with("nv_"));
+                let of_name = (language == Language::Txn).then(|| txn::configuration(&name).to_owned());
+                named.or(of_name)
             }
         };
         Some(Self { name, configuration, script: script.to_owned(), language })

@@ -259,9 +259,9 @@ impl Trace {
                     match line.command {
                         txn::Command::WriteReg { .. } => summary.register_writes += 1,
                         txn::Command::ReadReg { .. } => summary.register_reads_checked += 1,
-                        txn::Command::Wait => summary.interrupts += 1,
+                        txn::Command::Wait | txn::Command::WaitIntr { .. } => summary.interrupts += 1,
                         txn::Command::DumpMem(_) => summary.memory_checks += 1,
-                        txn::Command::LoadMem(_) => {}
+                        txn::Command::LoadMem(_) | txn::Command::FillMem { .. } => {}
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! The `.txn` language: one command a line, strictly in order. Text to [`Command`]s and back; no meaning yet.
 //!
-//! Called by [`Trace`](super::Trace). The scripts are written for the nv_full register map.
+//! Called by [`Trace`](super::Trace). The vendor's scripts are written for nv_full. `fill_mem` and `wait_intr` are of
+//! those that its C-model's layers are written down in, among them some for nv_small, whose names begin with `small_`.
 
 use std::fmt;
 use std::path::Path;
@@ -9,6 +10,7 @@ use super::Line;
 use super::cursor::{Cursor, Fault, Word, lines};
 use super::error::{TraceError, TraceErrorKind, clip, nearest};
 use crate::host::Memory;
+use crate::nvdla::registers::RegisterMap;
 
 /// One command of a `.txn` script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +40,34 @@ pub enum Command {
     LoadMem(Transfer),
     /// `dump_mem A N file`: the N bytes at A must be the first N of the file.
     DumpMem(Transfer),
+    /// `fill_mem A N B`: set N bytes at A to B.
+    FillMem {
+        /// The memory the address lies in.
+        memory: Memory,
+        /// First byte.
+        address: u64,
+        /// How many bytes.
+        size: u64,
+        /// What they become.
+        byte: u8,
+    },
     /// `wait`: until the interrupt output is high.
     Wait,
+    /// `wait_intr M`: until all these interrupts have come; each is cleared as it is seen.
+    WaitIntr {
+        /// Bits of S_INTR_STATUS.
+        mask: u32,
+    },
+}
+
+/// The configuration that a script of that name is written for.
+pub(super) fn configuration(name: &str) -> &'static str {
+    if name.starts_with("small_") { "nv_small" } else { "nv_full" }
+}
+
+/// Its register map.
+pub(super) fn register_map(name: &str) -> RegisterMap {
+    if name.starts_with("small_") { RegisterMap::Small } else { RegisterMap::Full }
 }
 
 /// How a value read must stand to the value expected.
@@ -97,12 +125,14 @@ pub struct Plusargs {
     pub continue_on_fail: bool,
 }
 
-const SHAPES: [(&str, &str); 5] = [
+const SHAPES: [(&str, &str); 7] = [
     ("write_reg", "write_reg ADDRESS DATA"),
     ("read_reg", "read_reg ADDRESS MASK [==|<=|>=] DATA [retries]"),
     ("load_mem", "load_mem ADDRESS SIZE FILE"),
     ("dump_mem", "dump_mem ADDRESS SIZE FILE"),
+    ("fill_mem", "fill_mem ADDRESS SIZE BYTE"),
     ("wait", "wait"),
+    ("wait_intr", "wait_intr MASK"),
 ];
 
 /// Reads a script. `file` only names the text in errors.
@@ -171,7 +201,12 @@ fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<Command, Fault> {
         }
         ("load_mem", [address, size, file]) => transfer(*address, *size, *file).map(Command::LoadMem),
         ("dump_mem", [address, size, file]) => transfer(*address, *size, *file).map(Command::DumpMem),
+        ("fill_mem", [address, size, byte]) => {
+            let (memory, address, size) = region(*address, *size)?;
+            Ok(Command::FillMem { memory, address, size, byte: byte.number("a byte", 8)? as u8 })
+        }
         ("wait", []) => Ok(Command::Wait),
+        ("wait_intr", [mask]) => Ok(Command::WaitIntr { mask: mask.number32("a mask")? }),
         ("read_mem", _) => Err(name.fault(TraceErrorKind::Undefined("read_mem"))),
         ("write_mem", _) => Err(name.fault(TraceErrorKind::Undefined("write_mem"))),
         (text, _) => Err(name.fault(match SHAPES.iter().find(|(known, _)| *known == text) {
@@ -225,6 +260,13 @@ fn register(word: Word<'_>) -> Result<u32, Fault> {
 }
 
 fn transfer(address: Word<'_>, size: Word<'_>, file: Word<'_>) -> Result<Transfer, Fault> {
+    let (memory, address, size) = region(address, size)?;
+    let file = super::beside(file.text).map_err(|kind| file.fault(kind))?;
+    Ok(Transfer { memory, address, size, file })
+}
+
+/// Bytes that lie in one memory: which, the first one's address, how many.
+fn region(address: Word<'_>, size: Word<'_>) -> Result<(Memory, u64, u64), Fault> {
     let start = address.number("an address", 64)?;
     let (memory, last) = match start >> 28 {
         8 => (Memory::Primary, 0x8fff_ffff),
@@ -235,8 +277,7 @@ fn transfer(address: Word<'_>, size: Word<'_>, file: Word<'_>) -> Result<Transfe
     if bytes > last - start + 1 {
         return Err(size.fault(TraceErrorKind::BeyondMemory { base: start, size: bytes, last }));
     }
-    let file = super::beside(file.text).map_err(|kind| file.fault(kind))?;
-    Ok(Transfer { memory, address: start, size: bytes, file })
+    Ok((memory, start, bytes))
 }
 
 /// The line [`parse`] reads back as an equal command.
@@ -258,7 +299,11 @@ impl fmt::Display for Command {
             Command::DumpMem(Transfer { address, size, file, .. }) => {
                 write!(f, "dump_mem {address:#x} {size:#x} {file}")
             }
+            Command::FillMem { address, size, byte, .. } => {
+                write!(f, "fill_mem {address:#x} {size:#x} {byte:#04x}")
+            }
             Command::Wait => f.write_str("wait"),
+            Command::WaitIntr { mask } => write!(f, "wait_intr {mask:#x}"),
         }
     }
 }
@@ -360,7 +405,11 @@ mod tests {
             ),
             transfer().prop_map(Command::LoadMem),
             transfer().prop_map(Command::DumpMem),
+            (transfer(), any::<u8>()).prop_map(|(Transfer { memory, address, size, .. }, byte)| {
+                Command::FillMem { memory, address, size, byte }
+            }),
             Just(Command::Wait),
+            any::<u32>().prop_map(|mask| Command::WaitIntr { mask }),
         ]
     }
 

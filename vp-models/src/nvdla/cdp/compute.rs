@@ -3,29 +3,40 @@
 //! [`Datapath::atom`] is what the timed engine calls; of the input it needs the atom itself and the ones of the
 //! surfaces before and behind. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
 
+use super::float;
 use super::layer::Layer;
 use super::lut::{self, Lut, Tables};
 use crate::nvdla::cube::Cube;
+use crate::nvdla::float::{Fp16, Specials};
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate};
 
 /// The most elements an atom holds.
 const MAX_LANES: usize = 32;
 /// The most channels of a window on either side of its centre; no atom holds fewer elements.
-const MAX_REACH: usize = 4;
+pub(super) const MAX_REACH: usize = 4;
+
+/// The elements of a surface with the nearest of both neighbours.
+pub(super) type Gathered<T> = [T; MAX_LANES + 2 * MAX_REACH];
 
 /// What a layer's statistics registers count, in elements. Lanes beyond the channels count like all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Of the lookup table.
     pub lut: lut::Counters,
-    /// Results the output converter had to clamp.
+    /// Results the output converter had to clamp; none in fp16.
     pub out_saturation: u64,
+    /// Inputs that are no finite numbers, before they are flushed.
+    pub input: Specials,
+    /// Results that are not numbers.
+    pub nan_output: u64,
 }
 
 impl std::ops::AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
         self.lut += other.lut;
         self.out_saturation += other.out_saturation;
+        self.input += other.input;
+        self.nan_output += other.nan_output;
     }
 }
 
@@ -53,11 +64,29 @@ impl<'a> Datapath<'a> {
         behind: Option<&[u8]>,
         output: &mut [u8],
     ) -> Counters {
+        let atoms = [before, Some(here), behind];
+        match self.layer.precision {
+            Precision::Fp16 => {
+                let convert = |code| Fp16::from_code(code).flushed(self.layer.nan_to_zero).widened::<6, 10>();
+                let elements = self.gather(surface, atoms, convert);
+                let counters = float::atom(self.layer, &self.lut, &elements, output);
+                Counters { input: Specials::of(here), ..counters }
+            }
+            _ => self.integers(&self.gather(surface, atoms, |element| self.convert_in(element)), output),
+        }
+    }
+
+    /// The surface's elements with the nearest of both neighbours, converted. What lies outside the channels, lanes of
+    /// the last surface included, is 0.
+    fn gather<T: Copy + Default>(
+        &self,
+        surface: u32,
+        [before, here, behind]: [Option<&[u8]>; 3],
+        convert: impl Fn(i16) -> T,
+    ) -> Gathered<T> {
         let Layer { precision, channels, .. } = *self.layer;
         let lanes = self.layer.lanes();
-        // The surface's elements with the nearest of both neighbours, converted. What lies outside the channels,
-        // lanes of the last surface included, is 0.
-        let mut elements = [0i64; MAX_LANES + 2 * MAX_REACH];
+        let mut elements = [T::default(); MAX_LANES + 2 * MAX_REACH];
         let first = surface as usize * lanes;
         for (index, element) in elements[..lanes + 2 * MAX_REACH].iter_mut().enumerate() {
             let Some(channel) = (first + index).checked_sub(MAX_REACH) else { continue };
@@ -66,13 +95,19 @@ impl<'a> Datapath<'a> {
             }
             let (atom, lane) = match index {
                 ..MAX_REACH => (before, lanes + index - MAX_REACH),
-                _ if index < lanes + MAX_REACH => (Some(here), index - MAX_REACH),
+                _ if index < lanes + MAX_REACH => (here, index - MAX_REACH),
                 _ => (behind, index - MAX_REACH - lanes),
             };
-            *element = atom.map_or(0, |atom| self.convert_in(read(precision, atom, lane)));
+            *element = atom.map_or(T::default(), |atom| convert(read(precision, atom, lane)));
         }
+        elements
+    }
+
+    /// The output atom of integers.
+    fn integers(&self, elements: &Gathered<i64>, output: &mut [u8]) -> Counters {
+        let precision = self.layer.precision;
         let mut counters = Counters::default();
-        for lane in 0..lanes {
+        for lane in 0..self.layer.lanes() {
             let centre = elements[lane + MAX_REACH];
             let sum = if self.layer.square_sum {
                 let reach = self.layer.reach as usize;
@@ -106,8 +141,7 @@ impl<'a> Datapath<'a> {
 fn read(precision: Precision, atom: &[u8], lane: usize) -> i16 {
     match precision {
         Precision::Int8 => i16::from(atom[lane].cast_signed()),
-        Precision::Int16 => i16::from_le_bytes([atom[2 * lane], atom[2 * lane + 1]]),
-        Precision::Fp16 => unreachable!("the decoder lets no fp16 pass"),
+        Precision::Int16 | Precision::Fp16 => i16::from_le_bytes([atom[2 * lane], atom[2 * lane + 1]]),
     }
 }
 
@@ -120,7 +154,7 @@ fn write(precision: Precision, atom: &mut [u8], lane: usize, value: i64) {
 
 /// Runs a whole layer.
 ///
-/// Panics if the input's shape is not the layer's, or the format is fp16.
+/// Panics if the input's shape is not the layer's.
 pub fn run(layer: &Layer, tables: &Tables, input: &Cube) -> (Cube, Counters) {
     let datapath = Datapath::new(layer, tables);
     let mut output = Cube::new(layer.width, layer.height, layer.surfaces(), layer.atom);
@@ -164,6 +198,7 @@ mod tests {
             height: 1,
             channels,
             precision: Precision::Int8,
+            nan_to_zero: false,
             reach: 1,
             square_sum: true,
             multiply: true,

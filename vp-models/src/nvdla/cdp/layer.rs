@@ -4,8 +4,9 @@
 //! tests build layers by hand.
 
 use super::lut;
-use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
+use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision, wrap};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, cdp as reg, cdp_rdma as rdma_reg};
@@ -15,8 +16,8 @@ use crate::nvdla::registers::{FieldRef, Group, RegisterMap, cdp as reg, cdp_rdma
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
     pub atom: usize,
-    /// Normalises int16 besides int8.
-    pub int16: bool,
+    /// What it normalises besides int8.
+    pub formats: Formats,
     /// `D_OUT_SATURATION` counts; in the RTL of the scalable configurations it is tied to 0.
     pub counts_saturation: bool,
 }
@@ -25,7 +26,7 @@ impl From<&Config> for Hardware {
     fn from(config: &Config) -> Self {
         Hardware {
             atom: config.memory_atom as usize,
-            int16: config.has_feature_type(DataType::Int16),
+            formats: Formats::of_features(config),
             counts_saturation: config.register_map == RegisterMap::Full,
         }
     }
@@ -44,15 +45,17 @@ pub struct Layer {
     pub channels: u32,
     /// Element format.
     pub precision: Precision,
+    /// In fp16, inputs that are not numbers count as 0.
+    pub nan_to_zero: bool,
     /// Channels of a window on either side of its centre: 1 to 4.
     pub reach: u32,
     /// The window is squared and summed; otherwise its centre is looked up.
     pub square_sum: bool,
     /// The answer of the table is multiplied with the centre; otherwise it is the result.
     pub multiply: bool,
-    /// Of each input, first of all.
+    /// Of each integer input, first of all.
     pub input: Converter,
-    /// Of each result, last of all.
+    /// Of each integer result, last of all.
     pub output: Converter,
     /// Ranges, slopes and priorities of the table.
     pub lut: lut::Settings,
@@ -76,18 +79,7 @@ impl Layer {
     /// Decodes and checks a group of CDP and of CDP_RDMA.
     pub fn decode(cdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
         use reg::d_data_format::INPUT_DATA_TYPE;
-        let precision = match cdp.get(INPUT_DATA_TYPE) {
-            0 => Precision::Int8,
-            1 if hardware.int16 => Precision::Int16,
-            1 => {
-                return Err(Refused::new(cdp, INPUT_DATA_TYPE, "this configuration normalises int8 only"));
-            }
-            2 => return Err(Refused::new(cdp, INPUT_DATA_TYPE, "fp16 is not modelled")),
-            _ => {
-                let why = "there are formats 0 (int8), 1 (int16) and 2 (fp16)";
-                return Err(Refused::new(cdp, INPUT_DATA_TYPE, why));
-            }
-        };
+        let precision = hardware.formats.decode(cdp, INPUT_DATA_TYPE)?;
         // CDP_RDMA must deliver what CDP expects.
         let read_as = rdma_reg::d_data_format::INPUT_DATA;
         if rdma.get(read_as) != cdp.get(INPUT_DATA_TYPE) {
@@ -107,6 +99,7 @@ impl Layer {
             height: rdma.actual(rdma_reg::d_data_cube_height::HEIGHT),
             channels: rdma.actual(rdma_reg::d_data_cube_channel::CHANNEL),
             precision,
+            nan_to_zero: cdp.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO),
             reach: cdp.get(reg::d_lrn_cfg::NORMALZ_LEN) + 1,
             square_sum: !cdp.flag(reg::d_func_bypass::SQSUM_BYPASS),
             multiply: !cdp.flag(reg::d_func_bypass::MUL_BYPASS),
@@ -152,8 +145,8 @@ mod tests {
     use super::*;
     use crate::nvdla::registers::Unit;
 
-    const SMALL: Hardware = Hardware { atom: 8, int16: false, counts_saturation: false };
-    const FULL: Hardware = Hardware { atom: 32, int16: true, counts_saturation: true };
+    const SMALL: Hardware = Hardware { atom: 8, formats: Formats::INT8, counts_saturation: false };
+    const FULL: Hardware = Hardware { atom: 32, formats: Formats::ALL, counts_saturation: true };
 
     fn groups() -> (Group, Group) {
         let (mut cdp, mut rdma) =
@@ -192,8 +185,8 @@ mod tests {
     fn refuses_formats_it_has_not() {
         let (mut cdp, rdma) = groups();
         for (format, why) in [
-            (1, "= 0x1 (INT16): this configuration normalises int8 only"),
-            (2, "= 0x2 (FP16): fp16 is not modelled"),
+            (1, "= 0x1 (INT16): this configuration does not compute int16"),
+            (2, "= 0x2 (FP16): this configuration does not compute fp16"),
             (3, "= 0x3: there are formats 0 (int8), 1 (int16) and 2 (fp16)"),
         ] {
             cdp.set(reg::d_data_format::INPUT_DATA_TYPE, format);

@@ -4,6 +4,8 @@
 //! of interpolation of its own. Used by [`super::compute`]; software fills the tables through the registers' access
 //! port.
 
+mod float;
+
 pub use crate::nvdla::lut::{LeIndex, Priorities, Slope, Tables};
 
 use crate::nvdla::lut::{LO_INTERVALS, Place, linear, priority};
@@ -135,25 +137,12 @@ pub struct Lut<'a> {
 impl Lut<'_> {
     /// Looks up one input of at most 38 bits, and counts it.
     pub fn lookup(&self, x: i64, counters: &mut Counters) -> i16 {
-        let Settings { le_index, lo_select, le, lo, priorities } = self.settings;
+        let Settings { le_index, lo_select, le, lo, .. } = self.settings;
         let le_place =
             distance(x, le.start).map_or(Place::Below, |distance| le_index.place(distance, FRACTION_BITS));
         let lo_place = distance(x, lo.start)
             .map_or(Place::Below, |distance| linear(distance, *lo_select, LO_INTERVALS, FRACTION_BITS));
-        let counter = match (le_place, lo_place) {
-            (Place::Below, Place::Below) => &mut counters.underflow,
-            (Place::Above, Place::Above) => &mut counters.overflow,
-            (Place::Inside { .. }, Place::Below | Place::Above) => &mut counters.le_hit,
-            (Place::Below | Place::Above, Place::Inside { .. }) => &mut counters.lo_hit,
-            _ => &mut counters.hybrid,
-        };
-        *counter += 1;
-        let table = priorities.choose(le_place, lo_place);
-        let entries = self.tables.of(table);
-        let (place, range) = match table {
-            Table::Le => (le_place, le),
-            Table::Lo => (lo_place, lo),
-        };
+        let Chosen { table, place, range, entries } = self.choose(le_place, lo_place, counters);
         match place {
             Place::Inside { index, fraction } => interpolate(entries[index], entries[index + 1], fraction),
             Place::Below => {
@@ -163,6 +152,34 @@ impl Lut<'_> {
             Place::Above => extrapolate(entries[entries.len() - 1], x - range.end, range.overflow),
         }
     }
+
+    /// Which table answers for an input that lies so in both. Counts it.
+    fn choose(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_> {
+        let Settings { le, lo, priorities, .. } = self.settings;
+        let counter = match (le_place, lo_place) {
+            (Place::Below, Place::Below) => &mut counters.underflow,
+            (Place::Above, Place::Above) => &mut counters.overflow,
+            (Place::Inside { .. }, Place::Below | Place::Above) => &mut counters.le_hit,
+            (Place::Below | Place::Above, Place::Inside { .. }) => &mut counters.lo_hit,
+            _ => &mut counters.hybrid,
+        };
+        *counter += 1;
+        let table = priorities.choose(le_place, lo_place);
+        let (place, range) = match table {
+            Table::Le => (le_place, le),
+            Table::Lo => (lo_place, lo),
+        };
+        Chosen { table, place, range, entries: self.tables.of(table) }
+    }
+}
+
+/// The table that answers.
+struct Chosen<'a> {
+    table: Table,
+    /// Where the input lies in it.
+    place: Place,
+    range: &'a Range,
+    entries: &'a [i16],
 }
 
 /// How far above its start a logarithmic LE begins: 2^offset.

@@ -4,6 +4,7 @@
 //! shape in time, and here is the engine that joins them.
 
 pub mod compute;
+mod float;
 pub mod layer;
 pub mod lut;
 mod timing;
@@ -180,6 +181,14 @@ impl Cdp {
             let saturation = counters.out_saturation.min(u32::MAX.into()) as u32;
             control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, saturation);
         }
+        control.show(
+            group,
+            &[
+                (reg::D_NAN_INPUT_NUM, counters.input.nan),
+                (reg::D_INF_INPUT_NUM, counters.input.infinite),
+                (reg::D_NAN_OUTPUT_NUM, counters.nan_output),
+            ],
+        );
         let stalled = self.output.take_stalled().cycles(*cycle);
         control.count(group, reg::d_perf_enable::DMA_EN, &[(reg::D_PERF_WRITE_STALL, stalled)]);
         let lut = &counters.lut;

@@ -3,9 +3,11 @@
 //! They have registers of their own, and nothing to decide: what they compute for which positions the sequence
 //! says. A [`Batch`] computes for many positions, and for several groups, at once, when the first of these sums is due.
 
+use super::compute::float::{FloatConvolution, FloatWeights, FloatWindow};
 use super::compute::{Convolution, Error, Geometry, MacArray, PackedWeights, Window, fits_i32};
 use super::elements::Elements;
 use super::hardware::Hardware;
+use super::weights::Order;
 use crate::nvdla::control::Control;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
@@ -66,6 +68,8 @@ pub(super) enum Sums {
     Narrow(Vec<i32>),
     /// As the accumulator of 48 bits holds them.
     Wide(Vec<i64>),
+    /// Of fp16: codes of binary32, as they are delivered.
+    Float(Vec<u32>),
 }
 
 impl Sums {
@@ -83,6 +87,7 @@ impl Sums {
         match self {
             Sums::Narrow(sums) => Sums::Narrow(copy(sums, rows, columns, width)),
             Sums::Wide(sums) => Sums::Wide(copy(sums, rows, columns, width)),
+            Sums::Float(sums) => Sums::Float(copy(sums, rows, columns, width)),
         }
     }
 }
@@ -98,6 +103,8 @@ pub(super) fn groups_at_once(there: u32, group_kernels: u32, positions: u32) -> 
 enum Packed {
     Int8(PackedWeights<i8>),
     Int16(PackedWeights<i16>),
+    /// With the window, taken apart.
+    Fp16(FloatWeights, FloatWindow),
 }
 
 /// Some groups of kernels over a layer's window.
@@ -114,13 +121,13 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Of kernels with their weights `[kernel][row][column][channel]`, over a window of that pitch, which must hold
-    /// what the positions reach.
+    /// Of kernels with their weights `[kernel][row][column][channel]`, which were in the buffer in that order, over a
+    /// window of that pitch, which must hold what the positions reach.
     pub(super) fn new(
         array: MacArray,
         geometry: Geometry,
         window: (&'a Elements, usize),
-        weights: &Elements,
+        weights: (&Elements, &Order),
         positions: usize,
     ) -> Batch<'a> {
         Batch::checked(array, geometry, window, weights, positions).unwrap_or_else(|error| refused(error))
@@ -130,7 +137,7 @@ impl<'a> Batch<'a> {
         array: MacArray,
         geometry: Geometry,
         window: (&'a Elements, usize),
-        weights: &Elements,
+        (weights, order): (&Elements, &Order),
         positions: usize,
     ) -> Result<Batch<'a>, Error> {
         let kernel = geometry.kernel;
@@ -143,6 +150,15 @@ impl<'a> Batch<'a> {
             }
             Elements::Int16(weights) => {
                 (Packed::Int16(PackedWeights::pack(kernel, kernels, weights)?), Sums::Wide(Vec::new()))
+            }
+            Elements::Fp16(codes) => {
+                let steps = order.steps(&kernel, window.1);
+                let weights = FloatWeights::pack(steps, kernels, codes)?;
+                let activations = match window.0 {
+                    Elements::Fp16(codes) => FloatWindow::new(codes, window.1),
+                    _ => unreachable!("weights and activations of one layer have one format"),
+                };
+                (Packed::Fp16(weights, activations), Sums::Float(Vec::new()))
             }
         };
         Ok(Batch { array, geometry, window, weights, kernels, positions, computed: 0..0, sums })
@@ -179,6 +195,11 @@ impl<'a> Batch<'a> {
                 let convolution = Convolution::new(geometry, Window { elements, pitch }, weights)?;
                 array.accumulate_wide(&convolution, positions, kernels, sums)
             }
+            (_, Packed::Fp16(weights, window), Sums::Float(sums)) => {
+                sums.resize(count, 0);
+                let convolution = FloatConvolution::new(geometry, window, weights)?;
+                array.accumulate_float(&convolution, positions, kernels, sums)
+            }
             _ => unreachable!("weights and activations of one layer have one format"),
         }
     }
@@ -211,7 +232,8 @@ mod tests {
             output_width: 4,
         };
         let (window, weights) = (Elements::Int8(vec![1, 2, 3, 4]), Elements::Int8(vec![1, 10, 100]));
-        let mut batch = Batch::new(MacArray::default(), geometry, (&window, 4), &weights, 4);
+        let order = Order { channels: 1, columns: 1, rows: 1, block: 64, row_group: 1 };
+        let mut batch = Batch::new(MacArray::default(), geometry, (&window, 4), (&weights, &order), 4);
         let mut of = |positions, kernels| batch.of(positions, kernels);
         assert_eq!(of(1..3, 0..2), Sums::Narrow(vec![2, 20, 3, 30]));
         assert_eq!(of(3..4, 0..2), Sums::Narrow(vec![4, 40]));

@@ -1,5 +1,6 @@
 //! Activations or weights of one format.
 
+use crate::nvdla::float::Fp16;
 use crate::nvdla::numeric::{Precision, saturate};
 
 /// A run of elements, as the MAC array takes them.
@@ -9,6 +10,8 @@ pub enum Elements {
     Int8(Vec<i8>),
     /// 16-bit two's complement.
     Int16(Vec<i16>),
+    /// Codes of binary16.
+    Fp16(Vec<u16>),
 }
 
 impl Elements {
@@ -16,7 +19,8 @@ impl Elements {
     pub fn filled(precision: Precision, value: i16, count: usize) -> Elements {
         match precision {
             Precision::Int8 => Elements::Int8(vec![value as i8; count]),
-            Precision::Int16 | Precision::Fp16 => Elements::Int16(vec![value; count]),
+            Precision::Int16 => Elements::Int16(vec![value; count]),
+            Precision::Fp16 => Elements::Fp16(vec![value.cast_unsigned(); count]),
         }
     }
 
@@ -24,18 +28,32 @@ impl Elements {
     pub fn from_bytes(precision: Precision, bytes: &[u8]) -> Elements {
         match precision {
             Precision::Int8 => Elements::Int8(bytes.iter().map(|&byte| byte.cast_signed()).collect()),
-            Precision::Int16 | Precision::Fp16 => Elements::Int16(
-                bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect(),
-            ),
+            Precision::Int16 => {
+                Elements::Int16(bytes.as_chunks().0.iter().map(|&pair| i16::from_le_bytes(pair)).collect())
+            }
+            Precision::Fp16 => {
+                Elements::Fp16(bytes.as_chunks().0.iter().map(|&pair| u16::from_le_bytes(pair)).collect())
+            }
         }
     }
 
-    /// Values, each saturated to the format.
+    /// The low bits of each, as they are.
+    pub fn raw(precision: Precision, bits: impl Iterator<Item = i32>) -> Elements {
+        match precision {
+            Precision::Int8 => Elements::Int8(bits.map(|bits| bits as i8).collect()),
+            Precision::Int16 => Elements::Int16(bits.map(|bits| bits as i16).collect()),
+            Precision::Fp16 => Elements::Fp16(bits.map(|bits| bits as u16).collect()),
+        }
+    }
+
+    /// Values of at most 17 bits, each saturated or rounded to the format.
     pub fn saturated(precision: Precision, values: impl Iterator<Item = i64>) -> Elements {
         match precision {
             Precision::Int8 => Elements::Int8(values.map(|value| saturate(value, 8) as i8).collect()),
-            Precision::Int16 | Precision::Fp16 => {
-                Elements::Int16(values.map(|value| saturate(value, 16) as i16).collect())
+            Precision::Int16 => Elements::Int16(values.map(|value| saturate(value, 16) as i16).collect()),
+            Precision::Fp16 => {
+                let convert = |value| Fp16::from_integer(value as i32).bits() as u16;
+                Elements::Fp16(values.map(convert).collect())
             }
         }
     }
@@ -47,8 +65,10 @@ impl Elements {
             match (&mut joined, run) {
                 (Elements::Int8(all), Elements::Int8(run)) if all.is_empty() => *all = run,
                 (Elements::Int16(all), Elements::Int16(run)) if all.is_empty() => *all = run,
+                (Elements::Fp16(all), Elements::Fp16(run)) if all.is_empty() => *all = run,
                 (Elements::Int8(all), Elements::Int8(run)) => all.extend_from_slice(&run),
                 (Elements::Int16(all), Elements::Int16(run)) => all.extend_from_slice(&run),
+                (Elements::Fp16(all), Elements::Fp16(run)) => all.extend_from_slice(&run),
                 _ => unreachable!("runs of two formats in one layer"),
             }
         }
@@ -60,6 +80,7 @@ impl Elements {
         match self {
             Elements::Int8(_) => Precision::Int8,
             Elements::Int16(_) => Precision::Int16,
+            Elements::Fp16(_) => Precision::Fp16,
         }
     }
 
@@ -68,6 +89,7 @@ impl Elements {
         match self {
             Elements::Int8(elements) => elements.len(),
             Elements::Int16(elements) => elements.len(),
+            Elements::Fp16(elements) => elements.len(),
         }
     }
 
@@ -86,15 +108,29 @@ impl Elements {
             (Elements::Int16(into), Elements::Int16(from)) => {
                 into[to..to + count].copy_from_slice(&from[at..at + count]);
             }
+            (Elements::Fp16(into), Elements::Fp16(from)) => {
+                into[to..to + count].copy_from_slice(&from[at..at + count]);
+            }
             _ => unreachable!("a slice of another format than its layer's"),
         }
     }
 
-    /// The values.
+    /// Replaces what is not a number by zero.
+    pub fn flush(&mut self) {
+        if let Elements::Fp16(codes) = self {
+            codes
+                .iter_mut()
+                .filter(|code| Fp16::from_bits((**code).into()).is_nan())
+                .for_each(|code| *code = 0);
+        }
+    }
+
+    /// The values of integers, or the codes.
     pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.len()).map(|index| match self {
             Elements::Int8(elements) => i64::from(elements[index]),
             Elements::Int16(elements) => i64::from(elements[index]),
+            Elements::Fp16(codes) => i64::from(codes[index]),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What a convolution pipeline consists of, by hardware configuration.
 
-use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::config::Config;
+use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Family, FieldRef, Group};
@@ -12,10 +13,10 @@ pub struct Hardware {
     pub atom: u32,
     /// Channels that a MAC cell multiplies in one step: weights and sums come in blocks of them.
     pub block_channels: u32,
-    /// int8 kernels that are multiplied at once; half as many int16 ones.
+    /// int8 kernels that are multiplied at once; half as many of two bytes.
     pub int8_kernels: u32,
-    /// Computes int16 besides int8.
-    pub int16: bool,
+    /// What it computes besides int8.
+    pub formats: Formats,
     /// Banks of the convolution buffer.
     pub banks: u32,
     /// Entries of a bank.
@@ -47,7 +48,7 @@ impl From<&Config> for Hardware {
             atom: config.memory_atom,
             block_channels: config.mac_atomic_c,
             int8_kernels: kernels,
-            int16: config.has_feature_type(DataType::Int16) && config.has_weight_type(DataType::Int16),
+            formats: Formats::of_convolutions(config),
             banks: config.cbuf_banks,
             bank_entries: config.cbuf_entries_per_bank(),
             entry_bytes: config.cbuf_entry_bytes(),
@@ -76,12 +77,6 @@ impl Hardware {
 
     /// The format that a field names, if this hardware has it.
     pub fn precision(&self, group: &Group, field: FieldRef) -> Result<Precision, Refused> {
-        match group.get(field) {
-            0 => Ok(Precision::Int8),
-            1 if self.int16 => Ok(Precision::Int16),
-            1 => Err(Refused::new(group, field, "this configuration computes int8 only")),
-            2 => Err(Refused::new(group, field, "fp16 is not modelled")),
-            _ => Err(Refused::new(group, field, "there are formats 0 (int8), 1 (int16) and 2 (fp16)")),
-        }
+        self.formats.decode(group, field)
     }
 }

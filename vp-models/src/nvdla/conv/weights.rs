@@ -1,5 +1,7 @@
 //! How the kernels of a group lie in the convolution buffer, and in the order the sums want them.
 
+use super::compute::Kernel;
+use super::compute::float::Steps;
 use super::elements::Elements;
 use super::hardware::Hardware;
 
@@ -59,7 +61,30 @@ impl Order {
         match packed {
             Elements::Int8(weights) => Elements::Int8(self.reorder(kernels, weights)),
             Elements::Int16(weights) => Elements::Int16(self.reorder(kernels, weights)),
+            Elements::Fp16(weights) => Elements::Fp16(self.reorder(kernels, weights)),
         }
+    }
+
+    /// The steps in which the array takes a kernel over a window of that pitch: in the order in which weights lie, what
+    /// belongs to one kernel without another between.
+    pub fn steps(&self, kernel: &Kernel, pitch: usize) -> Steps {
+        let Order { channels, columns, rows, block, row_group } = *self;
+        let mut steps = Steps::default();
+        for first_channel in (0..channels).step_by(block) {
+            let run = first_channel..channels.min(first_channel + block);
+            for first_row in (0..rows).step_by(row_group) {
+                for column in 0..columns {
+                    let group = first_row..rows.min(first_row + row_group);
+                    steps.push(group.flat_map(|row| {
+                        let pixel =
+                            row * kernel.dilation.y * pitch + column * kernel.dilation.x * kernel.channels;
+                        let weights = (row * columns + column) * channels;
+                        run.clone().map(move |channel| (pixel + channel, weights + channel))
+                    }));
+                }
+            }
+        }
+        steps
     }
 
     fn reorder<T: Copy + Default>(&self, kernels: usize, packed: &[T]) -> Vec<T> {

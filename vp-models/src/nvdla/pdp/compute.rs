@@ -10,7 +10,7 @@ use crate::nvdla::numeric::{Precision, round_shift, wrap};
 use super::layer::{Average, Layer, Method};
 
 /// The most elements an atom holds.
-const MAX_LANES: usize = 32;
+pub(super) const MAX_LANES: usize = 32;
 
 /// An element format, and the widths of the adders and multipliers behind it, in bits.
 trait Element: Copy + Ord {
@@ -74,7 +74,7 @@ impl Element for i16 {
 
 /// Computes output atom (x, y) of a surface from the input cube, one atom long.
 ///
-/// Panics if the atom is outside the output, the input's shape is not the layer's, or the format is fp16.
+/// Panics if the atom is outside the output, the input's shape is not the layer's.
 pub fn output_atom(layer: &Layer, input: &Cube, surface: u32, x: u32, y: u32, output: &mut [u8]) {
     assert!(x < layer.horizontal.output && y < layer.vertical.output, "output atom ({x}, {y})");
     assert_eq!((input.atom_bytes(), output.len()), (layer.atom, layer.atom), "bytes of an atom");
@@ -82,13 +82,13 @@ pub fn output_atom(layer: &Layer, input: &Cube, surface: u32, x: u32, y: u32, ou
     match layer.precision {
         Precision::Int8 => window.pool::<i8>(output),
         Precision::Int16 => window.pool::<i16>(output),
-        Precision::Fp16 => unreachable!("the decoder lets no fp16 pass"),
+        Precision::Fp16 => window.pool_float(output),
     }
 }
 
 /// Runs a whole layer.
 ///
-/// Panics if the input's shape is not the layer's, or the format is fp16.
+/// Panics if the input's shape is not the layer's.
 pub fn run(layer: &Layer, input: &Cube) -> Cube {
     let mut output = Cube::new(layer.horizontal.output, layer.vertical.output, layer.surfaces(), layer.atom);
     for (surface, x, y) in output.coordinates() {
@@ -98,17 +98,17 @@ pub fn run(layer: &Layer, input: &Cube) -> Cube {
 }
 
 /// The input under one output atom.
-struct Window<'a> {
-    layer: &'a Layer,
+pub(super) struct Window<'a> {
+    pub(super) layer: &'a Layer,
     input: &'a Cube,
     surface: u32,
-    x: u32,
+    pub(super) x: u32,
     y: u32,
 }
 
 impl<'a> Window<'a> {
     /// The window's rows that are inside the input, each as the bytes of its atoms.
-    fn rows(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+    pub(super) fn rows(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let columns = self.layer.horizontal.window(self.x);
         let (input, surface) = (self.input, self.surface);
         let rows = self.layer.vertical.window(self.y);
@@ -256,6 +256,7 @@ mod tests {
             atom,
             channels,
             precision: Precision::Int8,
+            nan_to_zero: false,
             method,
             horizontal,
             vertical,

@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
-use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
+use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg};
@@ -16,13 +17,13 @@ use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg}
 pub struct Hardware {
     /// Bytes of a memory atom: 8, 16 or 32.
     pub atom: usize,
-    /// Pools int16 besides int8.
-    pub int16: bool,
+    /// What it pools besides int8.
+    pub formats: Formats,
 }
 
 impl From<&Config> for Hardware {
     fn from(config: &Config) -> Self {
-        Hardware { atom: config.memory_atom as usize, int16: config.has_feature_type(DataType::Int16) }
+        Hardware { atom: config.memory_atom as usize, formats: Formats::of_features(config) }
     }
 }
 
@@ -35,6 +36,8 @@ pub struct Layer {
     pub channels: u32,
     /// Element format.
     pub precision: Precision,
+    /// In fp16, what is read and is not a number counts as 0.
+    pub nan_to_zero: bool,
     /// What a window is reduced to.
     pub method: Method,
     /// Left to right.
@@ -102,7 +105,7 @@ pub enum Method {
 /// Parameters of average pooling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Average {
-    /// 65536 / kernel width, 17 bits.
+    /// 65536 / kernel width, 17 bits. In fp16 the code of 1 / width in 17 bits, and likewise below.
     pub reciprocal_width: u32,
     /// 65536 / kernel height, 17 bits.
     pub reciprocal_height: u32,
@@ -197,19 +200,7 @@ impl Layer {
     /// PDP's own source address and PDP_RDMA's flying mode are left to their reset values by drivers: neither counts.
     pub fn decode(pdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
         use reg::d_data_format::INPUT_DATA;
-        let precision = match pdp.get(INPUT_DATA) {
-            0 => Precision::Int8,
-            1 if hardware.int16 => Precision::Int16,
-            1 => return Err(Refused::new(pdp, INPUT_DATA, "this configuration pools int8 only")),
-            2 => return Err(Refused::new(pdp, INPUT_DATA, "fp16 is not modelled")),
-            _ => {
-                return Err(Refused::new(
-                    pdp,
-                    INPUT_DATA,
-                    "there are formats 0 (int8), 1 (int16) and 2 (fp16)",
-                ));
-            }
-        };
+        let precision = hardware.formats.decode(pdp, INPUT_DATA)?;
         if pdp.get(reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL)
             != pdp.get(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL)
         {
@@ -242,6 +233,8 @@ impl Layer {
             atom: hardware.atom,
             channels: pdp.actual(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL),
             precision,
+            // Of what comes from SDP it flushes nothing.
+            nan_to_zero: source != Source::Sdp && pdp.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO),
             method: method(pdp)?,
             horizontal,
             vertical,
@@ -452,7 +445,7 @@ mod tests {
     use super::*;
     use crate::nvdla::registers::{RegisterMap, Unit};
 
-    const SMALL: Hardware = Hardware { atom: 8, int16: false };
+    const SMALL: Hardware = Hardware { atom: 8, formats: Formats::INT8 };
 
     /// Max pooling of 5 x 7 x 8, windows of 4 x 1, stride 2, one column of padding on the left, in two strips.
     fn groups() -> (Group, Group) {

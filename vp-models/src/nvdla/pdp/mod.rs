@@ -4,6 +4,7 @@
 //! here is the engine that joins them.
 
 pub mod compute;
+mod float;
 pub mod layer;
 mod timing;
 
@@ -13,14 +14,24 @@ use super::control::Control;
 use super::cube::Cube;
 use super::dma::{MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
+use super::float::Specials;
 use super::glb;
 use super::nocif::{read_id, write_id};
+use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use std::rc::Rc;
 use vp_core::{Time, join};
+
+/// What the statistics registers count, in elements; lanes beyond the channels like all others.
+#[derive(Default)]
+struct Counters {
+    /// What memory held; columns that two strips read count twice.
+    read: Specials,
+    made: Specials,
+}
 
 /// The engine.
 pub(crate) struct Pdp {
@@ -75,11 +86,19 @@ impl Engine for Pdp {
     }
 
     async fn stream(&self, layer: &Layer, group: usize) {
-        self.pool(layer).await;
+        let counters = self.pool(layer).await;
         self.output.drained().await;
         let stalled = self.output.take_stalled().cycles(self.common.cycle);
         let enable = reg::d_perf_enable::DMA_EN;
         self.common.control.count(group, enable, &[(reg::D_PERF_WRITE_STALL, stalled)]);
+        self.common.control.show(
+            group,
+            &[
+                (reg::D_NAN_INPUT_NUM, counters.read.nan),
+                (reg::D_INF_INPUT_NUM, counters.read.infinite),
+                (reg::D_NAN_OUTPUT_NUM, counters.made.nan),
+            ],
+        );
     }
 
     async fn release_partner(&self, registers: &Group) {
@@ -133,7 +152,7 @@ impl Pdp {
     }
 
     /// Streams one layer: gathers the input as it comes, and makes each output in its slot.
-    async fn pool(&self, layer: &Layer) {
+    async fn pool(&self, layer: &Layer) -> Counters {
         let Common { sim, timing, cycle, .. } = &self.common;
         let source = match layer.source {
             Source::Memory(_) => &self.ahead,
@@ -148,6 +167,8 @@ impl Pdp {
         let mut outputs = output_atoms(layer);
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer));
+        let mut counters = Counters::default();
+        let is_float = layer.precision == Precision::Fp16;
         let mut first = true;
         for (surface, x, y) in input_atoms(layer) {
             self.output.room().await;
@@ -164,14 +185,21 @@ impl Pdp {
                 self.output.abandon();
                 break;
             }
+            if is_float && layer.source != Source::Sdp {
+                counters.read += Specials::of(&taken[..atom]);
+            }
             input.atom_mut(surface, x, y).copy_from_slice(&taken[..atom]);
             for slot in made.drain(..) {
                 let Some((surface, x, y)) = outputs.next() else { break };
                 let mut output = [0; MAX_ATOM];
                 compute::output_atom(layer, &input, surface, x, y, &mut output[..atom]);
+                if is_float {
+                    counters.made += Specials::of(&output[..atom]);
+                }
                 self.output.put_at(*cycle * slot + latency, &output);
             }
         }
+        counters
     }
 }
 

@@ -3,12 +3,15 @@
 //! [`Datapath`] is what the timed engine drives: atoms of input and their operands in, atoms of output out, with no
 //! allocation, a stage over all of them at a time. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
 //!
-//! The order is input, BS, BN, EW, output converter. Values are 32 bits between stages.
+//! The order is input, BS, BN, EW, output converter. Values are 32 bits between stages: integers, or the codes of
+//! binary32 numbers, of which `float` knows the stages.
 
 use crate::nvdla::cube::Cube;
+use crate::nvdla::float::{Fp16, Fp32, Specials};
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate_32, shift_left};
 use crate::nvdla::vector::widest;
 
+use super::float;
 use super::layer::{
     AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Layer, Operand, OperandStream,
     Stage, StageMultiplier,
@@ -27,10 +30,15 @@ const MAX_LANES: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// `D_PERF_OUT_SATURATION`: results beyond the converter's 17 bits. The clamp to 8 or 16 bits behind it is not
-    /// counted.
+    /// counted. Of fp16 output: the largest numbers, whatever made them.
     pub out_saturation: u64,
     /// `D_PERF_LUT_*`.
     pub lut: lut::Counters,
+    /// `D_STATUS_NAN_INPUT_NUM` and `D_STATUS_INF_INPUT_NUM` of SDP_RDMA: of what came from memory, before it is
+    /// flushed.
+    pub input: Specials,
+    /// `D_STATUS_NAN_OUTPUT_NUM`: results that are not numbers.
+    pub nan_output: u64,
     /// `D_STATUS`: a comparison (`EQL`) found a difference.
     pub unequal: bool,
 }
@@ -39,6 +47,8 @@ impl std::ops::AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
         self.out_saturation += other.out_saturation;
         self.lut += other.lut;
+        self.input += other.input;
+        self.nan_output += other.nan_output;
         self.unequal |= other.unequal;
     }
 }
@@ -78,19 +88,27 @@ impl<'a> Datapath<'a> {
         let lanes = self.layer.lanes();
         assert_eq!(input.len(), lanes * format.bytes(), "bytes of input");
         let mut values = [0; MAX_LANES];
+        let mut counters = Counters::default();
         match format {
             Precision::Int8 => {
                 for (value, &byte) in values.iter_mut().zip(input) {
                     *value = i32::from(byte.cast_signed());
                 }
             }
-            Precision::Int16 | Precision::Fp16 => {
+            Precision::Int16 => {
                 for (value, pair) in values.iter_mut().zip(input.as_chunks().0) {
                     *value = i32::from(i16::from_le_bytes(*pair));
                 }
             }
+            Precision::Fp16 => {
+                counters.input = Specials::of(input);
+                for (value, &pair) in values.iter_mut().zip(input.as_chunks().0) {
+                    *value = Fp32::bits(Fp16::from_bytes(pair).widened()).cast_signed();
+                }
+            }
         }
-        widest(|| self.atoms(&mut values[..lanes], operands, output))
+        counters += widest(|| self.atoms(&mut values[..lanes], operands, output));
+        counters
     }
 
     /// Steps that came from the convolution accumulator, one value a lane, and all have the same operands. The values
@@ -110,6 +128,9 @@ impl<'a> Datapath<'a> {
         let Layer { output: format, bs, bn, ew, .. } = self.layer;
         let lanes = self.layer.lanes();
         assert_eq!(output.len(), values.len() * format.bytes(), "bytes of output");
+        if self.layer.precision == Precision::Fp16 {
+            return float::atoms(self.layer, self.tables, values, operands, output);
+        }
         let mut counters = Counters::default();
         if let Some(stage) = bs {
             stage.apply(values, lanes, operands.bs);
@@ -125,24 +146,31 @@ impl<'a> Datapath<'a> {
             }
         }
         if self.layer.has_output() {
-            counters.out_saturation = self.convert(values, output);
+            self.convert(values, output, &mut counters);
         }
         counters
     }
 
     /// The output converter. Counts what its 17-bit clamp changes.
     #[inline(always)]
-    fn convert(&self, values: &[i32], output: &mut [u8]) -> u64 {
+    fn convert(&self, values: &[i32], output: &mut [u8], counters: &mut Counters) {
         let Converter { offset, scale, shift } = self.layer.converter;
         let scaled = |value: i32| (i64::from(value) - i64::from(offset)) * i64::from(scale);
-        match (shift, self.layer.output) {
+        if self.layer.output == Precision::Fp16 {
+            let converted = values.iter().map(|&value| {
+                let rounded = round_shift(scaled(value), shift.into());
+                Fp16::from_integer(rounded.clamp(-MAX_17 - 1, MAX_17) as i32)
+            });
+            return float::store(converted, output, counters);
+        }
+        counters.out_saturation = match (shift, self.layer.output) {
             (0, Precision::Int8) => store_int8(values, output, |value| (scaled(value), scaled(value))),
             (0, _) => store_int16(values, output, |value| (scaled(value), scaled(value))),
             (_, Precision::Int8) => {
                 store_int8(values, output, |value| (scaled(value) >> shift, rounded(scaled(value), shift)))
             }
             _ => store_int16(values, output, |value| (scaled(value) >> shift, rounded(scaled(value), shift))),
-        }
+        };
     }
 }
 
@@ -195,12 +223,12 @@ impl OperandStream {
     }
 
     #[inline]
-    fn alu(stream: Option<&Self>, group: &[u8], lane: usize) -> i16 {
+    pub(super) fn alu(stream: Option<&Self>, group: &[u8], lane: usize) -> i16 {
         stream.map_or(0, |stream| stream.operand(group, lane, stream.alu_offset()))
     }
 
     #[inline]
-    fn multiplier(stream: Option<&Self>, group: &[u8], lane: usize) -> i16 {
+    pub(super) fn multiplier(stream: Option<&Self>, group: &[u8], lane: usize) -> i16 {
         stream.map_or(0, |stream| stream.operand(group, lane, stream.multiplier_offset()))
     }
 }
@@ -427,6 +455,7 @@ mod tests {
             precision: Precision::Int8,
             input: Precision::Int8,
             output: Precision::Int8,
+            nan_to_zero: false,
             source: Source::Memory(NOWHERE),
             bs: None,
             bn: None,

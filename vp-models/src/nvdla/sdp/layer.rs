@@ -3,8 +3,9 @@
 //! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
 
-use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
+use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, sdp as reg, sdp_rdma as rdma_reg};
@@ -24,8 +25,8 @@ pub struct Hardware {
     pub ew: bool,
     /// The element-wise stage has its lookup table.
     pub lut: bool,
-    /// Computes int16 besides int8.
-    pub int16: bool,
+    /// What it computes besides int8.
+    pub formats: Formats,
 }
 
 impl From<&Config> for Hardware {
@@ -36,7 +37,7 @@ impl From<&Config> for Hardware {
             bn: config.sdp_bn,
             ew: config.sdp_ew,
             lut: config.sdp_lut,
-            int16: config.has_feature_type(DataType::Int16),
+            formats: Formats::of_features(config),
         }
     }
 }
@@ -56,8 +57,10 @@ pub struct Layer {
     pub precision: Precision,
     /// Format of input from memory: that of processing, or int16 where int8 is processed.
     pub input: Precision,
-    /// Format of output, likewise.
+    /// Format of output: int8 becomes any other, int16 and fp16 each other.
     pub output: Precision,
+    /// In fp16, inputs and operands in memory that are not numbers count as 0.
+    pub nan_to_zero: bool,
     /// Where input comes from.
     pub source: Source,
     /// First stage, unless bypassed or absent.
@@ -66,7 +69,7 @@ pub struct Layer {
     pub bn: Option<Stage>,
     /// Element-wise stage, unless bypassed or absent.
     pub ew: Option<Elementwise>,
-    /// Output converter; the result saturates to the output format.
+    /// Output converter of integers; the result saturates to the output format.
     pub converter: Converter,
     /// Where output goes.
     pub destination: Destination,
@@ -307,41 +310,8 @@ impl Layer {
     ///
     /// Stages the hardware lacks are bypassed whatever their registers say, as their logic is.
     pub fn decode(sdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
-        let decoder = Decoder { sdp, rdma, hardware, precision: precision(sdp, hardware)? };
-        decoder.layer()
-    }
-}
-
-fn precision(sdp: &Group, hardware: &Hardware) -> Result<Precision, Refused> {
-    use reg::d_data_format::PROC_PRECISION;
-    precision_field(sdp, PROC_PRECISION, hardware)
-}
-
-/// The format of input or output: int8 processing can widen and narrow.
-fn outer_precision(
-    group: &Group,
-    field: FieldRef,
-    processing: Precision,
-    hardware: &Hardware,
-) -> Result<Precision, Refused> {
-    let outer = precision_field(group, field, hardware)?;
-    if outer != processing && processing != Precision::Int8 {
-        return Err(Refused::new(
-            group,
-            field,
-            "conversion to and from the format of processing is not modelled",
-        ));
-    }
-    Ok(outer)
-}
-
-fn precision_field(group: &Group, field: FieldRef, hardware: &Hardware) -> Result<Precision, Refused> {
-    match group.get(field) {
-        0 => Ok(Precision::Int8),
-        1 if hardware.int16 => Ok(Precision::Int16),
-        1 => Err(Refused::new(group, field, "this configuration computes int8 only")),
-        2 => Err(Refused::new(group, field, "fp16 is not modelled")),
-        _ => Err(Refused::new(group, field, "there are formats 0 (int8), 1 (int16) and 2 (fp16)")),
+        let precision = hardware.formats.decode(sdp, reg::d_data_format::PROC_PRECISION)?;
+        Decoder { sdp, rdma, hardware, precision }.layer()
     }
 }
 
@@ -445,7 +415,7 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     fn layer(&self) -> Result<Layer, Refused> {
         use reg::d_data_format::OUT_PRECISION;
-        use reg::d_feature_mode_cfg::{BATCH_NUMBER, FLYING_MODE, OUTPUT_DST, WINOGRAD};
+        use reg::d_feature_mode_cfg::{BATCH_NUMBER, FLYING_MODE, NAN_TO_ZERO, OUTPUT_DST, WINOGRAD};
         let sdp = self.sdp;
         if sdp.actual(BATCH_NUMBER) != 1 {
             return Err(Refused::new(sdp, BATCH_NUMBER, "batches are not modelled; 0 means one cube"));
@@ -460,7 +430,8 @@ impl Decoder<'_> {
             channels: sdp.actual(reg::d_data_cube_channel::CHANNEL),
             precision: self.precision,
             input: if sdp.flag(FLYING_MODE) { self.precision } else { self.input()? },
-            output: outer_precision(sdp, OUT_PRECISION, self.precision, self.hardware)?,
+            output: self.output()?,
+            nan_to_zero: sdp.flag(NAN_TO_ZERO),
             source: if sdp.flag(FLYING_MODE) { Source::Accumulator } else { Source::Memory(self.source()) },
             bs: if self.hardware.bs { self.stage(&BS)? } else { None },
             bn: if self.hardware.bn { self.stage(&BN)? } else { None },
@@ -490,7 +461,12 @@ impl Decoder<'_> {
             return Err(Refused::new(sdp, OUTPUT_DST, "a comparison (EQL) passes nothing on to PDP"));
         }
         if layer.output_atoms() > 1 && layer.destination == Destination::Pooling {
-            return Err(Refused::new(sdp, OUT_PRECISION, "conversion on the way to PDP is not modelled"));
+            // Two surfaces come pixel by pixel in turns; PDP takes one after the other.
+            return Err(Refused::new(
+                sdp,
+                OUT_PRECISION,
+                "PDP takes no format wider than that of processing",
+            ));
         }
         if layer.uses_rdma() {
             self.check_rdma_agrees()?;
@@ -526,9 +502,27 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// SDP_RDMA takes two surfaces of int16 for one that is processed as int8; it converts nothing else.
     fn input(&self) -> Result<Precision, Refused> {
-        let field = rdma_reg::d_feature_mode_cfg::IN_PRECISION;
-        outer_precision(self.rdma, field, self.precision, self.hardware)
+        use rdma_reg::d_feature_mode_cfg::IN_PRECISION;
+        let input = self.hardware.formats.decode(self.rdma, IN_PRECISION)?;
+        match (self.precision, input) {
+            (Precision::Int8, Precision::Int16) => Ok(input),
+            (processing, input) if processing == input => Ok(input),
+            _ => {
+                Err(Refused::new(self.rdma, IN_PRECISION, "only int8 processing reads another format, int16"))
+            }
+        }
+    }
+
+    /// The output converter makes no int8 of wider elements: there are not enough of them for an atom.
+    fn output(&self) -> Result<Precision, Refused> {
+        use reg::d_data_format::OUT_PRECISION;
+        let output = self.hardware.formats.decode(self.sdp, OUT_PRECISION)?;
+        if output == Precision::Int8 && self.precision != Precision::Int8 {
+            return Err(Refused::new(self.sdp, OUT_PRECISION, "only int8 processing gives int8"));
+        }
+        Ok(output)
     }
 
     fn source(&self) -> Surface {
@@ -713,7 +707,8 @@ mod tests {
     use super::*;
     use crate::nvdla::registers::{RegisterMap, Unit};
 
-    const SMALL: Hardware = Hardware { atom: 8, bs: true, bn: true, ew: false, lut: false, int16: false };
+    const SMALL: Hardware =
+        Hardware { atom: 8, bs: true, bn: true, ew: false, lut: false, formats: Formats::INT8 };
     const WITH_EW: Hardware = Hardware { ew: true, lut: true, ..SMALL };
 
     /// A cube of 5 x 4 x 21 from memory to memory, all stages bypassed.
@@ -846,7 +841,7 @@ mod tests {
         sdp.set(reg::d_data_format::PROC_PRECISION, 1);
         assert_eq!(
             refusal(&sdp, &rdma),
-            "SDP.D_DATA_FORMAT.PROC_PRECISION = 0x1 (INT16): this configuration computes int8 only"
+            "SDP.D_DATA_FORMAT.PROC_PRECISION = 0x1 (INT16): this configuration does not compute int16"
         );
     }
 

@@ -2,7 +2,9 @@
 //!
 //! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
 //! looked up in both; priorities choose the answer. Used by [`super::compute`]; software fills the tables through the
-//! registers' [`LutPort`](crate::nvdla::registers::LutPort).
+//! registers' [`LutPort`](crate::nvdla::registers::LutPort). In fp16 the same registers hold codes: see `float`.
+
+mod float;
 
 pub use crate::nvdla::lut::{LeIndex, Priorities, Slope, Tables};
 
@@ -134,21 +136,10 @@ impl Lut<'_> {
         let lo_place = distance(x, lo.start).map_or(Place::Below, |distance| {
             linear(distance, self.settings.lo_select, LO_INTERVALS, FRACTION_BITS)
         });
-        let table = self.settings.priorities.choose(le_place, lo_place);
-        counters.le_hit += u64::from(le_place.hits());
-        counters.lo_hit += u64::from(lo_place.hits());
-        let entries = self.tables.of(table);
-        let (place, range) = match table {
-            Table::Le => (le_place, le),
-            Table::Lo => (lo_place, lo),
-        };
+        let Chosen { table, place, range, entries } = self.choose(le_place, lo_place, counters);
         match place {
-            Place::Inside { index, fraction } => {
-                counters.hybrid += 1;
-                interpolate(entries[index], entries[index + 1], fraction)
-            }
+            Place::Inside { index, fraction } => interpolate(entries[index], entries[index + 1], fraction),
             Place::Below => {
-                counters.underflow += 1;
                 let bias = match table {
                     Table::Le => self.le_underflow_bias(),
                     Table::Lo => 0,
@@ -156,10 +147,26 @@ impl Lut<'_> {
                 extrapolate(entries[0], i64::from(x) - i64::from(range.start) - bias, range.underflow)
             }
             Place::Above => {
-                counters.overflow += 1;
                 extrapolate(entries[entries.len() - 1], i64::from(x) - i64::from(range.end), range.overflow)
             }
         }
+    }
+
+    /// Which table answers for an input that lies so in both. Counts it.
+    fn choose(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_> {
+        let table = self.settings.priorities.choose(le_place, lo_place);
+        let (place, range) = match table {
+            Table::Le => (le_place, &self.settings.le),
+            Table::Lo => (lo_place, &self.settings.lo),
+        };
+        counters.le_hit += u64::from(le_place.hits());
+        counters.lo_hit += u64::from(lo_place.hits());
+        *match place {
+            Place::Below => &mut counters.underflow,
+            Place::Inside { .. } => &mut counters.hybrid,
+            Place::Above => &mut counters.overflow,
+        } += 1;
+        Chosen { table, place, range, entries: self.tables.of(table) }
     }
 
     /// How far above its start a logarithmic LE begins: 2^offset, as a 32-bit shifter gives it.
@@ -169,6 +176,15 @@ impl Lut<'_> {
             LeIndex::Exponent { .. } | LeIndex::Linear { .. } => 0,
         }
     }
+}
+
+/// The table that answers.
+struct Chosen<'a> {
+    table: Table,
+    /// Where the input lies in it.
+    place: Place,
+    range: &'a Range,
+    entries: &'a [i16],
 }
 
 /// `x - start`, unless that underflows the table.

@@ -7,6 +7,7 @@
 
 pub mod compute;
 mod feed;
+mod float;
 pub mod layer;
 pub mod lut;
 mod timing;
@@ -21,6 +22,7 @@ use super::dma::{Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
+use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::Handoff;
@@ -107,7 +109,7 @@ impl Engine for Sdp {
     async fn stream(&self, layer: &Layer, group: usize) {
         let counters = self.pass(layer).await;
         self.output.drained().await;
-        self.show(group, &counters);
+        self.show(layer, group, &counters);
     }
 
     async fn release_partner(&self, registers: &Group) {
@@ -334,13 +336,27 @@ impl Sdp {
     }
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
-    fn show(&self, group: usize, counters: &Counters) {
-        use reg::d_perf_enable::{PERF_DMA_EN, PERF_LUT_EN, PERF_SAT_EN};
-        let Common { control, cycle, .. } = &self.common;
+    fn show(&self, layer: &Layer, group: usize, counters: &Counters) {
+        use reg::d_perf_enable::{PERF_DMA_EN, PERF_LUT_EN, PERF_NAN_INF_COUNT_EN, PERF_SAT_EN};
+        let Common { control, rdma, cycle, .. } = &self.common;
         control.registers().borrow_mut().set(group, reg::D_STATUS, counters.unequal.into());
         let stalled = self.output.take_stalled().cycles(*cycle);
         control.count(group, PERF_DMA_EN, &[(reg::D_PERF_WDMA_WRITE_STALL, stalled)]);
         control.count(group, PERF_SAT_EN, &[(reg::D_PERF_OUT_SATURATION, counters.out_saturation)]);
+        if layer.output == Precision::Fp16 {
+            let nans = [(reg::D_STATUS_NAN_OUTPUT_NUM, counters.nan_output)];
+            control.count(group, PERF_NAN_INF_COUNT_EN, &nans);
+        }
+        if layer.input == Precision::Fp16 && layer.source != Source::Accumulator {
+            rdma.count(
+                group,
+                rdma_reg::d_perf_enable::PERF_NAN_INF_COUNT_EN,
+                &[
+                    (rdma_reg::D_STATUS_NAN_INPUT_NUM, counters.input.nan),
+                    (rdma_reg::D_STATUS_INF_INPUT_NUM, counters.input.infinite),
+                ],
+            );
+        }
         let lut = &counters.lut;
         control.count(
             group,

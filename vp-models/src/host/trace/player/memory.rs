@@ -49,6 +49,18 @@ pub(super) fn fill(
     Ok(())
 }
 
+/// Sets all bytes of a region.
+pub(super) fn fill_with(
+    host: &mut dyn Host,
+    memory: Memory,
+    base: u64,
+    size: u64,
+    byte: u8,
+) -> Result<(), HostError> {
+    let bytes = vec![byte; size.min(PIECE) as usize];
+    pieces(base, size).try_for_each(|(address, length)| host.load(memory, address, &bytes[..length]))
+}
+
 /// Places a surface; gaps are left as they are.
 pub(super) fn place(
     host: &mut dyn Host,

@@ -13,7 +13,7 @@ use vp_core::Time;
 use thiserror::Error;
 
 use super::error::{TraceError, TraceErrorKind};
-use super::txn::Relation;
+use super::txn::{Relation, register_map};
 use super::{Body, Interrupt, RegisterNames, Trace};
 use crate::host::loadable::{Execution, RunError};
 use crate::host::{Host, HostError, Memory};
@@ -330,10 +330,11 @@ pub fn play(
         Body::Cfg(lines) => cfg::play(lines, trace, &mut desk, names, options)?,
         Body::Txn { lines, plusargs } => {
             let has = desk.host.map();
-            if has != RegisterMap::Full {
-                return Err(PlayError::Map { script: trace.script.clone(), needs: RegisterMap::Full, has });
+            let needs = register_map(&trace.name);
+            if has != needs {
+                return Err(PlayError::Map { script: trace.script.clone(), needs, has });
             }
-            txn::play(lines, *plusargs, trace, &mut desk, options)?;
+            txn::play(lines, *plusargs, trace, &mut desk, (names, options))?;
         }
         Body::Recording { lines, golden } => {
             recording::play(lines, golden.as_ref(), trace, &mut desk, options)?;

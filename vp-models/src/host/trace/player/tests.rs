@@ -445,6 +445,24 @@ fn a_sequence_passes_step_by_step() {
 }
 
 #[test]
+fn interrupts_are_taken_one_by_one_until_all_have_come() {
+    let text = "fill_mem 0x80001000 8 0x5a\nload_mem 0x80000000 8 in.dat\nwrite_reg 0xffff2400 0x80000000\n\
+                write_reg 0xffff2401 0x80001000\nwrite_reg 0xffff2402 8\ndump_mem 0x80001000 8 fill.dat\n\
+                write_reg 0xffff2403 1\nwait_intr 0x2\nwait_intr 0x10\ndump_mem 0x80001000 8 in.dat\n";
+    let mut read = |file: &str| {
+        let bytes = if file == "in.dat" { DATA } else { [0x5a; 8] };
+        Ok(Some(crate::host::trace::surface::emit_dump(&bytes)))
+    };
+    let path = Path::new("t.txn");
+    let trace = Trace::assemble("t", path, Language::Txn, text, None, &mut read).unwrap();
+    let mut device = full(&[0x10, 0x2]);
+    let outcome = run(&trace, &mut device);
+    assert!(outcome.passed(), "{:?}", failures(&outcome));
+    assert_eq!(outcome.checks_passed, 2);
+    assert_eq!(device.registers.get(&STATUS).copied().unwrap_or_default(), 0);
+}
+
+#[test]
 fn a_sequence_is_not_played_on_another_register_map() {
     let error = play(&txn(TXN, ""), &mut Copier::raising(&[1]), &names, &PlayOptions::default()).unwrap_err();
     let expected = "t.txn: written for the register map of nv_full, the platform has that of nv_small";

@@ -1,6 +1,9 @@
 //! Plays `.txn` scripts: one command after the other. Writes are posted, as they were when the vendor's RTL was measured.
 
-use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
+use super::{
+    Desk, FailureKind, PlayError, PlayOptions, RegisterNames, SeenInterrupt, Wanted, memory, resolve,
+};
+use crate::host::HostError;
 use crate::host::trace::txn::{Command, Plusargs};
 use crate::host::trace::{Line, Trace};
 
@@ -9,8 +12,10 @@ pub(super) fn play<'a>(
     plusargs: Plusargs,
     trace: &'a Trace,
     desk: &mut Desk<'a>,
-    options: &PlayOptions,
+    (names, options): (&dyn RegisterNames, &PlayOptions),
 ) -> Result<(), PlayError> {
+    // Interrupts that have come and that no `wait_intr` has asked for yet.
+    let mut pending = 0;
     for (index, line) in lines.iter().enumerate() {
         desk.line = line.number;
         let failed = desk.outcome.failures.len();
@@ -39,6 +44,19 @@ pub(super) fn play<'a>(
                 })?;
                 desk.judge(verdict);
             }
+            Command::FillMem { memory, address, size, byte } => {
+                desk.ask(|host| memory::fill_with(host, *memory, *address, *size, *byte))?;
+            }
+            Command::WaitIntr { mask } => {
+                let status = resolve(trace, line.number, "GLB.S_INTR_STATUS", names)?;
+                match desk.wait_for(*mask, status, &mut pending)? {
+                    Ok(()) => {}
+                    Err(reason) => {
+                        desk.fail(Some(line.number), FailureKind::WaitEnded(reason));
+                        lost = true;
+                    }
+                }
+            }
             Command::Wait => match desk.wait_interrupt()? {
                 Ok(time) => desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time }),
                 Err(reason) => {
@@ -60,6 +78,30 @@ pub(super) fn play<'a>(
     Ok(())
 }
 
+impl Desk<'_> {
+    /// Takes and clears interrupts until all of `mask` have come; those that nobody asked for stay pending.
+    fn wait_for(
+        &mut self,
+        mask: u32,
+        status: u32,
+        pending: &mut u32,
+    ) -> Result<Result<(), HostError>, PlayError> {
+        while *pending & mask != mask {
+            match self.wait_interrupt()? {
+                Ok(time) => self.outcome.interrupts.push(SeenInterrupt { interrupt: None, time }),
+                Err(reason) => return Ok(Err(reason)),
+            }
+            let seen = self.read(status)?;
+            self.outcome.register_writes += 1;
+            self.ask(|host| host.write_acknowledged(status, seen))?;
+            *pending |= seen;
+        }
+        *pending &= !mask;
+        Ok(Ok(()))
+    }
+}
+
 fn is_check(command: &Command) -> bool {
-    matches!(command, Command::ReadReg { .. } | Command::DumpMem(_) | Command::Wait)
+    use Command::{DumpMem, ReadReg, Wait, WaitIntr};
+    matches!(command, ReadReg { .. } | DumpMem(_) | Wait | WaitIntr { .. })
 }

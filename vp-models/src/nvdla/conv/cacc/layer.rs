@@ -58,6 +58,8 @@ impl Layer {
                 widest(|| round_shift_all(&mut sums, self.truncate));
                 (sums, 0)
             }
+            // Codes are delivered as they are.
+            Sums::Float(codes) => (codes.into_iter().map(u32::cast_signed).collect(), 0),
             Sums::Wide(sums) => {
                 let mut clipped = 0;
                 let clip = |sum| {

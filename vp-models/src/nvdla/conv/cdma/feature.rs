@@ -25,7 +25,11 @@ pub struct Feature {
     pub surfaces_at_once: u32,
     /// Lines that are read together: more than one if they lie back to back.
     pub grain: u32,
-    /// What happens to each element, if anything.
+    /// Format in memory.
+    pub format: Precision,
+    /// In fp16, elements that are not numbers are brought as 0.
+    pub nan_to_zero: bool,
+    /// What happens to each integer, if anything.
     pub converter: Option<Converter>,
 }
 
@@ -93,14 +97,17 @@ impl Feature {
     pub fn line(&self, precision: Precision, line: u32, lines: u32, bytes: &[u8]) -> Elements {
         let (width, channels, lanes) = (self.width as usize, self.channels as usize, self.lanes as usize);
         let atoms = lines as usize * width;
-        let mut elements = Elements::filled(precision, 0, width * channels);
-        let atoms_read = Elements::from_bytes(precision, bytes);
+        let mut elements = Elements::filled(self.format, 0, width * channels);
+        let atoms_read = Elements::from_bytes(self.format, bytes);
         for surface in 0..self.surfaces() as usize {
             let count = lanes.min(channels - surface * lanes);
             for x in 0..width {
                 let atom = surface * atoms + line as usize * width + x;
                 elements.copy(x * channels + surface * lanes, &atoms_read, atom * lanes, count);
             }
+        }
+        if self.nan_to_zero {
+            elements.flush();
         }
         match self.converter {
             None => elements,
@@ -133,6 +140,8 @@ mod tests {
             lanes: 8,
             surfaces_at_once,
             grain: 1,
+            format: Precision::Int8,
+            nan_to_zero: false,
             converter: None,
         }
     }

@@ -4,6 +4,7 @@ use super::layer::Read;
 use super::pixel::Format;
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::cube::Ram;
+use crate::nvdla::float::Specials;
 use crate::nvdla::numeric::{Converter, Precision, saturate};
 
 /// Atoms of the first and of the second plane that are read in turns (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `bundle_limit`).
@@ -51,7 +52,9 @@ pub struct Image {
     pub right: u32,
     /// What padding reads as; not converted.
     pub padding: i16,
-    /// What happens to each component, if anything.
+    /// Components that are floating-point and not numbers are brought as 0.
+    pub nan_to_zero: bool,
+    /// What happens to each component that is an integer, if anything.
     pub converters: Option<[Converter; 4]>,
 }
 
@@ -159,35 +162,40 @@ impl Image {
         reads
     }
 
+    /// How many components of a line are no finite numbers: all that is read from the first pixel on.
+    pub fn specials(&self, bytes: &[u8]) -> Specials {
+        if !self.format.is_float() {
+            return Specials::default();
+        }
+        let skipped = (self.skipped()[0] * self.format.pixel_bytes()[0]) as usize;
+        Specials::of(bytes.get(skipped..).unwrap_or_default())
+    }
+
     /// A line from what its reads brought.
     pub fn line(&self, precision: Precision, bytes: &[u8]) -> Elements {
         let planes = bytes.split_at(self.atoms()[0] as usize * self.atom as usize);
         let (pixel, skipped) = (self.format.pixel_bytes().map(|bytes| bytes as usize), self.skipped());
         let channels = self.format.channels() as usize;
-        let mut components = Vec::with_capacity(self.width as usize * channels);
-        for x in 0..self.width as usize {
+        let components = (0..self.width as usize).flat_map(|x| {
             let at = |plane: usize| (x + skipped[plane] as usize) * pixel[plane];
             let pixel = [&planes.0[at(0)..], &planes.1[at(1)..]];
-            components.extend((0..channels).map(|channel| {
-                let component = self.format.component(channel, pixel, self.signed);
-                match &self.converters {
-                    None => raw(precision, component),
-                    Some(converters) => saturate(converters[channel].apply(component), 17),
-                }
-            }));
+            (0..channels).map(move |channel| (channel, self.format.component(channel, pixel, self.signed)))
+        });
+        let mut line = match &self.converters {
+            // Bits are taken as they are.
+            None => Elements::raw(precision, components.map(|(_, component)| component)),
+            Some(converters) => {
+                let convert =
+                    |(channel, component): (usize, i32)| saturate(converters[channel].apply(component), 17);
+                Elements::saturated(precision, components.map(convert))
+            }
+        };
+        if self.nan_to_zero && self.format.is_float() {
+            line.flush();
         }
-        let line = Elements::saturated(precision, components.into_iter());
         let mut stored = Elements::filled(precision, self.padding, self.stored_width() as usize * channels);
         stored.copy(self.left as usize * channels, &line, 0, line.len());
         stored
-    }
-}
-
-/// A component that is not converted: its bits are taken as they are.
-fn raw(precision: Precision, component: i32) -> i64 {
-    match precision {
-        Precision::Int8 => i64::from(component as i8),
-        Precision::Int16 | Precision::Fp16 => i64::from(component as i16),
     }
 }
 
@@ -210,6 +218,7 @@ mod tests {
             left: 0,
             right: 0,
             padding: 0,
+            nan_to_zero: false,
             converters: None,
         }
     }

@@ -221,6 +221,7 @@ impl WeightArrival {
 mod tests {
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
+    use crate::nvdla::numeric::Precision;
 
     fn cycles(times: impl IntoIterator<Item = Time>) -> Vec<u64> {
         times.into_iter().map(|time| time.cycles(Time::ns(1))).collect()
@@ -247,7 +248,19 @@ mod tests {
         };
         let (width, height, channels, lanes) = (4, 1, 24, 8);
         let (surfaces_at_once, grain, converter) = (1, 1, None);
-        let feature = Feature { surface, width, height, channels, lanes, surfaces_at_once, grain, converter };
+        let (format, nan_to_zero) = (Precision::Int8, false);
+        let feature = Feature {
+            surface,
+            width,
+            height,
+            channels,
+            lanes,
+            surfaces_at_once,
+            grain,
+            format,
+            nan_to_zero,
+            converter,
+        };
         let usable = Usable::default();
         let intake = FeatureIntake::new(&feature, Time::ns(1), usable.clone());
         assert_eq!(taken(&intake, 12), [10, 11, 12, 13, 14, 16, 17, 18, 19, 21, 22, 24]);

@@ -8,6 +8,7 @@ use crate::nvdla::conv::buffer::{Banks, Reuse};
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::conv::hardware::Hardware;
 use crate::nvdla::cube::{Packing, Ram, Surface};
+use crate::nvdla::float::Specials;
 use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
@@ -144,6 +145,16 @@ impl Input {
         }
     }
 
+    /// How many elements of what reads brought are no finite numbers; lanes beyond the channels count like all
+    /// others.
+    pub fn specials(&self, bytes: &[u8]) -> Specials {
+        match self {
+            Input::Feature(feature) if feature.format == Precision::Fp16 => Specials::of(bytes),
+            Input::Feature(_) => Specials::default(),
+            Input::Image(image) => image.specials(bytes),
+        }
+    }
+
     /// What these reads brought, as lines for the buffer.
     pub fn lines(&self, precision: Precision, lines: u32, bytes: &[u8]) -> Vec<Elements> {
         match self {
@@ -174,7 +185,7 @@ impl Layer {
         let layer = Layer {
             precision,
             input: if is_image {
-                Input::Image(image(group, hardware)?)
+                Input::Image(image(group, hardware, precision)?)
             } else {
                 Input::Feature(feature(group, hardware, precision)?)
             },
@@ -239,13 +250,13 @@ impl Layer {
 }
 
 fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Feature, Refused> {
-    use reg::d_misc_cfg::IN_PRECISION;
-    if hardware.precision(group, IN_PRECISION)? != precision {
-        return Err(Refused::new(
-            group,
-            IN_PRECISION,
-            "conversion of features to another format is not modelled",
-        ));
+    use reg::{d_cvt_cfg::CVT_EN, d_misc_cfg::IN_PRECISION};
+    let format = hardware.precision(group, IN_PRECISION)?;
+    let converts = group.flag(CVT_EN);
+    // Elements keep their size, so the converter can but make fp16 of int16.
+    if format != precision && !(converts && (format, precision) == (Precision::Int16, Precision::Fp16)) {
+        let why = "features have the format of processing, or are converted from int16 to fp16";
+        return Err(Refused::new(group, IN_PRECISION, why));
     }
     let (width, height) = size(group);
     let channels = group.actual(reg::d_datain_size_1::DATAIN_CHANNEL);
@@ -270,16 +281,22 @@ fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<F
         lanes: hardware.lanes(precision),
         surfaces_at_once: hardware.surfaces_at_once,
         grain: if lines_packed { group.actual(reg::d_fetch_grain::GRAINS).min(height) } else { 1 },
-        converter: group.flag(reg::d_cvt_cfg::CVT_EN).then(|| converter(group)),
+        format,
+        nan_to_zero: nan_to_zero(group, format),
+        // fp16 goes around it.
+        converter: (converts && format != Precision::Fp16).then(|| converter(group)),
     })
 }
 
-fn image(group: &Group, hardware: &Hardware) -> Result<Image, Refused> {
+fn image(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Image, Refused> {
     use reg::d_datain_format::{PIXEL_FORMAT, PIXEL_MAPPING, PIXEL_SIGN_OVERRIDE};
     let format = Format::named(group.get(PIXEL_FORMAT))
-        .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format, or it is a float's"))?;
-    if format.element_bytes() > 1 && !hardware.int16 {
+        .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format"))?;
+    if format.element_bytes() > 1 && !hardware.formats.int16 {
         return Err(Refused::new(group, PIXEL_FORMAT, "this configuration takes 8-bit pixels only"));
+    }
+    if format.is_float() && precision != Precision::Fp16 {
+        return Err(Refused::new(group, PIXEL_FORMAT, "floating-point pixels go with fp16 processing only"));
     }
     if group.flag(PIXEL_MAPPING) {
         return Err(Refused::new(group, PIXEL_MAPPING, "images are pitch-linear (0)"));
@@ -326,10 +343,15 @@ fn image(group: &Group, hardware: &Hardware) -> Result<Image, Refused> {
         left: group.get(reg::d_zero_padding::PAD_LEFT),
         right: group.get(reg::d_zero_padding::PAD_RIGHT),
         padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
-        converters: group
-            .flag(reg::d_cvt_cfg::CVT_EN)
+        nan_to_zero: nan_to_zero(group, precision),
+        converters: (group.flag(reg::d_cvt_cfg::CVT_EN) && !format.is_float())
             .then(|| offsets.map(|offset| Converter { offset, ..converter(group) })),
     })
+}
+
+/// Whether what is not a number is brought as 0.
+fn nan_to_zero(group: &Group, format: Precision) -> bool {
+    format == Precision::Fp16 && group.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO)
 }
 
 fn size(group: &Group) -> (u32, u32) {

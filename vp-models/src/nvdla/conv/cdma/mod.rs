@@ -18,9 +18,11 @@ use crate::bus::axi::{ReadStream, Taker};
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
 use crate::nvdla::engine::Surroundings;
+use crate::nvdla::float::Specials;
 use crate::nvdla::glb::Source;
 use crate::nvdla::interrupts::Interrupts;
 use crate::nvdla::nocif::read_id;
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::{Group, RegisterRef, cdma as reg};
 use crate::nvdla::timing::Timing;
 use std::cell::Cell;
@@ -65,13 +67,23 @@ struct Before {
 /// Reads that have been asked for: so many lines, or so many bytes of weights; `None` is the end.
 type Asked = DelayLine<Option<u32>>;
 
-/// Counts what the performance registers show of one client.
+/// Counts what the performance and statistics registers show of one client.
 #[derive(Default)]
 struct Watch {
+    /// Elements that are no finite numbers, before they are flushed.
+    specials: Cell<Specials>,
     /// Cycles in which a read could not be made.
     stalled: Cell<u64>,
     /// Cycles in which reads were outstanding.
     waited: Cell<u64>,
+}
+
+impl Watch {
+    fn count(&self, specials: Specials) {
+        let mut all = self.specials.get();
+        all += specials;
+        self.specials.set(all);
+    }
 }
 
 impl Cdma {
@@ -156,8 +168,8 @@ impl Cdma {
     }
 
     async fn fetch_data(&self, layer: &Layer, fetch: &Fetch, number: u64, group: usize, perf: Option<usize>) {
+        let watch = Watch::default();
         if fetch.slices > 0 {
-            let watch = Watch::default();
             let asked = Asked::new(&self.sim, "nvdla.cdma.data.asked", Time::ZERO);
             let usable = Usable::default();
             let stream = self.data.stream(layer.input.ram());
@@ -173,6 +185,9 @@ impl Cdma {
             self.show(perf, reg::D_PERF_DAT_READ_STALL, &watch.stalled);
             self.show(perf, reg::D_PERF_DAT_READ_LATENCY, &watch.waited);
         }
+        let Specials { nan, infinite } = watch.specials.get();
+        let counts = [(reg::D_NAN_INPUT_DATA_NUM, nan), (reg::D_INF_INPUT_DATA_NUM, infinite)];
+        self.control.show(group, &counts);
         self.raise(Source::CdmaData(group)).await;
     }
 
@@ -242,6 +257,7 @@ impl Cdma {
             self.sim.wait_until(usable).await;
             let slices = input.lines(layer.precision, lines, &bytes);
             self.buffer.put_slices(fetch, number, layer.entries, slices);
+            watch.count(input.specials(&bytes));
             first += lines;
         }
     }
@@ -254,8 +270,8 @@ impl Cdma {
         group: usize,
         perf: Option<usize>,
     ) {
+        let watch = Watch::default();
         if fetch.weights {
-            let watch = Watch::default();
             let asked = Asked::new(&self.sim, "nvdla.cdma.weight.asked", Time::ZERO);
             self.buffer.start_weights(fetch, number);
             let stream = self.weights.stream(layer.weights.ram);
@@ -272,6 +288,9 @@ impl Cdma {
             self.show(perf, reg::D_PERF_WT_READ_STALL, &watch.stalled);
             self.show(perf, reg::D_PERF_WT_READ_LATENCY, &watch.waited);
         }
+        let Specials { nan, infinite } = watch.specials.get();
+        let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
+        self.control.show(group, &counts);
         self.raise(Source::CdmaWeight(group)).await;
     }
 
@@ -347,6 +366,9 @@ impl Cdma {
             let bytes = &mut bytes[..count as usize];
             stream.take(bytes).await;
             self.waited(watch, start);
+            if layer.precision == Precision::Fp16 {
+                watch.count(Specials::of(bytes));
+            }
             for beat in bytes.chunks(self.weight_beat as usize) {
                 let came = came.came.borrow_mut().pop_front().unwrap_or_else(|| self.sim.now());
                 let mut due = came + latency;

@@ -22,13 +22,16 @@ pub struct Format {
     layout: Layout,
     /// Bytes of a component, unpacked.
     element_bytes: u32,
+    /// Components are codes of binary16.
+    is_float: bool,
 }
 
 impl Format {
-    /// The format of a code of `D_DATAIN_FORMAT.PIXEL_FORMAT`; `None` for floats and codes that are not used.
+    /// The format of a code of `D_DATAIN_FORMAT.PIXEL_FORMAT`; `None` for codes that are not used.
     pub fn named(code: u32) -> Option<Format> {
         use crate::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
-        let bytes = |element_bytes, layout| Some(Format { layout, element_bytes });
+        let bytes = |element_bytes, layout| Some(Format { layout, element_bytes, is_float: false });
+        let floats = |layout| Some(Format { layout, element_bytes: 2, is_float: true });
         let packed = |lowest| bytes(2, Layout::Packed(lowest));
         match code {
             P::T_R8 => bytes(1, Layout::Single),
@@ -40,6 +43,9 @@ impl Format {
             P::T_A16B16G16R16 | P::T_X16B16G16R16 => bytes(2, Layout::Interleaved([0, 1, 2, 3])),
             P::T_A16Y16U16V16 => bytes(2, Layout::Interleaved([2, 1, 0, 3])),
             P::T_V16U16Y16A16 => bytes(2, Layout::Interleaved([1, 2, 3, 0])),
+            P::T_R16_F => floats(Layout::Single),
+            P::T_A16B16G16R16_F => floats(Layout::Interleaved([0, 1, 2, 3])),
+            P::T_A16Y16U16V16_F => floats(Layout::Interleaved([2, 1, 0, 3])),
             P::T_A2B10G10R10 => packed([0, 10, 20, 30]),
             P::T_A2R10G10B10 | P::T_A2Y10U10V10 => packed([20, 10, 0, 30]),
             P::T_B10G10R10A2 | P::T_V10U10Y10A2 => packed([2, 12, 22, 0]),
@@ -68,6 +74,11 @@ impl Format {
     /// Bytes of a component as it goes to the converter.
     pub const fn element_bytes(&self) -> u32 {
         self.element_bytes
+    }
+
+    /// Whether components are floating-point.
+    pub const fn is_float(&self) -> bool {
+        self.is_float
     }
 
     /// Bytes of a pixel in the first and the second plane; 0 if there is none.
@@ -155,7 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_none() {
-        assert_eq!([P::T_R16_F, P::T_A16B16G16R16_F, 63].map(Format::named), [None; 3]);
+    fn floats_are_told_apart_and_codes_without_a_format_are_none() {
+        let is_float = |code| Format::named(code).map(|format| (format.is_float(), format.channels()));
+        assert_eq!([P::T_R16_F, P::T_A16B16G16R16_F].map(is_float), [Some((true, 1)), Some((true, 4))]);
+        assert_eq!([P::T_R16, 63].map(is_float), [Some((false, 1)), None]);
     }
 }

@@ -1,4 +1,4 @@
-//! The arithmetic of the MAC array and its accumulator for integers: sums of products, exactly, and fast.
+//! The arithmetic of the MAC array and its accumulator: sums of products, and fast. Those of integers are exact.
 //!
 //! The engine materialises its input as a [`Window`] of rows, packs the weights of a kernel group once
 //! ([`PackedWeights`]), joins both in a [`Convolution`] and asks a [`MacArray`] for the sums of a run of positions
@@ -6,13 +6,15 @@
 //!
 //! `reference` is the obvious version. Everything else must equal it: `plain` is the packed one in plain Rust,
 //! `x86` the ones with vector instructions, chosen by what the CPU can do ([`Path`]), and `threads` cuts the work.
-//! Sums are exact integers, so neither path nor number of threads can be seen in a result.
+//! Sums are exact integers, so neither path nor number of threads can be seen in a result. fp16 has a datapath of its
+//! own, [`float`]: its sums are none of real numbers, and each path gives the hardware's.
 //!
 //! A sum of int8 products fits 32 bits up to 131 071 products ([`fits_i32`]); then [`MacArray::accumulate`] will do.
 //! Beyond, and for int16, [`MacArray::accumulate_wide`] gives 64 bits.
 
 mod element;
 mod error;
+pub mod float;
 mod geometry;
 mod path;
 mod plain;

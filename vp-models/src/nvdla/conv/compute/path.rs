@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::Convolution;
+#[cfg(target_arch = "x86_64")]
+use super::float::x86::Vectors;
 use super::plain::Plain;
 use super::tile;
 #[cfg(target_arch = "x86_64")]
@@ -56,6 +58,17 @@ impl Path {
             Kind::AvxVnni(_) => "AVX-VNNI",
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512Vnni(_) => "AVX-512 VNNI",
+        }
+    }
+
+    /// What computes fp16 with vector instructions, if this path does.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn float_vectors(self) -> Option<Vectors> {
+        match self.0 {
+            Kind::Plain => None,
+            Kind::Avx2(avx2) => Some(Vectors::avx2(avx2)),
+            Kind::AvxVnni(vnni) => Some(Vectors::avx2(vnni.avx2())),
+            Kind::Avx512Vnni(vnni) => Some(Vectors::avx512(vnni)),
         }
     }
 

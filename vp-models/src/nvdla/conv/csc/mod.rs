@@ -237,7 +237,7 @@ impl Csc {
             self.array,
             layer.geometry,
             (window, layer.frame.pitch()),
-            &ordered,
+            (&ordered, &layer.order),
             layer.positions() as usize,
         )
     }

@@ -1,0 +1,96 @@
+//! Layers of two-byte integers turned into layers of fp16.
+
+use vp_models::nvdla::registers::{
+    FieldRef, Group, RegisterMap, RegisterRef, Unit, cacc, cdma, cdp, cdp_rdma, cmac, csc, pdp, pdp_rdma,
+    sdp, sdp_rdma,
+};
+
+use super::Program;
+use crate::reference::float::FloatAverage;
+
+/// The fields that say in which format a layer is computed.
+const FORMATS: [(Unit, FieldRef); 14] = [
+    (Unit::Sdp, sdp::d_data_format::PROC_PRECISION),
+    (Unit::Sdp, sdp::d_data_format::OUT_PRECISION),
+    (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::IN_PRECISION),
+    (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::PROC_PRECISION),
+    (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::OUT_PRECISION),
+    (Unit::Pdp, pdp::d_data_format::INPUT_DATA),
+    (Unit::PdpRdma, pdp_rdma::d_data_format::INPUT_DATA),
+    (Unit::Cdp, cdp::d_data_format::INPUT_DATA_TYPE),
+    (Unit::CdpRdma, cdp_rdma::d_data_format::INPUT_DATA),
+    (Unit::Cdma, cdma::d_misc_cfg::PROC_PRECISION),
+    (Unit::Csc, csc::d_misc_cfg::PROC_PRECISION),
+    (Unit::CmacA, cmac::d_misc_cfg::PROC_PRECISION),
+    (Unit::CmacB, cmac::d_misc_cfg::PROC_PRECISION),
+    (Unit::Cacc, cacc::d_misc_cfg::PROC_PRECISION),
+];
+
+/// The registers that say whether what is no number counts as 0, of units that have one for it.
+const FLUSHES: [(Unit, RegisterRef); 3] = [
+    (Unit::Pdp, pdp::D_NAN_FLUSH_TO_ZERO),
+    (Unit::Cdp, cdp::D_NAN_FLUSH_TO_ZERO),
+    (Unit::Cdma, cdma::D_NAN_FLUSH_TO_ZERO),
+];
+
+impl Program {
+    /// Has all layers written so far compute fp16, and their inputs in memory but images be fp16.
+    pub fn as_floats(&mut self) {
+        FORMATS.iter().for_each(|&(unit, field)| self.change(unit, field, 2));
+        let has_image = |program: &Program| {
+            let format = cdma::d_datain_format::DATAIN_FORMAT;
+            program.writes.iter().any(|write| {
+                write.unit == Unit::Cdma && write.register.name == format.register && write.value & 1 == 1
+            })
+        };
+        if !has_image(self) {
+            self.change(Unit::Cdma, cdma::d_misc_cfg::IN_PRECISION, 2);
+        }
+    }
+
+    /// Has the units that layers are written for take what is no number as 0. SDP does so whatever its input is.
+    pub fn flush_nan(&mut self, with_sdp: bool) {
+        if with_sdp {
+            self.change(Unit::Sdp, sdp::d_feature_mode_cfg::NAN_TO_ZERO, 1);
+        }
+        for (unit, register) in FLUSHES {
+            if self.writes.iter().any(|write| write.unit == unit) {
+                self.word(unit, register, 1);
+            }
+        }
+    }
+
+    /// What an average of PDP's multiplies with and adds.
+    pub fn average_of_floats(&mut self, average: &FloatAverage) {
+        use pdp::{
+            d_pooling_padding_value_1_cfg::*, d_pooling_padding_value_2_cfg::*,
+            d_pooling_padding_value_3_cfg::*, d_pooling_padding_value_4_cfg::*,
+            d_pooling_padding_value_5_cfg::*, d_pooling_padding_value_6_cfg::*,
+            d_pooling_padding_value_7_cfg::*, d_recip_kernel_height::*, d_recip_kernel_width::*,
+        };
+        let padding = [
+            PAD_VALUE_1X,
+            PAD_VALUE_2X,
+            PAD_VALUE_3X,
+            PAD_VALUE_4X,
+            PAD_VALUE_5X,
+            PAD_VALUE_6X,
+            PAD_VALUE_7X,
+        ];
+        let fields = padding.into_iter().zip(average.padding);
+        let reciprocals = [RECIP_KERNEL_WIDTH, RECIP_KERNEL_HEIGHT].into_iter().zip(average.reciprocal);
+        self.fields(Unit::Pdp, &fields.chain(reciprocals).collect::<Vec<_>>());
+    }
+
+    /// Gives a field another value wherever it is written.
+    fn change(&mut self, unit: Unit, field: FieldRef, value: u32) {
+        for write in &mut self.writes {
+            if write.unit == unit && write.register.name == field.register {
+                let mut group = Group::new(unit, RegisterMap::Full);
+                group.set_word(write.register, write.value);
+                group.set(field, value);
+                write.value = group.word(write.register);
+            }
+        }
+    }
+}

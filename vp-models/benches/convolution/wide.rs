@@ -1,0 +1,129 @@
+//! The formats of two bytes: a row of outputs of a layer, on one thread, by every path.
+
+use std::hint::black_box;
+
+use vp_models::nvdla::conv::compute::float::{FloatConvolution, FloatWeights, FloatWindow, Steps};
+use vp_models::nvdla::conv::compute::{
+    Axes, Convolution, Geometry, Kernel, MacArray, PackedWeights, Path, Window,
+};
+
+use crate::{Contestant, pattern};
+
+/// What NVIDIA's C-model does on one core, in multiply-accumulates per second: int16 and fp16.
+pub(crate) const C_MODEL: [f64; 2] = [0.024e9, 0.0057e9];
+
+/// A layer: its name, its kernels, and the outputs of a row.
+struct Layer {
+    name: &'static str,
+    kernel: Kernel,
+    kernels: usize,
+    output_width: usize,
+}
+
+const LAYERS: [Layer; 2] = [
+    Layer {
+        name: "3x3 128->64, a row of 8",
+        kernel: Kernel { height: 3, width: 3, channels: 128, dilation: Axes::ONE },
+        kernels: 64,
+        output_width: 8,
+    },
+    Layer {
+        name: "1x1 512->64, a row of 8",
+        kernel: Kernel { height: 1, width: 1, channels: 512, dilation: Axes::ONE },
+        kernels: 64,
+        output_width: 8,
+    },
+];
+
+/// Of a format, what it is called and its contestants.
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
+    pub(crate) contestants: Vec<Contestant<'static>>,
+}
+
+/// Both formats.
+pub(crate) fn formats() -> [Format; 2] {
+    let of = |call: fn(&Layer, MacArray) -> Box<dyn FnMut()>| {
+        let ways = LAYERS.iter().flat_map(|layer| Path::all().into_iter().map(move |path| (layer, path)));
+        let contestant = |(layer, path): (&'static Layer, Path)| {
+            let products = layer.kernel.taps().expect("a kernel") * layer.kernels * layer.output_width;
+            Contestant::new(Some(layer.name), path.name(), products, call(layer, MacArray::by(path)))
+        };
+        ways.map(contestant).collect()
+    };
+    [Format { name: "int16", contestants: of(int16) }, Format { name: "fp16", contestants: of(fp16) }]
+}
+
+impl Layer {
+    fn geometry(&self) -> Geometry {
+        Geometry { kernel: self.kernel, stride: Axes::ONE, output_width: self.output_width }
+    }
+
+    /// Elements of a line of input.
+    fn pitch(&self) -> usize {
+        (self.output_width + self.kernel.width - 1) * self.kernel.channels
+    }
+
+    fn elements(&self) -> usize {
+        self.pitch() * self.kernel.height
+    }
+
+    fn weights(&self) -> usize {
+        self.kernels * self.kernel.taps().expect("a kernel")
+    }
+
+    /// The steps of hardware with 64 channels.
+    fn steps(&self) -> Steps {
+        let Kernel { height, width, channels, .. } = self.kernel;
+        let mut steps = Steps::default();
+        for first in (0..channels).step_by(64) {
+            for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {
+                let tap = (row * width + column) * channels;
+                let at = row * self.pitch() + column * channels;
+                steps.push((first..channels.min(first + 64)).map(|channel| (at + channel, tap + channel)));
+            }
+        }
+        steps
+    }
+}
+
+/// Words of any bits.
+fn words(count: usize) -> Vec<u16> {
+    let bytes = pattern(2 * count);
+    bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]].map(i8::cast_unsigned))).collect()
+}
+
+/// Codes of numbers between 2^-6 and 2^3, as weights and activations have them, of both signs.
+fn codes(count: usize) -> Vec<u16> {
+    words(count).into_iter().map(|word| (word & 0x8000) | (0x2400 + (word & 0x7fff) % 0x2400)).collect()
+}
+
+fn int16(layer: &Layer, array: MacArray) -> Box<dyn FnMut()> {
+    let as_integers = |words: Vec<u16>| -> Vec<i16> { words.into_iter().map(u16::cast_signed).collect() };
+    let elements = as_integers(words(layer.elements()));
+    let weights = as_integers(words(layer.weights()));
+    let weights = PackedWeights::pack(layer.kernel, layer.kernels, &weights).expect("weights of that kernel");
+    let (geometry, pitch) = (layer.geometry(), layer.pitch());
+    let (positions, kernels) = (layer.output_width, layer.kernels);
+    let mut sums = vec![0; positions * kernels];
+    Box::new(move || {
+        let window = Window { elements: &elements, pitch };
+        let convolution = Convolution::new(geometry, window, &weights).expect("weights of that kernel");
+        array.accumulate_wide(&convolution, 0..positions, 0..kernels, &mut sums).expect("all is there");
+        black_box(&mut sums);
+    })
+}
+
+fn fp16(layer: &Layer, array: MacArray) -> Box<dyn FnMut()> {
+    let window = FloatWindow::new(&codes(layer.elements()), layer.pitch());
+    let weights = FloatWeights::pack(layer.steps(), layer.kernels, &codes(layer.weights()))
+        .expect("weights of that kernel");
+    let geometry = layer.geometry();
+    let (positions, kernels) = (layer.output_width, layer.kernels);
+    let mut sums = vec![0; positions * kernels];
+    Box::new(move || {
+        let convolution = FloatConvolution::new(geometry, &window, &weights).expect("weights of that kernel");
+        array.accumulate_float(&convolution, 0..positions, 0..kernels, &mut sums).expect("all is there");
+        black_box(&mut sums);
+    })
+}

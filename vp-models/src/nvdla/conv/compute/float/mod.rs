@@ -1,0 +1,335 @@
+//! The sums of fp16: not those of real numbers, but the hardware's, to the last bit.
+//!
+//! The array takes 64 products in a *step*: one place of the kernel and up to 64 channels. It aligns them to the
+//! step's largest exponent and adds them up; the accumulator adds step after step and rounds each time. So the order
+//! of steps counts, and which products share one: [`Steps`] says both.
+//!
+//! `plain` does one step as it is written down; `x86` does it for 16 kernels at a time.
+
+mod accumulator;
+mod plain;
+mod product;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod x86;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::element::LANES;
+use super::error::Error;
+use super::geometry::Geometry;
+use super::threads;
+use super::{MacArray, Path};
+use crate::nvdla::float::Fp16;
+
+use accumulator::{Accumulator, StepSum};
+use product::{DIGITS, Factor, digit};
+
+/// The products of a kernel in the order in which hardware takes them, cut into steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// Of each product where its activation lies, from the kernel's first on, and its weight among the kernel's.
+    taps: Vec<(usize, usize)>,
+    /// Where each step ends.
+    ends: Vec<usize>,
+}
+
+impl Steps {
+    /// Adds a step of so many products.
+    pub fn push(&mut self, taps: impl Iterator<Item = (usize, usize)>) {
+        self.taps.extend(taps);
+        self.ends.push(self.taps.len());
+    }
+
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| start..end)
+    }
+}
+
+/// Weights of 16 kernels for one product, as the vector path takes them.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(super) struct WeightLine {
+    /// Digits of the mantissas, three bits each, the lowest first (see [`DIGIT_CODES`]); in the upper eight bits the
+    /// scale, signed, far below all others where the weight is zero.
+    digits: [u32; LANES],
+    /// Bits that complete the negation of digits, each at its place; in the upper half the same for negative
+    /// activations.
+    negations: [u32; LANES],
+}
+
+/// What stands for the digits 0, 1, 2, -1 and -2.
+const DIGIT_CODES: [i32; 5] = [0, 1, 2, -1, -2];
+
+/// The scale of weights that are zero.
+const NO_SCALE: i32 = -64;
+
+/// Weights, packed once for any number of sums.
+#[derive(Clone, Debug)]
+pub struct FloatWeights {
+    steps: Steps,
+    kernels: usize,
+    /// `[kernel][product]`, in the order of the steps.
+    weights: Vec<Fp16>,
+    /// `[block of 16 kernels][product]`.
+    lines: Vec<WeightLine>,
+    /// `[block of 16 kernels][step]`: some weight is not a number.
+    nan: Vec<bool>,
+}
+
+impl FloatWeights {
+    /// Packs codes that lie `[kernel][weight]`, `taps` of them a kernel.
+    pub fn pack(steps: Steps, kernels: usize, codes: &[u16]) -> Result<Self, Error> {
+        let taps = steps.taps.len();
+        let needed = kernels.checked_mul(taps).filter(|_| taps > 0).ok_or(Error::Empty)?;
+        if codes.len() != needed || steps.taps.iter().any(|&(_, weight)| weight >= taps) {
+            return Err(Error::Weights { needed, given: codes.len() });
+        }
+        let blocks = kernels.div_ceil(LANES);
+        let mut lines = vec![WeightLine::default(); blocks * taps];
+        for line in &mut lines {
+            line.digits = [(NO_SCALE as u32) << 24; LANES];
+        }
+        let mut nan = vec![false; blocks * steps.ends.len()];
+        let mut weights = Vec::with_capacity(needed);
+        for (k, codes) in codes.chunks_exact(taps).enumerate() {
+            let (block, lane) = (k / LANES, k % LANES);
+            for (step, products) in steps.ranges().enumerate() {
+                for product in products {
+                    let weight = Fp16::from_bits(codes[steps.taps[product].1].into());
+                    lines[block * taps + product].set(lane, weight);
+                    nan[block * steps.ends.len() + step] |= weight.is_nan();
+                    weights.push(weight);
+                }
+            }
+        }
+        Ok(FloatWeights { steps, kernels, weights, lines, nan })
+    }
+
+    /// How many kernels there are.
+    pub fn kernels(&self) -> usize {
+        self.kernels
+    }
+
+    fn taps(&self) -> usize {
+        self.steps.taps.len()
+    }
+}
+
+impl WeightLine {
+    fn set(&mut self, lane: usize, weight: Fp16) {
+        if weight.is_zero() {
+            return;
+        }
+        let Factor { mantissa, scale, negative } = Factor::of(weight);
+        let (mut digits, mut negations) = (scale << 24, 0);
+        for index in 0..DIGITS {
+            let digit = digit(mantissa, index) * if negative { -1 } else { 1 };
+            let code = DIGIT_CODES.iter().position(|&it| it == digit).unwrap_or(0);
+            digits |= (code as u32) << (3 * index);
+            negations |= u32::from(digit < 0) << (2 * index);
+            negations |= u32::from(digit > 0) << (16 + 2 * index);
+        }
+        self.digits[lane] = digits;
+        self.negations[lane] = negations;
+    }
+}
+
+/// Activations, taken apart once.
+#[derive(Clone, Debug)]
+pub struct FloatWindow {
+    numbers: Vec<Fp16>,
+    /// See [`Activation`].
+    activations: Vec<Activation>,
+    pitch: usize,
+}
+
+/// An activation as the vector path takes it: the mantissa in the low 14 bits, the scale from bit 16 on, whether it is
+/// no number in bit 30, the sign in bit 31. Zero is 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Activation(u32);
+
+impl Activation {
+    fn of(number: Fp16) -> Activation {
+        if number.is_zero() {
+            return Activation(0);
+        }
+        let Factor { mantissa, scale, negative } = Factor::of(number);
+        Activation(mantissa | scale << 16 | u32::from(number.is_nan()) << 30 | u32::from(negative) << 31)
+    }
+
+    fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    fn is_nan(self) -> bool {
+        self.0 & 1 << 30 != 0
+    }
+
+    fn is_negative(self) -> bool {
+        self.0 >> 31 != 0
+    }
+
+    fn mantissa(self) -> u32 {
+        self.0 & 0x3fff
+    }
+
+    fn scale(self) -> u32 {
+        self.0 >> 16 & 7
+    }
+}
+
+impl FloatWindow {
+    /// Of codes, with so many from a row to the next.
+    pub fn new(codes: &[u16], pitch: usize) -> FloatWindow {
+        let numbers: Vec<Fp16> = codes.iter().map(|&code| Fp16::from_bits(code.into())).collect();
+        let activations = numbers.iter().map(|&number| Activation::of(number)).collect();
+        FloatWindow { numbers, activations, pitch }
+    }
+}
+
+/// Activations and weights that belong together.
+#[derive(Clone, Copy, Debug)]
+pub struct FloatConvolution<'a> {
+    geometry: Geometry,
+    window: &'a FloatWindow,
+    weights: &'a FloatWeights,
+}
+
+impl<'a> FloatConvolution<'a> {
+    /// Joins them. Refuses weights of another size than the kernel, and an output without columns.
+    pub fn new(
+        geometry: Geometry,
+        window: &'a FloatWindow,
+        weights: &'a FloatWeights,
+    ) -> Result<Self, Error> {
+        if geometry.output_width == 0 {
+            return Err(Error::Empty);
+        }
+        if weights.taps() != geometry.kernel.taps()? {
+            return Err(Error::Kernel);
+        }
+        Ok(FloatConvolution { geometry, window, weights })
+    }
+
+    fn check(&self, positions: &Range<usize>, kernels: &Range<usize>, sums: usize) -> Result<(), Error> {
+        if kernels.start > kernels.end || kernels.end > self.weights.kernels {
+            let (start, end, packed) = (kernels.start, kernels.end, self.weights.kernels);
+            return Err(Error::Kernels { start, end, packed });
+        }
+        let needed = positions.len().saturating_mul(kernels.len());
+        if needed != sums {
+            return Err(Error::Sums { needed, given: sums });
+        }
+        if needed == 0 {
+            return Ok(());
+        }
+        let held = self.window.numbers.len();
+        self.geometry.check_reach(positions.end, self.window.pitch, held)
+    }
+}
+
+impl MacArray {
+    /// Writes the sums of fp16 products as SDP gets them, codes of binary32, `[position][kernel]`.
+    pub fn accumulate_float(
+        &self,
+        convolution: &FloatConvolution<'_>,
+        positions: Range<usize>,
+        kernels: Range<usize>,
+        sums: &mut [u32],
+    ) -> Result<(), Error> {
+        convolution.check(&positions, &kernels, sums.len())?;
+        if !sums.is_empty() {
+            let compute = |positions, kernels, sums: &mut [u32]| {
+                self.path.float_sums(convolution, positions, kernels, sums);
+            };
+            let work = convolution.weights.taps() * WORK_OF_A_PRODUCT;
+            threads::divide(self.threads, work, positions, kernels, sums, &compute);
+        }
+        Ok(())
+    }
+}
+
+/// How many of the products by which work is divided among threads one of these is worth.
+const WORK_OF_A_PRODUCT: usize = 64;
+
+/// One step at one position, for 16 kernels: none of the operands is NaN.
+pub(super) struct Step<'a> {
+    /// From the kernel's first activation on.
+    activations: &'a [Activation],
+    /// Where those of the step lie.
+    taps: &'a [(usize, usize)],
+    /// One for each of them.
+    lines: &'a [WeightLine],
+}
+
+/// A step's sums: exponents, and mantissas.
+type StepSums = ([i32; LANES], [i64; LANES]);
+
+/// A path that computes steps for 16 kernels at a time.
+pub(super) trait FloatSteps {
+    fn step(&self, step: &Step<'_>) -> StepSums;
+}
+
+/// The sums, block by block of kernels. What holds a NaN takes the plain path.
+pub(super) fn sweep(
+    path: &impl FloatSteps,
+    convolution: &FloatConvolution<'_>,
+    positions: Range<usize>,
+    kernels: Range<usize>,
+    sums: &mut [u32],
+) {
+    let FloatConvolution { geometry, window, weights } = convolution;
+    let (taps, steps) = (weights.taps(), weights.steps.ends.len());
+    for block in kernels.start / LANES..kernels.end.div_ceil(LANES) {
+        let first = block * LANES;
+        let wanted = kernels.start.max(first)..kernels.end.min(first + LANES);
+        let lines = &weights.lines[block * taps..][..taps];
+        let nan = &weights.nan[block * steps..][..steps];
+        for (position, row) in positions.clone().zip(sums.chunks_exact_mut(kernels.len())) {
+            let activations = &window.activations[geometry.start(position, window.pitch)..];
+            let mut accumulators = [Accumulator::default(); LANES];
+            for (range, &nan) in weights.steps.ranges().zip(nan) {
+                let taps = &weights.steps.taps[range.clone()];
+                if nan || taps.iter().any(|&(at, _)| activations[at].is_nan()) {
+                    for k in wanted.clone() {
+                        accumulators[k - first].add(plain::step(convolution, position, k, range.clone()));
+                    }
+                    continue;
+                }
+                let (exponents, mantissas) = path.step(&Step { activations, taps, lines: &lines[range] });
+                for (accumulator, (exponent, mantissa)) in
+                    accumulators.iter_mut().zip(exponents.into_iter().zip(mantissas))
+                {
+                    accumulator.add(StepSum::Number { exponent, mantissa });
+                }
+            }
+            for k in wanted.clone() {
+                row[k - kernels.start] = accumulators[k - first].deliver().bits();
+            }
+        }
+    }
+}
+
+impl Path {
+    /// Sums of fp16 products.
+    fn float_sums(
+        self,
+        convolution: &FloatConvolution<'_>,
+        positions: Range<usize>,
+        kernels: Range<usize>,
+        sums: &mut [u32],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(path) = self.float_vectors() {
+            return match path {
+                x86::Vectors::Avx2(avx2) => sweep(&avx2, convolution, positions, kernels, sums),
+                x86::Vectors::Avx512(avx512) => sweep(&avx512, convolution, positions, kernels, sums),
+            };
+        }
+        plain::sums(convolution, positions, kernels, sums);
+    }
+}

@@ -1,0 +1,92 @@
+//! One product of fp16 mantissas, aligned to a common exponent as the hardware's multiplier does it.
+//!
+//! The multiplier recodes one mantissa to radix 4 (Booth), and leaves the product as two words whose sum it is, but
+//! for a constant. Both words are shifted before they are added, so that a shifted product may be off by one either
+//! way from the exact one rounded down: which way, the words say.
+
+use crate::nvdla::float::Fp16;
+
+/// Digits of a recoded mantissa.
+pub(super) const DIGITS: usize = 8;
+
+/// Shifts from here on leave nothing of a product.
+pub(super) const NOTHING_LEFT: u32 = 32;
+
+/// A number as the multiplier takes it: `mantissa * 2^(4 * scale)`, but for a constant factor, with a sign.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Factor {
+    /// At most 14 bits; 0 for zero alone.
+    pub(super) mantissa: u32,
+    /// The exponent's upper three bits.
+    pub(super) scale: u32,
+    pub(super) negative: bool,
+}
+
+impl Factor {
+    /// Of a number; infinity is the next after the largest one.
+    pub(super) fn of(number: Fp16) -> Factor {
+        let exponent = number.exponent();
+        let mantissa = match exponent {
+            0 => number.mantissa() << 1,
+            _ => (number.mantissa() | 0x400) << (exponent & 3),
+        };
+        Factor { mantissa, scale: exponent >> 2, negative: number.is_negative() }
+    }
+}
+
+/// A digit of a recoded mantissa: how many times the other one, -2 to 2.
+///
+/// It looks at three bits, of which neighbours share one.
+pub(super) fn digit(mantissa: u32, index: usize) -> i32 {
+    match (mantissa << 1) >> (2 * index) & 7 {
+        0b000 | 0b111 => 0,
+        0b001 | 0b010 => 1,
+        0b011 => 2,
+        0b100 => -2,
+        _ => -1,
+    }
+}
+
+/// A partial product: a word of 17 bits with its sign bit inverted, and the bit that completes a negation.
+fn partial(digit: i32, other: u32) -> (u32, u32) {
+    match digit {
+        0 => (0x10000, 0),
+        1.. => ((other * digit.unsigned_abs()) | 0x10000, 0),
+        _ => (!(other * digit.unsigned_abs()) & 0xffff, 1),
+    }
+}
+
+/// Three words become two of the same sum.
+fn carry_save(a: u32, b: u32, c: u32) -> [u32; 2] {
+    [a ^ b ^ c, ((a & b) | (b & c) | (c & a)) << 1]
+}
+
+/// Words become two of the same sum: each further one is added to the two of those before it.
+fn reduce([a, b]: [u32; 2], further: &[u32]) -> [u32; 2] {
+    further.iter().fold([a, b], |[sum, carry], &word| carry_save(sum, carry, word))
+}
+
+/// What the inverted sign bits of all partial products add up to, shifted and negated.
+pub(super) const fn sign_constant(shift: u32) -> u32 {
+    (0x5555_0000u32 >> shift).wrapping_neg()
+}
+
+/// The product of two mantissas, negated if `negative`, shifted right by a multiple of four.
+pub(super) fn aligned(weight: u32, data: u32, negative: bool, shift: u32) -> i32 {
+    if shift >= NOTHING_LEFT {
+        return 0;
+    }
+    let [mut p, mut c] = [[0; DIGITS]; 2];
+    for index in 0..DIGITS {
+        let digit = digit(weight, index);
+        (p[index], c[index]) = partial(if negative { -digit } else { digit }, data);
+    }
+    let [low_sum, low_carry] =
+        reduce([p[0], p[1] << 2 | c[0]], &[p[2] << 4 | c[1] << 2, p[3] << 6 | c[2] << 4, c[3] << 6]);
+    let high = reduce(
+        [p[4] << 8, p[5] << 10 | c[4] << 8],
+        &[p[6] << 12 | c[5] << 10, p[7] << 14 | c[6] << 12, c[7] << 14],
+    );
+    let [sum, carry] = reduce([low_sum, low_carry], &high);
+    (sum >> shift).wrapping_add(carry >> shift).wrapping_add(sign_constant(shift)).cast_signed()
+}
