@@ -47,6 +47,10 @@ fn what_they_leave_is_what_the_runtime_left() {
                 break;
             }
             assert_eq!(outcome.failures, [], "{name}, {}", way.name);
+            let execution = outcome.execution.as_ref().expect("it ran");
+            let golden = std::fs::read(script.with_file_name("o_000000.dimg")).expect("a golden");
+            let image = execution.outputs[0].dimg().expect("described");
+            assert!(image == golden, "{name}: the whole file is the runtime's");
             assert!(outcome.result.as_ref().is_some_and(|left| left.elements > 0), "{name} was compared");
             assert_eq!(*first.get_or_insert_with(|| outcome.clone()), outcome, "{name}, {}", way.name);
         }

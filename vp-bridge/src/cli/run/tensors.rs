@@ -96,29 +96,15 @@ pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure
     let output = execution.and_then(|execution| execution.outputs.first()).ok_or_else(|| {
         Failure::new("there is no output to write").hint("only loadables that run to their ends have one")
     })?;
-    let elements = output.tensor.as_ref().and_then(|tensor| Some((tensor, tensor.unpack(&output.bytes)?)));
-    let bytes = match elements {
-        Some((tensor, elements)) if file.extension().is_some_and(|extension| extension == "dimg") => {
-            [header(tensor, output.bytes.len()), elements].concat()
-        }
-        Some((_, elements)) => elements,
-        // Nobody says how it lies: as it is.
-        None => output.bytes.clone(),
+    let as_image = file.extension().is_some_and(|extension| extension == "dimg");
+    let bytes = if as_image {
+        output.dimg().ok_or_else(|| Failure::new("the loadable does not say how its output lies in memory"))?
+    } else {
+        // If nobody says how it lies: as it is.
+        let elements = output.tensor.as_ref().and_then(|tensor| tensor.unpack(&output.bytes));
+        elements.unwrap_or_else(|| output.bytes.clone())
     };
     std::fs::write(file, bytes).map_err(|error| Failure::new(format!("{}: {error}", file.display())))
-}
-
-/// The header of the vendor's image files.
-fn header(tensor: &Tensor, memory: usize) -> Vec<u8> {
-    let format = match (tensor.element_bytes, tensor.is_half) {
-        (Some(2), true) => 42,
-        (Some(2), false) => 41,
-        _ => 40,
-    };
-    let [width, height, channels] = tensor.size;
-    let words = [width, height, channels, tensor.line_stride, tensor.surface_stride, memory];
-    let words = [0, format].into_iter().chain(words.map(|word| word as u32));
-    b"DIMG".iter().copied().chain(words.flat_map(u32::to_le_bytes)).collect()
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod container;
 mod cpu;
 mod driver;
 mod error;
+mod image;
 mod layout;
 mod network;
 mod registers;
