@@ -139,6 +139,16 @@ fn memory_write() -> impl Strategy<Value = (MemoryWrite, Vec<u8>)> {
     })
 }
 
+fn share_memory() -> impl Strategy<Value = ShareMemory> {
+    let region = (any::<u64>(), any::<u64>(), any::<u8>(), any::<u64>())
+        .prop_map(|(base, size, file, offset)| SharedRegion { base, size, file, offset });
+    (port(), any::<u8>(), vec(region, 0..8)).prop_map(|(port, files, regions)| ShareMemory {
+        port,
+        files,
+        regions,
+    })
+}
+
 fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
     let range = (any::<u64>(), any::<u64>()).prop_map(|(base, size)| Range { base, size });
     let until = prop_oneof![
@@ -159,6 +169,8 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         Just((Request::Status, vec![])),
         (text(32), any::<u32>()).prop_map(|(prefix, first)| (Request::Statistics { prefix, first }, vec![])),
         Just((Request::Ping, vec![])),
+        share_memory().prop_map(|share| (Request::ShareMemory(share), vec![])),
+        (port(), port()).prop_map(|(port, line)| (Request::OpenRing(OpenRing { port, line }), vec![])),
     ]
 }
 

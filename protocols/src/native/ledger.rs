@@ -80,9 +80,12 @@ impl Wanted {
             Request::RegisterRead(read) => Self::Value(read.port),
             Request::RegisterWrite(write) => Self::Written(write.port),
             Request::MemoryRead(read) => Self::Data(read.length),
-            Request::Attach(_) | Request::Detach { .. } | Request::MemoryWrite(_) | Request::Reset => {
-                Self::Done
-            }
+            Request::Attach(_)
+            | Request::Detach { .. }
+            | Request::MemoryWrite(_)
+            | Request::Reset
+            | Request::ShareMemory(_)
+            | Request::OpenRing(_) => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
             Request::Statistics { .. } => Self::Statistics,

@@ -101,6 +101,45 @@ pub enum Request {
     },
     /// Either way: are you there? [`Reply::Pong`], at once and without moving time.
     Ping,
+    /// Client → server: here is the memory of which I am the target; go there yourself. [`Reply::Done`].
+    ShareMemory(ShareMemory),
+    /// Client → server: I will access registers through this ring. [`Reply::Done`].
+    OpenRing(OpenRing),
+}
+
+/// Memory of a target, for the server to map. Needs
+/// [`Capabilities::SHARED_MEMORY`](super::Capabilities::SHARED_MEMORY).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareMemory {
+    /// An AXI port that this session is attached to as target.
+    pub port: PortId,
+    /// How many files ride beside this message.
+    pub files: u8,
+    /// Where in them the port's bytes are. What no region covers stays with messages.
+    pub regions: Vec<SharedRegion>,
+}
+
+/// Bytes of a port's window that lie in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedRegion {
+    /// First byte, in the port's window.
+    pub base: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Which of the files, from 0.
+    pub file: u8,
+    /// Where in the file the first byte is.
+    pub offset: u64,
+}
+
+/// A ring in shared memory. Three files ride beside it: the memory, the server's bell, the client's bell. Needs
+/// [`Capabilities::REGISTER_RING`](super::Capabilities::REGISTER_RING).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRing {
+    /// A CSB port that this session is attached to as initiator.
+    pub port: PortId,
+    /// The interrupt line whose level the ring shows; this session is attached to it as sink.
+    pub line: PortId,
 }
 
 /// Take a role at a port.
@@ -455,6 +494,17 @@ impl Request {
             Self::Status => "Status",
             Self::Statistics { .. } => "Statistics",
             Self::Ping => "Ping",
+            Self::ShareMemory(_) => "ShareMemory",
+            Self::OpenRing(_) => "OpenRing",
+        }
+    }
+
+    /// How many files ride beside the request, where the stream carries files.
+    pub fn files(&self) -> usize {
+        match self {
+            Self::ShareMemory(share) => usize::from(share.files),
+            Self::OpenRing(_) => 3,
+            _ => 0,
         }
     }
 
