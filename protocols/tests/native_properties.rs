@@ -171,6 +171,7 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         Just((Request::Ping, vec![])),
         share_memory().prop_map(|share| (Request::ShareMemory(share), vec![])),
         (port(), port()).prop_map(|(port, line)| (Request::OpenRing(OpenRing { port, line }), vec![])),
+        time().prop_map(|to| (Request::Step { to }, vec![])),
     ]
 }
 
@@ -216,6 +217,7 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
         (any::<u32>(), any::<u32>(), vec(any::<u8>(), 0..200))
             .prop_map(|(total, count, payload)| (Reply::Statistics { total, count }, payload)),
         Just((Reply::Pong, vec![])),
+        option::of(time()).prop_map(|next| (Reply::Stepped { next }, vec![])),
     ]
 }
 
@@ -225,8 +227,8 @@ fn session_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
     prop_oneof![
         2 => (option::of(code()), text(64))
             .prop_map(|(code, reason)| (Message::Bye(Bye { code, reason }), vec![])),
-        11 => (id(), request()).prop_map(|(id, (request, payload))| (Message::Request { id, request }, payload)),
-        8 => (id(), time(), reply())
+        12 => (id(), request()).prop_map(|(id, (request, payload))| (Message::Request { id, request }, payload)),
+        9 => (id(), time(), reply())
             .prop_map(|(id, time, (reply, payload))| (Message::Reply { id, time, reply }, payload)),
         1 => register_write().prop_map(|write| (Message::Posted(Posted::RegisterWrite(write)), vec![])),
         1 => memory_write()

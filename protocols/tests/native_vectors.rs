@@ -273,6 +273,9 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             none(),
         ),
         ("open-ring", request(16, Request::OpenRing(OpenRing { port: csb, line: irq })), none()),
+        ("step", request(17, Request::Step { to: Time(1_300_000) }), none()),
+        ("stepped", reply(17, 1_300_000, Reply::Stepped { next: Some(Time(1_301_000)) }), none()),
+        ("stepped-to-rest", reply(18, 1_400_000, Reply::Stepped { next: None }), none()),
     ]
 }
 
@@ -345,8 +348,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 13 requests, 8 replies, 2 posted writes, 2 notices.
-    assert_eq!(seen.len(), 4 + 13 + 8 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 14 requests, 9 replies, 2 posted writes, 2 notices.
+    assert_eq!(seen.len(), 4 + 14 + 9 + 2 + 2, "{seen:?}");
 }
 
 #[test]

@@ -81,6 +81,13 @@ void interrupt_served(void)
         end("the interrupt cannot be enabled");
 }
 
+uint64_t now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 void start_clock(void)
 {
     clock_gettime(CLOCK_MONOTONIC, &clock_start);

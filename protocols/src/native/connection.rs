@@ -318,6 +318,7 @@ impl Session {
             Message::Notice(Notice::Warning { .. }) => Capabilities::WARNINGS,
             Message::Request { request: Request::ShareMemory(_), .. } => Capabilities::SHARED_MEMORY,
             Message::Request { request: Request::OpenRing(_), .. } => Capabilities::REGISTER_RING,
+            Message::Request { request: Request::Step { .. }, .. } => Capabilities::STEPPING,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

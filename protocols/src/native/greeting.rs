@@ -184,8 +184,10 @@ impl Capabilities {
     pub const SHARED_MEMORY: Self = Self(1 << 3);
     /// May access registers through a ring in shared memory.
     pub const REGISTER_RING: Self = Self(1 << 4);
+    /// Takes [`Step`](super::Request::Step).
+    pub const STEPPING: Self = Self(1 << 5);
     /// All that this crate knows and any stream can carry.
-    pub const ALL: Self = Self(0b111);
+    pub const ALL: Self = Self(0b10_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);
 

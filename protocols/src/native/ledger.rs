@@ -72,6 +72,7 @@ enum Wanted {
     Status,
     Statistics,
     Pong,
+    Stepped,
 }
 
 impl Wanted {
@@ -90,6 +91,7 @@ impl Wanted {
             Request::Status => Self::Status,
             Request::Statistics { .. } => Self::Statistics,
             Request::Ping => Self::Pong,
+            Request::Step { .. } => Self::Stepped,
         }
     }
 
@@ -112,6 +114,7 @@ impl Wanted {
                 | (Self::Status, Reply::Status(_))
                 | (Self::Statistics, Reply::Statistics { .. })
                 | (Self::Pong, Reply::Pong)
+                | (Self::Stepped, Reply::Stepped { .. })
         )
     }
 }

@@ -105,6 +105,12 @@ pub enum Request {
     ShareMemory(ShareMemory),
     /// Client → server: I will access registers through this ring. [`Reply::Done`].
     OpenRing(OpenRing),
+    /// Client → server, lockstep only: do what is to be done until then, and say when the next thing is due.
+    /// [`Reply::Stepped`]. Needs [`Capabilities::STEPPING`](super::Capabilities::STEPPING).
+    Step {
+        /// How far time moves; when that is over, what is left of the present moment is done.
+        to: Time,
+    },
 }
 
 /// Memory of a target, for the server to map. Needs
@@ -319,6 +325,11 @@ pub enum Reply {
     },
     /// Here I am.
     Pong,
+    /// All is done up to this moment, and the memories outside have answered what was asked of them.
+    Stepped {
+        /// When something happens next, if no request comes before; `None`: nothing does.
+        next: Option<Time>,
+    },
 }
 
 /// The state of platform and session.
@@ -496,6 +507,7 @@ impl Request {
             Self::Ping => "Ping",
             Self::ShareMemory(_) => "ShareMemory",
             Self::OpenRing(_) => "OpenRing",
+            Self::Step { .. } => "Step",
         }
     }
 
@@ -533,6 +545,7 @@ impl Reply {
             Self::Status(_) => "Status report",
             Self::Statistics { .. } => "Statistics report",
             Self::Pong => "Pong",
+            Self::Stepped { .. } => "Stepped",
         }
     }
 }

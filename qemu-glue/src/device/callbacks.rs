@@ -40,6 +40,14 @@ pub(super) fn map(qemu: &Qemu, device: &'static Device, address: u64) {
     unsafe { qemu.map_window(address, device.size, read, write, opaque(device)) };
 }
 
+/// Has the device keep up with the guest's time, if that is the platform's.
+pub(super) fn watch_clock(device: &'static Device) {
+    if let Some(clock) = &device.clock {
+        // SAFETY: what the callback expects, and it lives for ever.
+        unsafe { clock.start_alarm(due, opaque(device)) };
+    }
+}
+
 /// Has the device reset with the machine.
 pub(super) fn watch_resets(qemu: &Qemu, device: &'static Device) {
     // SAFETY: as above.
@@ -136,6 +144,16 @@ unsafe extern "C" fn write(
         let result = Qemu::get().map(|qemu| device.write(qemu, offset, bytes, value));
         if result == Some(Ok(())) { MEMTX_OK } else { MEMTX_ERROR }
     })
+}
+
+unsafe extern "C" fn due(device: *mut c_void) {
+    guarded("the platform's time", (), || {
+        // SAFETY: the device whose alarm it is.
+        let device = unsafe { &*device.cast::<Device>() };
+        if let Some(clock) = &device.clock {
+            device.keep_up(clock);
+        }
+    });
 }
 
 unsafe extern "C" fn reset(device: *mut c_void) {

@@ -4,6 +4,7 @@
 //! device tree is fixed, and stays until QEMU ends.
 
 mod callbacks;
+mod coupled;
 mod node;
 mod port;
 
@@ -13,7 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::options::Options;
-use crate::qemu::{Handle, Qemu, symbols};
+use crate::qemu::time::GuestClock;
+use crate::qemu::{Handle, Qemu};
 use crate::report::say;
 use crate::session::{AccessError, Session};
 use node::Node;
@@ -51,6 +53,8 @@ struct Device {
     session: Session,
     port: &'static Port,
     size: u64,
+    /// The guest's clock, if its time is the platform's.
+    clock: Option<GuestClock>,
     /// Whether accesses are the self-test's, and are noted instead of done.
     is_tested: AtomicBool,
     seen: Mutex<Vec<Access>>,
@@ -82,10 +86,16 @@ impl Device {
         }
         let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
         let ram = qemu.ram();
-        let port = Port::new(qemu, ram.clone(), line);
+        let clock = GuestClock::open()?;
+        let port = Port::new(qemu, ram.clone(), line, clock.is_some());
         let timeout = options.timeout.unwrap_or(TIMEOUT);
-        let connected =
-            Session::connect(endpoint.clone(), options.platform.clone(), port.as_guest(), timeout);
+        let connected = Session::connect(
+            endpoint.clone(),
+            options.platform.clone(),
+            port.as_guest(),
+            clock.is_some(),
+            timeout,
+        );
         let (session, platform) = connected.map_err(|error| error.to_string())?;
         if platform.size < 4 {
             return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));
@@ -100,7 +110,8 @@ impl Device {
             ));
         }
         let seen = Mutex::new(Vec::new());
-        let device = Self { session, port, size: platform.size, is_tested: AtomicBool::new(false), seen };
+        let is_tested = AtomicBool::new(false);
+        let device = Self { session, port, size: platform.size, clock, is_tested, seen };
         let device: &'static Self = Box::leak(Box::new(device));
         callbacks::map(qemu, device, window.start);
         device.test(qemu, window.start)?;
@@ -110,10 +121,9 @@ impl Device {
         if qemu.has_text(machine, "dtb") {
             say(format_args!("warning: with -dtb the guest gets another device tree, without {path}"));
         }
-        if symbols::counts_instructions() {
-            say("warning: -icount orders the guest's time only: the platform's runs freely beside it");
-        }
         callbacks::watch_resets(qemu, device);
+        callbacks::watch_clock(device);
+        device.warn_of_host_time();
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
         say(format_args!(
             "{path} at 0x{:x}, {} KiB of registers, interrupt SPI {spi}: {} at {endpoint}",
@@ -131,6 +141,9 @@ impl Device {
             self.note(Access { offset, bytes, written: None });
             return Ok(test_value(offset));
         }
+        if let Some(clock) = &self.clock {
+            return self.read_in_time(qemu, clock, offset);
+        }
         let value = qemu.without_big_lock(|| self.session.read(offset));
         // Of the line the guest must know what the register's value says.
         self.port.settle();
@@ -145,6 +158,9 @@ impl Device {
         }
         // An access is four bytes wide.
         let word = value as u32;
+        if let Some(clock) = &self.clock {
+            return self.write_in_time(qemu, clock, offset, word);
+        }
         let result = qemu.without_big_lock(|| self.session.write(offset, word));
         self.port.settle();
         result
@@ -156,6 +172,9 @@ impl Device {
             say("warning: the machine is reset, and its device is not there");
         }
         self.port.settle();
+        if let Some(clock) = &self.clock {
+            self.keep_up(clock);
+        }
     }
 
     fn note(&self, access: Access) {

@@ -23,12 +23,19 @@ pub(super) struct Port {
     applied: AtomicBool,
     /// Whether the main thread will look.
     is_scheduled: AtomicBool,
+    /// Whether who moves the platform's time brings the line to its level: nobody else may, at a moment of its own.
+    is_coupled: bool,
 }
 
 impl Port {
-    pub(super) fn new(qemu: &'static Qemu, ram: Vec<Range<u64>>, line: Handle) -> &'static Self {
+    pub(super) fn new(
+        qemu: &'static Qemu,
+        ram: Vec<Range<u64>>,
+        line: Handle,
+        is_coupled: bool,
+    ) -> &'static Self {
         let [wanted, applied, is_scheduled] = [const { AtomicBool::new(false) }; 3];
-        Box::leak(Box::new(Self { qemu, ram, line, wanted, applied, is_scheduled }))
+        Box::leak(Box::new(Self { qemu, ram, line, wanted, applied, is_scheduled, is_coupled }))
     }
 
     pub(super) fn as_guest(&'static self) -> Arc<dyn Guest> {
@@ -62,7 +69,7 @@ impl Guest for &'static Port {
 
     fn line(&self, level: bool) {
         self.wanted.store(level, Ordering::SeqCst);
-        if !self.is_scheduled.swap(true, Ordering::SeqCst) {
+        if !self.is_coupled && !self.is_scheduled.swap(true, Ordering::SeqCst) {
             let port: *const Port = *self;
             // SAFETY: a port lives for ever.
             unsafe { self.qemu.schedule(settle_later, port.cast_mut().cast()) };

@@ -5,8 +5,10 @@
 
 #![expect(unsafe_code, reason = "calls into QEMU")]
 
+mod functions;
 pub(crate) mod layouts;
 pub(crate) mod symbols;
+pub(crate) mod time;
 
 use std::ffi::{CString, c_int, c_void};
 use std::ops::Range;

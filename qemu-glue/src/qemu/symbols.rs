@@ -149,7 +149,7 @@ unsafe impl Send for Symbols {}
 unsafe impl Sync for Symbols {}
 
 /// The address of a symbol of the program, or null.
-fn find(name: &str) -> *mut c_void {
+pub(super) fn find(name: &str) -> *mut c_void {
     let Ok(name) = std::ffi::CString::new(name) else { return std::ptr::null_mut() };
     // SAFETY: the name is a C string; looking up changes nothing.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }

@@ -4,6 +4,8 @@ mod linux;
 mod machine;
 mod script;
 mod served;
+mod time;
+mod watcher;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
