@@ -7,16 +7,25 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::function::Slot;
 use crate::qemu::{Handle, Qemu};
 use crate::report::guarded;
 use crate::session::Guest;
+
+/// The interrupt line that a device drives.
+pub(super) enum Line {
+    /// An input of the interrupt controller.
+    Input(Handle),
+    /// The pin of a PCI function.
+    Pin(&'static Slot),
+}
 
 /// A device's side of the machine.
 pub(super) struct Port {
     qemu: &'static Qemu,
     /// Where the machine has RAM; the device reaches nothing else.
     ram: Vec<Range<u64>>,
-    line: Handle,
+    line: Line,
     /// The line's level as the platform last said.
     wanted: AtomicBool,
     /// As the interrupt controller has it. Changed with the big lock only.
@@ -31,11 +40,19 @@ impl Port {
     pub(super) fn new(
         qemu: &'static Qemu,
         ram: Vec<Range<u64>>,
-        line: Handle,
+        line: Line,
         is_coupled: bool,
     ) -> &'static Self {
         let [wanted, applied, is_scheduled] = [const { AtomicBool::new(false) }; 3];
         Box::leak(Box::new(Self { qemu, ram, line, wanted, applied, is_scheduled, is_coupled }))
+    }
+
+    /// Whether the machine still has the device.
+    pub(super) fn is_in_machine(&self) -> bool {
+        match self.line {
+            Line::Input(_) => true,
+            Line::Pin(slot) => slot.is_taken(),
+        }
     }
 
     pub(super) fn as_guest(&'static self) -> Arc<dyn Guest> {
@@ -47,14 +64,23 @@ impl Port {
     pub(super) fn settle(&self) {
         let level = self.wanted.load(Ordering::SeqCst);
         if self.applied.swap(level, Ordering::SeqCst) != level {
-            // SAFETY: an input of the interrupt controller; the callers' callers hold the lock.
-            unsafe { self.qemu.set_line(self.line, level) };
+            match self.line {
+                // SAFETY: an input of the interrupt controller; the callers' callers hold the lock.
+                Line::Input(line) => unsafe { self.qemu.set_line(line, level) },
+                // SAFETY: the callers' callers hold the lock.
+                Line::Pin(slot) => unsafe { slot.set_line(level) },
+            }
         }
     }
 
+    /// Whether the device may access these bytes: RAM, and by the driver's leave if there is such a thing.
     fn is_ram(&self, address: u64, bytes: usize) -> bool {
         let end = address.checked_add(bytes as u64);
-        end.is_some_and(|end| self.ram.iter().any(|ram| ram.start <= address && end <= ram.end))
+        let is_ram = end.is_some_and(|end| self.ram.iter().any(|ram| ram.start <= address && end <= ram.end));
+        match self.line {
+            Line::Input(_) => is_ram,
+            Line::Pin(slot) => is_ram && slot.may_access_memory(self.qemu),
+        }
     }
 }
 

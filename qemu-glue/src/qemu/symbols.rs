@@ -113,6 +113,8 @@ symbols! {
     fn qemu_plugin_register_atexit_cb(u64, unsafe extern "C" fn(u64, *mut c_void), *mut c_void);
     /// hw/irq.h
     fn qemu_set_irq(Object, c_int);
+    /// qapi/error.h
+    fn error_propagate(Errors, Object);
     /// qemu/config-file.h
     fn qemu_find_opts(*const c_char) -> Object;
     /// qemu/option.h

@@ -2,6 +2,7 @@
 
 mod linux;
 mod machine;
+mod pci;
 mod script;
 mod served;
 mod time;
@@ -10,7 +11,7 @@ mod watcher;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use machine::{Setup, can_run};
+use machine::{Kind, Setup, can_run};
 use script::Script;
 use served::Served;
 use vp_models::nvdla::registers::RegisterMap;
@@ -181,13 +182,13 @@ const POOL: &str = "pool=0x80000000:0x1000000";
 
 #[test]
 fn linux_and_its_generic_driver_run_a_layer_on_two_cpus() {
-    if !linux::can_run("linux_and_its_generic_driver_run_a_layer_on_two_cpus") {
+    if !linux::can_run(Kind::Node, "linux_and_its_generic_driver_run_a_layer_on_two_cpus") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let server = Served::at(folder.path(), "nv_small");
     let options = format!(",connect={},{POOL}", server.address);
-    let setup = Setup::linux(small().layer(&trace(FUSED))).plugin(&options);
+    let setup = Setup::linux(Kind::Node, small().layer(&trace(FUSED))).plugin(&options);
     let mut machine = setup.args(&["-smp", "2"]).start();
     // Which reads registers all the while.
     machine.wait_for("the other process too");
@@ -196,14 +197,14 @@ fn linux_and_its_generic_driver_run_a_layer_on_two_cpus() {
 
 #[test]
 fn a_program_under_linux_gets_a_signal_when_the_server_is_killed() {
-    if !linux::can_run("a_program_under_linux_gets_a_signal_when_the_server_is_killed") {
+    if !linux::can_run(Kind::Node, "a_program_under_linux_gets_a_signal_when_the_server_is_killed") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let server = Served::at(folder.path(), "nv_small");
     let options = format!(",connect={},{POOL}", server.address);
     let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
-    let mut machine = Setup::linux(script).plugin(&options).start();
+    let mut machine = Setup::linux(Kind::Node, script).plugin(&options).start();
     machine.wait_for("running");
     server.kill();
     machine.wait_for("bus error");

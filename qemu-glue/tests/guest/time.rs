@@ -12,7 +12,7 @@ use vp_models::platform::{Description, LocalHost, Platform};
 use vp_protocols::native::{CounterValue, TimeMode};
 
 use crate::linux;
-use crate::machine::{Setup, can_run};
+use crate::machine::{Kind, Setup, can_run};
 use crate::script::Script;
 use crate::served::Served;
 use crate::watcher::Watcher;
@@ -104,22 +104,34 @@ fn under_icount_the_guest_and_the_platform_have_one_time() {
     assert_eq!(run(), first);
 }
 
+/// A boot of Debian's kernel, and a layer, all time stamps included.
+fn linux_run(kind: Kind, args: &[&str], append: &str, options: &str) -> Left {
+    let script = Script::new(RegisterMap::Small).layer(&trace(FUSED)).times();
+    // What else differs from run to run: seeds for the guest, and the date.
+    let setup = Setup::linux(kind, script).args(&["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"]);
+    let setup = setup.args(args).args(&["-append", &format!("{append} nokaslr printk.time=1 panic=-1")]);
+    let left = run(setup, Description::named("nv_small").unwrap(), options);
+    assert!(left.said.iter().any(|line| line.starts_with('[')), "{left:?}");
+    left
+}
+
 #[test]
 fn under_icount_two_runs_of_linux_are_one() {
-    if !linux::can_run("under_icount_two_runs_of_linux_are_one") {
+    if !linux::can_run(Kind::Node, "under_icount_two_runs_of_linux_are_one") {
         return;
     }
-    let run = || {
-        let script = Script::new(RegisterMap::Small).layer(&trace(FUSED)).times();
-        // What else differs from run to run: seeds for the guest, and the date.
-        let setup = Setup::linux(script).args(&["-M", "dtb-randomness=off", "-seed", "1"]);
-        let setup = setup.args(&["-rtc", "base=2026-01-01,clock=vm"]);
-        let setup = setup.args(&["-append", "console=ttyAMA0 nokaslr printk.time=1 panic=-1"]);
-        run(setup, Description::named("nv_small").unwrap(), &format!(",{POOL}"))
-    };
-    let first = run();
-    assert!(first.said.iter().any(|line| line.starts_with('[')), "{first:?}");
-    assert_eq!(run(), first);
+    let args = ["-M", "dtb-randomness=off"];
+    let run = || linux_run(Kind::Node, &args, "console=ttyAMA0", &format!(",{POOL}"));
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn under_icount_two_runs_of_a_pc_are_one() {
+    if !linux::can_run(Kind::Function, "under_icount_two_runs_of_a_pc_are_one") {
+        return;
+    }
+    let run = || linux_run(Kind::Function, &[], "console=ttyS0 memmap=16M$0x80000000", "");
+    assert_eq!(run(), run());
 }
 
 #[test]
