@@ -83,8 +83,17 @@ impl Device {
         if u64::from(spi) >= lines {
             return Err(format!("spi={spi}: the interrupt controller has {lines}"));
         }
-        let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
         let ram = qemu.ram();
+        if let Some(pool) = &options.pool
+            && !ram.iter().any(|ram| covers(ram, &pool.range()))
+        {
+            let end = ram.last().map_or(0, |ram| ram.end);
+            return Err(format!(
+                "pool=0x{:x}:0x{:x}: the guest's memory ends at 0x{end:x}",
+                pool.base, pool.size
+            ));
+        }
+        let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
         let opened = Self::open(qemu, options, TYPE, &ram, Line::Input(line))?;
         let Opened { device, platform, .. } = &opened;
         let window = free_window(options.address, platform.size, &taken, &ram)?;

@@ -64,7 +64,11 @@ fn the_node_has_the_name_that_the_driver_of_the_register_map_looks_for() {
     if !can_run("the_node_has_the_name_that_the_driver_of_the_register_map_looks_for") {
         return;
     }
-    for (map, name) in [(RegisterMap::Large, "nv_large"), (RegisterMap::Full, "nvdla_os_initial")] {
+    for (map, names) in [
+        (RegisterMap::Small, "nvidia,nv_small\0nvidia,nvdla_2\0"),
+        (RegisterMap::Large, "nvidia,nv_large\0"),
+        (RegisterMap::Full, "nvidia,nvdla_os_initial\0"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let server = Served::at(folder.path(), map.name());
         let tree = folder.path().join("tree").display().to_string();
@@ -74,8 +78,7 @@ fn the_node_has_the_name_that_the_driver_of_the_register_map_looks_for() {
         let dump = Setup::new(script).connect(&server.address).args(&["-M", &format!("dumpdtb={tree}")]);
         dump.start().ends();
         let tree = std::fs::read(tree).unwrap();
-        let wanted = format!("nvidia,{name}\0");
-        assert!(tree.windows(wanted.len()).any(|part| part == wanted.as_bytes()), "{map:?}");
+        assert!(tree.windows(names.len()).any(|part| part == names.as_bytes()), "{map:?}");
     }
 }
 
@@ -163,11 +166,12 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
     let server = Served::at(folder.path(), "nv_small");
     let address = &server.address;
     let nobody = folder.path().join("nobody").display().to_string();
-    let cases: [(String, &[&str], &str); 6] = [
+    let cases: [(String, &[&str], &str); 7] = [
         (format!(",connect=unix:{nobody}"), &[], "vp: cannot connect to unix:"),
         (",connect=nowhere".into(), &[], "vp: connect=nowhere makes no sense: write connect=unix:"),
         (",sock=1".into(), &[], "vp: no option `sock`; there are connect, address"),
         (format!(",connect={address},address=0x40000000"), &[], "address=0x40000000: memory or another"),
+        (format!(",connect={address},pool=0xc0000000:0x1000"), &[], "the guest's memory ends at 0x84c00000"),
         (format!(",connect={address},spi=900"), &[], "vp: spi=900: the interrupt controller has 256"),
         (format!(",connect={address}"), &["-M", "raspi3b", "-m", "1G"], "vp: this machine has no place"),
     ];
