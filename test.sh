@@ -39,13 +39,19 @@ want /usr/include/systemc libsystemc-dev
 want qemu-system-aarch64 qemu-system-arm
 want aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 want /usr/aarch64-linux-gnu/lib/libc.a libc6-dev-arm64-cross
+want qemu-system-x86_64 qemu-system-x86
+want x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
+[ -e /usr/lib/x86_64-linux-gnu/libc.a ] || want /usr/x86_64-linux-gnu/lib/libc.a libc6-dev-amd64-cross
 want make make
 want xz xz-utils
-if [ ! -e target/guest-kernel/release ]; then
-  echo "getting Debian's kernel for the guests of QEMU, about 220 MB"
-  qemu-glue/guest/kernel.sh target/guest-kernel >target/guest-kernel.log 2>&1 \
-    || echo "it cannot be had: target/guest-kernel.log says why"
-fi
+guest_kernel() { # guest_kernel FOLDER ARCHITECTURE SIZE
+  [ ! -e "$1/release" ] || return 0
+  echo "getting Debian's $2 kernel for the guests of QEMU, about $3"
+  qemu-glue/guest/kernel.sh "$1" "$2" >"$1.log" 2>&1 || echo "it cannot be had: $1.log says why"
+}
+mkdir -p target
+guest_kernel target/guest-kernel arm64 "220 MB"
+guest_kernel target/guest-kernel-amd64 amd64 "70 MB"
 
 # What is skipped, for want of the vendor's conformance data, of SystemC or of QEMU, is said line by line, and counted.
 log=$(mktemp)

@@ -139,6 +139,16 @@ fn memory_write() -> impl Strategy<Value = (MemoryWrite, Vec<u8>)> {
     })
 }
 
+fn share_memory() -> impl Strategy<Value = ShareMemory> {
+    let region = (any::<u64>(), any::<u64>(), any::<u8>(), any::<u64>())
+        .prop_map(|(base, size, file, offset)| SharedRegion { base, size, file, offset });
+    (port(), any::<u8>(), vec(region, 0..8)).prop_map(|(port, files, regions)| ShareMemory {
+        port,
+        files,
+        regions,
+    })
+}
+
 fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
     let range = (any::<u64>(), any::<u64>()).prop_map(|(base, size)| Range { base, size });
     let until = prop_oneof![
@@ -159,6 +169,9 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         Just((Request::Status, vec![])),
         (text(32), any::<u32>()).prop_map(|(prefix, first)| (Request::Statistics { prefix, first }, vec![])),
         Just((Request::Ping, vec![])),
+        share_memory().prop_map(|share| (Request::ShareMemory(share), vec![])),
+        (port(), port()).prop_map(|(port, line)| (Request::OpenRing(OpenRing { port, line }), vec![])),
+        time().prop_map(|to| (Request::Step { to }, vec![])),
     ]
 }
 
@@ -204,6 +217,7 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
         (any::<u32>(), any::<u32>(), vec(any::<u8>(), 0..200))
             .prop_map(|(total, count, payload)| (Reply::Statistics { total, count }, payload)),
         Just((Reply::Pong, vec![])),
+        option::of(time()).prop_map(|next| (Reply::Stepped { next }, vec![])),
     ]
 }
 
@@ -213,8 +227,8 @@ fn session_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
     prop_oneof![
         2 => (option::of(code()), text(64))
             .prop_map(|(code, reason)| (Message::Bye(Bye { code, reason }), vec![])),
-        11 => (id(), request()).prop_map(|(id, (request, payload))| (Message::Request { id, request }, payload)),
-        8 => (id(), time(), reply())
+        12 => (id(), request()).prop_map(|(id, (request, payload))| (Message::Request { id, request }, payload)),
+        9 => (id(), time(), reply())
             .prop_map(|(id, time, (reply, payload))| (Message::Reply { id, time, reply }, payload)),
         1 => register_write().prop_map(|write| (Message::Posted(Posted::RegisterWrite(write)), vec![])),
         1 => memory_write()

@@ -255,6 +255,27 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             }),
             none(),
         ),
+        (
+            "share-memory",
+            request(
+                15,
+                Request::ShareMemory(ShareMemory {
+                    port: dbb,
+                    files: 1,
+                    regions: vec![SharedRegion {
+                        base: 0x8000_0000,
+                        size: 0x1000_0000,
+                        file: 0,
+                        offset: 0x4000_0000,
+                    }],
+                }),
+            ),
+            none(),
+        ),
+        ("open-ring", request(16, Request::OpenRing(OpenRing { port: csb, line: irq })), none()),
+        ("step", request(17, Request::Step { to: Time(1_300_000) }), none()),
+        ("stepped", reply(17, 1_300_000, Reply::Stepped { next: Some(Time(1_301_000)) }), none()),
+        ("stepped-to-rest", reply(18, 1_400_000, Reply::Stepped { next: None }), none()),
     ]
 }
 
@@ -327,8 +348,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 11 requests, 8 replies, 2 posted writes, 2 notices.
-    assert_eq!(seen.len(), 4 + 11 + 8 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 14 requests, 9 replies, 2 posted writes, 2 notices.
+    assert_eq!(seen.len(), 4 + 14 + 9 + 2 + 2, "{seen:?}");
 }
 
 #[test]

@@ -119,6 +119,13 @@ static uint64_t ticks(void)
     return ticks;
 }
 
+uint64_t now(void)
+{
+    uint64_t frequency;
+    __asm__("mrs %0, cntfrq_el0" : "=r"(frequency));
+    return ticks() * (1000000000 / frequency);
+}
+
 void start_clock(void)
 {
     clock_start = ticks();

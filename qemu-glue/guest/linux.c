@@ -1,5 +1,5 @@
-/* The first and only program of a Linux guest: reaches the device through the kernel's generic driver uio_pdrv_genirq,
- * hears its interrupt through /dev/uio0, and runs the script that lies beside it. */
+/* The first and only program of a Linux guest: reaches the device through one of the kernel's generic drivers, hears its
+ * interrupt through /dev/uio0, and runs the script that lies beside it. Which driver is linux_node.c's and linux_pci.c's matter. */
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "linux.h"
 #include "script.h"
 
-#define WINDOW 0x40000
 /* Of the memory that the device tree reserves; the traces' surfaces lie in it too. */
 #define RESTARTED 0x80ff0000
 /* Reads of one register by another CPU, while the script runs. */
@@ -29,11 +29,12 @@
 
 volatile uint32_t *registers;
 uint32_t interrupt_status;
-static int device, all_memory;
+int device;
+static int all_memory;
 static sigjmp_buf bus_error;
 static struct timespec clock_start;
 
-static void end(const char *what)
+void end(const char *what)
 {
     if (what)
         printf("FAIL: %s: %m\n", what);
@@ -53,7 +54,7 @@ int read_register(uint32_t offset, uint32_t *value)
     if (sigsetjmp(bus_error, 1))
         return 0;
     *value = registers[offset / 4];
-    return 1;
+    return !is_error(*value);
 }
 
 void *memory(uint64_t address, uint32_t length)
@@ -74,11 +75,11 @@ int wait_for_interrupt(void)
     return poll(&wanted, 1, 40000) == 1 && read(device, &count, sizeof count) == sizeof count;
 }
 
-void interrupt_served(void)
+uint64_t now(void)
 {
-    uint32_t enable = 1;
-    if (write(device, &enable, sizeof enable) != sizeof enable)
-        end("the interrupt cannot be enabled");
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void start_clock(void)
@@ -111,7 +112,7 @@ void restart(void)
     reboot(RB_AUTOBOOT);
 }
 
-static void load_module(const char *path, const char *options)
+void load_module(const char *path, const char *options)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0 || syscall(SYS_finit_module, file, options, 0))
@@ -143,12 +144,8 @@ int main(int argc, char **argv)
         end("no /dev");
     freopen("/dev/console", "w", stdout);
     load_module("/uio.ko", "");
-    load_module("/uio_pdrv_genirq.ko", "of_id=nvidia,nv_small");
-    device = open("/dev/uio0", O_RDWR | O_CLOEXEC);
-    if (device < 0)
-        end("/dev/uio0");
+    registers = open_device();
     all_memory = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
-    registers = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
     if (all_memory < 0 || registers == MAP_FAILED)
         end("the registers cannot be mapped");
     signal(SIGBUS, on_bus_error);

@@ -19,6 +19,19 @@ static void say_number(uint32_t number)
     say(text, 10);
 }
 
+static void say_time(const char *what, uint64_t time)
+{
+    char text[22];
+    uint32_t at = sizeof text;
+    say_text(what);
+    text[--at] = '\n';
+    do {
+        text[--at] = (char)('0' + time % 10);
+        time /= 10;
+    } while (time);
+    say(text + at, sizeof text - at);
+}
+
 static int fail(const char *what, uint32_t where, uint32_t found, uint32_t expected)
 {
     say_text("FAIL: ");
@@ -35,6 +48,8 @@ static int fail(const char *what, uint32_t where, uint32_t found, uint32_t expec
 
 /* Bits of the status that have come, and that no step has asked for yet. */
 static uint32_t came;
+/* When the last write was made, and the last interrupt came. */
+static uint64_t written_at, interrupted_at;
 
 static int interrupts(uint32_t wanted)
 {
@@ -42,6 +57,7 @@ static int interrupts(uint32_t wanted)
         uint32_t status = 0;
         if (!wait_for_interrupt())
             return fail("no interrupt: status", interrupt_status, came, wanted);
+        interrupted_at = now();
         if (!read_register(interrupt_status, &status))
             return fail("bus error: status", interrupt_status, came, wanted);
         registers[interrupt_status / 4] = status;
@@ -81,6 +97,23 @@ static int until(uint32_t offset, int answer)
     return 0;
 }
 
+static int read_times(uint32_t offset, uint32_t count)
+{
+    enum { MOST = 64 };
+    uint64_t times[MOST];
+    uint32_t value;
+    if (count > MOST)
+        return fail("reads", offset, count, MOST);
+    for (uint32_t at = 0; at < count; at++) {
+        if (!read_register(offset, &value))
+            return fail("bus error: register", offset, 0, 0);
+        times[at] = now();
+    }
+    for (uint32_t at = 1; at < count; at++)
+        say_time("read ", times[at] - times[at - 1]);
+    return 0;
+}
+
 static int run(const uint32_t *script)
 {
     int failed = 0;
@@ -93,6 +126,7 @@ static int run(const uint32_t *script)
             return came ? fail("too many interrupts: status", interrupt_status, came, 0) : 0;
         case STEP_WRITE:
             registers[script[1] / 4] = script[2];
+            written_at = now();
             script += 3;
             break;
         case STEP_READ:
@@ -128,6 +162,16 @@ static int run(const uint32_t *script)
         case STEP_UNTIL_ANSWER:
             failed = until(script[1], 1);
             script += 2;
+            break;
+        case STEP_READ_TIMES:
+            failed = read_times(script[1], script[2]);
+            script += 3;
+            break;
+        case STEP_TIMES:
+            say_time("now ", now());
+            say_time("written ", written_at);
+            say_time("interrupted ", interrupted_at);
+            script += 1;
             break;
         default:
             failed = fail("step", 0, script[0], STEP_END);

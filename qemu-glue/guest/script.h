@@ -19,6 +19,8 @@ enum step {
     STEP_RESTART = 7,       /* restarts the machine, the first time */
     STEP_UNTIL_ERROR = 8,   /* offset: reads it until the bus answers with an error */
     STEP_UNTIL_ANSWER = 9,  /* offset: reads it until the bus answers without one */
+    STEP_READ_TIMES = 10,   /* offset, count: reads it so often, and says how long after each other the reads were over */
+    STEP_TIMES = 11,        /* says when it is, when the last write was made, and when the last interrupt came */
 };
 
 /* Runs a script, says how it went ("PASS", or "FAIL" and what), and returns 0 if all was well. */
@@ -39,6 +41,8 @@ void *memory(uint64_t address, uint32_t length);
 int wait_for_interrupt(void);
 /* Takes the next one, after the device has been served. */
 void interrupt_served(void);
+/* The guest's clock, in nanoseconds. */
+uint64_t now(void);
 /* Whether the seconds since the last call of start_clock() are over. */
 void start_clock(void);
 int seconds_are_over(unsigned seconds);

@@ -71,13 +71,14 @@ pub(crate) unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     guarded("the start", 1, || {
         // SAFETY: as many C strings as QEMU says, and its own description of itself.
-        let (is_system, arguments) = unsafe {
+        let (target, arguments) = unsafe {
             let count = usize::try_from(count).unwrap_or(0);
-            let texts =
-                (0..count).map(|at| CStr::from_ptr(*arguments.add(at)).to_string_lossy().into_owned());
-            (info.as_ref().is_some_and(|info| info.system_emulation), texts.collect::<Vec<_>>())
+            let text = |text| CStr::from_ptr(text).to_string_lossy().into_owned();
+            let texts = (0..count).map(|at| text(*arguments.add(at)));
+            let target = info.as_ref().filter(|info| info.system_emulation);
+            (target.map(|info| text(info.target_name)), texts.collect::<Vec<_>>())
         };
-        match install(id, is_system, &arguments) {
+        match install(id, target.as_deref(), &arguments) {
             Ok(()) => 0,
             Err(why) => {
                 say(why);
@@ -87,10 +88,11 @@ pub(crate) unsafe extern "C" fn qemu_plugin_install(
     })
 }
 
-fn install(id: u64, is_system: bool, arguments: &[String]) -> Result<(), String> {
-    if !is_system {
-        return Err("this is for qemu-system-aarch64, which emulates a whole machine".into());
-    }
+/// `target` is the processor of the machine; of programs that emulate no machine there is none.
+fn install(id: u64, target: Option<&str>, arguments: &[String]) -> Result<(), String> {
+    let Some(target) = target else {
+        return Err("this is for a QEMU that emulates a whole machine, such as qemu-system-aarch64".into());
+    };
     let qemu = Qemu::load().map_err(|missing| {
         let (count, first) = (missing.len(), missing.first().copied().unwrap_or_default());
         format!(
@@ -100,10 +102,12 @@ fn install(id: u64, is_system: bool, arguments: &[String]) -> Result<(), String>
     })?;
     check_version(symbols::version())?;
     device::register(qemu);
+    let has_functions = device::register_function(qemu);
     device::watch_exit(qemu, id);
     if arguments.is_empty() {
         return Ok(());
     }
+    let is_function = !has_device_tree(target);
     let mut options = Options::default();
     let mut pairs = Vec::new();
     for argument in arguments {
@@ -111,10 +115,24 @@ fn install(id: u64, is_system: bool, arguments: &[String]) -> Result<(), String>
         options.set(key, value).map_err(|error| error.to_string())?;
         pairs.push((key, value));
     }
-    match qemu.add_device(&device_text(device::TYPE, pairs)) {
+    let kind = if is_function { device::FUNCTION } else { device::TYPE };
+    if is_function {
+        has_functions?;
+        if let Some(key) = device::unused(pairs.iter().map(|&(key, _)| key)) {
+            return Err(format!(
+                "{key} is for machines with a device tree: a PCI function's place is PCI's matter"
+            ));
+        }
+    }
+    match qemu.add_device(&device_text(kind, pairs)) {
         true => Ok(()),
         false => Err("QEMU does not take the device".into()),
     }
+}
+
+/// Whether machines of this kind have a device tree, and a place in it; the others have PCI.
+fn has_device_tree(target: &str) -> bool {
+    !matches!(target, "x86_64" | "i386")
 }
 
 fn check_version(version: Option<([i64; 3], String)>) -> Result<(), String> {

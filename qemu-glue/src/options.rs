@@ -1,6 +1,7 @@
 //! What the user says of a device: `key=value`, behind `-plugin` or behind `-device vp`.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -58,6 +59,13 @@ pub(crate) struct Pool {
     pub(crate) base: u64,
     /// Bytes.
     pub(crate) size: u64,
+}
+
+impl Pool {
+    /// Its addresses.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.base..self.base.saturating_add(self.size)
+    }
 }
 
 /// One device.

@@ -638,6 +638,63 @@ fn time_can_be_moved_by_hand_and_requests_scheduled() {
 }
 
 #[test]
+fn steps_lead_from_one_thing_to_do_to_the_next() {
+    let served = Served::tcp();
+    // The layer's interrupt, as an Advance finds it.
+    let mut host = served.host(MemoryPlace::Inside);
+    start_copy(&mut host, 8, 8, 8);
+    let raised = Time(host.wait_interrupt().unwrap().as_ps());
+    let map = local().map();
+    let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
+    assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
+    assert_eq!(raw.attach(IRQ, Role::Sink), Reply::Done);
+    assert_eq!(raw.attach(DBB, Role::Target), Reply::Done);
+    for (register, value) in common::copy_registers(8, 8, 8) {
+        let address = u64::from(map.find(register).unwrap().address);
+        let write = RegisterWrite { port: CSB, address, value, at: None };
+        raw.connection.post(Posted::RegisterWrite(write), &[]).unwrap();
+    }
+    let (mut to, mut asked, mut owed) = (Time(0), Vec::new(), 0);
+    let mut levels = Vec::new();
+    loop {
+        raw.send(Request::Step { to });
+        let next = loop {
+            match raw.next() {
+                // Memory is asked at the moment to which the step leads, and has answered before it is over.
+                Event::Request { id, request: Request::MemoryRead(read), .. } => {
+                    assert_eq!(read.at, Some(to));
+                    asked.push(to);
+                    let zeros = vec![0; read.length as usize];
+                    raw.connection.reply(id, Time(0), Reply::Data, &zeros).unwrap();
+                }
+                Event::Request { id, request: Request::MemoryWrite(write), .. } => {
+                    assert_eq!(write.at, Some(to));
+                    owed += 1;
+                    raw.connection.reply(id, Time(0), Reply::Done, &[]).unwrap();
+                }
+                Event::Notice(Notice::Interrupt { level, time, .. }) => levels.push((level, time)),
+                Event::Reply { time, reply: Reply::Stepped { next }, .. } => {
+                    assert_eq!(time, to);
+                    break next;
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let Some(next) = next else { break };
+        assert!(next > to, "{next:?} after {to:?}");
+        to = next;
+    }
+    assert!(!asked.is_empty() && owed > 0);
+    assert_eq!(levels, [(true, raised)]);
+    // Nothing is left to do, and a step takes time along all the same.
+    let later = Time(to.0 + 1);
+    raw.send(Request::Step { to: later });
+    assert_eq!(raw.reply(&mut Vec::new()).1, later);
+    let free = Raw::open(&served.address, None, TimeMode::Free).ask(Request::Step { to });
+    assert_eq!(code(&free), ErrorCode::WrongTimeMode);
+}
+
+#[test]
 fn a_time_beyond_the_horizon_is_refused_and_the_platform_goes_on() {
     let served = Served::tcp();
     let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
@@ -649,6 +706,7 @@ fn a_time_beyond_the_horizon_is_refused_and_the_platform_goes_on() {
             MemoryRead { port: DBB, address: 0x8000_0000, length: 4, access: Access::Timed, axi_id: 0, at };
         for request in [
             Request::Advance { until: Until::Time(time) },
+            Request::Step { to: time },
             Request::Advance { until: Until::Interrupt { port: IRQ, limit: at } },
             Request::RegisterRead(RegisterRead { port: CSB, address: 0, at }),
             Request::RegisterWrite(RegisterWrite { port: CSB, address: 0, value: 0, at }),

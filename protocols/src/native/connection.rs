@@ -316,6 +316,9 @@ impl Session {
     fn grants(&self, message: &Message) -> bool {
         let needed = match message {
             Message::Notice(Notice::Warning { .. }) => Capabilities::WARNINGS,
+            Message::Request { request: Request::ShareMemory(_), .. } => Capabilities::SHARED_MEMORY,
+            Message::Request { request: Request::OpenRing(_), .. } => Capabilities::REGISTER_RING,
+            Message::Request { request: Request::Step { .. }, .. } => Capabilities::STEPPING,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };
@@ -333,7 +336,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A hello with this crate's version, all its capabilities and the default limits.
+    /// A hello with this crate's version, the capabilities that any stream can have and the default limits.
     pub fn hello(agent: &str, platform: Option<&str>, time_mode: TimeMode) -> Hello {
         Hello {
             magic: Magic,

@@ -74,6 +74,10 @@ codes! {
     NotGranted = 23, "capability not granted";
     /// A request of the server was left without an answer for too long.
     NotAnswered = 24, "request left unanswered";
+    /// Fewer files beside the stream than a request needs, or more than any does.
+    WrongFiles = 25, "wrong files beside the stream";
+    /// An entry of the register ring that is none.
+    BadEntry = 26, "bad entry in the register ring";
 
     // 32..: one request failed, the session goes on.
     /// The port number is not in the list of the welcome.

@@ -180,8 +180,16 @@ impl Capabilities {
     pub const WARNINGS: Self = Self(1 << 1);
     /// Respects the `at` of a request. Without it `at` is ignored.
     pub const SCHEDULED: Self = Self(1 << 2);
-    /// All that this crate knows.
-    pub const ALL: Self = Self(0b111);
+    /// May share memory of its own, in files that ride beside the stream.
+    pub const SHARED_MEMORY: Self = Self(1 << 3);
+    /// May access registers through a ring in shared memory.
+    pub const REGISTER_RING: Self = Self(1 << 4);
+    /// Takes [`Step`](super::Request::Step).
+    pub const STEPPING: Self = Self(1 << 5);
+    /// All that this crate knows and any stream can carry.
+    pub const ALL: Self = Self(0b10_0111);
+    /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
+    pub const LOCAL: Self = Self(0b11000);
 
     /// From the bits on the wire.
     pub const fn from_bits(bits: u64) -> Self {

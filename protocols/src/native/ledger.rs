@@ -72,6 +72,7 @@ enum Wanted {
     Status,
     Statistics,
     Pong,
+    Stepped,
 }
 
 impl Wanted {
@@ -80,13 +81,17 @@ impl Wanted {
             Request::RegisterRead(read) => Self::Value(read.port),
             Request::RegisterWrite(write) => Self::Written(write.port),
             Request::MemoryRead(read) => Self::Data(read.length),
-            Request::Attach(_) | Request::Detach { .. } | Request::MemoryWrite(_) | Request::Reset => {
-                Self::Done
-            }
+            Request::Attach(_)
+            | Request::Detach { .. }
+            | Request::MemoryWrite(_)
+            | Request::Reset
+            | Request::ShareMemory(_)
+            | Request::OpenRing(_) => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
             Request::Statistics { .. } => Self::Statistics,
             Request::Ping => Self::Pong,
+            Request::Step { .. } => Self::Stepped,
         }
     }
 
@@ -109,6 +114,7 @@ impl Wanted {
                 | (Self::Status, Reply::Status(_))
                 | (Self::Statistics, Reply::Statistics { .. })
                 | (Self::Pong, Reply::Pong)
+                | (Self::Stepped, Reply::Stepped { .. })
         )
     }
 }

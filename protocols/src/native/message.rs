@@ -101,6 +101,51 @@ pub enum Request {
     },
     /// Either way: are you there? [`Reply::Pong`], at once and without moving time.
     Ping,
+    /// Client → server: here is the memory of which I am the target; go there yourself. [`Reply::Done`].
+    ShareMemory(ShareMemory),
+    /// Client → server: I will access registers through this ring. [`Reply::Done`].
+    OpenRing(OpenRing),
+    /// Client → server, lockstep only: do what is to be done until then, and say when the next thing is due.
+    /// [`Reply::Stepped`]. Needs [`Capabilities::STEPPING`](super::Capabilities::STEPPING).
+    Step {
+        /// How far time moves; when that is over, what is left of the present moment is done.
+        to: Time,
+    },
+}
+
+/// Memory of a target, for the server to map. Needs
+/// [`Capabilities::SHARED_MEMORY`](super::Capabilities::SHARED_MEMORY).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareMemory {
+    /// An AXI port that this session is attached to as target.
+    pub port: PortId,
+    /// How many files ride beside this message.
+    pub files: u8,
+    /// Where in them the port's bytes are. What no region covers stays with messages.
+    pub regions: Vec<SharedRegion>,
+}
+
+/// Bytes of a port's window that lie in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedRegion {
+    /// First byte, in the port's window.
+    pub base: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Which of the files, from 0.
+    pub file: u8,
+    /// Where in the file the first byte is.
+    pub offset: u64,
+}
+
+/// A ring in shared memory. Three files ride beside it: the memory, the server's bell, the client's bell. Needs
+/// [`Capabilities::REGISTER_RING`](super::Capabilities::REGISTER_RING).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRing {
+    /// A CSB port that this session is attached to as initiator.
+    pub port: PortId,
+    /// The interrupt line whose level the ring shows; this session is attached to it as sink.
+    pub line: PortId,
 }
 
 /// Take a role at a port.
@@ -280,6 +325,11 @@ pub enum Reply {
     },
     /// Here I am.
     Pong,
+    /// All is done up to this moment, and the memories outside have answered what was asked of them.
+    Stepped {
+        /// When something happens next, if no request comes before; `None`: nothing does.
+        next: Option<Time>,
+    },
 }
 
 /// The state of platform and session.
@@ -455,6 +505,18 @@ impl Request {
             Self::Status => "Status",
             Self::Statistics { .. } => "Statistics",
             Self::Ping => "Ping",
+            Self::ShareMemory(_) => "ShareMemory",
+            Self::OpenRing(_) => "OpenRing",
+            Self::Step { .. } => "Step",
+        }
+    }
+
+    /// How many files ride beside the request, where the stream carries files.
+    pub fn files(&self) -> usize {
+        match self {
+            Self::ShareMemory(share) => usize::from(share.files),
+            Self::OpenRing(_) => 3,
+            _ => 0,
         }
     }
 
@@ -483,6 +545,7 @@ impl Reply {
             Self::Status(_) => "Status report",
             Self::Statistics { .. } => "Statistics report",
             Self::Pong => "Pong",
+            Self::Stepped { .. } => "Stepped",
         }
     }
 }

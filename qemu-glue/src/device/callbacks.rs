@@ -8,11 +8,10 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use super::{Device, TYPE};
 use crate::options::{KEYS, Options};
-use crate::qemu::Qemu;
 use crate::qemu::layouts::{Errors, MEMTX_ERROR, MEMTX_OK, Object};
+use crate::qemu::pci::Realize;
+use crate::qemu::{Handle, Qemu};
 use crate::report::guarded;
-
-type Realize = unsafe extern "C" fn(Object, Errors);
 
 /// What was said of devices that are not built yet, by the address of QEMU's object.
 static PENDING: Mutex<Option<HashMap<usize, Options>>> = Mutex::new(None);
@@ -34,10 +33,25 @@ pub(crate) fn watch_exit(qemu: &Qemu, plugin: u64) {
     ONCE.call_once(|| qemu.on_exit(plugin, exit));
 }
 
-/// Puts the device's register window into the machine.
-pub(super) fn map(qemu: &Qemu, device: &'static Device, address: u64) {
+/// Makes the device's register window, of so many bytes.
+pub(super) fn window(qemu: &Qemu, device: &'static Device, size: u64) -> Handle {
     // SAFETY: what the callbacks expect, and it lives for ever.
-    unsafe { qemu.map_window(address, device.size, read, write, opaque(device)) };
+    unsafe { qemu.new_region(size, read, write, opaque(device)) }
+}
+
+/// Puts the device's register window into the machine. Only where QEMU has called with the big lock.
+pub(super) fn map(qemu: &Qemu, device: &'static Device, address: u64) {
+    let window = window(qemu, device, device.size);
+    // SAFETY: a new region; the callers' callers hold the lock.
+    unsafe { qemu.add_region(window, address) };
+}
+
+/// Has the device keep up with the guest's time, if that is the platform's.
+pub(super) fn watch_clock(device: &'static Device) {
+    if let Some(clock) = &device.clock {
+        // SAFETY: what the callback expects, and it lives for ever.
+        unsafe { clock.start_alarm(due, opaque(device)) };
+    }
 }
 
 /// Has the device reset with the machine.
@@ -50,12 +64,17 @@ fn opaque(device: &'static Device) -> *mut c_void {
     std::ptr::from_ref(device).cast_mut().cast()
 }
 
+/// What was said of a device, which is built now.
+pub(super) fn said_of(object: Object) -> Options {
+    pending(|all| all.remove(&(object as usize))).unwrap_or_default()
+}
+
 fn pending<T>(body: impl FnOnce(&mut HashMap<usize, Options>) -> T) -> T {
     let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
     body(pending.get_or_insert_default())
 }
 
-unsafe extern "C" fn init(object: Object) {
+pub(super) unsafe extern "C" fn init(object: Object) {
     // An object that was never realized may have been here.
     guarded("a new device", (), || pending(|all| drop(all.insert(object as usize, Options::default()))));
 }
@@ -63,17 +82,26 @@ unsafe extern "C" fn init(object: Object) {
 unsafe extern "C" fn class_init(class: Object, _data: *mut c_void) {
     guarded("the device type", (), || {
         let Some(qemu) = Qemu::get() else { return };
-        let setters = [set::<0>, set::<1>, set::<2>, set::<3>, set::<4>, set::<5>, set::<6>];
-        let setters: [unsafe extern "C" fn(Object, *const c_char, Errors); KEYS.len()] =
-            setters.map(|set| set as unsafe extern "C" fn(Object, *const c_char, Errors));
         // SAFETY: the class of a type whose parent is a device.
         unsafe {
             _ = PARENT.set(qemu.set_realize(class, realize));
-            for (key, set) in KEYS.into_iter().zip(setters) {
-                qemu.add_property(class, key, set);
-            }
+            add_properties(qemu, class, |_| true);
         }
     });
+}
+
+/// Lets the user say these options of a device.
+///
+/// # Safety
+/// `class` is of a type whose instances begin with [`init`].
+pub(super) unsafe fn add_properties(qemu: &Qemu, class: Object, is_wanted: impl Fn(&str) -> bool) {
+    let setters = [set::<0>, set::<1>, set::<2>, set::<3>, set::<4>, set::<5>, set::<6>];
+    let setters: [unsafe extern "C" fn(Object, *const c_char, Errors); KEYS.len()] =
+        setters.map(|set| set as unsafe extern "C" fn(Object, *const c_char, Errors));
+    for (key, set) in KEYS.into_iter().zip(setters).filter(|(key, _)| is_wanted(key)) {
+        // SAFETY: by the caller.
+        unsafe { qemu.add_property(class, key, set) };
+    }
 }
 
 unsafe extern "C" fn set<const KEY: usize>(object: Object, value: *const c_char, errors: Errors) {
@@ -91,7 +119,7 @@ unsafe extern "C" fn set<const KEY: usize>(object: Object, value: *const c_char,
 unsafe extern "C" fn realize(object: Object, errors: Errors) {
     let Some(qemu) = Qemu::get() else { return };
     let built = guarded("building the device", Err("the device cannot be built".to_owned()), || {
-        let options = pending(|all| all.remove(&(object as usize))).unwrap_or_default();
+        let options = said_of(object);
         if let Some(Some(parent)) = PARENT.get() {
             // SAFETY: what would have been called without us.
             unsafe { parent(object, errors) };
@@ -117,8 +145,8 @@ unsafe extern "C" fn read(
         let Some(result) = Qemu::get().map(|qemu| device.read(qemu, offset, bytes)) else {
             return MEMTX_ERROR;
         };
-        // SAFETY: QEMU's place for the value.
-        unsafe { value.write(result.unwrap_or(0)) };
+        // SAFETY: QEMU's place for the value. A CPU that takes no notice of the error finds all ones, as on an empty bus.
+        unsafe { value.write(result.unwrap_or(u64::MAX)) };
         result.map_or(MEMTX_ERROR, |_| MEMTX_OK)
     })
 }
@@ -136,6 +164,16 @@ unsafe extern "C" fn write(
         let result = Qemu::get().map(|qemu| device.write(qemu, offset, bytes, value));
         if result == Some(Ok(())) { MEMTX_OK } else { MEMTX_ERROR }
     })
+}
+
+unsafe extern "C" fn due(device: *mut c_void) {
+    guarded("the platform's time", (), || {
+        // SAFETY: the device whose alarm it is.
+        let device = unsafe { &*device.cast::<Device>() };
+        if let Some(clock) = &device.clock {
+            device.keep_up(clock);
+        }
+    });
 }
 
 unsafe extern "C" fn reset(device: *mut c_void) {

@@ -4,6 +4,8 @@
 //! device tree is fixed, and stays until QEMU ends.
 
 mod callbacks;
+mod coupled;
+mod function;
 mod node;
 mod port;
 
@@ -12,14 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::options::Options;
-use crate::qemu::{Handle, Qemu, symbols};
+use crate::options::{Endpoint, Options};
+use crate::qemu::time::GuestClock;
+use crate::qemu::{Handle, Qemu};
 use crate::report::say;
-use crate::session::{AccessError, Session};
+use crate::session::{AccessError, Platform, Session};
 use node::Node;
-use port::Port;
+use port::{Line, Port};
 
 pub(crate) use callbacks::{register, watch_exit};
+pub(crate) use function::{FUNCTION, register_function, unused};
 
 /// The name of the type, for `-device`.
 pub(crate) const TYPE: &str = "vp-device";
@@ -51,6 +55,8 @@ struct Device {
     session: Session,
     port: &'static Port,
     size: u64,
+    /// The guest's clock, if its time is the platform's.
+    clock: Option<GuestClock>,
     /// Whether accesses are the self-test's, and are noted instead of done.
     is_tested: AtomicBool,
     seen: Mutex<Vec<Access>>,
@@ -65,11 +71,8 @@ struct Access {
 }
 
 impl Device {
-    /// Builds a device as the user wants it, and puts it into the machine.
+    /// Builds a device as the user wants it, and puts it into a machine with a device tree.
     fn build(qemu: &'static Qemu, options: &Options) -> Result<(), String> {
-        let endpoint = options.connect.clone().ok_or_else(|| {
-            format!("a {TYPE} needs connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700")
-        })?;
         let machine =
             qemu.machine(MACHINE).ok_or("this machine has no place for the device: take -M virt")?;
         let (controller, lines) =
@@ -80,28 +83,20 @@ impl Device {
         if u64::from(spi) >= lines {
             return Err(format!("spi={spi}: the interrupt controller has {lines}"));
         }
-        let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
         let ram = qemu.ram();
-        let port = Port::new(qemu, ram.clone(), line);
-        let timeout = options.timeout.unwrap_or(TIMEOUT);
-        let connected =
-            Session::connect(endpoint.clone(), options.platform.clone(), port.as_guest(), timeout);
-        let (session, platform) = connected.map_err(|error| error.to_string())?;
-        if platform.size < 4 {
-            return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));
-        }
-        let window = free_window(options.address, platform.size, &taken, &ram)?;
-        for memory in ram.iter().filter(|ram| !platform.memory.iter().any(|it| covers(it, ram))) {
-            say(format_args!(
-                "warning: {}'s memory interfaces do not reach all of the guest's memory from 0x{:x} to 0x{:x}",
-                platform.name,
-                memory.start,
-                memory.end - 1
+        if let Some(pool) = &options.pool
+            && !ram.iter().any(|ram| covers(ram, &pool.range()))
+        {
+            let end = ram.last().map_or(0, |ram| ram.end);
+            return Err(format!(
+                "pool=0x{:x}:0x{:x}: the guest's memory ends at 0x{end:x}",
+                pool.base, pool.size
             ));
         }
-        let seen = Mutex::new(Vec::new());
-        let device = Self { session, port, size: platform.size, is_tested: AtomicBool::new(false), seen };
-        let device: &'static Self = Box::leak(Box::new(device));
+        let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
+        let opened = Self::open(qemu, options, TYPE, &ram, Line::Input(line))?;
+        let Opened { device, platform, .. } = &opened;
+        let window = free_window(options.address, platform.size, &taken, &ram)?;
         callbacks::map(qemu, device, window.start);
         device.test(qemu, window.start)?;
         let compatible = options.compatible.clone().unwrap_or_else(|| node::compatible(&platform.map));
@@ -110,19 +105,46 @@ impl Device {
         if qemu.has_text(machine, "dtb") {
             say(format_args!("warning: with -dtb the guest gets another device tree, without {path}"));
         }
-        if symbols::counts_instructions() {
-            say("warning: -icount orders the guest's time only: the platform's runs freely beside it");
-        }
-        callbacks::watch_resets(qemu, device);
-        DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
-        say(format_args!(
-            "{path} at 0x{:x}, {} KiB of registers, interrupt SPI {spi}: {} at {endpoint}",
-            window.start,
-            platform.size / 1024,
-            platform.name
-        ));
+        opened.put_to_use(
+            qemu,
+            &format!("{path} at 0x{:x}", window.start),
+            &format!("interrupt SPI {spi}"),
+        )?;
         taken.push(Place { window, spi });
         Ok(())
+    }
+
+    /// Opens a device's session. `line` is its interrupt, and `kind` how the user calls such a device.
+    fn open(
+        qemu: &'static Qemu,
+        options: &Options,
+        kind: &str,
+        ram: &[Range<u64>],
+        line: Line,
+    ) -> Result<Opened, String> {
+        let endpoint = options.connect.clone().ok_or_else(|| {
+            format!("a {kind} needs connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700")
+        })?;
+        let clock = GuestClock::open()?;
+        let port = Port::new(qemu, ram.to_vec(), line, clock.is_some());
+        let timeout = options.timeout.unwrap_or(TIMEOUT);
+        let (shared, is_coupled) = (options.platform.clone(), clock.is_some());
+        let connected = Session::connect(endpoint.clone(), shared, port.as_guest(), is_coupled, timeout);
+        let (session, platform) = connected.map_err(|error| error.to_string())?;
+        if platform.size < 4 {
+            return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));
+        }
+        for memory in ram.iter().filter(|ram| !platform.memory.iter().any(|it| covers(it, ram))) {
+            say(format_args!(
+                "warning: {}'s memory interfaces do not reach all of the guest's memory from 0x{:x} to 0x{:x}",
+                platform.name,
+                memory.start,
+                memory.end - 1
+            ));
+        }
+        let (is_tested, seen) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let device = Self { session, port, size: platform.size, clock, is_tested, seen };
+        Ok(Opened { device: Box::leak(Box::new(device)), platform, endpoint })
     }
 
     /// A guest's read of a register.
@@ -130,6 +152,9 @@ impl Device {
         if self.is_tested.load(Ordering::Relaxed) {
             self.note(Access { offset, bytes, written: None });
             return Ok(test_value(offset));
+        }
+        if let Some(clock) = &self.clock {
+            return self.read_in_time(qemu, clock, offset);
         }
         let value = qemu.without_big_lock(|| self.session.read(offset));
         // Of the line the guest must know what the register's value says.
@@ -145,6 +170,9 @@ impl Device {
         }
         // An access is four bytes wide.
         let word = value as u32;
+        if let Some(clock) = &self.clock {
+            return self.write_in_time(qemu, clock, offset, word);
+        }
         let result = qemu.without_big_lock(|| self.session.write(offset, word));
         self.port.settle();
         result
@@ -152,10 +180,16 @@ impl Device {
 
     /// The guest is being reset, and the device with it. Nothing else of the machine runs meanwhile.
     fn reset(&self) {
+        if !self.port.is_in_machine() {
+            return;
+        }
         if self.session.reset().is_err() {
             say("warning: the machine is reset, and its device is not there");
         }
         self.port.settle();
+        if let Some(clock) = &self.clock {
+            self.keep_up(clock);
+        }
     }
 
     fn note(&self, access: Access) {
@@ -184,6 +218,31 @@ impl Device {
                  those that are known"
             )),
         }
+    }
+}
+
+/// A device whose session is open, and which the guest does not have yet.
+struct Opened {
+    device: &'static Device,
+    platform: Platform,
+    endpoint: Endpoint,
+}
+
+impl Opened {
+    /// The guest has it: from here on it is reset and ends with the machine. Says where it is, and how it interrupts.
+    fn put_to_use(&self, qemu: &'static Qemu, place: &str, interrupt: &str) -> Result<(), String> {
+        let Self { device, platform, endpoint } = self;
+        qemu.block_migration(&format!(
+            "the state of {}, which the device is part of, is not in QEMU",
+            platform.name
+        ))?;
+        callbacks::watch_resets(qemu, device);
+        callbacks::watch_clock(device);
+        device.warn_of_host_time();
+        DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
+        let (kib, name) = (platform.size / 1024, &platform.name);
+        say(format_args!("{place}, {kib} KiB of registers, {interrupt}: {name} at {endpoint}"));
+        Ok(())
     }
 }
 

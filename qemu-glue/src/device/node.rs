@@ -20,10 +20,12 @@ pub(super) struct Node {
     pub(super) pool: Option<Pool>,
 }
 
-/// The name by which NVIDIA's driver finds a device with this register map.
+/// The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of its sources.
 pub(super) fn compatible(map: &str) -> String {
     match map {
         "nv_full" => "nvidia,nvdla_os_initial".into(),
+        // The second is that of the driver until April 2019, which knew no nv_large.
+        "nv_small" => "nvidia,nv_small+nvidia,nvdla_2".into(),
         _ => format!("nvidia,{map}"),
     }
 }
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_driver_finds_each_register_map() {
-        assert_eq!(compatible("nv_small"), "nvidia,nv_small");
+        assert_eq!(compatible("nv_small"), "nvidia,nv_small+nvidia,nvdla_2");
         assert_eq!(compatible("nv_large"), "nvidia,nv_large");
         assert_eq!(compatible("nv_full"), "nvidia,nvdla_os_initial");
     }

@@ -7,28 +7,52 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::function::Slot;
 use crate::qemu::{Handle, Qemu};
 use crate::report::guarded;
 use crate::session::Guest;
+
+/// The interrupt line that a device drives.
+pub(super) enum Line {
+    /// An input of the interrupt controller.
+    Input(Handle),
+    /// The pin of a PCI function.
+    Pin(&'static Slot),
+}
 
 /// A device's side of the machine.
 pub(super) struct Port {
     qemu: &'static Qemu,
     /// Where the machine has RAM; the device reaches nothing else.
     ram: Vec<Range<u64>>,
-    line: Handle,
+    line: Line,
     /// The line's level as the platform last said.
     wanted: AtomicBool,
     /// As the interrupt controller has it. Changed with the big lock only.
     applied: AtomicBool,
     /// Whether the main thread will look.
     is_scheduled: AtomicBool,
+    /// Whether who moves the platform's time brings the line to its level: nobody else may, at a moment of its own.
+    is_coupled: bool,
 }
 
 impl Port {
-    pub(super) fn new(qemu: &'static Qemu, ram: Vec<Range<u64>>, line: Handle) -> &'static Self {
+    pub(super) fn new(
+        qemu: &'static Qemu,
+        ram: Vec<Range<u64>>,
+        line: Line,
+        is_coupled: bool,
+    ) -> &'static Self {
         let [wanted, applied, is_scheduled] = [const { AtomicBool::new(false) }; 3];
-        Box::leak(Box::new(Self { qemu, ram, line, wanted, applied, is_scheduled }))
+        Box::leak(Box::new(Self { qemu, ram, line, wanted, applied, is_scheduled, is_coupled }))
+    }
+
+    /// Whether the machine still has the device.
+    pub(super) fn is_in_machine(&self) -> bool {
+        match self.line {
+            Line::Input(_) => true,
+            Line::Pin(slot) => slot.is_taken(),
+        }
     }
 
     pub(super) fn as_guest(&'static self) -> Arc<dyn Guest> {
@@ -40,14 +64,23 @@ impl Port {
     pub(super) fn settle(&self) {
         let level = self.wanted.load(Ordering::SeqCst);
         if self.applied.swap(level, Ordering::SeqCst) != level {
-            // SAFETY: an input of the interrupt controller; the callers' callers hold the lock.
-            unsafe { self.qemu.set_line(self.line, level) };
+            match self.line {
+                // SAFETY: an input of the interrupt controller; the callers' callers hold the lock.
+                Line::Input(line) => unsafe { self.qemu.set_line(line, level) },
+                // SAFETY: the callers' callers hold the lock.
+                Line::Pin(slot) => unsafe { slot.set_line(level) },
+            }
         }
     }
 
+    /// Whether the device may access these bytes: RAM, and by the driver's leave if there is such a thing.
     fn is_ram(&self, address: u64, bytes: usize) -> bool {
         let end = address.checked_add(bytes as u64);
-        end.is_some_and(|end| self.ram.iter().any(|ram| ram.start <= address && end <= ram.end))
+        let is_ram = end.is_some_and(|end| self.ram.iter().any(|ram| ram.start <= address && end <= ram.end));
+        match self.line {
+            Line::Input(_) => is_ram,
+            Line::Pin(slot) => is_ram && slot.may_access_memory(self.qemu),
+        }
     }
 }
 
@@ -62,7 +95,7 @@ impl Guest for &'static Port {
 
     fn line(&self, level: bool) {
         self.wanted.store(level, Ordering::SeqCst);
-        if !self.is_scheduled.swap(true, Ordering::SeqCst) {
+        if !self.is_coupled && !self.is_scheduled.swap(true, Ordering::SeqCst) {
             let port: *const Port = *self;
             // SAFETY: a port lives for ever.
             unsafe { self.qemu.schedule(settle_later, port.cast_mut().cast()) };

@@ -25,6 +25,31 @@ pub(crate) struct TypeInfo {
     pub(crate) interfaces: *mut c_void,
 }
 
+impl TypeInfo {
+    /// A type of device that has nothing of its own but what is called when one is made.
+    pub(crate) fn inherited(
+        name: &'static std::ffi::CStr,
+        init: unsafe extern "C" fn(Object),
+        class_init: unsafe extern "C" fn(Object, *mut c_void),
+    ) -> Self {
+        Self {
+            name: name.as_ptr(),
+            parent: c"device".as_ptr(),
+            instance_size: 0,
+            instance_align: 0,
+            instance_init: Some(init),
+            instance_post_init: None,
+            instance_finalize: None,
+            is_abstract: false,
+            class_size: 0,
+            class_init: Some(class_init),
+            class_base_init: None,
+            class_data: std::ptr::null_mut(),
+            interfaces: std::ptr::null_mut(),
+        }
+    }
+}
+
 /// `MemoryRegionOps` of exec/memory.h. `MemTxAttrs`, 4 or 8 bytes by version, comes in one integer register.
 #[repr(C)]
 pub(crate) struct MemoryRegionOps {

@@ -5,8 +5,12 @@
 
 #![expect(unsafe_code, reason = "calls into QEMU")]
 
+mod functions;
 pub(crate) mod layouts;
+mod migration;
+pub(crate) mod pci;
 pub(crate) mod symbols;
+pub(crate) mod time;
 
 use std::ffi::{CString, c_int, c_void};
 use std::ops::Range;
@@ -128,21 +132,7 @@ impl Qemu {
         init: unsafe extern "C" fn(Object),
         class_init: unsafe extern "C" fn(Object, *mut c_void),
     ) {
-        let info = TypeInfo {
-            name: name.as_ptr(),
-            parent: c"device".as_ptr(),
-            instance_size: 0,
-            instance_align: 0,
-            instance_init: Some(init),
-            instance_post_init: None,
-            instance_finalize: None,
-            is_abstract: false,
-            class_size: 0,
-            class_init: Some(class_init),
-            class_base_init: None,
-            class_data: std::ptr::null_mut(),
-            interfaces: std::ptr::null_mut(),
-        };
+        let info = TypeInfo::inherited(name, init, class_init);
         // SAFETY: a whole `TypeInfo`, kept for ever.
         unsafe { (self.symbols.type_register_static)(Box::leak(Box::new(info))) };
     }
@@ -186,6 +176,15 @@ impl Qemu {
             let set = self.symbols.error_setg_internal;
             set(errors, c"vp".as_ptr(), 0, c"vp".as_ptr(), c"%s".as_ptr(), c(why).as_ptr());
         }
+    }
+
+    /// Passes an error of QEMU's own on to who called us.
+    ///
+    /// # Safety
+    /// `errors` is the callback's, and `error` what QEMU has put into a place of ours.
+    pub(crate) unsafe fn pass_on(&self, errors: Errors, error: Object) {
+        // SAFETY: by the caller.
+        unsafe { (self.symbols.error_propagate)(errors, error) };
     }
 
     /// Adds a `-device`, as if the user had given it.
@@ -257,18 +256,17 @@ impl Qemu {
         unsafe { (self.symbols.qemu_set_irq)(line.0, c_int::from(level)) };
     }
 
-    /// Puts a register window at a guest-physical address, before whatever else is there. Accesses are of 4 bytes, aligned.
+    /// Makes a register window, which is in no place yet. Accesses are of 4 bytes, aligned.
     ///
     /// # Safety
     /// `opaque` must be what the callbacks expect, for as long as the program runs.
-    pub(crate) unsafe fn map_window(
+    pub(crate) unsafe fn new_region(
         &self,
-        address: u64,
         size: u64,
         read: ReadCallback,
         write: WriteCallback,
         opaque: *mut c_void,
-    ) {
+    ) -> Handle {
         use layouts::{ImplementedAccesses, ValidAccesses};
         let operations = MemoryRegionOps {
             read: None,
@@ -287,8 +285,19 @@ impl Qemu {
             let owner = std::ptr::null_mut();
             let name = c"vp-registers".as_ptr();
             (self.symbols.memory_region_init_io)(region, owner, operations, opaque, name, size);
+        }
+        Handle(region)
+    }
+
+    /// Puts a region at a guest-physical address, before whatever else is there.
+    ///
+    /// # Safety
+    /// The big lock is held, and the region is in no place.
+    pub(crate) unsafe fn add_region(&self, region: Handle, address: u64) {
+        // SAFETY: by the caller.
+        unsafe {
             let system = (self.symbols.get_system_memory)();
-            (self.symbols.memory_region_add_subregion_overlap)(system, address, region, 1);
+            (self.symbols.memory_region_add_subregion_overlap)(system, address, region.0, 1);
         }
     }
 

@@ -113,6 +113,8 @@ symbols! {
     fn qemu_plugin_register_atexit_cb(u64, unsafe extern "C" fn(u64, *mut c_void), *mut c_void);
     /// hw/irq.h
     fn qemu_set_irq(Object, c_int);
+    /// qapi/error.h
+    fn error_propagate(Errors, Object);
     /// qemu/config-file.h
     fn qemu_find_opts(*const c_char) -> Object;
     /// qemu/option.h
@@ -149,7 +151,7 @@ unsafe impl Send for Symbols {}
 unsafe impl Sync for Symbols {}
 
 /// The address of a symbol of the program, or null.
-fn find(name: &str) -> *mut c_void {
+pub(super) fn find(name: &str) -> *mut c_void {
     let Ok(name) = std::ffi::CString::new(name) else { return std::ptr::null_mut() };
     // SAFETY: the name is a C string; looking up changes nothing.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }

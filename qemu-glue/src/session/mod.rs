@@ -3,7 +3,10 @@
 //! Who waits for a register's value reads the socket itself for a moment, since the answer is mostly under way, and then
 //! sleeps; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
 //! waiting: the first access after its end fails, later ones look for a new server, at most once a second.
+//!
+//! Where the guest's time is the platform's, `coupled` says when each access is made.
 
+mod coupled;
 mod stream;
 mod wire;
 
@@ -11,12 +14,13 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub(crate) use coupled::Timed;
 use thiserror::Error;
 use vp_protocols::native::{Posted, Reply, Request, RequestId};
 
 use crate::options::Endpoint;
 use crate::report::say;
-use wire::{Broken, Wire};
+use wire::{Answer, Broken, Wire};
 
 /// How long to look before sleeping.
 const LOOK: Duration = Duration::from_micros(50);
@@ -70,6 +74,8 @@ struct Desk {
     endpoint: Endpoint,
     shared: Option<String>,
     guest: Arc<dyn Guest>,
+    /// Whether the guest's time is the platform's.
+    is_coupled: bool,
     state: Mutex<State>,
     /// Something was taken in by another thread than the one that waits.
     arrived: Condvar,
@@ -98,7 +104,8 @@ impl Desk {
 
     /// Opens a session and starts the thread that listens to it.
     fn open(self: &Arc<Self>, generation: u64, timeout: Duration) -> Result<Box<Wire>, ConnectError> {
-        let wire = Wire::open(&self.endpoint, self.shared.as_deref(), self.guest.clone(), timeout)?;
+        let (shared, guest) = (self.shared.as_deref(), self.guest.clone());
+        let wire = Wire::open(&self.endpoint, shared, guest, self.is_coupled, timeout)?;
         let listener = wire.listener().map_err(|error| ConnectError(error.to_string()))?;
         let desk = Arc::downgrade(self);
         let guest = self.guest.clone();
@@ -144,7 +151,8 @@ impl Desk {
 }
 
 impl Session {
-    /// Opens the session. `timeout` is also how long the guest waits for a register.
+    /// Opens the session. `timeout` is also how long the guest waits for a register; `is_coupled` says whether the guest
+    /// says at which moment of its own time each access is.
     ///
     /// # Errors
     /// [`ConnectError`]: nobody is there, or nobody fit.
@@ -152,11 +160,12 @@ impl Session {
         endpoint: Endpoint,
         shared: Option<String>,
         guest: Arc<dyn Guest>,
+        is_coupled: bool,
         timeout: Duration,
     ) -> Result<(Self, Platform), ConnectError> {
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         let state = Mutex::new(State { link: down, generation: 0 });
-        let desk = Arc::new(Desk { endpoint, shared, guest, state, arrived: Condvar::new() });
+        let desk = Arc::new(Desk { endpoint, shared, guest, is_coupled, state, arrived: Condvar::new() });
         // Nobody else knows the desk yet: the listener waits for the lock if anything comes at once.
         let mut locked = desk.lock();
         let wire = desk.open(0, timeout)?;
@@ -254,20 +263,35 @@ impl Session {
         &self,
         request: impl FnOnce(&mut Wire) -> Result<RequestId, Broken>,
     ) -> Result<Reply, AccessError> {
+        self.ask_all(|wire| Ok([request(wire)?])).map(|[answer]| answer.reply)
+    }
+
+    /// Sends requests and waits for all their answers, at most for the time-out.
+    fn ask_all<const N: usize>(
+        &self,
+        requests: impl FnOnce(&mut Wire) -> Result<[RequestId; N], Broken>,
+    ) -> Result<[Answer; N], AccessError> {
+        let mut answers = Vec::with_capacity(N);
         let mut state = self.up()?;
         let generation = state.generation;
         let began = Instant::now();
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-        let sent = request(wire);
-        let id = sent.map_err(|broken| self.broken(&mut state, &broken))?;
+        let sent = requests(wire);
+        let ids = sent.map_err(|broken| self.broken(&mut state, &broken))?;
         loop {
             let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
             let advanced = wire.advance();
-            if let Some(reply) = wire.answer(id) {
-                // What was taken in with it may be for others.
-                self.desk.arrived.notify_all();
-                return Ok(reply);
+            while let Some(answer) = ids.get(answers.len()).and_then(|&id| wire.answer(id)) {
+                answers.push(answer);
             }
+            answers = match <[Answer; N]>::try_from(answers) {
+                Ok(answers) => {
+                    // What was taken in with it may be for others.
+                    self.desk.arrived.notify_all();
+                    return Ok(answers);
+                }
+                Err(incomplete) => incomplete,
+            };
             advanced.map_err(|broken| self.broken(&mut state, &broken))?;
             let waited = began.elapsed();
             if waited < LOOK {

@@ -15,7 +15,7 @@ use vp_protocols::native::{
     PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Welcome,
 };
 
-use super::{ConnectError, Guest, Platform, stream::Stream};
+use super::{ConnectError, Guest, Platform, coupled::Timeline, stream::Stream};
 use crate::options::Endpoint;
 use crate::report::say;
 
@@ -35,8 +35,10 @@ impl From<io::Error> for Broken {
 }
 
 /// A reply and what came with it.
-struct Answer {
-    reply: Reply,
+pub(super) struct Answer {
+    pub(super) reply: Reply,
+    /// When the request took effect.
+    pub(super) time: Time,
     payload: Bytes,
 }
 
@@ -52,6 +54,8 @@ pub(super) struct Wire {
     pub(super) platform: Platform,
     /// The interrupt line.
     pub(super) level: bool,
+    /// The guest's time and the platform's, if they are one.
+    pub(super) timeline: Option<Timeline>,
 }
 
 impl Wire {
@@ -60,10 +64,12 @@ impl Wire {
         endpoint: &Endpoint,
         shared: Option<&str>,
         guest: Arc<dyn Guest>,
+        is_coupled: bool,
         timeout: Duration,
     ) -> Result<Self, ConnectError> {
         let agent = concat!("vp-qemu ", env!("CARGO_PKG_VERSION"));
-        let hello = Connection::hello(agent, shared, TimeMode::Free);
+        let mode = if is_coupled { TimeMode::Lockstep } else { TimeMode::Free };
+        let hello = Connection::hello(agent, shared, mode);
         let connection = Connection::client(hello).map_err(|error| ConnectError(error.to_string()))?;
         let stream = Stream::connect(endpoint, timeout)
             .map_err(|error| ConnectError(format!("cannot connect to {endpoint}: {error}")))?;
@@ -78,8 +84,9 @@ impl Wire {
             base: 0,
             platform: Platform::default(),
             level: false,
+            timeline: None,
         };
-        let settled = wire.settle(Instant::now() + timeout);
+        let settled = wire.settle(Instant::now() + timeout, is_coupled);
         settled.map_err(|Broken(why)| ConnectError(format!("{endpoint}: {why}")))?;
         Ok(wire)
     }
@@ -89,8 +96,11 @@ impl Wire {
         self.stream.try_clone()
     }
 
-    fn settle(&mut self, until: Instant) -> Result<(), Broken> {
+    fn settle(&mut self, until: Instant, is_coupled: bool) -> Result<(), Broken> {
         let welcome = self.greet(until)?;
+        if is_coupled {
+            Timeline::check(&welcome)?;
+        }
         let find = |kind, what| {
             let place = welcome.ports.iter().position(|port| port.kind == kind);
             place.ok_or_else(|| Broken(format!("the platform has no {what}")))
@@ -112,7 +122,17 @@ impl Wire {
         self.base = base;
         let memory = welcome.ports.iter().filter(|port| port.kind == PortKind::Axi);
         let memory = memory.map(|port| port.base..port.base.saturating_add(port.size)).collect();
-        self.platform = Platform { name: welcome.platform, map: self.map(until)?, size, memory };
+        let map = match self.counter(until, "nvdla.map")? {
+            Some(CounterValue::Text(text)) => text,
+            _ => String::new(),
+        };
+        if is_coupled {
+            let Some(CounterValue::Count(period)) = self.counter(until, "period")? else {
+                return Err(Broken("the platform does not say its clock's period".into()));
+            };
+            self.timeline = Some(Timeline::new(welcome.time, period));
+        }
+        self.platform = Platform { name: welcome.platform, map, size, memory };
         Ok(())
     }
 
@@ -131,19 +151,13 @@ impl Wire {
         }
     }
 
-    /// The name of the register map that the platform's device has.
-    fn map(&mut self, until: Instant) -> Result<String, Broken> {
-        let request = Request::Statistics { prefix: "nvdla.map".into(), first: 0 };
-        let Answer { reply, payload } = self.ask(until, request)?;
-        let Reply::Statistics { count, .. } = reply else { return Ok(String::new()) };
+    /// What the platform says of itself under a name.
+    fn counter(&mut self, until: Instant, name: &str) -> Result<Option<CounterValue>, Broken> {
+        let request = Request::Statistics { prefix: name.into(), first: 0 };
+        let Answer { reply, payload, .. } = self.ask(until, request)?;
+        let Reply::Statistics { count, .. } = reply else { return Ok(None) };
         let counters = parse_counters(&payload, count).map_err(|error| Broken(error.to_string()))?;
-        Ok(counters
-            .into_iter()
-            .find_map(|counter| match counter.value {
-                CounterValue::Text(text) => Some(text),
-                _ => None,
-            })
-            .unwrap_or_default())
+        Ok(counters.into_iter().find(|counter| counter.name == name).map(|counter| counter.value))
     }
 
     /// Asks and waits, while the session is being settled.
@@ -176,14 +190,23 @@ impl Wire {
 
     /// Sends a request; its answer will be kept.
     pub(super) fn request(&mut self, request: Request) -> Result<RequestId, Broken> {
-        let id = self.connection.request(request, &[]).map_err(|error| Broken(error.to_string()))?;
+        let id = self.queue(request)?;
         self.flush()?;
         Ok(id)
     }
 
+    /// A request that goes out with the next one.
+    pub(super) fn queue(&mut self, request: Request) -> Result<RequestId, Broken> {
+        self.connection.request(request, &[]).map_err(|error| Broken(error.to_string()))
+    }
+
     pub(super) fn read_register(&mut self, offset: u64) -> Result<RequestId, Broken> {
+        self.request(Request::RegisterRead(self.register_read(offset)))
+    }
+
+    pub(super) fn register_read(&self, offset: u64) -> RegisterRead {
         let address = self.base.wrapping_add(offset);
-        self.request(Request::RegisterRead(RegisterRead { port: self.registers, address, at: None }))
+        RegisterRead { port: self.registers, address, at: None }
     }
 
     /// A write that is answered once it has taken effect.
@@ -198,8 +221,13 @@ impl Wire {
 
     /// Sends a write that is not answered.
     pub(super) fn post(&mut self, posted: Posted) -> Result<(), Broken> {
-        self.connection.post(posted, &[]).map_err(|error| Broken(error.to_string()))?;
+        self.queue_posted(posted)?;
         self.flush()
+    }
+
+    /// A write that goes out with the next request.
+    pub(super) fn queue_posted(&mut self, posted: Posted) -> Result<(), Broken> {
+        self.connection.post(posted, &[]).map_err(|error| Broken(error.to_string()))
     }
 
     /// Ends the session politely.
@@ -210,8 +238,8 @@ impl Wire {
     }
 
     /// The answer, once it is there.
-    pub(super) fn answer(&mut self, id: RequestId) -> Option<Reply> {
-        self.answers.remove(&id).map(|answer| answer.reply)
+    pub(super) fn answer(&mut self, id: RequestId) -> Option<Answer> {
+        self.answers.remove(&id)
     }
 
     /// Takes in and deals with all that is there now. `false`: nothing was.
@@ -252,8 +280,8 @@ impl Wire {
 
     fn event(&mut self, event: Event) -> Result<(), Broken> {
         match event {
-            Event::Reply { id, reply, payload, .. } => {
-                self.answers.insert(id, Answer { reply, payload });
+            Event::Reply { id, time, reply, payload } => {
+                self.answers.insert(id, Answer { reply, time, payload });
             }
             Event::Notice(Notice::Interrupt { level, .. }) => {
                 self.level = level;

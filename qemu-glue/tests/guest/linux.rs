@@ -1,63 +1,116 @@
-//! Debian's kernel and its first program, as far as they are here.
+//! Debian's kernels and their first program, as far as they are here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::machine::{self, COMPILER};
+use crate::machine::{self, Kind};
 
-/// Where `guest/kernel.sh` has put the kernel: `test.sh` calls it.
-pub(crate) fn kernel_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/guest-kernel")
+/// What a guest of a kind needs beside QEMU.
+struct Needs {
+    /// Where `guest/kernel.sh` has put the kernel: `test.sh` calls it.
+    folder: &'static str,
+    architecture: &'static str,
+    /// The drivers' modules, in the order in which they are loaded.
+    modules: [&'static str; 2],
+    /// The C library, at one of these places.
+    library: &'static [&'static str],
+    /// What knows the driver.
+    source: &'static str,
+}
+
+const NODE: Needs = Needs {
+    folder: "guest-kernel",
+    architecture: "arm64",
+    modules: ["uio.ko", "uio_pdrv_genirq.ko"],
+    library: &["/usr/aarch64-linux-gnu/lib/libc.a"],
+    source: "linux_node.c",
+};
+
+const FUNCTION: Needs = Needs {
+    folder: "guest-kernel-amd64",
+    architecture: "amd64",
+    modules: ["uio.ko", "uio_pci_generic.ko"],
+    library: &["/usr/lib/x86_64-linux-gnu/libc.a", "/usr/x86_64-linux-gnu/lib/libc.a"],
+    source: "linux_pci.c",
+};
+
+impl Kind {
+    fn needs(self) -> &'static Needs {
+        match self {
+            Kind::Node => &NODE,
+            Kind::Function => &FUNCTION,
+        }
+    }
+
+    fn folder(self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../target").join(self.needs().folder)
+    }
+
+    /// The kernel.
+    pub(crate) fn kernel(self) -> PathBuf {
+        self.folder().join("vmlinuz")
+    }
+
+    /// The guest's first program, built once; none where there is no C library for the guest.
+    fn program(self) -> Option<&'static [u8]> {
+        static BUILT: [OnceLock<Option<Vec<u8>>>; 2] = [const { OnceLock::new() }; 2];
+        let needs = self.needs();
+        let built = BUILT[self as usize].get_or_init(|| {
+            if !needs.library.iter().any(|library| Path::new(library).exists()) {
+                return None;
+            }
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("init");
+            let built = Command::new(self.compiler())
+                .args([
+                    "-Wall",
+                    "-Wextra",
+                    "-Werror",
+                    "-O1",
+                    "-static",
+                    "linux.c",
+                    needs.source,
+                    "script.c",
+                    "-o",
+                ])
+                .arg(&path)
+                .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("guest"))
+                .status();
+            assert!(built.expect("the compiler runs").success());
+            Some(std::fs::read(path).expect("the program"))
+        });
+        built.as_deref()
+    }
+
+    /// The guest's files.
+    pub(crate) fn initramfs(self, script: &[u8]) -> Vec<u8> {
+        let mut archive = Vec::new();
+        member(&mut archive, "init", 0o100_755, self.program().expect("a program"));
+        member(&mut archive, "script", 0o100_644, script);
+        for module in self.needs().modules {
+            let bytes = std::fs::read(self.folder().join(module)).expect("a file of the kernel's");
+            member(&mut archive, module, 0o100_644, &bytes);
+        }
+        member(&mut archive, "TRAILER!!!", 0, &[]);
+        archive
+    }
 }
 
 /// Whether the test can run; says so if not.
-pub(crate) fn can_run(test: &str) -> bool {
-    if !machine::can_run(test) {
+pub(crate) fn can_run(kind: Kind, test: &str) -> bool {
+    if !machine::can_run_on(kind, test) {
         return false;
     }
-    let is_here = kernel_folder().join("uio_pdrv_genirq.ko").exists() && program().is_some();
+    let Needs { modules, folder, architecture, .. } = kind.needs();
+    let is_here = kind.folder().join(modules[1]).exists() && kind.program().is_some();
     if !is_here {
         machine::say(&format!(
-            "skipped: {test}: no Debian kernel for QEMU (./test.sh gets it: apt-get install libc6-dev-arm64-cross make xz-utils, \
-             qemu-glue/guest/kernel.sh target/guest-kernel)"
+            "skipped: {test}: no Debian kernel for QEMU (./test.sh gets it: a static C library for {architecture}, \
+             qemu-glue/guest/kernel.sh target/{folder} {architecture})"
         ));
     }
     is_here
-}
-
-/// The guest's first program, built once; none where there is no C library for the guest.
-fn program() -> Option<&'static [u8]> {
-    static BUILT: OnceLock<Option<Vec<u8>>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        if !Path::new("/usr/aarch64-linux-gnu/lib/libc.a").exists() {
-            return None;
-        }
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("init");
-        let built = Command::new(COMPILER)
-            .args(["-Wall", "-Wextra", "-Werror", "-O1", "-static", "linux.c", "script.c", "-o"])
-            .arg(&path)
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("guest"))
-            .status();
-        assert!(built.expect("the compiler runs").success());
-        Some(std::fs::read(path).expect("the program"))
-    });
-    built.as_deref()
-}
-
-/// The guest's files.
-pub(crate) fn initramfs(script: &[u8]) -> Vec<u8> {
-    let kernel = kernel_folder();
-    let read = |name: &str| std::fs::read(kernel.join(name)).expect("a file of the kernel's");
-    let mut archive = Vec::new();
-    member(&mut archive, "init", 0o100_755, program().expect("a program"));
-    member(&mut archive, "script", 0o100_644, script);
-    for module in ["uio.ko", "uio_pdrv_genirq.ko"] {
-        member(&mut archive, module, 0o100_644, &read(module));
-    }
-    member(&mut archive, "TRAILER!!!", 0, &[]);
-    archive
 }
 
 /// One file of a cpio archive in the "newc" format: Documentation/driver-api/early-userspace/buffer-format.rst.

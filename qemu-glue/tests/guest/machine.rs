@@ -11,20 +11,46 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use vp_bridge::address::Address;
 
-use crate::linux;
 use crate::script::Script;
 
-/// Which QEMU is tried, unless it is this one.
-const VARIABLE: &str = "VP_QEMU";
-const QEMU: &str = "qemu-system-aarch64";
-pub(crate) const COMPILER: &str = "aarch64-linux-gnu-gcc";
+/// What the device is in a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A node of the device tree of `virt`.
+    Node,
+    /// A PCI function of a PC.
+    Function,
+}
+
+impl Kind {
+    /// The QEMU to try.
+    fn qemu(self) -> String {
+        let (variable, program) = match self {
+            Kind::Node => ("VP_QEMU", "qemu-system-aarch64"),
+            Kind::Function => ("VP_QEMU_X86", "qemu-system-x86_64"),
+        };
+        std::env::var(variable).unwrap_or_else(|_| program.to_owned())
+    }
+
+    /// What builds the guest's programs.
+    pub(crate) fn compiler(self) -> &'static str {
+        match self {
+            Kind::Node => "aarch64-linux-gnu-gcc",
+            Kind::Function => "x86_64-linux-gnu-gcc",
+        }
+    }
+
+    /// Where Debian has them.
+    fn packages(self) -> &'static str {
+        match self {
+            Kind::Node => "qemu-system-arm gcc-aarch64-linux-gnu",
+            Kind::Function => "qemu-system-x86 gcc-x86-64-linux-gnu",
+        }
+    }
+}
+
 /// The guest gives up earlier by itself, and says why.
 const PATIENCE: Duration = Duration::from_secs(100);
-
-/// The QEMU to try.
-fn qemu() -> String {
-    std::env::var(VARIABLE).unwrap_or_else(|_| QEMU.to_owned())
-}
 
 /// The library that this package builds.
 pub(crate) fn plugin() -> PathBuf {
@@ -51,13 +77,16 @@ pub(crate) fn say(line: &str) {
 
 /// Whether the test can run; says so if not.
 pub(crate) fn can_run(test: &str) -> bool {
-    let missing: Vec<_> =
-        [qemu(), COMPILER.to_owned()].into_iter().filter(|program| !is_there(program)).collect();
+    can_run_on(Kind::Node, test)
+}
+
+/// The same for a guest in which the device is this.
+pub(crate) fn can_run_on(kind: Kind, test: &str) -> bool {
+    let programs = [kind.qemu(), kind.compiler().to_owned()];
+    let missing: Vec<_> = programs.into_iter().filter(|program| !is_there(program)).collect();
     if !missing.is_empty() {
-        let missing = missing.join(", ");
-        say(&format!(
-            "skipped: {test}: no {missing} (Debian: apt-get install qemu-system-arm gcc-aarch64-linux-gnu)"
-        ));
+        let (missing, packages) = (missing.join(", "), kind.packages());
+        say(&format!("skipped: {test}: no QEMU: no {missing} (Debian: apt-get install {packages})"));
     }
     missing.is_empty()
 }
@@ -69,7 +98,7 @@ fn program() -> &'static Path {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("guest.elf");
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("guest");
-        let built = Command::new(COMPILER)
+        let built = Command::new(Kind::Node.compiler())
             .args([
                 "-Wall",
                 "-Wextra",
@@ -110,7 +139,7 @@ pub(crate) struct Setup {
 impl Setup {
     /// `virt` with the guest program and a script, and no device yet.
     pub(crate) fn new(script: Script) -> Setup {
-        let mut command = Command::new(qemu());
+        let mut command = Command::new(Kind::Node.qemu());
         command.args(["-M", "virt", "-cpu", "cortex-a57"]);
         Setup::bare(command, script)
     }
@@ -118,7 +147,7 @@ impl Setup {
     /// The same, started by `vp qemu` together with a platform.
     pub(crate) fn through(vp: &Path, script: Script) -> Setup {
         let mut command = Command::new(vp);
-        command.args(["qemu", "--qemu", &qemu(), "--plugin"]).arg(plugin()).arg("--");
+        command.args(["qemu", "--qemu", &Kind::Node.qemu(), "--plugin"]).arg(plugin()).arg("--");
         Setup::bare(command, script)
     }
 
@@ -134,17 +163,41 @@ impl Setup {
         Setup { command, folder }
     }
 
-    /// `virt` with Debian's kernel, and a program that runs the script through the kernel's generic driver.
-    pub(crate) fn linux(script: Script) -> Setup {
+    /// Debian's kernel, and a program that runs the script through the kernel's generic driver.
+    pub(crate) fn linux(kind: Kind, script: Script) -> Setup {
         let folder = tempfile::tempdir().expect("a folder");
         let initramfs = folder.path().join("initramfs");
-        std::fs::write(&initramfs, linux::initramfs(&script.bytes())).expect("the initramfs is written");
-        let mut command = Command::new(qemu());
-        command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100", "-no-reboot"]);
-        command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-nodefaults"]);
-        command.arg("-kernel").arg(linux::kernel_folder().join("vmlinuz")).arg("-initrd").arg(initramfs);
-        command.args(["-append", "console=ttyAMA0 quiet panic=-1"]);
+        std::fs::write(&initramfs, kind.initramfs(&script.bytes())).expect("the initramfs is written");
+        let mut command = Command::new(kind.qemu());
+        match kind {
+            Kind::Node => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
+            // The traces' surfaces lie from 0x80000000 on, and what is below 0xb0000000 is RAM.
+            Kind::Function => command.args(["-M", "q35", "-m", "2100"]),
+        };
+        command.args([
+            "-no-reboot",
+            "-display",
+            "none",
+            "-serial",
+            "stdio",
+            "-monitor",
+            "none",
+            "-nodefaults",
+        ]);
+        command.arg("-kernel").arg(kind.kernel()).arg("-initrd").arg(initramfs);
+        command.arg("-append").arg(match kind {
+            Kind::Node => "console=ttyAMA0 quiet panic=-1",
+            // They are left to the driver.
+            Kind::Function => "console=ttyS0 quiet panic=-1 memmap=16M$0x80000000",
+        });
         Setup { command, folder }
+    }
+
+    /// A PC without a guest, stopped at its first instruction.
+    pub(crate) fn stopped_pc() -> Setup {
+        let mut command = Command::new(Kind::Function.qemu());
+        command.args(["-S", "-M", "q35", "-display", "none", "-nodefaults"]);
+        Setup { command, folder: tempfile::tempdir().expect("a folder") }
     }
 
     /// With the plugin's own device.

@@ -2,13 +2,16 @@
 
 mod linux;
 mod machine;
+mod pci;
 mod script;
 mod served;
+mod time;
+mod watcher;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use machine::{Setup, can_run};
+use machine::{Kind, Setup, can_run};
 use script::Script;
 use served::Served;
 use vp_models::nvdla::registers::RegisterMap;
@@ -61,7 +64,11 @@ fn the_node_has_the_name_that_the_driver_of_the_register_map_looks_for() {
     if !can_run("the_node_has_the_name_that_the_driver_of_the_register_map_looks_for") {
         return;
     }
-    for (map, name) in [(RegisterMap::Large, "nv_large"), (RegisterMap::Full, "nvdla_os_initial")] {
+    for (map, names) in [
+        (RegisterMap::Small, "nvidia,nv_small\0nvidia,nvdla_2\0"),
+        (RegisterMap::Large, "nvidia,nv_large\0"),
+        (RegisterMap::Full, "nvidia,nvdla_os_initial\0"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let server = Served::at(folder.path(), map.name());
         let tree = folder.path().join("tree").display().to_string();
@@ -71,8 +78,7 @@ fn the_node_has_the_name_that_the_driver_of_the_register_map_looks_for() {
         let dump = Setup::new(script).connect(&server.address).args(&["-M", &format!("dumpdtb={tree}")]);
         dump.start().ends();
         let tree = std::fs::read(tree).unwrap();
-        let wanted = format!("nvidia,{name}\0");
-        assert!(tree.windows(wanted.len()).any(|part| part == wanted.as_bytes()), "{map:?}");
+        assert!(tree.windows(names.len()).any(|part| part == names.as_bytes()), "{map:?}");
     }
 }
 
@@ -160,11 +166,12 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
     let server = Served::at(folder.path(), "nv_small");
     let address = &server.address;
     let nobody = folder.path().join("nobody").display().to_string();
-    let cases: [(String, &[&str], &str); 6] = [
+    let cases: [(String, &[&str], &str); 7] = [
         (format!(",connect=unix:{nobody}"), &[], "vp: cannot connect to unix:"),
         (",connect=nowhere".into(), &[], "vp: connect=nowhere makes no sense: write connect=unix:"),
         (",sock=1".into(), &[], "vp: no option `sock`; there are connect, address"),
         (format!(",connect={address},address=0x40000000"), &[], "address=0x40000000: memory or another"),
+        (format!(",connect={address},pool=0xc0000000:0x1000"), &[], "the guest's memory ends at 0x84c00000"),
         (format!(",connect={address},spi=900"), &[], "vp: spi=900: the interrupt controller has 256"),
         (format!(",connect={address}"), &["-M", "raspi3b", "-m", "1G"], "vp: this machine has no place"),
     ];
@@ -179,13 +186,13 @@ const POOL: &str = "pool=0x80000000:0x1000000";
 
 #[test]
 fn linux_and_its_generic_driver_run_a_layer_on_two_cpus() {
-    if !linux::can_run("linux_and_its_generic_driver_run_a_layer_on_two_cpus") {
+    if !linux::can_run(Kind::Node, "linux_and_its_generic_driver_run_a_layer_on_two_cpus") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let server = Served::at(folder.path(), "nv_small");
     let options = format!(",connect={},{POOL}", server.address);
-    let setup = Setup::linux(small().layer(&trace(FUSED))).plugin(&options);
+    let setup = Setup::linux(Kind::Node, small().layer(&trace(FUSED))).plugin(&options);
     let mut machine = setup.args(&["-smp", "2"]).start();
     // Which reads registers all the while.
     machine.wait_for("the other process too");
@@ -194,14 +201,14 @@ fn linux_and_its_generic_driver_run_a_layer_on_two_cpus() {
 
 #[test]
 fn a_program_under_linux_gets_a_signal_when_the_server_is_killed() {
-    if !linux::can_run("a_program_under_linux_gets_a_signal_when_the_server_is_killed") {
+    if !linux::can_run(Kind::Node, "a_program_under_linux_gets_a_signal_when_the_server_is_killed") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let server = Served::at(folder.path(), "nv_small");
     let options = format!(",connect={},{POOL}", server.address);
     let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
-    let mut machine = Setup::linux(script).plugin(&options).start();
+    let mut machine = Setup::linux(Kind::Node, script).plugin(&options).start();
     machine.wait_for("running");
     server.kill();
     machine.wait_for("bus error");

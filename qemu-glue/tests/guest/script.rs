@@ -30,6 +30,8 @@ enum Step {
     Restart,
     UntilError,
     UntilAnswer,
+    ReadTimes,
+    Times,
 }
 
 impl Script {
@@ -108,6 +110,17 @@ impl Script {
     pub(crate) fn until_answer(self, register: &str) -> Script {
         let offset = address(self.map, register);
         self.step(Step::UntilAnswer, &[offset])
+    }
+
+    /// Reads the register so often, and says the nanoseconds between the ends of the reads.
+    pub(crate) fn read_times(self, register: &str, count: u32) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::ReadTimes, &[offset, count])
+    }
+
+    /// Says when it is, when the last write was made, and when the last interrupt came.
+    pub(crate) fn times(self) -> Script {
+        self.step(Step::Times, &[])
     }
 
     /// The script as the guest has it in memory.

@@ -22,7 +22,10 @@ impl Served {
     }
 
     pub(crate) fn start(address: Address, platform: &str) -> Served {
-        let mut description = Description::named(platform).expect("a built-in platform");
+        Served::with(address, Description::named(platform).expect("a built-in platform"))
+    }
+
+    pub(crate) fn with(address: Address, mut description: Description) -> Served {
         description.dbb0.base = 0;
         description.dbb0.size = 1 << 40;
         let (stop, stopped) = oneshot::channel::<()>();

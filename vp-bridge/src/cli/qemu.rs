@@ -19,7 +19,8 @@ const LIBRARY: &str = "libvp_qemu.so";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them.
+Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them, unless QEMU is for x86, where the
+device is a PCI function.
 
   vp qemu -- -m 2048 -nographic -kernel Image -initrd initramfs.gz -append console=ttyAMA0")]
 pub(super) struct Args {
@@ -57,7 +58,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let server = Server::bind(&address, description, Options::default()).await.map_err(Failure::new)?;
         let mut child = command(args, &plugin, &address).spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))
-                .hint("install it (Debian: qemu-system-arm), or name another with --qemu")
+                .hint("install it (Debian: qemu-system-arm or qemu-system-x86), or name another with --qemu")
         })?;
         let (ended, has_ended) = oneshot::channel::<()>();
         let qemu = async {
@@ -78,15 +79,22 @@ fn command(args: &Args, plugin: &Path, address: &Address) -> Command {
     for option in &args.options {
         options = format!("{options},{}", doubled(option));
     }
+    let is_pc = is_for_pc(&args.qemu);
     let has_machine = args.args.iter().any(|arg| {
         let is = |name| arg.to_str().is_some_and(|arg| arg == name || arg.starts_with(&format!("{name}=")));
         is("-M") || is("-machine") || is("--machine")
     });
-    if !has_machine {
+    if !has_machine && !is_pc {
         command.args(["-M", "virt", "-cpu", "cortex-a57"]);
     }
     command.args(&args.args).arg("-plugin").arg(options).kill_on_drop(true);
     command
+}
+
+/// Whether a QEMU is for machines that have PCI instead of a device tree, by its name.
+fn is_for_pc(qemu: &Path) -> bool {
+    let name = qemu.file_name().unwrap_or_default().to_string_lossy();
+    name.contains("x86_64") || name.contains("i386")
 }
 
 /// QEMU ends a value at a comma that stands alone.
@@ -141,6 +149,12 @@ mod tests {
         let args = started(&["vp", "qemu", "--set", "compatible=a,b", "--set", "spi=9", "--", "-m", "1G"]);
         let plugin = "/lib/a,,b.so,connect=unix:/tmp/s,compatible=a,,b,spi=9";
         assert_eq!(args, ["-M", "virt", "-cpu", "cortex-a57", "-m", "1G", "-plugin", plugin]);
+    }
+
+    #[test]
+    fn a_pc_has_a_machine_of_its_own() {
+        let args = started(&["vp", "qemu", "--qemu", "/usr/bin/qemu-system-x86_64", "--", "-m", "1G"]);
+        assert_eq!(args, ["-m", "1G", "-plugin", "/lib/a,,b.so,connect=unix:/tmp/s"]);
     }
 
     #[test]

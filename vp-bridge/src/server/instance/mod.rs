@@ -590,7 +590,7 @@ impl Host {
             }
             ran if self.mode == TimeMode::Lockstep => {
                 self.goal_met(matches!(ran, Ran::Idle));
-                None
+                self.is_step_owed().then_some(Wake(None))
             }
             // What was held back because the bus was full has its turn now.
             Ran::Idle if self.has_ready_job() => None,

@@ -1,6 +1,6 @@
 //! Jobs: what moves simulated time, or must keep its place among that which does.
 //!
-//! Register accesses, timed memory accesses and Advance are jobs. In lockstep one job at a time is *current*, and time
+//! Register accesses, timed memory accesses, Advance and Step are jobs. In lockstep one job at a time is *current*, and time
 //! moves for it alone: a register read until its answer is there, an Advance until what it waits for. A posted write is
 //! over as soon as the bus has queued it: time does not move for it, the next job carries it along.
 //!
@@ -44,6 +44,7 @@ enum Task {
         payload: Bytes,
     },
     Advance(Until),
+    Step(Time),
     /// A register access that fails, in its turn: answers of a port keep request order.
     Fail(Failure),
 }
@@ -65,6 +66,8 @@ enum Goal {
     Time(Time, RequestId),
     Interrupt(Option<Time>, RequestId),
     Idle(RequestId),
+    /// A Step.
+    Step(Time, RequestId),
     /// Fewer posted writes in front of the bus.
     Drain(Time),
 }
@@ -137,12 +140,14 @@ impl Host {
                 self.window(session, port, address, length)?;
                 Ok((at.map(time), Task::Memory { request: request.clone(), payload }))
             }
+            Request::Step { to } => {
+                self.may_move_time(session, request)?;
+                let to = time(to);
+                within_horizon(to)?;
+                Ok((None, Task::Step(to)))
+            }
             Request::Advance { until } => {
-                if self.mode != TimeMode::Lockstep {
-                    let reason = "time moves by itself here: Advance is for lockstep".to_owned();
-                    return Err((ErrorCode::WrongTimeMode, reason));
-                }
-                self.may_rule(session)?;
+                self.may_move_time(session, request)?;
                 let named = match until {
                     Until::Time(time) => Some(time),
                     Until::Interrupt { limit, .. } => limit,
@@ -160,6 +165,14 @@ impl Host {
             }
             _ => Err((ErrorCode::Internal, format!("{} is no job", request.name()))),
         }
+    }
+
+    fn may_move_time(&self, session: SessionId, request: &Request) -> Result<(), Failure> {
+        if self.mode != TimeMode::Lockstep {
+            let reason = format!("time moves by itself here: {} is for lockstep", request.name());
+            return Err((ErrorCode::WrongTimeMode, reason));
+        }
+        self.may_rule(session)
     }
 
     /// The word that a byte address names.
@@ -378,6 +391,10 @@ impl Host {
                     Until::Idle => self.pursue(session, Goal::Idle(id)),
                 }
             }
+            Task::Step(to) => {
+                let Some(id) = id else { return };
+                self.pursue(session, Goal::Step(to.max(self.now()), id));
+            }
         }
     }
 
@@ -409,7 +426,7 @@ impl Host {
             self.start_jobs();
         }
         Some(match &self.current.as_ref()?.goal {
-            Goal::Begin(time, _) | Goal::Time(time, ..) | Goal::Drain(time) => *time,
+            Goal::Begin(time, _) | Goal::Time(time, ..) | Goal::Step(time, _) | Goal::Drain(time) => *time,
             Goal::Interrupt(limit, ..) => limit.unwrap_or(Time::MAX),
             Goal::Answer { .. } | Goal::Idle(_) => Time::MAX,
         })
@@ -463,8 +480,24 @@ impl Host {
                 let why = why_idle(self);
                 self.reached(session, id, why);
             }
+            Goal::Step(..) if self.owed_bursts() > 0 => self.current = Some(Current { session, goal }),
+            Goal::Step(_, id) => {
+                let next = self.platform.simulation().next_time();
+                let next = next.map(|next| vp_protocols::native::Time(next.as_ps()));
+                self.reply(session, id, Reply::Stepped { next });
+            }
             Goal::Drain(_) => {}
         }
+    }
+
+    /// Whether a Step waits for nothing but the answers of memories outside.
+    pub(super) fn is_step_owed(&self) -> bool {
+        matches!(self.current, Some(Current { goal: Goal::Step(..), .. })) && self.owed_bursts() > 0
+    }
+
+    /// Bursts that memories outside have not answered.
+    fn owed_bursts(&self) -> usize {
+        self.requests.borrow().bursts()
     }
 
     /// Fails everything that is under way or waits, in the order in which it came.
@@ -478,7 +511,8 @@ impl Host {
                 Goal::Begin(_, Job { id: Some(id), .. })
                 | Goal::Time(_, id)
                 | Goal::Interrupt(_, id)
-                | Goal::Idle(id) => self.fail(session, Some(id), cancelled()),
+                | Goal::Idle(id)
+                | Goal::Step(_, id) => self.fail(session, Some(id), cancelled()),
                 Goal::Begin(_, Job { id: None, .. }) | Goal::Answer { .. } | Goal::Drain(_) => {}
             }
         }

@@ -1,0 +1,197 @@
+//! The device as a PCI function, for machines without a device tree: its registers are BAR 0, it interrupts by INTA#, and
+//! it reads and writes memory as a bus master once its driver lets it.
+
+#![expect(unsafe_code, reason = "called from C")]
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use super::port::Line;
+use super::{Device, Opened, callbacks};
+use crate::options::Options;
+use crate::qemu::Qemu;
+use crate::qemu::layouts::{Errors, Object};
+use crate::qemu::pci::{Function, Identity, Pci, Realize, Unrealize};
+use crate::report::{guarded, say};
+
+/// The name of the type, for `-device`.
+pub(crate) const FUNCTION: &str = "vp-pci";
+const TYPE_NAME: &CStr = c"vp-pci";
+
+/// How drivers know the function. QEMU's docs/specs/pci-ids leaves 1af4:10f0 to 1af4:10ff to experiments; the class is that of
+/// processing accelerators (PCI Code and ID Assignment Specification, 1.19).
+const IDENTITY: Identity = Identity { vendor: 0x1af4, device: 0x10f0, revision: 1, class: 0x1200 };
+
+/// Options that a function has no use for: its place is PCI's matter.
+const UNUSED: [&str; 4] = ["address", "spi", "compatible", "pool"];
+
+/// Where the registers are while the device tests itself: no machine has anything there.
+const TEST_ADDRESS: u64 = 1 << 50;
+
+/// What realizes a plain function, and what takes it out.
+static PARENT: OnceLock<(Option<Realize>, Option<Unrealize>)> = OnceLock::new();
+
+/// The functions in the machine, by the address of QEMU's object.
+static FUNCTIONS: Mutex<Option<HashMap<usize, (&'static Device, &'static Slot)>>> = Mutex::new(None);
+
+/// A function's place in the machine, which it may leave.
+pub(super) struct Slot {
+    pci: &'static Pci,
+    function: Mutex<Option<Function>>,
+    has_complained: AtomicBool,
+}
+
+impl Slot {
+    /// Moves the interrupt line.
+    ///
+    /// # Safety
+    /// The big lock is held.
+    pub(super) unsafe fn set_line(&self, level: bool) {
+        if let Some(function) = *self.function() {
+            // SAFETY: in the machine, or it would not be here; the lock by the caller.
+            unsafe { self.pci.set_line(function, level) };
+        }
+    }
+
+    /// Whether the function is in the machine.
+    pub(super) fn is_taken(&self) -> bool {
+        self.function().is_some()
+    }
+
+    /// Whether the driver has made it a bus master. Says why not, the first time.
+    pub(super) fn may_access_memory(&self, qemu: &Qemu) -> bool {
+        let function = self.function();
+        let Some(function) = *function else { return false };
+        // SAFETY: in the machine, as long as the slot is locked.
+        let (is_master, sees_memory) =
+            unsafe { (self.pci.is_bus_master(function), self.pci.sees_memory(qemu, function)) };
+        let complaint = match (is_master, sees_memory) {
+            (true, true) => return true,
+            (false, _) => "its driver has not made it a bus master",
+            (_, false) => "an IOMMU is between them, which the device does not go through",
+        };
+        if !self.has_complained.swap(true, Ordering::Relaxed) {
+            say(format_args!("warning: the device cannot access the guest's memory: {complaint}"));
+        }
+        false
+    }
+
+    fn function(&self) -> std::sync::MutexGuard<'_, Option<Function>> {
+        self.function.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes the type known to QEMU, once, if this QEMU has PCI functions as they are known.
+///
+/// # Errors
+/// Why there is no such type, for people.
+pub(crate) fn register_function(qemu: &Qemu) -> Result<(), String> {
+    static ONCE: Once = Once::new();
+    Pci::load()?;
+    debug_assert_eq!(TYPE_NAME.to_str(), Ok(FUNCTION));
+    ONCE.call_once(|| qemu.register_function(TYPE_NAME, callbacks::init, class_init));
+    Ok(())
+}
+
+/// The first option that a function has no use for.
+pub(crate) fn unused<'a>(keys: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    keys.into_iter().find(|key| UNUSED.contains(key))
+}
+
+impl Device {
+    /// Builds a device as the user wants it, as the PCI function that QEMU has just made.
+    ///
+    /// # Safety
+    /// `object` is such a function, whose parent has been realized.
+    unsafe fn build_function(qemu: &'static Qemu, object: Object, options: &Options) -> Result<(), String> {
+        let pci = Pci::load()?;
+        // SAFETY: by the caller; QEMU builds devices with the big lock.
+        let function = unsafe { pci.function(object, IDENTITY) };
+        let function = function.ok_or("PCI functions of this QEMU are unlike those that are known")?;
+        let (place, has_complained) = (Mutex::new(Some(function)), AtomicBool::new(false));
+        let slot: &'static Slot = Box::leak(Box::new(Slot { pci, function: place, has_complained }));
+        let opened = Self::open(qemu, options, FUNCTION, &qemu.ram(), Line::Pin(slot))?;
+        let Opened { device, platform, .. } = &opened;
+        // A window's size is a power of two (PCI Local Bus Specification 3.0, 6.2.5.1).
+        let window = callbacks::window(qemu, device, platform.size.next_power_of_two());
+        // SAFETY: a new region, and the big lock.
+        unsafe {
+            qemu.with_region_at(pci, window, TEST_ADDRESS, || device.test(qemu, TEST_ADDRESS))?;
+            pci.set_window(function, window);
+        }
+        let Identity { vendor, device: number, .. } = IDENTITY;
+        opened.put_to_use(qemu, &format!("PCI function {vendor:04x}:{number:04x}"), "interrupt INTA#")?;
+        let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        functions.get_or_insert_default().insert(object as usize, (device, slot));
+        Ok(())
+    }
+}
+
+unsafe extern "C" fn class_init(class: Object, _data: *mut c_void) {
+    guarded("the type of PCI functions", (), || {
+        let (Some(qemu), Some(pci)) = (Qemu::get(), Pci::get()) else { return };
+        // SAFETY: the class of a type whose parent is a PCI device.
+        unsafe {
+            let parent = (qemu.set_realize(class, realize), pci.set_class(class, IDENTITY, unrealize));
+            _ = PARENT.set(parent);
+            callbacks::add_properties(qemu, class, |key| !UNUSED.contains(&key));
+        }
+    });
+}
+
+unsafe extern "C" fn realize(object: Object, errors: Errors) {
+    let Some(qemu) = Qemu::get() else { return };
+    let built = guarded("building the function", Err("the device cannot be built".to_owned()), || {
+        let options = callbacks::said_of(object);
+        let mut error = std::ptr::null_mut();
+        if let Some((Some(parent), _)) = PARENT.get() {
+            // SAFETY: what would have been called without us.
+            unsafe { parent(object, &raw mut error) };
+        }
+        if !error.is_null() {
+            // SAFETY: the place that QEMU gave, or none.
+            unsafe { qemu.pass_on(errors, error) };
+            return Ok(());
+        }
+        // SAFETY: what QEMU realizes here is a function of our type.
+        unsafe { Device::build_function(qemu, object, &options) }
+    });
+    if let Err(why) = built {
+        // SAFETY: the place that QEMU gave.
+        unsafe { qemu.fail(errors, &format!("vp: {why}")) };
+    }
+}
+
+unsafe extern "C" fn unrealize(object: Object) {
+    guarded("taking the function out", (), || {
+        let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = functions.get_or_insert_default().remove(&(object as usize));
+        if let Some((device, slot)) = left {
+            // Whoever accesses memory for it is through with QEMU's object then.
+            slot.function().take();
+            device.session.close();
+            if let Some(clock) = &device.clock {
+                clock.set_alarm(None);
+            }
+        }
+    });
+    if let Some((_, Some(parent))) = PARENT.get() {
+        // SAFETY: what would have been called without us.
+        unsafe { parent(object) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::KEYS;
+
+    #[test]
+    fn a_function_has_the_options_that_say_nothing_of_its_place() {
+        assert!(UNUSED.iter().all(|key| KEYS.contains(key)));
+        assert_eq!(unused(["connect", "spi"]), Some("spi"));
+        assert_eq!(unused(["connect", "platform", "timeout"]), None);
+    }
+}

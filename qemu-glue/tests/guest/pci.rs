@@ -1,0 +1,147 @@
+//! Guests that have the device as a PCI function.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use vp_models::nvdla::registers::RegisterMap;
+
+use crate::linux;
+use crate::machine::{Kind, Setup, can_run_on};
+use crate::script::Script;
+use crate::served::Served;
+use crate::{FUSED, half_a_layer, trace};
+
+fn small() -> Script {
+    Script::new(RegisterMap::Small)
+}
+
+#[test]
+fn linux_and_its_generic_driver_of_pci_functions_run_a_layer() {
+    if !linux::can_run(Kind::Function, "linux_and_its_generic_driver_of_pci_functions_run_a_layer") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let setup = Setup::linux(Kind::Function, small().layer(&trace(FUSED))).connect(&server.address);
+    let mut machine = setup.args(&["-smp", "2"]).start();
+    machine.wait_for("the other process too");
+    assert!(machine.said.contains(&"class 120000".to_owned()), "{:?}", machine.said);
+    assert!(machine.said.ends_with(&["2 CPUs".into(), "PASS".into(), "the other process too".into()]));
+    let told = machine.told();
+    let expected = "vp: PCI function 1af4:10f0, 256 KiB of registers, interrupt INTA#: nv_small at unix:";
+    assert!(told.starts_with(expected) && told.lines().count() == 1, "{told}");
+}
+
+#[test]
+fn registers_of_a_pci_function_read_as_all_ones_when_the_server_is_killed() {
+    if !linux::can_run(
+        Kind::Function,
+        "registers_of_a_pci_function_read_as_all_ones_when_the_server_is_killed",
+    ) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let script = half_a_layer().until_error("GLB.S_INTR_STATUS");
+    let mut machine = Setup::linux(Kind::Function, script).connect(&server.address).start();
+    machine.wait_for("running");
+    server.kill();
+    machine.wait_for("bus error");
+    machine.passes();
+}
+
+#[test]
+fn a_pci_function_takes_no_options_of_a_node() {
+    if !can_run_on(Kind::Function, "a_pci_function_takes_no_options_of_a_node") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let told = Setup::stopped_pc().plugin(&format!(",connect={},spi=9", server.address)).start().refuses();
+    assert!(told.contains("vp: spi is for machines with a device tree"), "{told}");
+}
+
+#[test]
+fn a_machine_with_a_device_stays_where_it_is() {
+    if !can_run_on(Kind::Function, "a_machine_with_a_device_stays_where_it_is") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let path = folder.path().join("monitor");
+    let monitor = format!("unix:{},server=on,wait=off", path.display());
+    let setup = Setup::stopped_pc().connect(&server.address).args(&["-monitor", &monitor]);
+    let machine = setup.start();
+    let mut monitor = Monitor::open(&path, &machine);
+    for command in ["savevm now", "migrate exec:true"] {
+        let said = monitor.ask(command);
+        let sentence = "the state of nv_small, which the device is part of, is not in QEMU";
+        assert!(said.contains(sentence), "{command}: {said}");
+    }
+    let refused = Setup::stopped_pc().connect(&server.address).args(&["-only-migratable"]).start().refuses();
+    assert!(refused.contains("vp: with -only-migratable there can be no device of a platform"), "{refused}");
+}
+
+#[test]
+fn a_pci_function_can_leave_the_machine() {
+    if !can_run_on(Kind::Function, "a_pci_function_can_leave_the_machine") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let path = folder.path().join("monitor");
+    let monitor = format!("unix:{},server=on,wait=off", path.display());
+    let device = format!("vp-pci,id=vp,addr=5,connect={}", server.address);
+    let setup = Setup::stopped_pc().plugin("").args(&["-M", "pc", "-monitor", &monitor, "-device", &device]);
+    let machine = setup.start();
+    let mut monitor = Monitor::open(&path, &machine);
+    assert!(monitor.ask("info pci").contains("PCI device 1af4:10f0"), "{}", machine.told());
+    // What a guest's ACPI does when it is asked to: the bus, and the slot in it (docs/specs/acpi_pci_hotplug of QEMU).
+    for command in ["device_del vp", "o/w 0xae10 0", "o/w 0xae08 0x20"] {
+        assert_eq!(monitor.ask(command), "");
+    }
+    assert!(!monitor.ask("info pci").contains("1af4:10f0"));
+    assert_eq!(monitor.ask("system_reset"), "");
+    assert_eq!(monitor.ask("info status"), "VM status: paused (prelaunch)");
+    let told = machine.told();
+    assert_eq!(told.lines().count(), 1, "nobody looks for a server: {told}");
+}
+
+/// QEMU's monitor for people.
+struct Monitor(BufReader<UnixStream>);
+
+impl Monitor {
+    fn open(path: &std::path::Path, machine: &crate::machine::Machine) -> Monitor {
+        let until = Instant::now() + Duration::from_secs(60);
+        let stream = loop {
+            match UnixStream::connect(path) {
+                Ok(stream) => break stream,
+                Err(error) if Instant::now() > until => panic!("{error}: {}", machine.told()),
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut monitor = Monitor(BufReader::new(stream));
+        monitor.prompt();
+        monitor
+    }
+
+    /// What is said to a command.
+    fn ask(&mut self, command: &str) -> String {
+        writeln!(self.0.get_mut(), "{command}").unwrap();
+        let said = self.prompt();
+        // Before it the monitor shows what is being typed.
+        let answer = said.split_once('\n').map_or("", |(_, answer)| answer);
+        answer.replace('\r', "").trim().to_owned()
+    }
+
+    fn prompt(&mut self) -> String {
+        let mut said = Vec::new();
+        while !said.ends_with(b"(qemu) ") {
+            assert!(self.0.read_until(b' ', &mut said).unwrap() > 0, "QEMU has gone");
+        }
+        said.truncate(said.len() - b"(qemu) ".len());
+        String::from_utf8_lossy(&said).into_owned()
+    }
+}

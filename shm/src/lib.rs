@@ -1,0 +1,19 @@
+//! What two processes of one host share beside a stream: descriptors, memory, and a ring of register accesses.
+//!
+//! * [`descriptors`]: open files that ride beside the bytes of a Unix socket.
+//! * [`Region`]: memory of the peer's, mapped here; bytes are copied in and out, bounds checked.
+//! * [`ring`]: register accesses and their answers without a system call, as `docs/protocol.md` lays them out.
+//! * [`Bell`]: wakes the other side when it sleeps.
+//!
+//! Nothing here knows the protocol's messages, a simulation or QEMU. Whatever lies in shared memory may change at any
+//! moment and hold anything: it is read with atomic loads, each word once, and judged here. All unsafe code is in
+//! `memory.rs`.
+
+mod bell;
+pub mod descriptors;
+mod memory;
+mod region;
+pub mod ring;
+
+pub use bell::{Bell, wait};
+pub use region::{Region, RegionError, sealed};

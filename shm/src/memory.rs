@@ -1,0 +1,131 @@
+//! Mapped memory that others change while we look: every access is an atomic one of a whole word or byte.
+//!
+//! Rust knows no other process. To it the mapping is memory outside of all its allocations, reached by raw pointers only,
+//! never by a reference to plain bytes; atomic accesses are those that are defined when somebody else writes meanwhile.
+//! Of this process's threads one at a time copies bytes ([`crate::Region`] is used by the thread of one platform), and the
+//! words of a ring are always accessed with their own size, so accesses of two sizes do not race.
+
+#![expect(unsafe_code, reason = "mapped memory is reached by raw pointers")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+const WORD: usize = size_of::<u64>();
+
+/// A shared mapping. It stays where it is until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    map: MmapRaw,
+}
+
+impl Mapping {
+    /// Maps `size` bytes of a file from `offset` on, to read and write.
+    ///
+    /// That the file keeps so many bytes is for the caller to see to: an access behind a file's end is a SIGBUS.
+    pub(crate) fn new(file: impl AsFd, offset: u64, size: usize) -> io::Result<Self> {
+        let file = file.as_fd();
+        let map = MmapOptions::new().offset(offset).len(size).map_raw(file.as_raw_fd())?;
+        Ok(Self { map })
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.map.len()
+    }
+
+    /// The place of `length` bytes at `offset`, if they are inside.
+    fn place(&self, offset: usize, length: usize) -> Option<*mut u8> {
+        let is_inside = offset.checked_add(length).is_some_and(|end| end <= self.map.len());
+        // SAFETY: the mapping has `map.len()` bytes in one piece, and `offset` is at most that.
+        is_inside.then(|| unsafe { self.map.as_mut_ptr().add(offset) })
+    }
+
+    /// Copies bytes out. `false`: not all of them are inside, and none was copied.
+    pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> bool {
+        let Some(place) = self.place(offset, into.len()) else { return false };
+        let (head, words) = split(place, into.len());
+        let (first, rest) = into.split_at_mut(head);
+        let (middle, last) = rest.split_at_mut(words * WORD);
+        // SAFETY: `place` is the start of `into.len()` mapped bytes, and the three parts have as many; the mapping is
+        // readable and writable and lives as long as `self`. `split` has put the words where they are aligned.
+        unsafe {
+            load_bytes(place, first);
+            let mut from = place.add(head);
+            for word in middle.chunks_exact_mut(WORD) {
+                word.copy_from_slice(&AtomicU64::from_ptr(from.cast()).load(Ordering::Relaxed).to_ne_bytes());
+                from = from.add(WORD);
+            }
+            load_bytes(from, last);
+        }
+        true
+    }
+
+    /// Copies bytes in. `false`: not all of them would be inside, and none was copied.
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> bool {
+        let Some(place) = self.place(offset, bytes.len()) else { return false };
+        let (head, words) = split(place, bytes.len());
+        let (first, rest) = bytes.split_at(head);
+        let (middle, last) = rest.split_at(words * WORD);
+        // SAFETY: as in `read`.
+        unsafe {
+            store_bytes(place, first);
+            let mut to = place.add(head);
+            for word in middle.chunks_exact(WORD) {
+                let word = u64::from_ne_bytes(word.try_into().unwrap_or_default());
+                AtomicU64::from_ptr(to.cast()).store(word, Ordering::Relaxed);
+                to = to.add(WORD);
+            }
+            store_bytes(to, last);
+        }
+        true
+    }
+
+    /// A word of four bytes.
+    ///
+    /// # Panics
+    /// When it is not inside, or not aligned: offsets are constants of a layout that fits.
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU32 {
+        let place = self.place(offset, size_of::<u32>()).expect("a word of the layout");
+        assert!(place.cast::<u32>().is_aligned(), "a word of the layout");
+        // SAFETY: four mapped bytes, aligned, that live as long as `self`; nobody in this process accesses them otherwise
+        // than as this word.
+        unsafe { AtomicU32::from_ptr(place.cast()) }
+    }
+
+    /// A word of eight bytes.
+    ///
+    /// # Panics
+    /// As [`word`](Self::word).
+    pub(crate) fn long(&self, offset: usize) -> &AtomicU64 {
+        let place = self.place(offset, size_of::<u64>()).expect("a word of the layout");
+        assert!(place.cast::<u64>().is_aligned(), "a word of the layout");
+        // SAFETY: as above, with eight bytes.
+        unsafe { AtomicU64::from_ptr(place.cast()) }
+    }
+}
+
+/// How many of `length` bytes lie before the first aligned word, and how many words follow.
+fn split(place: *mut u8, length: usize) -> (usize, usize) {
+    let head = place.align_offset(WORD).min(length);
+    (head, (length - head) / WORD)
+}
+
+/// # Safety
+/// `from` is the start of `into.len()` bytes that can be read.
+unsafe fn load_bytes(from: *mut u8, into: &mut [u8]) {
+    for (at, byte) in into.iter_mut().enumerate() {
+        // SAFETY: by the caller.
+        *byte = unsafe { AtomicU8::from_ptr(from.add(at)) }.load(Ordering::Relaxed);
+    }
+}
+
+/// # Safety
+/// `to` is the start of `bytes.len()` bytes that can be written.
+unsafe fn store_bytes(to: *mut u8, bytes: &[u8]) {
+    for (at, &byte) in bytes.iter().enumerate() {
+        // SAFETY: by the caller.
+        unsafe { AtomicU8::from_ptr(to.add(at)) }.store(byte, Ordering::Relaxed);
+    }
+}

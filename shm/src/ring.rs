@@ -1,0 +1,97 @@
+//! Register accesses and their answers in shared memory, without a system call while both sides are awake.
+//!
+//! The *client* makes the memory and asks; the *server* maps it and answers. There are [`ENTRIES`] places for accesses
+//! and as many for answers. An entry carries its own number, stored last: who waits for an entry looks at its number alone,
+//! and one cache line has to come. No side takes a place in memory from the other: each counts by itself, and a number that
+//! is not the expected one is an entry that has not come. So a peer can write what it likes and is at most not understood.
+//!
+//! A side that sleeps says so first and then looks once more; a side that has written an entry looks whether the other
+//! sleeps, and rings its bell. The layout is specified in `docs/protocol.md`, "The register ring".
+
+mod client;
+mod layout;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use client::Client;
+pub use layout::{BYTES, ENTRIES};
+pub use server::Server;
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::RegionError;
+
+/// What an access wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The value of a register.
+    Read,
+    /// To store a value, and to hear of it.
+    Write(u32),
+    /// To store a value.
+    Posted(u32),
+}
+
+/// A register access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// What for.
+    pub access: Access,
+    /// Byte address.
+    pub address: u64,
+    /// Not before this time, in picoseconds.
+    pub at: Option<u64>,
+}
+
+/// The answer to a read, or to a write that is not posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// 0, or the protocol's error code.
+    pub code: u32,
+    /// The value read.
+    pub value: u32,
+    /// When the access took effect, in picoseconds.
+    pub time: u64,
+    /// The interrupt line as it was then.
+    pub line: Line,
+}
+
+/// The level of an interrupt line, and how often it has changed: of two the newer can be told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Line(u32);
+
+impl Line {
+    /// The level.
+    pub fn level(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// The next one, with this level.
+    #[must_use]
+    pub fn changed(self, level: bool) -> Self {
+        Self((self.0 | 1).wrapping_add(1) | u32::from(level))
+    }
+
+    /// Whether this is later than the other.
+    pub fn is_newer(self, than: Self) -> bool {
+        let apart = (self.0 >> 1).wrapping_sub(than.0 >> 1) & (u32::MAX >> 1);
+        apart != 0 && apart < 1 << 30
+    }
+}
+
+/// Why there is no ring.
+#[derive(Debug, Error)]
+pub enum RingError {
+    /// The memory cannot be used.
+    #[error("the ring's memory: {0}")]
+    Memory(#[from] RegionError),
+    /// It is no ring, or one of another kind.
+    #[error("the ring's memory does not begin as one of {ENTRIES} entries and {BYTES} bytes does")]
+    Layout,
+    /// The system refuses.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,151 @@
+//! The side that answers.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::atomic::{Ordering, fence};
+
+use super::layout::{ENTRIES, HAS_AT, MAGIC, Memory, POSTED, READ, VERSION, WRITE};
+use super::{Access, Line, Reply, Request, RingError};
+use crate::Bell;
+
+/// An entry that is none: the client has broken the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("access {number} in the ring is of kind {kind}, which there is none of")]
+pub struct BadEntry {
+    /// Which access, from 0.
+    pub number: u32,
+    /// What stands there.
+    pub kind: u32,
+}
+
+/// A server's end of a ring.
+#[derive(Debug)]
+pub struct Server {
+    memory: Memory,
+    own: Bell,
+    client: Bell,
+    /// Accesses taken.
+    taken: u32,
+    /// Answers owed, and given.
+    owed: u32,
+    given: u32,
+    line: Line,
+}
+
+impl Server {
+    /// The ring that a client offers: its memory, our bell, its bell.
+    ///
+    /// # Errors
+    /// [`RingError`].
+    pub fn open(memory: &OwnedFd, own: OwnedFd, client: OwnedFd) -> Result<Self, RingError> {
+        let memory = Memory::map(memory)?;
+        let is_ring = memory.magic().load(Ordering::Relaxed) == MAGIC
+            && memory.version().load(Ordering::Relaxed) == VERSION
+            && memory.entries().load(Ordering::Relaxed) == ENTRIES;
+        if !is_ring {
+            return Err(RingError::Layout);
+        }
+        let (own, client) = (Bell::from_peer(own)?, Bell::from_peer(client)?);
+        let line = Line::default();
+        let server = Self { memory, own, client, taken: 0, owed: 0, given: 0, line };
+        server.memory.server_sleeps().store(1, Ordering::SeqCst);
+        Ok(server)
+    }
+
+    /// Whether an access has come.
+    pub fn is_asked(&self) -> bool {
+        self.memory.request(self.taken).turn.load(Ordering::Acquire) == self.taken.wrapping_add(1)
+    }
+
+    /// Takes the next access, if one has come. None is taken while [`ENTRIES`] answers are owed.
+    ///
+    /// # Errors
+    /// [`BadEntry`]: the ring is not to be used any more.
+    pub fn take(&mut self) -> Result<Option<Request>, BadEntry> {
+        if self.owed.wrapping_sub(self.given) >= ENTRIES || !self.is_asked() {
+            return Ok(None);
+        }
+        let entry = self.memory.request(self.taken);
+        // Each word is read once: what the client changes meanwhile makes it another access, and no worse.
+        let kind = entry.kind.load(Ordering::Relaxed);
+        let (address, value) = (entry.address.load(Ordering::Relaxed), entry.value.load(Ordering::Relaxed));
+        let at = (kind & HAS_AT != 0).then(|| entry.at.load(Ordering::Relaxed));
+        let access = match kind & !HAS_AT {
+            READ => Access::Read,
+            WRITE => Access::Write(value),
+            POSTED => Access::Posted(value),
+            _ => return Err(BadEntry { number: self.taken, kind }),
+        };
+        self.taken = self.taken.wrapping_add(1);
+        self.memory.taken().store(self.taken, Ordering::Release);
+        if !matches!(access, Access::Posted(_)) {
+            self.owed = self.owed.wrapping_add(1);
+        }
+        Ok(Some(Request { access, address, at }))
+    }
+
+    /// Answers the access that was taken first of those that are not answered. Its line is as it was last
+    /// [set](Self::set_line). Nothing happens when no answer is owed.
+    pub fn answer(&mut self, code: u32, value: u32, time: u64) {
+        if self.given == self.owed {
+            return;
+        }
+        let entry = self.memory.reply(self.given);
+        entry.code.store(code, Ordering::Relaxed);
+        entry.value.store(value, Ordering::Relaxed);
+        entry.time.store(time, Ordering::Relaxed);
+        entry.line.store(self.line.0, Ordering::Relaxed);
+        self.given = self.given.wrapping_add(1);
+        entry.turn.store(self.given, Ordering::Release);
+        // As in the client's `ask`.
+        fence(Ordering::SeqCst);
+        let sleeps = self.memory.client_sleeps();
+        if sleeps.load(Ordering::Relaxed) != 0 {
+            sleeps.store(0, Ordering::Relaxed);
+            self.client.ring();
+        }
+    }
+
+    /// How many answers are owed.
+    pub fn owed(&self) -> u32 {
+        self.owed.wrapping_sub(self.given)
+    }
+
+    /// The interrupt line has another level. Stands in memory, and in the answers from now on.
+    pub fn set_line(&mut self, level: bool) {
+        self.line = self.line.changed(level);
+        self.memory.line().store(self.line.0, Ordering::Release);
+    }
+
+    /// Says whether we sleep, or are busy for long: the client rings when it has asked. `false`: an access is there.
+    pub fn fall_asleep(&self) -> bool {
+        self.memory.server_sleeps().store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        !self.is_asked()
+    }
+
+    /// Says that we look, so that nobody rings.
+    pub fn wake(&self) {
+        // Mostly nobody has slept: then the line stays with both.
+        let sleeps = self.memory.server_sleeps();
+        if sleeps.load(Ordering::Relaxed) != 0 {
+            sleeps.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets that the bell was rung.
+    pub fn hush(&self) {
+        self.own.hush();
+    }
+
+    /// What becomes readable when an access has come while we slept.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.own.as_fd()
+    }
+}
+
+impl Reply {
+    /// Whether the access was done.
+    pub fn is_done(&self) -> bool {
+        self.code == 0
+    }
+}
