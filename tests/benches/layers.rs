@@ -182,6 +182,7 @@ impl Shape {
             before: [self.padding; 2],
             after: [(reach - self.padding).saturating_sub(self.size[0]); 2],
             padding: 0,
+            floats_in_memory: false,
             converter: None,
             kernels: self.kernels,
             weights: WEIGHTS,

@@ -158,6 +158,7 @@ pub fn convolving(width: u32, height: u32, source: u64, destination: u64) -> Con
         before: [1, 1],
         after: [1, 1],
         padding: 0,
+        floats_in_memory: false,
         converter: None,
         kernels: 8,
         weights: WEIGHTS,

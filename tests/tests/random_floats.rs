@@ -2,10 +2,12 @@
 
 use proptest::prelude::*;
 use vp_tests::device::Device;
-use vp_tests::program::Program;
+use vp_tests::program::{BufferUse, Program};
 use vp_tests::random::Draw;
 use vp_tests::reference::float::{self, FP17, FP32, FloatAverage};
-use vp_tests::reference::{Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod, SdpLayer};
+use vp_tests::reference::{
+    ConvLayer, Converter, Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod, SdpLayer,
+};
 
 const SDP_0: u32 = 0x1;
 const CDP_0: u32 = 0x4;
@@ -158,19 +160,35 @@ proptest! {
     #[test]
     fn convolutions_leave_the_references_bytes(seed: u64, is_image: bool, flush: bool) {
         let mut draw = Draw::floats("nv_full", seed, 2000);
-        let (mut layer, buffer) = draw.convolution(is_image);
-        layer.padding = if layer.padding > 0 { 0x3400 + layer.padding } else { 0 };
-        layer.sdp = with_numbers(layer.sdp);
-        let mut expected = draw.image();
-        float::run_convolution(&layer, flush, &mut expected);
-        let write = |program: &mut Program| {
-            program.convolution(&layer, &buffer, 0);
-            program.as_floats();
-            if flush {
-                program.flush_nan(false);
-            }
-            program.enable_convolution(&layer, 0, true);
-        };
-        leaves(&draw, write, CONVOLUTION_0, &expected, &format!("{flush} {layer:?} {buffer:?}"));
+        let (layer, buffer) = draw.convolution(is_image);
+        let layer = ConvLayer { floats_in_memory: !is_image, ..layer };
+        convolution_leaves(&draw, layer, &buffer, flush);
     }
+
+    #[test]
+    fn integer_features_become_floats_on_their_way_to_the_array(seed: u64) {
+        let mut draw = Draw::floats("nv_full", seed, 2000);
+        let (layer, buffer) = draw.convolution(false);
+        let converter = layer.converter.unwrap_or([Converter { offset: 40, scale: -3, shift: 5 }; 4]);
+        convolution_leaves(&draw, ConvLayer { converter: Some(converter), ..layer }, &buffer, false);
+    }
+}
+
+fn convolution_leaves(draw: &Draw, mut layer: ConvLayer, buffer: &BufferUse, flush: bool) {
+    layer.padding = if layer.padding > 0 { 0x3400 + layer.padding } else { 0 };
+    layer.sdp = with_numbers(layer.sdp);
+    let mut expected = draw.image();
+    float::run_convolution(&layer, flush, &mut expected);
+    let write = |program: &mut Program| {
+        program.convolution(&layer, buffer, 0);
+        program.as_floats();
+        if layer.floats_in_memory {
+            program.convolve_floats();
+        }
+        if flush {
+            program.flush_nan(false);
+        }
+        program.enable_convolution(&layer, 0, true);
+    };
+    leaves(draw, write, CONVOLUTION_0, &expected, &format!("{flush} {layer:?} {buffer:?}"));
 }

@@ -34,18 +34,14 @@ const FLUSHES: [(Unit, RegisterRef); 3] = [
 ];
 
 impl Program {
-    /// Has all layers written so far compute fp16, and their inputs in memory but images be fp16.
+    /// Has all layers written so far compute fp16, and what SDP, PDP and CDP read be fp16.
     pub fn as_floats(&mut self) {
         FORMATS.iter().for_each(|&(unit, field)| self.change(unit, field, 2));
-        let has_image = |program: &Program| {
-            let format = cdma::d_datain_format::DATAIN_FORMAT;
-            program.writes.iter().any(|write| {
-                write.unit == Unit::Cdma && write.register.name == format.register && write.value & 1 == 1
-            })
-        };
-        if !has_image(self) {
-            self.change(Unit::Cdma, cdma::d_misc_cfg::IN_PRECISION, 2);
-        }
+    }
+
+    /// Has the input of a convolution be fp16 in memory as well.
+    pub fn convolve_floats(&mut self) {
+        self.change(Unit::Cdma, cdma::d_misc_cfg::IN_PRECISION, 2);
     }
 
     /// Has the units that layers are written for take what is no number as 0. SDP does so whatever its input is.

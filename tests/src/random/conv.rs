@@ -87,6 +87,7 @@ impl Draw {
             before,
             after,
             padding: self.any(-200..200),
+            floats_in_memory: false,
             converter: self.input_converter(format, is_image),
             kernels,
             weights,

@@ -26,6 +26,8 @@ pub struct ConvLayer {
     pub after: [u32; 2],
     /// What padding reads as.
     pub padding: i32,
+    /// Of a layer of fp16: the input is that in memory already, and not converted.
+    pub floats_in_memory: bool,
     /// Applied to every element, with an offset for each channel modulo four.
     pub converter: Option<[Converter; 4]>,
     /// Kernels.

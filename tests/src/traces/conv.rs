@@ -43,6 +43,7 @@ fn plain(
         before: [0, 0],
         after: [0, 0],
         padding: 0,
+        floats_in_memory: false,
         converter: None,
         kernels,
         weights: WEIGHTS,
@@ -147,6 +148,7 @@ fn dilated() -> OwnTrace {
         before: [2, 0],
         after: [1, 1],
         padding: -23,
+        floats_in_memory: false,
         truncate: 3,
         ..plain("nv_small", SMALL, [17, 16], 8, [3, 2], 8)
     };

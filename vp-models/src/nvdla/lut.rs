@@ -1,12 +1,13 @@
-//! What the lookup tables of SDP and CDP have in common: contents, indexing, and which of the two tables answers.
+//! What the lookup tables of SDP and CDP have in common: registers, contents, indexing, and which of the two tables
+//! answers.
 //!
 //! Table LE (65 entries) is indexed linearly or by the logarithm, table LO (257 entries) linearly. Every input is
-//! looked up in both; priorities choose the answer. The two units differ in the width of their inputs and
+//! looked up in both; priorities choose the answer. The two units differ in the width of their inputs, here `B`, and
 //! fractions and in how they interpolate and count: see [`super::sdp::lut`] and [`super::cdp::lut`].
 
 pub(crate) mod float;
 
-use super::registers::{LutPort, Table};
+use super::registers::{FieldRef, Group, LutPort, Table};
 
 /// Intervals between the entries of LE.
 pub(crate) const LE_INTERVALS: u64 = 64;
@@ -44,9 +45,125 @@ impl From<&LutPort> for Tables {
     }
 }
 
-/// Reads a priority field.
-pub(crate) fn priority(field: u32) -> Table {
-    if field == 0 { Table::Le } else { Table::Lo }
+/// Range of one table and what lies outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Range<B> {
+    /// Inputs up to here underflow.
+    pub start: B,
+    /// Where the overflow slope starts. Does not decide whether an input overflows; the index does.
+    pub end: B,
+    /// Slope below `start`.
+    pub underflow: Slope,
+    /// Slope above `end`.
+    pub overflow: Slope,
+}
+
+/// The `S_LUT_*` registers but for the access port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings<B> {
+    /// How LE is indexed.
+    pub le_index: LeIndex,
+    /// LO index: `(x - start) >> select`; negative shifts left.
+    pub lo_select: i8,
+    /// Range of LE.
+    pub le: Range<B>,
+    /// Range of LO.
+    pub lo: Range<B>,
+    /// Which table answers where one alone does not hit.
+    pub priorities: Priorities,
+}
+
+/// The fields of one unit's `S_LUT_*` registers that both units have, but for the bounds of the ranges.
+pub(crate) struct Fields {
+    pub(crate) le_function: FieldRef,
+    /// Its value for a logarithmic LE.
+    pub(crate) exponent: u32,
+    pub(crate) le_index_offset: FieldRef,
+    pub(crate) le_index_select: FieldRef,
+    pub(crate) lo_index_select: FieldRef,
+    /// Scale and shift below LE, above it, below LO, above it.
+    pub(crate) slopes: [[FieldRef; 2]; 4],
+    /// Underflow, overflow, hybrid.
+    pub(crate) priorities: [FieldRef; 3],
+}
+
+impl Fields {
+    /// Reads a group. Every combination is legal. `bounds` are start and end of LE, then of LO.
+    pub(crate) fn settings<B>(&self, group: &Group, [le, lo]: [[B; 2]; 2]) -> Settings<B> {
+        let [le_below, le_above, lo_below, lo_above] = self.slopes.map(|[scale, shift]| Slope {
+            scale: group.get_signed(scale) as i16,
+            shift: group.get_signed(shift) as i8,
+        });
+        let range = |[start, end]: [B; 2], underflow, overflow| Range { start, end, underflow, overflow };
+        let [underflow, overflow, hybrid] =
+            self.priorities.map(|field| if group.flag(field) { Table::Lo } else { Table::Le });
+        Settings {
+            le_index: if group.get(self.le_function) == self.exponent {
+                LeIndex::Exponent { offset: group.get_signed(self.le_index_offset) as i8 }
+            } else {
+                LeIndex::Linear { select: group.get_signed(self.le_index_select) as i8 }
+            },
+            lo_select: group.get_signed(self.lo_index_select) as i8,
+            le: range(le, le_below, le_above),
+            lo: range(lo, lo_below, lo_above),
+            priorities: Priorities { underflow, overflow, hybrid },
+        }
+    }
+}
+
+/// The table as a function: settings and contents.
+#[derive(Clone, Copy, Debug)]
+pub struct Lut<'a, B> {
+    /// Ranges, slopes and priorities.
+    pub settings: &'a Settings<B>,
+    /// Contents.
+    pub tables: &'a Tables,
+}
+
+impl<'a, B> Lut<'a, B> {
+    /// The table that answers for an input that lies so in both.
+    pub(crate) fn choose(&self, le: Place, lo: Place) -> Chosen<'a, B> {
+        let table = self.settings.priorities.choose(le, lo);
+        let (place, range) = match table {
+            Table::Le => (le, &self.settings.le),
+            Table::Lo => (lo, &self.settings.lo),
+        };
+        Chosen { table, place, range, entries: self.tables.of(table) }
+    }
+}
+
+/// The table that answers.
+pub(crate) struct Chosen<'a, B> {
+    pub(crate) table: Table,
+    /// Where the input lies in it.
+    pub(crate) place: Place,
+    pub(crate) range: &'a Range<B>,
+    pub(crate) entries: &'a [i16],
+}
+
+/// The statistics registers `D_PERF_LUT_*`, in elements. What they count of an element, the units do not agree on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Below a table, or both.
+    pub underflow: u64,
+    /// Above a table, or both.
+    pub overflow: u64,
+    /// Elsewhere.
+    pub hybrid: u64,
+    /// Inside LE.
+    pub le_hit: u64,
+    /// Inside LO.
+    pub lo_hit: u64,
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.underflow += other.underflow;
+        self.overflow += other.overflow;
+        self.hybrid += other.hybrid;
+        self.le_hit += other.le_hit;
+        self.lo_hit += other.lo_hit;
+    }
 }
 
 /// How LE is indexed.

@@ -287,15 +287,16 @@ fn activation(layer: &ConvLayer, image: &Image, channel: u32, [x, y]: [i64; 2], 
         return layer.padding as u16;
     }
     let (x, y) = (x as u32, y as u32);
-    match (&layer.input, &layer.converter) {
-        (ConvInput::Feature(place), _) => {
-            let code = image.element(place.address(layer.format, channel, y, x), 2) as u16;
-            if nan_to_zero && code & 0x7fff > 0x7c00 { 0 } else { code }
-        }
-        (ConvInput::Pixels(pixels), Some(converters)) => {
-            let converted = converters[channel as usize % 4].apply(pixels.component(image, channel, y, x));
+    let element = match &layer.input {
+        ConvInput::Feature(place) => image.element(place.address(layer.format, channel, y, x), 2),
+        ConvInput::Pixels(pixels) => pixels.component(image, channel, y, x),
+    };
+    match &layer.converter {
+        Some(converters) if !layer.floats_in_memory => {
+            let converted = converters[channel as usize % 4].apply(element);
             from_integer(saturate(converted, 17) as i32) as u16
         }
-        (ConvInput::Pixels(pixels), None) => pixels.component(image, channel, y, x) as u16,
+        _ if layer.floats_in_memory && nan_to_zero && element & 0x7fff > 0x7c00 => 0,
+        _ => element as u16,
     }
 }

@@ -113,7 +113,7 @@ impl Layer {
                 scale: signed(reg::d_datout_scale::DATOUT_SCALE) as i16,
                 shift: cdp.get(reg::d_datout_shifter::DATOUT_SHIFTER) as u8,
             },
-            lut: lut::Settings::decode(cdp),
+            lut: lut::decode(cdp),
             source: Surface {
                 ram: Ram::from_field(rdma.get(rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE)),
                 base: rdma.address(

@@ -6,132 +6,52 @@
 
 mod float;
 
-pub use crate::nvdla::lut::{LeIndex, Priorities, Slope, Tables};
+pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
-use crate::nvdla::lut::{LO_INTERVALS, Place, linear, priority};
+use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, Place, linear};
 use crate::nvdla::numeric::{round_shift, round_shift_either, saturate};
 use crate::nvdla::registers::{
     FieldRef, Group, Table,
     cdp::{
-        s_lut_cfg, s_lut_info, s_lut_le_end_high, s_lut_le_end_low, s_lut_le_slope_scale,
-        s_lut_le_slope_shift, s_lut_le_start_high, s_lut_le_start_low, s_lut_lo_end_high, s_lut_lo_end_low,
-        s_lut_lo_slope_scale, s_lut_lo_slope_shift, s_lut_lo_start_high, s_lut_lo_start_low,
+        s_lut_cfg::*, s_lut_info::*, s_lut_le_end_high::*, s_lut_le_end_low::*, s_lut_le_slope_scale::*,
+        s_lut_le_slope_shift::*, s_lut_le_start_high::*, s_lut_le_start_low::*, s_lut_lo_end_high::*,
+        s_lut_lo_end_low::*, s_lut_lo_slope_scale::*, s_lut_lo_slope_shift::*, s_lut_lo_start_high::*,
+        s_lut_lo_start_low::*,
     },
 };
 
 const FRACTION_BITS: u32 = 16;
 
-/// Range of one table and what lies outside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Range {
-    /// Inputs up to here underflow; 38 bits, signed.
-    pub start: i64,
-    /// Where the overflow slope starts; 38 bits, signed. Whether an input overflows is the index's business.
-    pub end: i64,
-    /// Slope below `start`.
-    pub underflow: Slope,
-    /// Slope above `end`.
-    pub overflow: Slope,
-}
-
+/// Range of one table and what lies outside; bounds have 38 bits, signed.
+pub type Range = lut::Range<i64>;
 /// The `S_LUT_*` registers but for the access port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// How LE is indexed.
-    pub le_index: LeIndex,
-    /// LO index: `(x - start) >> select`; negative shifts left.
-    pub lo_select: i8,
-    /// Range of LE.
-    pub le: Range,
-    /// Range of LO.
-    pub lo: Range,
-    /// Which table answers where one alone does not hit.
-    pub priorities: Priorities,
-}
-
-impl Settings {
-    /// Reads the `S_LUT_*` registers of a CDP group. Every combination is legal.
-    pub fn decode(cdp: &Group) -> Self {
-        use {s_lut_cfg::*, s_lut_info::*};
-        let bound =
-            |high: FieldRef, low: FieldRef| i64::from(cdp.get_signed(high)) << 32 | i64::from(cdp.get(low));
-        let slope = |scale: FieldRef, shift: FieldRef| Slope {
-            scale: cdp.get_signed(scale) as i16,
-            shift: cdp.get_signed(shift) as i8,
-        };
-        Settings {
-            le_index: match cdp.get(LUT_LE_FUNCTION) {
-                LUT_LE_FUNCTION::EXPONENT => {
-                    LeIndex::Exponent { offset: cdp.get_signed(LUT_LE_INDEX_OFFSET) as i8 }
-                }
-                _ => LeIndex::Linear { select: cdp.get_signed(LUT_LE_INDEX_SELECT) as i8 },
-            },
-            lo_select: cdp.get_signed(LUT_LO_INDEX_SELECT) as i8,
-            le: Range {
-                start: bound(s_lut_le_start_high::LUT_LE_START_HIGH, s_lut_le_start_low::LUT_LE_START_LOW),
-                end: bound(s_lut_le_end_high::LUT_LE_END_HIGH, s_lut_le_end_low::LUT_LE_END_LOW),
-                underflow: slope(
-                    s_lut_le_slope_scale::LUT_LE_SLOPE_UFLOW_SCALE,
-                    s_lut_le_slope_shift::LUT_LE_SLOPE_UFLOW_SHIFT,
-                ),
-                overflow: slope(
-                    s_lut_le_slope_scale::LUT_LE_SLOPE_OFLOW_SCALE,
-                    s_lut_le_slope_shift::LUT_LE_SLOPE_OFLOW_SHIFT,
-                ),
-            },
-            lo: Range {
-                start: bound(s_lut_lo_start_high::LUT_LO_START_HIGH, s_lut_lo_start_low::LUT_LO_START_LOW),
-                end: bound(s_lut_lo_end_high::LUT_LO_END_HIGH, s_lut_lo_end_low::LUT_LO_END_LOW),
-                underflow: slope(
-                    s_lut_lo_slope_scale::LUT_LO_SLOPE_UFLOW_SCALE,
-                    s_lut_lo_slope_shift::LUT_LO_SLOPE_UFLOW_SHIFT,
-                ),
-                overflow: slope(
-                    s_lut_lo_slope_scale::LUT_LO_SLOPE_OFLOW_SCALE,
-                    s_lut_lo_slope_shift::LUT_LO_SLOPE_OFLOW_SHIFT,
-                ),
-            },
-            priorities: Priorities {
-                underflow: priority(cdp.get(LUT_UFLOW_PRIORITY)),
-                overflow: priority(cdp.get(LUT_OFLOW_PRIORITY)),
-                hybrid: priority(cdp.get(LUT_HYBRID_PRIORITY)),
-            },
-        }
-    }
-}
-
-/// The statistics registers `D_PERF_LUT_*`, in elements: each element counts once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Inputs below both tables.
-    pub underflow: u64,
-    /// Inputs above both tables.
-    pub overflow: u64,
-    /// Inputs inside both tables, or below one and above the other.
-    pub hybrid: u64,
-    /// Inputs inside LE alone.
-    pub le_hit: u64,
-    /// Inputs inside LO alone.
-    pub lo_hit: u64,
-}
-
-impl std::ops::AddAssign for Counters {
-    fn add_assign(&mut self, other: Self) {
-        self.underflow += other.underflow;
-        self.overflow += other.overflow;
-        self.hybrid += other.hybrid;
-        self.le_hit += other.le_hit;
-        self.lo_hit += other.lo_hit;
-    }
-}
-
+pub type Settings = lut::Settings<i64>;
 /// The table as a function: settings and contents.
-#[derive(Clone, Copy, Debug)]
-pub struct Lut<'a> {
-    /// Ranges, slopes and priorities.
-    pub settings: &'a Settings,
-    /// Contents.
-    pub tables: &'a Tables,
+pub type Lut<'a> = lut::Lut<'a, i64>;
+
+const FIELDS: Fields = Fields {
+    le_function: LUT_LE_FUNCTION,
+    exponent: LUT_LE_FUNCTION::EXPONENT,
+    le_index_offset: LUT_LE_INDEX_OFFSET,
+    le_index_select: LUT_LE_INDEX_SELECT,
+    lo_index_select: LUT_LO_INDEX_SELECT,
+    slopes: [
+        [LUT_LE_SLOPE_UFLOW_SCALE, LUT_LE_SLOPE_UFLOW_SHIFT],
+        [LUT_LE_SLOPE_OFLOW_SCALE, LUT_LE_SLOPE_OFLOW_SHIFT],
+        [LUT_LO_SLOPE_UFLOW_SCALE, LUT_LO_SLOPE_UFLOW_SHIFT],
+        [LUT_LO_SLOPE_OFLOW_SCALE, LUT_LO_SLOPE_OFLOW_SHIFT],
+    ],
+    priorities: [LUT_UFLOW_PRIORITY, LUT_OFLOW_PRIORITY, LUT_HYBRID_PRIORITY],
+};
+
+/// Reads the `S_LUT_*` registers of a CDP group. Every combination is legal.
+pub fn decode(cdp: &Group) -> Settings {
+    let bounds = [
+        [[LUT_LE_START_HIGH, LUT_LE_START_LOW], [LUT_LE_END_HIGH, LUT_LE_END_LOW]],
+        [[LUT_LO_START_HIGH, LUT_LO_START_LOW], [LUT_LO_END_HIGH, LUT_LO_END_LOW]],
+    ];
+    let bound = |[high, low]: [FieldRef; 2]| i64::from(cdp.get_signed(high)) << 32 | i64::from(cdp.get(low));
+    FIELDS.settings(cdp, bounds.map(|range| range.map(bound)))
 }
 
 impl Lut<'_> {
@@ -142,7 +62,7 @@ impl Lut<'_> {
             distance(x, le.start).map_or(Place::Below, |distance| le_index.place(distance, FRACTION_BITS));
         let lo_place = distance(x, lo.start)
             .map_or(Place::Below, |distance| linear(distance, *lo_select, LO_INTERVALS, FRACTION_BITS));
-        let Chosen { table, place, range, entries } = self.choose(le_place, lo_place, counters);
+        let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         match place {
             Place::Inside { index, fraction } => interpolate(entries[index], entries[index + 1], fraction),
             Place::Below => {
@@ -153,33 +73,17 @@ impl Lut<'_> {
         }
     }
 
-    /// Which table answers for an input that lies so in both. Counts it.
-    fn choose(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_> {
-        let Settings { le, lo, priorities, .. } = self.settings;
-        let counter = match (le_place, lo_place) {
+    /// The table that answers. Counts the input once, by how it lies in both.
+    fn chosen(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_, i64> {
+        *match (le_place, lo_place) {
             (Place::Below, Place::Below) => &mut counters.underflow,
             (Place::Above, Place::Above) => &mut counters.overflow,
             (Place::Inside { .. }, Place::Below | Place::Above) => &mut counters.le_hit,
             (Place::Below | Place::Above, Place::Inside { .. }) => &mut counters.lo_hit,
             _ => &mut counters.hybrid,
-        };
-        *counter += 1;
-        let table = priorities.choose(le_place, lo_place);
-        let (place, range) = match table {
-            Table::Le => (le_place, le),
-            Table::Lo => (lo_place, lo),
-        };
-        Chosen { table, place, range, entries: self.tables.of(table) }
+        } += 1;
+        self.choose(le_place, lo_place)
     }
-}
-
-/// The table that answers.
-struct Chosen<'a> {
-    table: Table,
-    /// Where the input lies in it.
-    place: Place,
-    range: &'a Range,
-    entries: &'a [i16],
 }
 
 /// How far above its start a logarithmic LE begins: 2^offset.
@@ -265,10 +169,10 @@ mod tests {
     fn a_bound_has_38_bits_in_two_registers() {
         use crate::nvdla::registers::{RegisterMap, Unit};
         let mut cdp = Group::new(Unit::Cdp, RegisterMap::Small);
-        cdp.set(s_lut_le_start_low::LUT_LE_START_LOW, 0xffff_fff2);
-        cdp.set(s_lut_le_start_high::LUT_LE_START_HIGH, 0x3f);
-        cdp.set(s_lut_lo_end_low::LUT_LO_END_LOW, 0x8000_0000);
-        let settings = Settings::decode(&cdp);
+        cdp.set(LUT_LE_START_LOW, 0xffff_fff2);
+        cdp.set(LUT_LE_START_HIGH, 0x3f);
+        cdp.set(LUT_LO_END_LOW, 0x8000_0000);
+        let settings = decode(&cdp);
         assert_eq!((settings.le.start, settings.lo.end), (-14, 0x8000_0000));
     }
 

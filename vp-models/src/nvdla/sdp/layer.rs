@@ -632,7 +632,7 @@ impl Decoder<'_> {
         Ok(Some(Elementwise {
             multiplier,
             alu,
-            lut: (self.hardware.lut && !sdp.flag(EW_LUT_BYPASS)).then(|| lut::Settings::decode(sdp)),
+            lut: (self.hardware.lut && !sdp.flag(EW_LUT_BYPASS)).then(|| lut::decode(sdp)),
             operands: self.operands(&EW, alu_from_memory, mul_from_memory)?,
         }))
     }

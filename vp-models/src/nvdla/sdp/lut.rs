@@ -6,126 +6,48 @@
 
 mod float;
 
-pub use crate::nvdla::lut::{LeIndex, Priorities, Slope, Tables};
+pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
-use crate::nvdla::lut::{LO_INTERVALS, Place, linear, priority};
+use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, Place, linear};
 use crate::nvdla::numeric::{round_shift, round_shift_either, saturate_32};
 use crate::nvdla::registers::{
     Group, Table,
     sdp::{
-        s_lut_cfg, s_lut_info, s_lut_le_end, s_lut_le_slope_scale, s_lut_le_slope_shift, s_lut_le_start,
-        s_lut_lo_end, s_lut_lo_slope_scale, s_lut_lo_slope_shift, s_lut_lo_start,
+        s_lut_cfg::*, s_lut_info::*, s_lut_le_end::*, s_lut_le_slope_scale::*, s_lut_le_slope_shift::*,
+        s_lut_le_start::*, s_lut_lo_end::*, s_lut_lo_slope_scale::*, s_lut_lo_slope_shift::*,
+        s_lut_lo_start::*,
     },
 };
 
 /// Range of one table and what lies outside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Range {
-    /// Inputs up to here underflow.
-    pub start: i32,
-    /// Where the overflow slope starts. Does not decide whether an input overflows; the index does.
-    pub end: i32,
-    /// Slope below `start`.
-    pub underflow: Slope,
-    /// Slope above `end`.
-    pub overflow: Slope,
-}
-
+pub type Range = lut::Range<i32>;
 /// The `S_LUT_*` registers but for the access port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// How LE is indexed.
-    pub le_index: LeIndex,
-    /// LO index: `(x - start) >> select`; negative shifts left.
-    pub lo_select: i8,
-    /// Range of LE.
-    pub le: Range,
-    /// Range of LO.
-    pub lo: Range,
-    /// Which table answers where one alone does not hit.
-    pub priorities: Priorities,
-}
+pub type Settings = lut::Settings<i32>;
+/// The table as a function: settings and contents.
+pub type Lut<'a> = lut::Lut<'a, i32>;
 
-impl Settings {
-    /// Reads the `S_LUT_*` registers of an SDP group. Every combination is legal.
-    pub fn decode(sdp: &Group) -> Self {
-        use {s_lut_cfg::*, s_lut_info::*};
-        Settings {
-            le_index: match sdp.get(LUT_LE_FUNCTION) {
-                LUT_LE_FUNCTION::EXPONENT => {
-                    LeIndex::Exponent { offset: sdp.get_signed(LUT_LE_INDEX_OFFSET) as i8 }
-                }
-                _ => LeIndex::Linear { select: sdp.get_signed(LUT_LE_INDEX_SELECT) as i8 },
-            },
-            lo_select: sdp.get_signed(LUT_LO_INDEX_SELECT) as i8,
-            le: Range {
-                start: sdp.get_signed(s_lut_le_start::LUT_LE_START),
-                end: sdp.get_signed(s_lut_le_end::LUT_LE_END),
-                underflow: Slope {
-                    scale: sdp.get_signed(s_lut_le_slope_scale::LUT_LE_SLOPE_UFLOW_SCALE) as i16,
-                    shift: sdp.get_signed(s_lut_le_slope_shift::LUT_LE_SLOPE_UFLOW_SHIFT) as i8,
-                },
-                overflow: Slope {
-                    scale: sdp.get_signed(s_lut_le_slope_scale::LUT_LE_SLOPE_OFLOW_SCALE) as i16,
-                    shift: sdp.get_signed(s_lut_le_slope_shift::LUT_LE_SLOPE_OFLOW_SHIFT) as i8,
-                },
-            },
-            lo: Range {
-                start: sdp.get_signed(s_lut_lo_start::LUT_LO_START),
-                end: sdp.get_signed(s_lut_lo_end::LUT_LO_END),
-                underflow: Slope {
-                    scale: sdp.get_signed(s_lut_lo_slope_scale::LUT_LO_SLOPE_UFLOW_SCALE) as i16,
-                    shift: sdp.get_signed(s_lut_lo_slope_shift::LUT_LO_SLOPE_UFLOW_SHIFT) as i8,
-                },
-                overflow: Slope {
-                    scale: sdp.get_signed(s_lut_lo_slope_scale::LUT_LO_SLOPE_OFLOW_SCALE) as i16,
-                    shift: sdp.get_signed(s_lut_lo_slope_shift::LUT_LO_SLOPE_OFLOW_SHIFT) as i8,
-                },
-            },
-            priorities: Priorities {
-                underflow: priority(sdp.get(LUT_UFLOW_PRIORITY)),
-                overflow: priority(sdp.get(LUT_OFLOW_PRIORITY)),
-                hybrid: priority(sdp.get(LUT_HYBRID_PRIORITY)),
-            },
-        }
-    }
-}
+const FIELDS: Fields = Fields {
+    le_function: LUT_LE_FUNCTION,
+    exponent: LUT_LE_FUNCTION::EXPONENT,
+    le_index_offset: LUT_LE_INDEX_OFFSET,
+    le_index_select: LUT_LE_INDEX_SELECT,
+    lo_index_select: LUT_LO_INDEX_SELECT,
+    slopes: [
+        [LUT_LE_SLOPE_UFLOW_SCALE, LUT_LE_SLOPE_UFLOW_SHIFT],
+        [LUT_LE_SLOPE_OFLOW_SCALE, LUT_LE_SLOPE_OFLOW_SHIFT],
+        [LUT_LO_SLOPE_UFLOW_SCALE, LUT_LO_SLOPE_UFLOW_SHIFT],
+        [LUT_LO_SLOPE_OFLOW_SCALE, LUT_LO_SLOPE_OFLOW_SHIFT],
+    ],
+    priorities: [LUT_UFLOW_PRIORITY, LUT_OFLOW_PRIORITY, LUT_HYBRID_PRIORITY],
+};
 
-/// The statistics registers `D_PERF_LUT_*`, in elements.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Answers taken below a table.
-    pub underflow: u64,
-    /// Answers taken above a table.
-    pub overflow: u64,
-    /// Answers taken from inside a table.
-    pub hybrid: u64,
-    /// Inputs inside LE, whichever table answered.
-    pub le_hit: u64,
-    /// Inputs inside LO, whichever table answered.
-    pub lo_hit: u64,
-}
-
-impl std::ops::AddAssign for Counters {
-    fn add_assign(&mut self, other: Self) {
-        self.underflow += other.underflow;
-        self.overflow += other.overflow;
-        self.hybrid += other.hybrid;
-        self.le_hit += other.le_hit;
-        self.lo_hit += other.lo_hit;
-    }
+/// Reads the `S_LUT_*` registers of an SDP group. Every combination is legal.
+pub fn decode(sdp: &Group) -> Settings {
+    let bounds = [[LUT_LE_START, LUT_LE_END], [LUT_LO_START, LUT_LO_END]];
+    FIELDS.settings(sdp, bounds.map(|range| range.map(|field| sdp.get_signed(field))))
 }
 
 const FRACTION_BITS: u32 = 35;
-
-/// The table as a function: settings and contents.
-#[derive(Clone, Copy, Debug)]
-pub struct Lut<'a> {
-    /// Ranges, slopes and priorities.
-    pub settings: &'a Settings,
-    /// Contents.
-    pub tables: &'a Tables,
-}
 
 impl Lut<'_> {
     /// Looks up one element, and counts it.
@@ -136,7 +58,7 @@ impl Lut<'_> {
         let lo_place = distance(x, lo.start).map_or(Place::Below, |distance| {
             linear(distance, self.settings.lo_select, LO_INTERVALS, FRACTION_BITS)
         });
-        let Chosen { table, place, range, entries } = self.choose(le_place, lo_place, counters);
+        let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         match place {
             Place::Inside { index, fraction } => interpolate(entries[index], entries[index + 1], fraction),
             Place::Below => {
@@ -152,21 +74,17 @@ impl Lut<'_> {
         }
     }
 
-    /// Which table answers for an input that lies so in both. Counts it.
-    fn choose(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_> {
-        let table = self.settings.priorities.choose(le_place, lo_place);
-        let (place, range) = match table {
-            Table::Le => (le_place, &self.settings.le),
-            Table::Lo => (lo_place, &self.settings.lo),
-        };
+    /// The table that answers. Counts where the input lies in it, and whether it is inside each, chosen or not.
+    fn chosen(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_, i32> {
+        let chosen = self.choose(le_place, lo_place);
         counters.le_hit += u64::from(le_place.hits());
         counters.lo_hit += u64::from(lo_place.hits());
-        *match place {
+        *match chosen.place {
             Place::Below => &mut counters.underflow,
             Place::Inside { .. } => &mut counters.hybrid,
             Place::Above => &mut counters.overflow,
         } += 1;
-        Chosen { table, place, range, entries: self.tables.of(table) }
+        chosen
     }
 
     /// How far above its start a logarithmic LE begins: 2^offset, as a 32-bit shifter gives it.
@@ -176,15 +94,6 @@ impl Lut<'_> {
             LeIndex::Exponent { .. } | LeIndex::Linear { .. } => 0,
         }
     }
-}
-
-/// The table that answers.
-struct Chosen<'a> {
-    table: Table,
-    /// Where the input lies in it.
-    place: Place,
-    range: &'a Range,
-    entries: &'a [i16],
 }
 
 /// `x - start`, unless that underflows the table.

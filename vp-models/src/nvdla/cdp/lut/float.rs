@@ -14,7 +14,7 @@ impl Lut<'_> {
         let le_place = settings.le_index.place_float(x - bound(settings.le.start), FRACTION_BITS);
         let lo_distance = x - bound(settings.lo.start);
         let lo_place = linear(lo_distance, settings.lo_select, LO_INTERVALS, FRACTION_BITS);
-        let Chosen { table, place, range, entries } = self.choose(le_place, lo_place, counters);
+        let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         let (bound, slope, entry) = match place {
             Place::Inside { index, fraction } => {
                 return interpolate(entries[index], entries[index + 1], fraction);

@@ -13,7 +13,7 @@ impl Lut<'_> {
         let distance = |start: i32| x - Fp32::from_bits(start.cast_unsigned());
         let le_place = settings.le_index.place_float(distance(settings.le.start), FRACTION_BITS);
         let lo_place = linear(distance(settings.lo.start), settings.lo_select, LO_INTERVALS, FRACTION_BITS);
-        let Chosen { table, place, range, entries } = self.choose(le_place, lo_place, counters);
+        let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         let (bound, slope, entry) = match place {
             Place::Inside { index, fraction } => {
                 return interpolate(entries[index], entries[index + 1], fraction).widened();
