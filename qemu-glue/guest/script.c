@@ -48,8 +48,8 @@ static int fail(const char *what, uint32_t where, uint32_t found, uint32_t expec
 
 /* Bits of the status that have come, and that no step has asked for yet. */
 static uint32_t came;
-/* When the last write was made, and the last interrupt came. */
-static uint64_t written_at, interrupted_at;
+/* When the last write was made, and the last interrupt and the last change of memory came. */
+static uint64_t written_at, interrupted_at, changed_at;
 
 static int interrupts(uint32_t wanted)
 {
@@ -94,6 +94,18 @@ static int until(uint32_t offset, int answer)
         if (seconds_are_over(PATIENCE))
             return fail("answers of the register", offset, !answer, answer);
     say_text(answer ? "answered\n" : "bus error\n");
+    return 0;
+}
+
+static int watch(uint64_t address)
+{
+    const volatile uint32_t *word = memory(address, 4);
+    uint32_t before = *word;
+    start_clock();
+    while (*word == before)
+        if (seconds_are_over(PATIENCE))
+            return fail("no change: memory", (uint32_t)address, before, ~before);
+    changed_at = now();
     return 0;
 }
 
@@ -171,7 +183,12 @@ static int run(const uint32_t *script)
             say_time("now ", now());
             say_time("written ", written_at);
             say_time("interrupted ", interrupted_at);
+            say_time("changed ", changed_at);
             script += 1;
+            break;
+        case STEP_WATCH:
+            failed = watch(address);
+            script += 3;
             break;
         default:
             failed = fail("step", 0, script[0], STEP_END);

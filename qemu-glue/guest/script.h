@@ -20,7 +20,8 @@ enum step {
     STEP_UNTIL_ERROR = 8,   /* offset: reads it until the bus answers with an error */
     STEP_UNTIL_ANSWER = 9,  /* offset: reads it until the bus answers without one */
     STEP_READ_TIMES = 10,   /* offset, count: reads it so often, and says how long after each other the reads were over */
-    STEP_TIMES = 11,        /* says when it is, when the last write was made, and when the last interrupt came */
+    STEP_TIMES = 11,        /* says when it is, when the last write was made, and when the last interrupt and change came */
+    STEP_WATCH = 12,        /* address low, high: waits until the word there changes */
 };
 
 /* Runs a script, says how it went ("PASS", or "FAIL" and what), and returns 0 if all was well. */

@@ -75,6 +75,9 @@ impl GuestClock {
         let functions = Functions::look_up().map_err(|name| {
             format!("with -icount the platform's time is the guest's, but this QEMU does not show {name}")
         })?;
+        if option(&functions, c"rr").is_some() {
+            return Err("with -icount rr= nothing may come from outside, and a platform's device does".into());
+        }
         let bias = find_bias(&functions).ok_or(
             "with -icount the platform's time is the guest's, but this QEMU counts it in a way that is not known",
         )?;
@@ -126,22 +129,27 @@ impl GuestClock {
 
     /// Whether the wall clock has a part in the guest's time, and by which of `-icount`'s options.
     pub(crate) fn host_time(&self) -> Option<&'static str> {
-        // SAFETY: options of a name that all versions have; the texts are the options' own.
-        let text = |name: &CStr| unsafe {
-            let list = (self.functions.qemu_find_opts)(c"icount".as_ptr());
-            let options = (self.functions.qemu_opts_find)(list, std::ptr::null());
-            if options.is_null() {
-                return None;
-            }
-            let text = (self.functions.qemu_opt_get)(options, name.as_ptr());
-            (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-        };
+        let text = |name| option(&self.functions, name);
         if text(c"shift").is_none_or(|shift| shift == "auto") {
             return Some("shift=auto");
         }
         let sleeps =
             text(c"sleep").is_none_or(|sleep| !["off", "no", "false", "n"].contains(&sleep.as_str()));
         sleeps.then_some("sleep=on")
+    }
+}
+
+/// One of `-icount`'s options, if it was given.
+fn option(functions: &Functions, name: &CStr) -> Option<String> {
+    // SAFETY: options of a name that all versions have; the texts are the options' own.
+    unsafe {
+        let list = (functions.qemu_find_opts)(c"icount".as_ptr());
+        let options = (functions.qemu_opts_find)(list, std::ptr::null());
+        if options.is_null() {
+            return None;
+        }
+        let text = (functions.qemu_opt_get)(options, name.as_ptr());
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
     }
 }
 

@@ -127,20 +127,22 @@ fn a_server_that_is_killed_means_bus_errors_until_there_is_a_new_one() {
     if !can_run("a_server_that_is_killed_means_bus_errors_until_there_is_a_new_one") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
-    let status = "GLB.S_INTR_STATUS";
-    let script = half_a_layer().until_error(status).until_answer(status).layer(&trace(POOLING));
-    let mut machine = Setup::new(script).connect(&server.address).start();
-    machine.wait_for("running");
-    server.kill();
-    machine.wait_for("bus error");
-    let server = Served::at(folder.path(), "nv_small");
-    machine.wait_for("answered");
-    let told = machine.passes();
-    assert!(told.contains("; the device answers with errors from now on"), "{told}");
-    assert!(told.contains("a new session; the device is as after power-on"), "{told}");
-    drop(server);
+    for args in [&[][..], &["-icount", "shift=3,sleep=off"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Served::at(folder.path(), "nv_small");
+        let status = "GLB.S_INTR_STATUS";
+        let script = half_a_layer().until_error(status).until_answer(status).layer(&trace(POOLING));
+        let mut machine = Setup::new(script).connect(&server.address).args(args).start();
+        machine.wait_for("running");
+        server.kill();
+        machine.wait_for("bus error");
+        let server = Served::at(folder.path(), "nv_small");
+        machine.wait_for("answered");
+        let told = machine.passes();
+        assert!(told.contains("; the device answers with errors from now on"), "{told}");
+        assert!(told.contains("a new session; the device is as after power-on"), "{told}");
+        drop(server);
+    }
 }
 
 #[test]
@@ -166,12 +168,17 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
     let server = Served::at(folder.path(), "nv_small");
     let address = &server.address;
     let nobody = folder.path().join("nobody").display().to_string();
-    let cases: [(String, &[&str], &str); 7] = [
+    let cases: [(String, &[&str], &str); 8] = [
         (format!(",connect=unix:{nobody}"), &[], "vp: cannot connect to unix:"),
         (",connect=nowhere".into(), &[], "vp: connect=nowhere makes no sense: write connect=unix:"),
         (",sock=1".into(), &[], "vp: no option `sock`; there are connect, address"),
         (format!(",connect={address},address=0x40000000"), &[], "address=0x40000000: memory or another"),
         (format!(",connect={address},pool=0xc0000000:0x1000"), &[], "the guest's memory ends at 0x84c00000"),
+        (
+            format!(",connect={address}"),
+            &["-icount", "shift=3,rr=record,rrfile=/dev/null"],
+            "with -icount rr= nothing",
+        ),
         (format!(",connect={address},spi=900"), &[], "vp: spi=900: the interrupt controller has 256"),
         (format!(",connect={address}"), &["-M", "raspi3b", "-m", "1G"], "vp: this machine has no place"),
     ];

@@ -32,6 +32,7 @@ enum Step {
     UntilAnswer,
     ReadTimes,
     Times,
+    Watch,
 }
 
 impl Script {
@@ -49,12 +50,22 @@ impl Script {
         self.layer_at(trace, 0)
     }
 
+    /// The same, and before its first interrupt waits until a word of memory changes.
+    pub(crate) fn layer_watching(self, trace: &Path, address: u64) -> Script {
+        self.play(trace, 0, Some(address))
+    }
+
     /// The same with all of the layer's memory so many times 4 GiB higher up in the guest.
-    pub(crate) fn layer_at(mut self, trace: &Path, above: u32) -> Script {
+    pub(crate) fn layer_at(self, trace: &Path, above: u32) -> Script {
+        self.play(trace, above, None)
+    }
+
+    fn play(mut self, trace: &Path, above: u32, watched: Option<u64>) -> Script {
         let description = Description::named(self.map.name()).expect("a platform of the map's name");
         let trace = Trace::load(trace).expect("a trace");
         let mut host = Recorder {
             above,
+            watched,
             high_words: written(&trace)
                 .filter(|(name, _)| name.ends_with("BASE_ADDR_HIGH"))
                 .map(|(name, _)| address(self.map, name))
@@ -166,6 +177,8 @@ struct Recorder<'a> {
     host: LocalHost,
     /// How many times 4 GiB higher the guest's memory is, and the registers that hold the upper words of addresses.
     above: u32,
+    /// The word to be watched before the first interrupt.
+    watched: Option<u64>,
     high_words: Vec<u32>,
     status: u32,
     /// Bits that have come and are not cleared.
@@ -206,6 +219,9 @@ impl Host for Recorder<'_> {
         if address != self.status {
             self.step(Step::Read, &[address, value], &[]);
         } else if value & !self.seen != 0 {
+            if let Some(watched) = self.watched.take() {
+                self.step(Step::Watch, &[watched as u32, (watched >> 32) as u32], &[]);
+            }
             self.step(Step::Interrupts, &[value & !self.seen], &[]);
             self.seen |= value;
         }

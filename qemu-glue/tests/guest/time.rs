@@ -1,12 +1,15 @@
 //! Guests under `-icount`: their time is the platform's.
 
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 
 use vp_bridge::address::Address;
 use vp_core::Time;
+use vp_core::observe::{Observation, Observer, Stage, Transfer, What};
 use vp_models::host::trace::player::{PlayOptions, play};
 use vp_models::host::trace::{RegisterNames as _, Trace};
-use vp_models::host::{Host as _, Value};
+use vp_models::host::{Host as _, Memory, Value};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, LocalHost, Platform};
 use vp_protocols::native::{CounterValue, TimeMode};
@@ -65,20 +68,50 @@ fn said(lines: &[String], word: &str) -> Vec<u64> {
     lines.iter().filter_map(|line| line.strip_prefix(word)?.trim().parse().ok()).collect()
 }
 
-/// Cycles of a read and of the layer, in this process.
-fn modelled(layer: &Path) -> (u64, u64) {
-    let build = || LocalHost::new(Platform::build(&description()).unwrap());
-    let mut host = build();
+/// What the model says, in this process.
+struct Modelled {
+    /// Cycles of a read.
+    read: u64,
+    /// Cycles of the layer.
+    layer: u64,
+    /// A word that the layer changes, and how many cycles before the layer's end.
+    changed: (u64, u64),
+}
+
+/// The writes to memory: when a burst's data is complete, and where it goes.
+#[derive(Default)]
+struct Writes(RefCell<Vec<(Time, u64)>>);
+
+impl Observer for Writes {
+    fn observe(&self, observation: &Observation<'_>) {
+        if let What::Transfer(Transfer { stage: Stage::Data, write: true, address, .. }) = observation.what {
+            self.0.borrow_mut().push((observation.time, address));
+        }
+    }
+}
+
+fn modelled(layer: &Path) -> Modelled {
+    let (period, build) = (Time::ns(PERIOD), || Platform::build(&description()).unwrap());
+    let mut host = LocalHost::new(build());
     let began = host.now().unwrap();
     host.read(host.map().resolve(REGISTER).unwrap()).unwrap();
-    let read = (host.now().unwrap() - began).cycles(Time::ns(PERIOD));
-    let (trace, mut host) = (Trace::load(layer).unwrap(), build());
-    let map = host.map();
+    let read = (host.now().unwrap() - began).cycles(period);
+    let (trace, platform, writes) = (Trace::load(layer).unwrap(), build(), Rc::new(Writes::default()));
+    platform.sim().observe(writes.clone());
+    let (mut host, map) = (LocalHost::new(platform), host.map());
     play(&trace, &mut host, &map, &PlayOptions::default()).unwrap();
     let statistics = host.statistics().unwrap();
-    let cycles = statistics.counters.into_iter().find(|counter| counter.name == "nvdla.cycles").unwrap();
-    let Value::Count(layer) = cycles.value else { panic!("no number of cycles") };
-    (read, layer)
+    let count = |name| match statistics.counters.iter().find(|counter| counter.name == name).unwrap().value {
+        Value::Count(count) => count,
+        Value::Text(_) => panic!("{name} is no number"),
+    };
+    let done = Time::ps(count("nvdla.done"));
+    let changed = writes.0.borrow().iter().find_map(|&(time, address)| {
+        let mut word = [0; 4];
+        host.fetch(Memory::Primary, address, &mut word).unwrap();
+        (word != [0; 4]).then(|| (address, (done - time).cycles(period)))
+    });
+    Modelled { read, layer: count("nvdla.cycles"), changed: changed.unwrap() }
 }
 
 #[test]
@@ -86,21 +119,25 @@ fn under_icount_the_guest_and_the_platform_have_one_time() {
     if !can_run("under_icount_the_guest_and_the_platform_have_one_time") {
         return;
     }
+    let Modelled { read, layer, changed: (word, before) } = modelled(&trace(POOLING));
     let script = || {
         let script = Script::new(RegisterMap::Small).read_times(REGISTER, 8);
-        script.layer(&trace(POOLING)).times()
+        script.layer_watching(&trace(POOLING), word).times()
     };
     let run = || run(Setup::new(script()), description(), "");
     let first = run();
-    let (read, layer) = modelled(&trace(POOLING));
     // The first read ends on a clock edge. The guest asks again less than a cycle later, waits for the next edge, and then
     // for as long as a read takes.
     assert_eq!(said(&first.said, "read"), [(1 + read) * PERIOD; 7]);
     assert_eq!(first.done - first.enabled, layer * PERIOD * 1000);
-    // The guest looks at its interrupts every few instructions.
-    let [interrupted] = said(&first.said, "interrupted")[..] else { panic!("{first:?}") };
+    // The guest looks every few instructions, many times a cycle.
     let raised = first.done / 1000;
+    let [interrupted] = said(&first.said, "interrupted")[..] else { panic!("{first:?}") };
     assert!((raised..raised + PERIOD).contains(&interrupted), "{first:?}");
+    assert!(before > 0);
+    let written = raised - before * PERIOD;
+    let [changed] = said(&first.said, "changed")[..] else { panic!("{first:?}") };
+    assert!((written..written + PERIOD).contains(&changed), "{written}, {first:?}");
     assert_eq!(run(), first);
 }
 

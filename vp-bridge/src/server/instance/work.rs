@@ -480,7 +480,12 @@ impl Host {
                 let why = why_idle(self);
                 self.reached(session, id, why);
             }
-            Goal::Step(..) if self.owed_bursts() > 0 => self.current = Some(Current { session, goal }),
+            // Also when somebody has knocked meanwhile: then the present moment has something left.
+            Goal::Step(..)
+                if self.owed_bursts() > 0 || self.platform.simulation().next_time() == Some(self.now()) =>
+            {
+                self.current = Some(Current { session, goal });
+            }
             Goal::Step(_, id) => {
                 let next = self.platform.simulation().next_time();
                 let next = next.map(|next| vp_protocols::native::Time(next.as_ps()));
