@@ -124,7 +124,10 @@ unsafe extern "C" fn realize(object: Object, errors: Errors) {
             // SAFETY: what would have been called without us.
             unsafe { parent(object, errors) };
         }
-        Device::build(qemu, &options)
+        Device::build(qemu, &options)?;
+        // SAFETY: QEMU realizes a device of ours here, with the big lock.
+        unsafe { qemu.block_unplug(object, "vp: its registers and its node stay as long as the machine") };
+        Ok(())
     });
     if let Err(why) = built {
         // SAFETY: the place that QEMU gave.

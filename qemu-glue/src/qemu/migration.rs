@@ -1,11 +1,11 @@
-//! A machine with a device of ours stays where it is: the platform's state is not in QEMU.
+//! A machine with a device of ours stays where it is: the platform's state is not in QEMU. And it keeps the device.
 
 #![expect(unsafe_code, reason = "calls into QEMU")]
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::layouts::Errors;
+use super::layouts::{Errors, Object};
 use super::{Qemu, symbols};
 
 /// From this version on a blocker is passed by its place, which QEMU keeps: migration/blocker.h.
@@ -15,6 +15,26 @@ const BY_PLACE: [i64; 2] = [8, 2];
 static REASON: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Qemu {
+    /// Has QEMU refuse, with these words, to take a device out, where it would try and end. Versions that do not show the
+    /// function refuse by themselves.
+    ///
+    /// # Safety
+    /// `device` is one, and the big lock is held.
+    pub(crate) unsafe fn block_unplug(&self, device: Object, why: &str) {
+        let add = symbols::find("qdev_add_unplug_blocker");
+        if add.is_null() {
+            return;
+        }
+        let mut reason = std::ptr::null_mut();
+        // SAFETY: a place for an error, which is the device's from here on: `void qdev_add_unplug_blocker(DeviceState *dev,
+        // Error *reason)` of hw/qdev-core.h.
+        unsafe {
+            self.fail(&raw mut reason, why);
+            type Add = unsafe extern "C" fn(Object, *mut c_void);
+            std::mem::transmute::<*mut c_void, Add>(add)(device, reason);
+        }
+    }
+
     /// Has QEMU refuse to migrate and to save the machine, with these words. While the machine is built.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod linux;
 mod machine;
+mod monitor;
 mod pci;
 mod script;
 mod served;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use machine::{Kind, Setup, can_run};
+use monitor::Monitor;
 use script::Script;
 use served::Served;
 use vp_models::nvdla::registers::RegisterMap;
@@ -186,6 +188,23 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
         let told = Setup::new(small()).plugin(&options).args(args).start().refuses();
         assert!(told.contains(sentence), "{options}: {told}");
     }
+}
+
+#[test]
+fn a_node_stays_in_the_machine() {
+    if !can_run("a_node_stays_in_the_machine") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let path = folder.path().join("monitor");
+    let monitor = format!("unix:{},server=on,wait=off", path.display());
+    let device = format!("vp-device,id=vp,connect={}", server.address);
+    let setup = Setup::new(small()).plugin("").args(&["-S", "-monitor", &monitor, "-device", &device]);
+    let machine = setup.start();
+    let mut monitor = Monitor::open(&path, &machine);
+    let refused = monitor.ask("device_del vp");
+    assert!(refused.contains("its registers and its node stay as long as the machine"), "{refused}");
 }
 
 /// The memory that the traces use, left to the device's driver by the kernel.

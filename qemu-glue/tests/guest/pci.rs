@@ -1,13 +1,10 @@
 //! Guests that have the device as a PCI function.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
-
 use vp_models::nvdla::registers::RegisterMap;
 
 use crate::linux;
 use crate::machine::{Kind, Setup, can_run_on};
+use crate::monitor::Monitor;
 use crate::script::Script;
 use crate::served::Served;
 use crate::{FUSED, half_a_layer, trace};
@@ -106,42 +103,4 @@ fn a_pci_function_can_leave_the_machine() {
     assert_eq!(monitor.ask("info status"), "VM status: paused (prelaunch)");
     let told = machine.told();
     assert_eq!(told.lines().count(), 1, "nobody looks for a server: {told}");
-}
-
-/// QEMU's monitor for people.
-struct Monitor(BufReader<UnixStream>);
-
-impl Monitor {
-    fn open(path: &std::path::Path, machine: &crate::machine::Machine) -> Monitor {
-        let until = Instant::now() + Duration::from_secs(60);
-        let stream = loop {
-            match UnixStream::connect(path) {
-                Ok(stream) => break stream,
-                Err(error) if Instant::now() > until => panic!("{error}: {}", machine.told()),
-                Err(_) => std::thread::sleep(Duration::from_millis(20)),
-            }
-        };
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let mut monitor = Monitor(BufReader::new(stream));
-        monitor.prompt();
-        monitor
-    }
-
-    /// What is said to a command.
-    fn ask(&mut self, command: &str) -> String {
-        writeln!(self.0.get_mut(), "{command}").unwrap();
-        let said = self.prompt();
-        // Before it the monitor shows what is being typed.
-        let answer = said.split_once('\n').map_or("", |(_, answer)| answer);
-        answer.replace('\r', "").trim().to_owned()
-    }
-
-    fn prompt(&mut self) -> String {
-        let mut said = Vec::new();
-        while !said.ends_with(b"(qemu) ") {
-            assert!(self.0.read_until(b' ', &mut said).unwrap() > 0, "QEMU has gone");
-        }
-        said.truncate(said.len() - b"(qemu) ".len());
-        String::from_utf8_lossy(&said).into_owned()
-    }
 }
