@@ -130,7 +130,7 @@ fn session<T: Send + 'static>(
     let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
     let (session, platform) =
-        Session::connect(Endpoint::Unix(path), None, guest.clone(), false, timeout).unwrap();
+        Session::connect(Endpoint::Unix(path), None, guest.clone(), false, false, timeout).unwrap();
     assert_eq!((platform.size, platform.memory), (0x1000, vec![Range { start: 0x100, end: 0x1100 }]));
     (session, guest, server, folder)
 }

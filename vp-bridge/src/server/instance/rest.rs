@@ -49,7 +49,7 @@ impl Host {
             let rings = self.rings().map(|ring| ring.server.bell());
             let files: Vec<BorrowedFd<'_>> =
                 [self.door.bell()].into_iter().chain(links).chain(rings).collect();
-            vp_shm::wait(&files, wake.map(|wake| wake.saturating_duration_since(Instant::now())));
+            vp_shm::wait(&files, &[], wake.map(|wake| wake.saturating_duration_since(Instant::now())));
         }
         self.door.wake();
         self.hush();
