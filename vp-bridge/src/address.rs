@@ -281,6 +281,16 @@ impl Plain {
         }
     }
 
+    /// Ends it, for all handles.
+    pub(crate) fn shut_down(&self) {
+        let both = std::net::Shutdown::Both;
+        // An error says that it has ended.
+        let _ = match self {
+            Self::Tcp(socket) => socket.shutdown(both),
+            Self::Unix(socket) => socket.shutdown(both),
+        };
+    }
+
     /// Reads what is there, and appends the files that came with it. `None`: nothing is there. 0: the end.
     pub(crate) fn read(&self, into: &mut [u8], files: &mut VecDeque<OwnedFd>) -> io::Result<Option<usize>> {
         ready(match self {

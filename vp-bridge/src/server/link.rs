@@ -171,6 +171,12 @@ impl Link {
         (std::mem::replace(&mut core.connection, Connection::server(house.options.terms)), &self.socket)
     }
 
+    /// Ends the stream at once.
+    pub(super) fn cut(&self) {
+        self.core().over = true;
+        self.socket.shut_down();
+    }
+
     // The task's side.
 
     /// Serves the session to its end.

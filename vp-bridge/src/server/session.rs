@@ -12,7 +12,7 @@ use vp_protocols::native::{
 };
 
 use super::House;
-use super::instance::{Account, Command, Join, Joined};
+use super::instance::{Account, Command, Instance, Join, Joined};
 use super::link::{End, Link, Newcomer, Outlet, printable};
 use crate::address::Stream;
 
@@ -150,6 +150,7 @@ async fn enter(
     let door = instance.door().clone();
     let link =
         Link::new(socket, Newcomer { id, connection, input, door, account: account.clone(), max_payload });
+    let mut stay = Stay { house, platform, instance: &instance, id, link: &link, end: None };
     let (joined, answer) = oneshot::channel();
     let join = Join { session: id, capabilities, account, to: Outlet::new(&link), joined };
     let _ = instance.door().send(&mut vec![Command::Join(join)]);
@@ -175,15 +176,36 @@ async fn enter(
             }
         }
     };
-    let why = match &end {
-        End::Fine(why) | End::Wrong(why) => why.clone(),
-    };
-    let _ = instance.door().send(&mut vec![Command::Leave { session: id, why }]);
-    house.registry.leave(platform, &instance);
+    let (End::Fine(why) | End::Wrong(why)) = &end;
+    stay.end = Some(why.clone());
+    drop(stay);
     let (connection, socket) = link.close(house);
     match socket.to_stream() {
         Ok(stream) => part(house, stream, connection, name, &end).await,
         Err(error) => tracing::warn!("{name}: {error}; session closed"),
+    }
+}
+
+/// A session's stay at its platform. However it ends, the platform learns of it.
+struct Stay<'a> {
+    house: &'a House,
+    platform: Option<&'a str>,
+    instance: &'a Instance,
+    id: SessionId,
+    link: &'a Link,
+    /// Why it ends; none when the task is given up in the middle.
+    end: Option<String>,
+}
+
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        let why = self.end.take().unwrap_or_else(|| {
+            // Nobody says goodbye any more.
+            self.link.cut();
+            "its task was given up".to_owned()
+        });
+        let _ = self.instance.door().send(&mut vec![Command::Leave { session: self.id, why }]);
+        self.house.registry.leave(self.platform, self.instance);
     }
 }
 
