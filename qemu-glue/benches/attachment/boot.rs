@@ -5,7 +5,7 @@ use std::time::Instant;
 use vp_models::nvdla::registers::RegisterMap;
 
 use crate::linux;
-use crate::machine::Setup;
+use crate::machine::{Kind, Setup};
 use crate::script::Script;
 use crate::served::Served;
 use crate::{Rounds, line, times};
@@ -13,7 +13,7 @@ use crate::{Rounds, line, times};
 const ROUNDS: usize = 3;
 
 pub(crate) fn measure() {
-    if !linux::can_run("a guest's boot") {
+    if !linux::can_run(Kind::Node, "a guest's boot") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -22,12 +22,12 @@ pub(crate) fn measure() {
     let (mut alone, mut attached) = (Rounds::default(), Rounds::default());
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        let mut machine = Setup::linux(script()).start();
+        let mut machine = Setup::linux(Kind::Node, script()).start();
         // The program misses the device, and says so: it runs.
         machine.wait_for("FAIL: /dev/uio0: No such file or directory");
         alone.add(began.elapsed());
         let began = Instant::now();
-        let mut machine = Setup::linux(script()).connect(&server.address).start();
+        let mut machine = Setup::linux(Kind::Node, script()).connect(&server.address).start();
         machine.wait_for("1 CPUs");
         attached.add(began.elapsed());
     }

@@ -1,6 +1,5 @@
 //! Memory: what is shared beside a plain copy, what crosses a socket beside a bare stream, and a device's layer over each.
 
-use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use vp_bridge::address::Address;
@@ -155,7 +154,7 @@ fn copy(host: &mut dyn Host, group: u32) -> Duration {
         (0..WIDTH * HEIGHT * 8).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     host.load(Memory::Primary, u64::from(SOURCE), &bytes).expect("room");
     let map = host.map();
-    let mut write = |host: &mut dyn Host, register: &str, value: u32| {
+    let write = |host: &mut dyn Host, register: &str, value: u32| {
         host.write(map.find(register).expect("a register").address, value).expect("a session");
     };
     let (line, surface) = (8 * WIDTH, 8 * WIDTH * HEIGHT);
