@@ -131,7 +131,7 @@ impl Looks {
     fn go_on(&mut self) -> bool {
         self.0 += 1;
         std::hint::spin_loop();
-        if !self.0.is_multiple_of(64) {
+        if !self.0.is_multiple_of(32) {
             return true;
         }
         std::thread::yield_now();

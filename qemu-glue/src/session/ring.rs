@@ -14,8 +14,8 @@ use super::stream::Stream;
 use super::wire::Broken;
 use super::{AccessError, Guest, LOOK, Link, Session};
 
-/// Looks between two looks at the clock.
-const GLANCES: u32 = 64;
+/// Looks before somebody else has the core: longer than an access takes if both sides have one.
+const GLANCES: u32 = 32;
 
 /// The interrupt line of a session with a ring, of which several threads hear.
 pub(super) struct Lines {
@@ -131,7 +131,7 @@ impl Patience {
         Self { began: None, timeout, glances: 0 }
     }
 
-    /// Whether to look on. The clock is not asked before many glances.
+    /// Whether to look on.
     fn look(&mut self) -> bool {
         self.glances += 1;
         if !self.glances.is_multiple_of(GLANCES) {

@@ -63,6 +63,13 @@ pub(super) struct Wants {
     pub(super) turn: bool,
 }
 
+impl Wants {
+    /// Whether nothing but input is waited for.
+    fn is_plain(self) -> bool {
+        self.input && !self.room
+    }
+}
+
 /// A session's link.
 pub(super) struct Link {
     socket: Plain,
@@ -195,6 +202,10 @@ impl Link {
                 tokio::task::yield_now().await;
                 continue;
             }
+            if !wants.is_plain() {
+                // The platform waits for input only.
+                self.lent.store(false, Ordering::Release);
+            }
             match self.lent.load(Ordering::Acquire) {
                 true => (socket, bell) = (None, None),
                 false => {
@@ -282,7 +293,7 @@ impl Link {
             return;
         }
         let wants = core.pump(self);
-        let is_plain = matches!(wants, Ok(Wants { input: true, room: false, .. }));
+        let is_plain = wants.as_ref().is_ok_and(|wants| wants.is_plain());
         core.note(wants.map(|_| ()));
         drop(core);
         if !is_plain {
@@ -300,11 +311,11 @@ impl Link {
         self.mail().hung_up
     }
 
-    /// The client has a ring now, and rings this.
-    pub(super) fn set_bell(&self, bell: OwnedFd) {
-        // There is one ring in a session's life.
-        let _ = self.bell.set(bell);
+    /// The client has a ring now, and rings this. `false`: it has had one; there is one in a session's life.
+    pub(super) fn set_bell(&self, bell: OwnedFd) -> bool {
+        let is_first = self.bell.set(bell).is_ok();
         self.look.notify_one();
+        is_first
     }
 }
 

@@ -15,18 +15,23 @@ use super::Host;
 
 /// How long a thread looks for the next command before it sleeps.
 const LOOK: Duration = Duration::from_micros(50);
-/// Looks at the rings for each look at everything else.
-const GLANCES: u32 = 64;
+/// Looks at the rings before somebody else has the core: longer than an access takes if both sides have one.
+const GLANCES: u32 = 32;
+/// Rounds of them for each look at the sockets.
+const ROUNDS: u32 = 8;
 /// Instants at which something happens that a run may pass before others watch the sockets: enough for register accesses.
 const INSTANTS: u32 = 256;
+/// Instants of a run between two looks at the rings.
+const BETWEEN_LOOKS: u32 = 16;
 
 impl Host {
     /// Rests until something is to be done, or until `wake`.
     pub(super) fn rest(&mut self, wake: Option<Instant>) {
         self.members.values().for_each(|member| member.to.link().lend());
         let began = Instant::now();
-        loop {
-            if self.members.values().any(|member| member.ring.is_some()) {
+        for round in 0_u32.. {
+            let has_ring = self.rings().next().is_some();
+            if has_ring {
                 for _ in 0..GLANCES {
                     if self.is_asked() {
                         return;
@@ -34,13 +39,19 @@ impl Host {
                     hint::spin_loop();
                 }
             }
-            self.members.values().for_each(|member| member.to.link().attend());
-            if self.door.has_waiting() || self.is_asked() {
+            if self.door.has_waiting() {
                 return;
             }
-            if began.elapsed() >= LOOK {
-                break;
+            if !has_ring || round.is_multiple_of(ROUNDS) {
+                self.members.values().for_each(|member| member.to.link().attend());
+                if self.door.has_waiting() {
+                    return;
+                }
+                if began.elapsed() >= LOOK {
+                    break;
+                }
             }
+            // The other side may be waiting for this very core.
             thread::yield_now();
         }
         // Whoever has something from now on rings; what came before is seen here.
@@ -56,9 +67,11 @@ impl Host {
         self.members.values().for_each(|member| member.to.link().attend());
     }
 
-    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end.
+    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end; rings are looked at in its
+    /// course.
     pub(super) fn run_kernel(&mut self, limit: Time) -> Stop {
-        for _ in 0..INSTANTS {
+        let has_ring = self.rings().next().is_some();
+        for passed in 1_u32.. {
             let simulation = self.platform.simulation_mut();
             // Nothing ahead: the rest says so, and takes time to where it belongs.
             let Some(next) = simulation.next_time().filter(|next| *next < limit) else { break };
@@ -67,18 +80,15 @@ impl Host {
                 Stop::Idle => break,
                 stop => return stop,
             }
-        }
-        let lasts = self.platform.simulation().next_time().is_some();
-        if lasts {
-            self.members.values().for_each(|member| member.to.link().give_back());
-            if !self.fall_asleep() {
-                return Stop::Requested;
+            if passed == INSTANTS {
+                self.members.values().for_each(|member| member.to.link().give_back());
+            }
+            match has_ring {
+                true if passed.is_multiple_of(BETWEEN_LOOKS) && self.is_asked() => return Stop::Requested,
+                false if passed == INSTANTS => break,
+                _ => {}
             }
         }
-        let stop = self.platform.simulation_mut().run_until(limit);
-        if lasts {
-            self.wake_rings();
-        }
-        stop
+        self.platform.simulation_mut().run_until(limit)
     }
 }

@@ -101,9 +101,6 @@ impl Host {
         }
         let level = self.platform.irq().level();
         let Some(member) = self.members.get_mut(&session) else { return Ok(()) };
-        if member.ring.is_some() {
-            return Err((ErrorCode::PortBusy, "the session has a ring already".to_owned()));
-        }
         let refuse = |why: String| (ErrorCode::Unsupported, why);
         let Ok([memory, own, client]) = <[OwnedFd; 3]>::try_from(files) else {
             return Err(refuse("a ring has three files".to_owned()));
@@ -111,8 +108,10 @@ impl Host {
         let mut server =
             ring::Server::open(&memory, own, client).map_err(|error| refuse(error.to_string()))?;
         let bell = server.bell().as_fd().try_clone_to_owned().map_err(|error| refuse(error.to_string()))?;
+        if !member.to.link().set_bell(bell) {
+            return Err((ErrorCode::PortBusy, "the session has, or has had, a ring".to_owned()));
+        }
         server.set_line(level);
-        member.to.link().set_bell(bell);
         member.ring = Some(Ring { server, port, line });
         Ok(())
     }
@@ -132,22 +131,23 @@ impl Host {
         self.members.values().filter_map(|member| member.ring.as_ref())
     }
 
+    /// The rings that are taken from: not those of sessions that have too much waiting.
+    fn open_rings(&self) -> impl Iterator<Item = (SessionId, &Ring)> {
+        let open = self.members.iter().filter(|(_, member)| member.jobs.len() < JOBS);
+        open.filter_map(|(&session, member)| Some((session, member.ring.as_ref()?)))
+    }
+
     /// Whether an access waits in a ring.
     pub(super) fn is_asked(&self) -> bool {
-        self.rings().any(|ring| ring.server.is_asked())
+        self.open_rings().any(|(_, ring)| ring.server.is_asked())
     }
 
     /// Has the clients ring when they have asked. `false`: one has.
     pub(super) fn fall_asleep(&self) -> bool {
-        self.rings().all(|ring| ring.server.fall_asleep())
+        self.open_rings().all(|(_, ring)| ring.server.fall_asleep())
     }
 
-    /// Has the clients not ring any more: we look.
-    pub(super) fn wake_rings(&self) {
-        self.rings().for_each(|ring| ring.server.wake());
-    }
-
-    /// Forgets that clients have rung.
+    /// Has the clients not ring any more: we look. Forgets that they have rung.
     pub(super) fn hush(&self) {
         for ring in self.rings() {
             ring.server.hush();
@@ -155,19 +155,18 @@ impl Host {
         }
     }
 
-    /// Takes what is in all rings, but no more of a session than it may have waiting.
+    /// Takes what is in the rings.
     pub(super) fn take_rings(&mut self) {
-        if self.rings().next().is_none() {
-            return;
+        let mut from = SessionId(0);
+        loop {
+            let mut asked = self.open_rings().filter(|(_, ring)| ring.server.is_asked());
+            let Some(session) = asked.find_map(|(session, _)| (session >= from).then_some(session)) else {
+                break;
+            };
+            drop(asked);
+            self.take_ring(session);
+            from = SessionId(session.0.saturating_add(1));
         }
-        let has_place = |member: &super::Member| member.ring.is_some() && member.jobs.len() < JOBS;
-        let sessions: Vec<SessionId> = self
-            .members
-            .iter()
-            .filter(|(_, member)| has_place(member))
-            .map(|(&session, _)| session)
-            .collect();
-        sessions.into_iter().for_each(|session| self.take_ring(session));
     }
 
     /// Takes what is in a session's ring.
