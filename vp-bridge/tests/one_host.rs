@@ -119,7 +119,10 @@ fn open_ring() -> Request {
     Request::OpenRing(OpenRing { port: CSB, line: IRQ })
 }
 
-fn share(regions: &[(u64, u64, u8, u64)], files: u8) -> Request {
+/// A region: base, size, file, offset.
+type Where = (u64, u64, u8, u64);
+
+fn share(regions: &[Where], files: u8) -> Request {
     let region = |&(base, size, file, offset): &_| SharedRegion { base, size, file, offset };
     Request::ShareMemory(ShareMemory { port: DBB, files, regions: regions.iter().map(region).collect() })
 }
@@ -227,7 +230,7 @@ fn memory_that_cannot_be_shared_is_refused_and_the_session_goes_on() {
     let memory = sealed("test", 0x2000).unwrap();
     let plain: OwnedFd = tempfile::tempfile().unwrap().into();
     let end = BASE + common::description().dbb0.size;
-    let cases: [(&[(u64, u64, u8, u64)], &OwnedFd, ErrorCode); 9] = [
+    let cases: [(&[Where], &OwnedFd, ErrorCode); 9] = [
         (&[], &memory, ErrorCode::BadRange),
         (&[(BASE, 0, 0, 0)], &memory, ErrorCode::BadRange),
         (&[(BASE - 0x1000, 0x2000, 0, 0)], &memory, ErrorCode::BadRange),
