@@ -415,13 +415,17 @@ impl Core {
         if self.over {
             return Ok(Wants { input: false, room: false, turn: false });
         }
+        let mut may_read = true;
         for _ in 0..ROUNDS {
             self.collect(link)?;
             let wants_more = self.settle()?;
             let lagged = self.connection.is_backlogged();
             self.write(link)?;
             let has_caught_up = lagged && !self.connection.is_backlogged();
-            let has_input = wants_more && self.read(link)?;
+            let mut has_input = false;
+            if wants_more && may_read {
+                (has_input, may_read) = self.read(link)?;
+            }
             let has_mail = self.inbox.is_empty() && !link.mail().messages.is_empty();
             if !has_caught_up && !has_input && !has_mail {
                 let room = !self.connection.output().is_empty();
@@ -468,18 +472,20 @@ impl Core {
         Ok(())
     }
 
-    /// Reads once. `false`: nothing is there.
-    fn read(&mut self, link: &Link) -> Result<bool, End> {
+    /// Reads once. Says whether something was there, and whether there may be more.
+    fn read(&mut self, link: &Link) -> Result<(bool, bool), End> {
+        let files = self.files.len();
         match link.socket.read(&mut self.landing, &mut self.files) {
-            Ok(None) => Ok(false),
+            Ok(None) => Ok((false, false)),
             Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
             Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
             Ok(Some(read)) => {
                 self.input.extend_from_slice(&self.landing[..read]);
-                match self.files.len() > FILES {
-                    true => Err(self.wrong_files(format!("more than {FILES} files that no request needs"))),
-                    false => Ok(true),
+                if self.files.len() > FILES {
+                    return Err(self.wrong_files(format!("more than {FILES} files that no request needs")));
                 }
+                // Less than there was room for is all there was, unless files came: a read ends behind these.
+                Ok((true, read == self.landing.len() || self.files.len() > files))
             }
             Err(error) => Err(End::Wrong(format!("stream broken: {error}"))),
         }
