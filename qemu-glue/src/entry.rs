@@ -124,6 +124,10 @@ fn install(id: u64, target: Option<&str>, arguments: &[String]) -> Result<(), St
             ));
         }
     }
+    // A PCI function's memory accesses are the driver's to allow, so they stay QEMU's to carry out.
+    if options.may_share() && !is_function {
+        qemu.share_ram();
+    }
     match qemu.add_device(&device_text(kind, pairs)) {
         true => Ok(()),
         false => Err("QEMU does not take the device".into()),

@@ -9,7 +9,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// Every option, with what stands in `-device vp`'s help.
-pub(crate) const KEYS: [&str; 7] = ["connect", "address", "spi", "compatible", "platform", "pool", "timeout"];
+pub(crate) const KEYS: [&str; 8] =
+    ["connect", "address", "spi", "compatible", "platform", "pool", "timeout", "share"];
 
 /// Where the platform's server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +87,8 @@ pub(crate) struct Options {
     pub(crate) pool: Option<Pool>,
     /// How long the guest waits for a register before it gets an error.
     pub(crate) timeout: Option<Duration>,
+    /// Whether nothing is shared with a server on the same host: neither the guest's memory nor a ring.
+    pub(crate) is_apart: bool,
 }
 
 /// What is wrong with an option.
@@ -107,6 +110,11 @@ pub(crate) enum OptionError {
 }
 
 impl Options {
+    /// Whether the server is on this host and may share what the guest has.
+    pub(crate) fn may_share(&self) -> bool {
+        !self.is_apart && matches!(self.connect, Some(Endpoint::Unix(_)))
+    }
+
     /// Takes one option.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), OptionError> {
         let refuse = |key, right| move || OptionError::Value { key, value: value.to_owned(), right };
@@ -138,6 +146,13 @@ impl Options {
                 let seconds = number(value).filter(|seconds| (1..=3600).contains(seconds));
                 let seconds = seconds.ok_or_else(refuse("timeout", "seconds, 1 to 3600"))?;
                 self.timeout = Some(Duration::from_secs(seconds));
+            }
+            "share" => {
+                self.is_apart = match value {
+                    "on" => false,
+                    "off" => true,
+                    _ => return Err(refuse("share", "on or off")()),
+                }
             }
             _ => return Err(OptionError::Unknown(key.to_owned())),
         }
@@ -175,6 +190,7 @@ mod tests {
             ("platform", "shared"),
             ("pool", "0x60000000:0x10000000"),
             ("timeout", "5"),
+            ("share", "off"),
         ];
         assert_eq!(given.map(|(key, _)| key), KEYS);
         let mut options = Options::default();
@@ -197,6 +213,7 @@ mod tests {
             ("pool", "0x60000000"),
             ("pool", "0x1000:0"),
             ("timeout", "0"),
+            ("share", "perhaps"),
         ];
         for (key, value) in wrong {
             let error = Options::default().set(key, value).unwrap_err();

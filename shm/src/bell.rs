@@ -50,10 +50,13 @@ impl AsFd for Bell {
     }
 }
 
-/// Sleeps until one of `files` can be read or is at its end, at most for so long. Says whether one of them is.
-pub fn wait(files: &[BorrowedFd<'_>], timeout: Option<Duration>) -> bool {
-    let mut polled: Vec<PollFd<'_>> =
-        files.iter().map(|&file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
+/// Sleeps until one of `files` can be read, or one of these or `streams` is at its end, at most for so long. Says whether
+/// something of that is so.
+pub fn wait(files: &[BorrowedFd<'_>], streams: &[BorrowedFd<'_>], timeout: Option<Duration>) -> bool {
+    let readable = files.iter().map(|&file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+    // The end of a stream is always told.
+    let ended = streams.iter().map(|&stream| PollFd::from_borrowed_fd(stream, PollFlags::empty()));
+    let mut polled: Vec<PollFd<'_>> = readable.chain(ended).collect();
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     // A signal: the caller looks again.
     poll(&mut polled, timeout.as_ref()).is_ok_and(|ready| ready > 0)
@@ -67,13 +70,22 @@ mod tests {
     fn a_bell_that_was_rung_wakes_until_it_is_hushed() {
         let bell = Bell::new().unwrap();
         let soon = Some(Duration::from_millis(1));
-        assert!(!wait(&[bell.as_fd()], soon));
+        assert!(!wait(&[bell.as_fd()], &[], soon));
         bell.ring();
         bell.ring();
-        assert!(wait(&[bell.as_fd()], None));
+        assert!(wait(&[bell.as_fd()], &[], None));
         bell.hush();
-        assert!(!wait(&[bell.as_fd()], soon));
+        assert!(!wait(&[bell.as_fd()], &[], soon));
         // Nothing has been rung: this must not wait either.
         bell.hush();
+    }
+
+    #[test]
+    fn the_end_of_a_stream_ends_the_wait_and_what_it_says_does_not() {
+        let (near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
+        std::io::Write::write_all(&mut far, b"news").unwrap();
+        assert!(!wait(&[], &[near.as_fd()], Some(Duration::from_millis(1))));
+        drop(far);
+        assert!(wait(&[], &[near.as_fd()], None));
     }
 }

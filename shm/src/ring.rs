@@ -14,7 +14,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use client::Client;
+pub use client::{Client, LineReader};
 pub use layout::{BYTES, ENTRIES};
 pub use server::Server;
 

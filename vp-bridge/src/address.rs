@@ -2,8 +2,10 @@
 //!
 //! One address has one text: `tcp:HOST:PORT` or `unix:PATH`. Nothing here knows what goes over the streams.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::str::FromStr;
@@ -249,6 +251,78 @@ impl Stream {
                 Ok(Self::Tcp(stream))
             }
             Address::Unix(path) => Ok(Self::Unix(UnixStream::connect(path).await?)),
+        }
+    }
+}
+
+impl Stream {
+    /// The connection outside of the async runtime: it never blocks, and says so instead.
+    pub(crate) fn into_plain(self) -> io::Result<Plain> {
+        match self {
+            Self::Tcp(stream) => stream.into_std().map(Plain::Tcp),
+            Self::Unix(stream) => stream.into_std().map(Plain::Unix),
+        }
+    }
+}
+
+/// A connection outside of the async runtime, which never blocks.
+#[derive(Debug)]
+pub(crate) enum Plain {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+impl Plain {
+    /// Another handle of it, back in the async runtime.
+    pub(crate) fn to_stream(&self) -> io::Result<Stream> {
+        match self {
+            Self::Tcp(socket) => TcpStream::from_std(socket.try_clone()?).map(Stream::Tcp),
+            Self::Unix(socket) => UnixStream::from_std(socket.try_clone()?).map(Stream::Unix),
+        }
+    }
+
+    /// Ends it, for all handles.
+    pub(crate) fn shut_down(&self) {
+        let both = std::net::Shutdown::Both;
+        // An error says that it has ended.
+        let _ = match self {
+            Self::Tcp(socket) => socket.shutdown(both),
+            Self::Unix(socket) => socket.shutdown(both),
+        };
+    }
+
+    /// Reads what is there, and appends the files that came with it. `None`: nothing is there. 0: the end.
+    pub(crate) fn read(&self, into: &mut [u8], files: &mut VecDeque<OwnedFd>) -> io::Result<Option<usize>> {
+        ready(match self {
+            Self::Tcp(socket) => (&mut &*socket).read(into),
+            Self::Unix(socket) => vp_shm::descriptors::receive(socket, into, files),
+        })
+    }
+
+    /// Writes what there is room for. `None`: there is none.
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        ready(match self {
+            Self::Tcp(socket) => (&mut &*socket).write(bytes),
+            Self::Unix(socket) => (&mut &*socket).write(bytes),
+        })
+    }
+}
+
+/// A socket that is not ready has nothing to say, and is not broken.
+fn ready(done: io::Result<usize>) -> io::Result<Option<usize>> {
+    match done {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
+}
+
+impl AsFd for Plain {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
         }
     }
 }

@@ -292,8 +292,9 @@ impl<T: Copy> TimedQueue<T> {
         if let Some(item) = self.near.iter().rfind(|item| self.numbers.is_wanted(item.entry)) {
             return Some(item.time);
         }
+        let levels = (0..LEVELS).filter(|level| self.levels >> level & 1 == 1);
         let slots =
-            (0..LEVELS).flat_map(|level| self.occupied[level].iter().map(move |slot| level * SLOTS + slot));
+            levels.flat_map(|level| self.occupied[level].iter().map(move |slot| level * SLOTS + slot));
         slots.into_iter().find_map(|at| self.earliest_in(at))
     }
 

@@ -126,10 +126,12 @@ impl Device {
             format!("a {kind} needs connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700")
         })?;
         let clock = GuestClock::open()?;
+        let may_share = options.may_share();
         let port = Port::new(qemu, ram.to_vec(), line, clock.is_some());
         let timeout = options.timeout.unwrap_or(TIMEOUT);
         let (shared, is_coupled) = (options.platform.clone(), clock.is_some());
-        let connected = Session::connect(endpoint.clone(), shared, port.as_guest(), is_coupled, timeout);
+        let connected =
+            Session::connect(endpoint.clone(), shared, port.as_guest(), is_coupled, may_share, timeout);
         let (session, platform) = connected.map_err(|error| error.to_string())?;
         if platform.size < 4 {
             return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::function::Slot;
 use crate::qemu::{Handle, Qemu};
 use crate::report::guarded;
-use crate::session::Guest;
+use crate::session::{Guest, SharedMemory};
 
 /// The interrupt line that a device drives.
 pub(super) enum Line {
@@ -99,6 +99,14 @@ impl Guest for &'static Port {
             let port: *const Port = *self;
             // SAFETY: a port lives for ever.
             unsafe { self.qemu.schedule(settle_later, port.cast_mut().cast()) };
+        }
+    }
+
+    fn shared_memory(&self) -> Option<Vec<SharedMemory>> {
+        match self.line {
+            Line::Input(_) => Some(self.qemu.shared_ram()),
+            // Each of its accesses is by the driver's leave.
+            Line::Pin(_) => None,
         }
     }
 

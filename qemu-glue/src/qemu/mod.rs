@@ -9,6 +9,7 @@ mod functions;
 pub(crate) mod layouts;
 mod migration;
 pub(crate) mod pci;
+mod shared;
 pub(crate) mod symbols;
 pub(crate) mod time;
 

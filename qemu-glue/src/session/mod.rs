@@ -1,17 +1,22 @@
 //! The guest's session with a platform: register accesses of any thread, while interrupts and memory requests are served.
 //!
-//! Who waits for a register's value reads the socket itself for a moment, since the answer is mostly under way, and then
-//! sleeps; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
+//! With a server of the same host registers are accessed through a [`ring`], and the guest's memory is the platform's to
+//! reach by itself. Otherwise who waits for a register's value reads the socket itself for a moment, since the answer is
+//! mostly under way, and then sleeps; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
 //! waiting: the first access after its end fails, later ones look for a new server, at most once a second.
 //!
 //! Where the guest's time is the platform's, `coupled` says when each access is made.
 
 mod coupled;
+mod ring;
 mod stream;
 mod wire;
 
 use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 pub(crate) use coupled::Timed;
@@ -20,10 +25,13 @@ use vp_protocols::native::{Posted, Reply, Request, RequestId};
 
 use crate::options::Endpoint;
 use crate::report::say;
+use ring::{RegisterRing, Wanted};
 use wire::{Answer, Broken, Wire};
 
 /// How long to look before sleeping.
 const LOOK: Duration = Duration::from_micros(50);
+/// How long the thread that listens leaves the stream to who waits for a register.
+const PAUSE: Duration = Duration::from_micros(100);
 /// How often a server that is gone is looked for.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -36,8 +44,23 @@ pub(crate) trait Guest: Send + Sync {
     fn write(&self, address: u64, bytes: &[u8]) -> bool;
     /// The interrupt line has this level now.
     fn line(&self, level: bool);
+    /// The memory that a server of the same host can map; none where it must not.
+    fn shared_memory(&self) -> Option<Vec<SharedMemory>> {
+        None
+    }
     /// Runs a thread's whole work, with what its memory accesses need around it.
     fn thread(&self, work: &mut dyn FnMut());
+}
+
+/// Guest memory that lies in a file.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    /// Guest-physical addresses.
+    pub(crate) range: Range<u64>,
+    /// The file.
+    pub(crate) file: OwnedFd,
+    /// Where in the file the first byte is.
+    pub(crate) offset: u64,
 }
 
 /// What there is behind the session.
@@ -79,6 +102,17 @@ struct Desk {
     state: Mutex<State>,
     /// Something was taken in by another thread than the one that waits.
     arrived: Condvar,
+    /// The ring of the present session, or of one that is over. Locked after the state, if both are.
+    ring: Mutex<Option<RegisterRing>>,
+    /// How many times accesses have read the stream, and how many sleep until it is read for them.
+    readings: AtomicU64,
+    sleepers: AtomicUsize,
+    /// The thread that listens.
+    listener: Mutex<Option<Thread>>,
+    /// Whether something may be shared with the server.
+    may_share: bool,
+    /// Whether the user has been told what is not.
+    has_told: AtomicBool,
 }
 
 struct State {
@@ -105,15 +139,31 @@ impl Desk {
     /// Opens a session and starts the thread that listens to it.
     fn open(self: &Arc<Self>, generation: u64, timeout: Duration) -> Result<Box<Wire>, ConnectError> {
         let (shared, guest) = (self.shared.as_deref(), self.guest.clone());
-        let wire = Wire::open(&self.endpoint, shared, guest, self.is_coupled, timeout)?;
+        let mut wire = Wire::open(&self.endpoint, shared, guest, self.is_coupled, self.may_share, timeout)?;
+        if let Some(why) = wire.unshared.take()
+            && !self.has_told.swap(true, Ordering::Relaxed)
+        {
+            say(why);
+        }
+        let ring = wire.ring.take().map(|ring| ring.of(generation));
+        *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = ring;
         let listener = wire.listener().map_err(|error| ConnectError(error.to_string()))?;
         let desk = Arc::downgrade(self);
         let guest = self.guest.clone();
         let listen = move || {
             guest.thread(&mut || {
-                // Whoever reads first deals with it: this thread sleeps until there is something to read.
+                let mut readings = 0;
                 loop {
-                    listener.wait(false, None);
+                    // Who waits for a register reads the stream himself: waking for every answer of his would cost him
+                    // dearly. So this thread only looks in now and then while that goes on, unless he sleeps.
+                    let before = std::mem::replace(&mut readings, {
+                        let Some(desk) = desk.upgrade() else { return };
+                        desk.readings.load(Ordering::Relaxed)
+                    });
+                    match before == readings {
+                        true => listener.wait(false, None),
+                        false => thread::park_timeout(PAUSE),
+                    }
                     let Some(desk) = desk.upgrade() else { return };
                     if !desk.listen(generation) {
                         return;
@@ -121,8 +171,9 @@ impl Desk {
                 }
             });
         };
-        let thread = std::thread::Builder::new().name("vp-session".into()).spawn(listen);
-        thread.map_err(|error| ConnectError(error.to_string()))?;
+        let thread = thread::Builder::new().name("vp-session".into()).spawn(listen);
+        let thread = thread.map_err(|error| ConnectError(error.to_string()))?.thread().clone();
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(Box::new(wire))
     }
 
@@ -132,14 +183,36 @@ impl Desk {
         if state.generation != generation {
             return false;
         }
-        let Link::Up(wire) = &mut state.link else { return false };
-        let result = wire.advance();
-        let goes_on = result.is_ok();
-        if let Err(broken) = result {
-            self.end(&mut state, &broken);
+        // What has come mostly has a successor under way: bursts of the device come one after the other.
+        let mut began = Instant::now();
+        loop {
+            let Link::Up(wire) = &mut state.link else { return false };
+            match wire.advance() {
+                Ok(true) => began = Instant::now(),
+                Ok(false) if began.elapsed() >= LOOK || self.sleepers.load(Ordering::Relaxed) > 0 => break,
+                Ok(false) => {}
+                Err(broken) => {
+                    self.end(&mut state, &broken);
+                    return false;
+                }
+            }
+            self.arrived.notify_all();
+            drop(state);
+            thread::yield_now();
+            state = self.lock();
+            if state.generation != generation {
+                return false;
+            }
         }
         self.arrived.notify_all();
-        goes_on
+        true
+    }
+
+    /// Wakes the thread that listens, unless it does.
+    fn wake_listener(&self) {
+        if let Some(listener) = &*self.listener.lock().unwrap_or_else(PoisonError::into_inner) {
+            listener.unpark();
+        }
     }
 
     fn end(&self, state: &mut State, Broken(why): &Broken) {
@@ -161,11 +234,25 @@ impl Session {
         shared: Option<String>,
         guest: Arc<dyn Guest>,
         is_coupled: bool,
+        may_share: bool,
         timeout: Duration,
     ) -> Result<(Self, Platform), ConnectError> {
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         let state = Mutex::new(State { link: down, generation: 0 });
-        let desk = Arc::new(Desk { endpoint, shared, guest, is_coupled, state, arrived: Condvar::new() });
+        let desk = Arc::new(Desk {
+            endpoint,
+            shared,
+            guest,
+            is_coupled,
+            state,
+            arrived: Condvar::new(),
+            ring: Mutex::new(None),
+            readings: AtomicU64::new(0),
+            sleepers: AtomicUsize::new(0),
+            listener: Mutex::new(None),
+            may_share,
+            has_told: AtomicBool::new(false),
+        });
         // Nobody else knows the desk yet: the listener waits for the lock if anything comes at once.
         let mut locked = desk.lock();
         let wire = desk.open(0, timeout)?;
@@ -180,6 +267,9 @@ impl Session {
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn read(&self, offset: u64) -> Result<u32, AccessError> {
+        if let Some(value) = self.through_ring(offset, Wanted::Value) {
+            return value;
+        }
         match self.ask(|wire| wire.read_register(offset))? {
             Reply::Value { value } => Ok(value),
             _ => Err(AccessError),
@@ -194,6 +284,9 @@ impl Session {
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn write(&self, offset: u64, value: u32) -> Result<(), AccessError> {
+        if let Some(written) = self.through_ring(offset, Wanted::Store(value)) {
+            return written.map(|_| ());
+        }
         let mut state = self.up()?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
         if wire.level {
@@ -278,6 +371,7 @@ impl Session {
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
         let sent = requests(wire);
         let ids = sent.map_err(|broken| self.broken(&mut state, &broken))?;
+        self.desk.readings.fetch_add(1, Ordering::Relaxed);
         loop {
             let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
             let advanced = wire.advance();
@@ -295,15 +389,18 @@ impl Session {
             advanced.map_err(|broken| self.broken(&mut state, &broken))?;
             let waited = began.elapsed();
             if waited < LOOK {
-                std::hint::spin_loop();
+                thread::yield_now();
                 continue;
             }
             let Some(left) = self.timeout.checked_sub(waited).filter(|left| !left.is_zero()) else {
                 let why = format!("no answer for {} s", self.timeout.as_secs());
                 return Err(self.broken(&mut state, &Broken(why)));
             };
+            self.desk.sleepers.fetch_add(1, Ordering::Relaxed);
+            self.desk.wake_listener();
             let waiting = self.desk.arrived.wait_timeout(state, left);
             state = waiting.unwrap_or_else(PoisonError::into_inner).0;
+            self.desk.sleepers.fetch_sub(1, Ordering::Relaxed);
             if state.generation != generation {
                 return Err(AccessError);
             }

@@ -88,6 +88,19 @@ impl Stream {
         }
     }
 
+    /// Writes bytes with files beside them. `None`: there is no room.
+    pub(super) fn write_with(&self, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<Option<usize>> {
+        match vp_shm::descriptors::send(self, bytes, files) {
+            Err(error) if is_patience(&error) => Ok(None),
+            written => written.map(Some),
+        }
+    }
+
+    /// Whether the other side has closed it, or this one.
+    pub(super) fn is_ended(&self) -> bool {
+        vp_shm::wait(&[], &[self.as_fd()], Some(Duration::ZERO))
+    }
+
     /// Sleeps until there is something to read, or the end of the stream, or if wanted room to write; at most for so long.
     pub(super) fn wait(&self, or_room: bool, timeout: Option<Duration>) {
         let mut wanted = PollFlags::POLLIN;

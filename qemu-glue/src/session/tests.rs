@@ -1,6 +1,7 @@
 //! Sessions with a server that does what a test says, and a guest that is a piece of memory.
 
-use std::io::{Read as _, Write as _};
+use std::collections::VecDeque;
+use std::io::Write as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -8,11 +9,12 @@ use std::thread::JoinHandle;
 use bytes::{Buf as _, Bytes, BytesMut};
 use tempfile::TempDir;
 use vp_protocols::native::{
-    Access, Connection, Event, MemoryRead, MemoryWrite, Notice, Offer, Port, PortId, PortKind, Role, Roles,
-    Terms, Time,
+    Access, Capabilities, Connection, Event, MemoryRead, MemoryWrite, Notice, Offer, Port, PortId, PortKind,
+    Role, Roles, Terms, Time,
 };
 
 use super::*;
+use vp_shm::ring;
 
 const REGISTERS: PortId = PortId(0);
 const LINE: PortId = PortId(1);
@@ -51,14 +53,16 @@ struct Peer {
     stream: UnixStream,
     connection: Connection,
     input: BytesMut,
+    files: VecDeque<OwnedFd>,
 }
 
 impl Peer {
     /// Waits for a client and lets it have its places.
     fn welcome(listener: &UnixListener) -> Peer {
         let (stream, _) = listener.accept().unwrap();
-        let connection = Connection::server(Terms::default());
-        let mut peer = Peer { stream, connection, input: BytesMut::new() };
+        let capabilities = Capabilities::ALL.union(Capabilities::LOCAL);
+        let connection = Connection::server(Terms { capabilities, ..Terms::default() });
+        let mut peer = Peer { stream, connection, input: BytesMut::new(), files: VecDeque::new() };
         assert!(matches!(peer.next(), Event::Hello(_)));
         let port = |name: &str, kind, role, size| {
             let (name, roles) = (name.to_owned(), Roles::of(&[role]));
@@ -84,7 +88,7 @@ impl Peer {
                 return event;
             }
             let mut part = [0; 4096];
-            let read = self.stream.read(&mut part).unwrap();
+            let read = vp_shm::descriptors::receive(&self.stream, &mut part, &mut self.files).unwrap();
             assert!(read > 0, "the client has gone");
             self.input.extend_from_slice(&part[..read]);
         }
@@ -114,6 +118,13 @@ impl Peer {
         (reply, payload)
     }
 
+    /// Takes the ring that the client offers.
+    fn open_ring(&mut self) -> ring::Server {
+        assert!(matches!(self.answer(Reply::Done), Request::OpenRing(_)));
+        let mut file = || self.files.pop_front().unwrap();
+        ring::Server::open(&file(), file(), file()).unwrap()
+    }
+
     fn raise(&mut self, level: bool) {
         self.connection.notify(Notice::Interrupt { port: LINE, level, time: Time(0) }).unwrap();
     }
@@ -124,13 +135,32 @@ fn session<T: Send + 'static>(
     timeout: Duration,
     serve: impl FnOnce(Peer) -> T + Send + 'static,
 ) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
+    open(false, timeout, serve)
+}
+
+/// The same with a ring.
+fn session_with_ring<T: Send + 'static>(
+    timeout: Duration,
+    serve: impl FnOnce(Peer, ring::Server) -> T + Send + 'static,
+) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
+    open(true, timeout, |mut peer| {
+        let ring = peer.open_ring();
+        serve(peer, ring)
+    })
+}
+
+fn open<T: Send + 'static>(
+    may_share: bool,
+    timeout: Duration,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vp.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
     let (session, platform) =
-        Session::connect(Endpoint::Unix(path), None, guest.clone(), false, timeout).unwrap();
+        Session::connect(Endpoint::Unix(path), None, guest.clone(), false, may_share, timeout).unwrap();
     assert_eq!((platform.size, platform.memory), (0x1000, vec![Range { start: 0x100, end: 0x1100 }]));
     (session, guest, server, folder)
 }
@@ -213,4 +243,87 @@ fn a_server_that_is_gone_fails_the_access_that_waits_and_the_next_one() {
     // A reset of the guest does not wait for the second to be over.
     assert_eq!(session.reset(), Ok(()));
     assert_eq!(server.join().unwrap().0, Request::Reset);
+}
+
+/// The next access in a ring.
+fn taken(ring: &mut ring::Server) -> ring::Request {
+    loop {
+        if let Some(request) = ring.take().unwrap() {
+            return request;
+        }
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_guest_has_its_interrupt_before_the_rings_answer_that_shows_it() {
+    let (session, guest, server, _folder) = session_with_ring(LONG, |mut peer, mut ring| {
+        let read = taken(&mut ring);
+        ring.set_line(true);
+        ring.answer(0, 7, 0);
+        // While the line is high a write is seen to its end; afterwards it is posted.
+        let write = taken(&mut ring);
+        ring.set_line(false);
+        ring.answer(0, 0, 0);
+        let posted = taken(&mut ring);
+        // Late news of the line that was: the ring knows better.
+        peer.raise(true);
+        peer.send();
+        let (reply, _) = peer.ask(Request::Ping, &[]);
+        assert_eq!(reply, Reply::Pong);
+        [read, write, posted].map(|request| (request.access, request.address))
+    });
+    assert_eq!(session.read(4), Ok(7));
+    assert!(guest.level.load(Ordering::SeqCst));
+    assert_eq!(session.write(8, 1), Ok(()));
+    assert!(!guest.level.load(Ordering::SeqCst));
+    assert_eq!(session.write(12, 2), Ok(()));
+    let expected =
+        [(ring::Access::Read, 0x104), (ring::Access::Write(1), 0x108), (ring::Access::Posted(2), 0x10c)];
+    assert_eq!(server.join().unwrap(), expected);
+    assert!(!guest.level.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_server_that_leaves_the_ring_unanswered_means_an_error() {
+    let (session, _, server, _folder) =
+        session_with_ring(Duration::from_millis(200), |mut peer, mut ring| {
+            taken(&mut ring);
+            // Until the client has had enough.
+            let mut part = [0; 64];
+            while std::io::Read::read(&mut peer.stream, &mut part).is_ok_and(|read| read > 0) {}
+        });
+    assert_eq!(session.read(0), Err(AccessError));
+    server.join().unwrap();
+    assert_eq!(session.read(0), Err(AccessError));
+}
+
+#[test]
+fn a_server_that_dies_ends_the_wait_at_the_ring() {
+    let (session, guest, server, _folder) = session_with_ring(LONG, |peer, mut ring| {
+        ring.set_line(true);
+        taken(&mut ring);
+        drop(peer);
+    });
+    assert_eq!(session.read(0), Err(AccessError));
+    server.join().unwrap();
+    // The line falls with the session, as soon as the thread that listens has seen its end.
+    while guest.level.load(Ordering::SeqCst) {
+        thread::yield_now();
+    }
+    assert_eq!(session.write(0, 1), Err(AccessError));
+}
+
+#[test]
+fn an_error_in_the_rings_answer_is_the_guests_and_the_session_goes_on() {
+    let (session, _, server, _folder) = session_with_ring(LONG, |peer, mut ring| {
+        for code in [64, 0] {
+            taken(&mut ring);
+            ring.answer(code, 5, 0);
+        }
+        peer
+    });
+    assert_eq!(session.read(0), Err(AccessError));
+    assert_eq!(session.read(0), Ok(5));
+    drop(server.join().unwrap());
 }

@@ -5,17 +5,23 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
-    Attach, Connection, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, Port, PortId,
-    PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Welcome,
+    Attach, Capabilities, Connection, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
+    OpenRing, Port, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
+    SendError, ShareMemory, SharedRegion, Time, TimeMode, Welcome,
 };
 
-use super::{ConnectError, Guest, Platform, coupled::Timeline, stream::Stream};
+use vp_shm::ring::Client;
+
+use super::ring::{Lines, RegisterRing};
+use super::{ConnectError, Guest, Platform, SharedMemory, coupled::Timeline, stream::Stream};
 use crate::options::Endpoint;
 use crate::report::say;
 
@@ -56,6 +62,14 @@ pub(super) struct Wire {
     pub(super) level: bool,
     /// The guest's time and the platform's, if they are one.
     pub(super) timeline: Option<Timeline>,
+    /// The ring, until somebody takes it.
+    pub(super) ring: Option<RegisterRing>,
+    /// The interrupt line, if the ring shows it.
+    lines: Option<Arc<Lines>>,
+    /// What is not shared though it might be, for people.
+    pub(super) unshared: Option<String>,
+    /// For who waits at the ring: whether the session is over.
+    over: Arc<AtomicBool>,
 }
 
 impl Wire {
@@ -65,11 +79,15 @@ impl Wire {
         shared: Option<&str>,
         guest: Arc<dyn Guest>,
         is_coupled: bool,
+        may_share: bool,
         timeout: Duration,
     ) -> Result<Self, ConnectError> {
         let agent = concat!("vp-qemu ", env!("CARGO_PKG_VERSION"));
         let mode = if is_coupled { TimeMode::Lockstep } else { TimeMode::Free };
-        let hello = Connection::hello(agent, shared, mode);
+        let mut hello = Connection::hello(agent, shared, mode);
+        if may_share {
+            hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
+        }
         let connection = Connection::client(hello).map_err(|error| ConnectError(error.to_string()))?;
         let stream = Stream::connect(endpoint, timeout)
             .map_err(|error| ConnectError(format!("cannot connect to {endpoint}: {error}")))?;
@@ -85,8 +103,12 @@ impl Wire {
             platform: Platform::default(),
             level: false,
             timeline: None,
+            ring: None,
+            lines: None,
+            unshared: None,
+            over: Arc::default(),
         };
-        let settled = wire.settle(Instant::now() + timeout, is_coupled);
+        let settled = wire.settle(Instant::now() + timeout, is_coupled, may_share);
         settled.map_err(|Broken(why)| ConnectError(format!("{endpoint}: {why}")))?;
         Ok(wire)
     }
@@ -96,7 +118,7 @@ impl Wire {
         self.stream.try_clone()
     }
 
-    fn settle(&mut self, until: Instant, is_coupled: bool) -> Result<(), Broken> {
+    fn settle(&mut self, until: Instant, is_coupled: bool, may_share: bool) -> Result<(), Broken> {
         let welcome = self.greet(until)?;
         if is_coupled {
             Timeline::check(&welcome)?;
@@ -132,8 +154,108 @@ impl Wire {
             };
             self.timeline = Some(Timeline::new(welcome.time, period));
         }
+        if may_share {
+            self.share_memory(until, &welcome)?;
+            // Of a guest whose time is the platform's every access is one of many messages.
+            if !is_coupled {
+                let line = PortId(u16::try_from(line).map_err(|_| Broken("too many ports".into()))?);
+                self.open_ring(until, line)?;
+            }
+        }
         self.platform = Platform { name: welcome.platform, map, size, memory };
         Ok(())
+    }
+
+    /// Offers the guest's memory to the server, for the platform to reach by itself.
+    fn share_memory(&mut self, until: Instant, welcome: &Welcome) -> Result<(), Broken> {
+        let Some(memories) = self.guest.shared_memory() else { return Ok(()) };
+        let mut why = match memories.is_empty() {
+            true => Some("it is no memory-backend-memfd with share=on".to_owned()),
+            false => None,
+        };
+        for (port, window) in (0..).map(PortId).zip(&welcome.ports) {
+            if window.kind != PortKind::Axi || memories.is_empty() {
+                continue;
+            }
+            let end = window.base.saturating_add(window.size);
+            let (mut files, mut regions) = (Vec::new(), Vec::new());
+            for SharedMemory { range, file, offset } in memories.iter().take(vp_shm::descriptors::MOST) {
+                let (from, to) = (range.start.max(window.base), range.end.min(end));
+                if from < to {
+                    let offset = offset + (from - range.start);
+                    let number = u8::try_from(files.len()).unwrap_or(u8::MAX);
+                    regions.push(SharedRegion { base: from, size: to - from, file: number, offset });
+                    files.push(file.as_fd());
+                }
+            }
+            if regions.is_empty() {
+                continue;
+            }
+            let files_count = u8::try_from(files.len()).unwrap_or(u8::MAX);
+            let request = Request::ShareMemory(ShareMemory { port, files: files_count, regions });
+            why = self.offer(until, request, &files)?.err().or(why);
+        }
+        self.unshared = why.map(|why| {
+            format!("the guest's memory is not shared with the server ({why}): DMA goes over the socket")
+        });
+        Ok(())
+    }
+
+    fn open_ring(&mut self, until: Instant, line: PortId) -> Result<(), Broken> {
+        let Ok(client) = Client::new() else { return Ok(()) };
+        let request = Request::OpenRing(OpenRing { port: self.registers, line });
+        match self.offer(until, request, &client.files())? {
+            Ok(()) => {
+                let (stream, over) = (self.stream.try_clone()?, self.over.clone());
+                let ring = RegisterRing::new(client, stream, over, self.base, self.guest.clone());
+                let lines = ring.lines();
+                lines.look();
+                (self.ring, self.lines) = (Some(ring), Some(lines));
+            }
+            Err(why) => {
+                let line = format!("registers are accessed over the socket, without a ring ({why})");
+                self.unshared = Some(self.unshared.take().map_or(line.clone(), |it| format!("{it}; {line}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for something that the server may refuse, with files.
+    fn offer(
+        &mut self,
+        until: Instant,
+        request: Request,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Result<(), String>, Broken> {
+        let id = match self.connection.request(request, &[]) {
+            Ok(id) => id,
+            Err(SendError::NotGranted { .. }) => return Ok(Err("the server does not take it".into())),
+            Err(error) => return Err(Broken(error.to_string())),
+        };
+        // Everything before was written, so the files go with this request's bytes.
+        loop {
+            match self.stream.write_with(self.connection.output(), files)? {
+                Some(written) => break self.connection.output().advance(written),
+                None => self.stream.wait(true, Some(Duration::from_millis(100))),
+            }
+            if Instant::now() >= until {
+                return Err(Broken("the server does not read".into()));
+            }
+        }
+        self.flush()?;
+        loop {
+            match self.answers.remove(&id).map(|answer| answer.reply) {
+                Some(Reply::Failed { code, reason }) => {
+                    return Ok(Err(if reason.is_empty() { code.to_string() } else { reason }));
+                }
+                Some(_) => return Ok(Ok(())),
+                None => {
+                    if !self.advance()? {
+                        self.read_until(until)?;
+                    }
+                }
+            }
+        }
     }
 
     fn greet(&mut self, until: Instant) -> Result<Welcome, Broken> {
@@ -285,7 +407,11 @@ impl Wire {
             }
             Event::Notice(Notice::Interrupt { level, .. }) => {
                 self.level = level;
-                self.guest.line(level);
+                match &self.lines {
+                    // An access may have heard of a later level.
+                    Some(lines) => lines.look(),
+                    None => self.guest.line(level),
+                }
             }
             Event::Notice(Notice::Warning { text, .. }) => say(format_args!("warning: {text}")),
             Event::Request { id, request, payload } => self.serve(id, &request, &payload)?,
@@ -371,7 +497,8 @@ impl Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        // Ends the wait of the thread that listens.
+        self.over.store(true, Ordering::Release);
+        // Ends the wait of the thread that listens, and of who waits at the ring.
         self.stream.shutdown();
     }
 }

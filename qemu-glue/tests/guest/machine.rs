@@ -238,6 +238,11 @@ impl Setup {
 }
 
 impl Machine {
+    /// The number of QEMU's process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What QEMU and the plugin have said until now.
     pub(crate) fn told(&self) -> String {
         self.told.lock().expect("no panic").clone()

@@ -6,11 +6,11 @@ mod monitor;
 mod pci;
 mod script;
 mod served;
+mod shared;
 mod time;
 mod watcher;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use machine::{Kind, Setup, can_run};
 use monitor::Monitor;
@@ -255,33 +255,4 @@ fn vp_qemu_starts_both_and_stops_both() {
     let told = Setup::through(&vp, script).start().passes();
     // Nothing is amiss in the end.
     assert_eq!(told.lines().count(), 1, "{told}");
-}
-
-#[test]
-#[ignore = "a measurement: cargo test --release -p vp-qemu --test guest -- --ignored --nocapture"]
-fn how_long_an_access_takes() {
-    const ACCESSES: u32 = 20_000;
-    let folder = tempfile::tempdir().unwrap();
-    let unix = Served::at(folder.path(), "nv_small");
-    let tcp = Served::start("tcp:127.0.0.1:0".parse().unwrap(), "nv_small");
-    for server in [&unix, &tcp] {
-        let (mask, mut script) = ("GLB.S_INTR_MASK", small().say("reads\n"));
-        for _ in 0..ACCESSES {
-            script = script.read(mask, 0);
-        }
-        script = script.say("writes\n");
-        for _ in 0..ACCESSES {
-            script = script.write(mask, 0);
-        }
-        let mut machine = Setup::new(script.read(mask, 0).say("end\n")).connect(&server.address).start();
-        machine.wait_for("reads");
-        let began = Instant::now();
-        machine.wait_for("writes");
-        let read = began.elapsed() / ACCESSES;
-        let began = Instant::now();
-        machine.wait_for("end");
-        let write = began.elapsed() / ACCESSES;
-        machine::say(&format!("{}: {read:?} a read, {write:?} a posted write", server.address));
-        machine.passes();
-    }
 }

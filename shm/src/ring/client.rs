@@ -1,6 +1,7 @@
 //! The side that asks.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use super::layout::{BYTES, ENTRIES, HAS_AT, MAGIC, Memory, POSTED, READ, VERSION, WRITE};
@@ -10,7 +11,7 @@ use crate::{Bell, sealed};
 /// A client's end of a ring. One access after the other: who shares it among threads locks it.
 #[derive(Debug)]
 pub struct Client {
-    memory: Memory,
+    memory: Arc<Memory>,
     file: OwnedFd,
     /// The server's bell, and ours.
     server: Bell,
@@ -24,6 +25,17 @@ pub struct Client {
     taken: u32,
 }
 
+/// Reads a ring's interrupt line.
+#[derive(Debug, Clone)]
+pub struct LineReader(Arc<Memory>);
+
+impl LineReader {
+    /// The interrupt line as it is now.
+    pub fn line(&self) -> Line {
+        Line(self.0.line().load(Ordering::Acquire))
+    }
+}
+
 impl Client {
     /// A new ring. What [`files`](Self::files) gives is for the server.
     ///
@@ -31,7 +43,7 @@ impl Client {
     /// What the system says.
     pub fn new() -> Result<Self, RingError> {
         let file = sealed("vp-ring", BYTES)?;
-        let memory = Memory::map(&file)?;
+        let memory = Arc::new(Memory::map(&file)?);
         memory.magic().store(MAGIC, Ordering::Relaxed);
         memory.version().store(VERSION, Ordering::Relaxed);
         memory.entries().store(ENTRIES, Ordering::Relaxed);
@@ -112,6 +124,11 @@ impl Client {
     /// The interrupt line as it is now.
     pub fn line(&self) -> Line {
         Line(self.memory.line().load(Ordering::Acquire))
+    }
+
+    /// A way to the interrupt line for other threads.
+    pub fn line_reader(&self) -> LineReader {
+        LineReader(self.memory.clone())
     }
 
     /// Says that we are about to sleep. `false`: an answer is there, do not. After the sleep, and before the next look,

@@ -51,8 +51,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Whether an access has come.
+    /// Whether an access has come that can be [taken](Self::take).
     pub fn is_asked(&self) -> bool {
+        self.owed() < ENTRIES && self.has_come()
+    }
+
+    fn has_come(&self) -> bool {
         self.memory.request(self.taken).turn.load(Ordering::Acquire) == self.taken.wrapping_add(1)
     }
 
@@ -61,7 +65,7 @@ impl Server {
     /// # Errors
     /// [`BadEntry`]: the ring is not to be used any more.
     pub fn take(&mut self) -> Result<Option<Request>, BadEntry> {
-        if self.owed.wrapping_sub(self.given) >= ENTRIES || !self.is_asked() {
+        if !self.is_asked() {
             return Ok(None);
         }
         let entry = self.memory.request(self.taken);

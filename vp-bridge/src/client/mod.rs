@@ -4,25 +4,31 @@
 //! and in lockstep neither can the platform, down to the event hash. The memory may stay with the platform or with this
 //! side ([`MemoryPlace`]); bursts of the device are then served while a call waits.
 
+mod memory;
+mod ring;
 mod wire;
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use bytes::Bytes;
 use thiserror::Error;
 use vp_core::Time;
 use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning};
-use vp_models::memory::{OutOfRange, Ram};
+use vp_models::memory::OutOfRange;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
-    self, Access, Activity, Attach, Connection, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite,
-    Notice, Port, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
-    SendError, StatusReport, TimeMode, Until, Welcome, Why,
+    self, Access, Activity, Attach, Capabilities, Connection, CounterValue, ErrorCode, Event, MemoryRead,
+    MemoryWrite, Notice, Port, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Reply, Request,
+    RequestId, Role, SendError, ShareMemory, SharedRegion, StatusReport, TimeMode, Until, Welcome, Why,
 };
 
 use crate::address::Address;
+use memory::OwnMemory;
+use ring::Ring;
+use vp_shm::ring::Access as RingAccess;
 use wire::Wire;
 
 /// Bytes of posted writes that are collected before they are sent without being asked for.
@@ -55,6 +61,9 @@ pub struct RemoteOptions {
     pub agent: String,
     /// How long to wait for the connection and for the welcome.
     pub timeout: Duration,
+    /// Whether to share with a server of the same host what can be shared: registers are then accessed through a ring, and
+    /// the memory on this side is the platform's to reach by itself. Takes a Unix socket.
+    pub share: bool,
 }
 
 impl Default for RemoteOptions {
@@ -65,6 +74,7 @@ impl Default for RemoteOptions {
             platform: None,
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
             timeout: Duration::from_secs(10),
+            share: true,
         }
     }
 }
@@ -108,7 +118,9 @@ pub struct RemoteHost {
     csb: PortId,
     irq: PortId,
     /// The RAM on this side, by port; empty if the memory is inside.
-    rams: Vec<(PortId, Ram)>,
+    rams: Vec<(PortId, OwnMemory)>,
+    /// For register accesses, on one host.
+    ring: Option<Ring>,
     map: RegisterMap,
     time: Time,
     level: bool,
@@ -132,8 +144,11 @@ impl RemoteHost {
     pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
         let io = |source| ConnectError::Io { address: address.clone(), source };
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
-        let RemoteOptions { memory, time_mode, platform, agent, timeout } = options;
-        let hello = Connection::hello(&agent, platform.as_deref(), time_mode);
+        let RemoteOptions { memory, time_mode, platform, agent, timeout, share } = options;
+        let mut hello = Connection::hello(&agent, platform.as_deref(), time_mode);
+        if share && matches!(address, Address::Unix(_)) {
+            hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
+        }
         let mut connection = Connection::client(hello)
             .map_err(|error| setup(HostError::Refused(format!("platform or agent name: {error}"))))?;
         let mut wire = Wire::connect(address, timeout).map_err(io)?;
@@ -160,6 +175,7 @@ impl RemoteHost {
             csb,
             irq,
             rams: Vec::new(),
+            ring: None,
             map: RegisterMap::Full,
             time,
             level: false,
@@ -183,11 +199,13 @@ impl RemoteHost {
             .map(|(id, port)| (id, port.base..port.base.saturating_add(port.size)))
             .collect();
         for (id, range) in ports {
-            if memory == MemoryPlace::Client {
-                self.rams.push((id, Ram::new(range)));
-            }
             self.attach(id, role)?;
+            if memory == MemoryPlace::Client {
+                let ram = self.own_memory(id, range)?;
+                self.rams.push((id, ram));
+            }
         }
+        self.open_ring()?;
         let statistics = self.counters("nvdla.map")?;
         let name = statistics.text("nvdla.map").unwrap_or_default();
         self.map = (RegisterMap::ALL.into_iter().find(|map| map.name() == name)).ok_or_else(|| {
@@ -196,6 +214,34 @@ impl RemoteHost {
             ))
         })?;
         Ok(())
+    }
+
+    /// RAM for a port of which this side is the target: shared with the server, if that takes it.
+    fn own_memory(&mut self, port: PortId, range: std::ops::Range<u64>) -> Result<OwnMemory, HostError> {
+        if self.connection.capabilities().contains(Capabilities::SHARED_MEMORY)
+            && let Some(memory) = OwnMemory::shared(range.clone())
+            && let Some(file) = memory.file()
+        {
+            let std::ops::Range { start: base, end } = memory.range();
+            let region = SharedRegion { base, size: end - base, file: 0, offset: 0 };
+            let request = ShareMemory { port, files: 1, regions: vec![region] };
+            if self.offer(Request::ShareMemory(request), &[file])? {
+                return Ok(memory);
+            }
+        }
+        Ok(OwnMemory::private(range))
+    }
+
+    /// Asks for something with files. `false`: the server does not want it.
+    fn offer(&mut self, request: Request, files: &[BorrowedFd<'_>]) -> Result<bool, HostError> {
+        self.flush()?;
+        let id = self.connection.request(request, &[]).map_err(|error| self.unsent(&error))?;
+        let sent = self.wire.write_with(self.connection.output(), files);
+        sent.map_err(|error| self.broken(error.to_string()))?;
+        match self.wait(Some(id), None)? {
+            Some(Answer { reply: Reply::Done, .. }) => Ok(true),
+            _ => Ok(false),
+        }
     }
 
     fn attach(&mut self, port: PortId, role: Role) -> Result<(), HostError> {
@@ -277,12 +323,8 @@ impl RemoteHost {
     ) -> Result<Option<Answer>, HostError> {
         self.flush()?;
         loop {
-            match self.connection.receive(self.wire.input()) {
-                Err(violation) => {
-                    let _ = self.flush();
-                    return Err(self.broken(format!("the server broke the protocol: {violation}")));
-                }
-                Ok(Some(event)) => {
+            match self.receive()? {
+                Some(event) => {
                     if let Some((id, answer)) = self.event(event)?
                         && Some(id) == wanted
                     {
@@ -292,7 +334,7 @@ impl RemoteHost {
                         return Ok(None);
                     }
                 }
-                Ok(None) => {
+                None => {
                     // All bursts that have come are answered at once.
                     self.flush()?;
                     match self.wire.read(patience) {
@@ -306,6 +348,14 @@ impl RemoteHost {
         }
     }
 
+    /// What has come next, of what was read.
+    fn receive(&mut self) -> Result<Option<Event>, HostError> {
+        self.connection.receive(self.wire.input()).map_err(|violation| {
+            let _ = self.flush();
+            self.broken(format!("the server broke the protocol: {violation}"))
+        })
+    }
+
     fn event(&mut self, event: Event) -> Result<Option<(RequestId, Answer)>, HostError> {
         match event {
             Event::Reply { id, time, reply, payload } => {
@@ -315,7 +365,10 @@ impl RemoteHost {
             }
             Event::Request { id, request, payload } => self.serve(id, &request, &payload)?,
             Event::Notice(Notice::Interrupt { level, time, .. }) => {
-                self.level = level;
+                // An answer in the ring may have shown a later level.
+                if !self.look_at_line() {
+                    self.level = level;
+                }
                 self.time = self.time.max(Time::ps(time.0));
             }
             Event::Notice(Notice::Warning { time, text }) => {
@@ -368,7 +421,7 @@ impl RemoteHost {
         }
     }
 
-    fn ram(&self, port: PortId) -> Result<&Ram, (ErrorCode, String)> {
+    fn ram(&self, port: PortId) -> Result<&OwnMemory, (ErrorCode, String)> {
         let found = self.rams.iter().find(|(id, _)| *id == port);
         found.map(|(_, ram)| ram).ok_or_else(|| (ErrorCode::NotAttached, "no memory of ours".to_owned()))
     }
@@ -479,6 +532,9 @@ impl Host for RemoteHost {
         if let Some(broken) = &self.broken {
             return Err(HostError::Transport(broken.clone()));
         }
+        if let Some(written) = self.through_ring(address, RingAccess::Posted(value)) {
+            return written.map(|_| ());
+        }
         let write = RegisterWrite { port: self.csb, address: self.register(address), value, at: None };
         let posted = self.connection.post(Posted::RegisterWrite(write), &[]);
         posted.map_err(|error| self.unsent(&error))?;
@@ -491,12 +547,18 @@ impl Host for RemoteHost {
 
     fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         check_register(address)?;
+        if let Some(written) = self.through_ring(address, RingAccess::Write(value)) {
+            return written.map(|_| ());
+        }
         let write = RegisterWrite { port: self.csb, address: self.register(address), value, at: None };
         self.ask(Request::RegisterWrite(write), &[]).map(|_| ())
     }
 
     fn read(&mut self, address: u32) -> Result<u32, HostError> {
         check_register(address)?;
+        if let Some(value) = self.through_ring(address, RingAccess::Read) {
+            return value;
+        }
         let read = RegisterRead { port: self.csb, address: self.register(address), at: None };
         match self.ask(Request::RegisterRead(read), &[])?.reply {
             Reply::Value { value } => Ok(value),

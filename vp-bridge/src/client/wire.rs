@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -131,6 +132,23 @@ impl Wire {
         &mut self.input
     }
 
+    /// Writes the first of the bytes, with files beside them, and then the others.
+    pub(super) fn write_with(&mut self, bytes: &mut BytesMut, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let Stream::Unix(stream) = &self.stream else { return Err(ErrorKind::Unsupported.into()) };
+        // A stream on which nothing waits has room for a request.
+        let written = vp_shm::descriptors::send(stream, bytes, files)?;
+        bytes.advance(written);
+        self.write(bytes)
+    }
+
+    /// What becomes readable when the server has said something.
+    pub(super) fn file(&self) -> BorrowedFd<'_> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        }
+    }
+
     /// Writes everything. While the server takes nothing what it says is read, or both would wait for ever.
     pub(super) fn write(&mut self, bytes: &mut BytesMut) -> io::Result<()> {
         self.write_within(PATIENCE, bytes)
@@ -182,7 +200,7 @@ impl Wire {
     }
 
     /// Reads once. `false`: nothing is there.
-    fn read_now(&mut self) -> io::Result<bool> {
+    pub(super) fn read_now(&mut self) -> io::Result<bool> {
         match self.stream.read(&mut self.landing) {
             Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the stream")),
             Ok(read) => {

@@ -17,6 +17,7 @@
 //! or vanishes takes nothing from others but what they had from it.
 
 mod instance;
+mod link;
 mod registry;
 mod session;
 
@@ -30,7 +31,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_models::platform::{Description, DescriptionError};
-use vp_protocols::native::{ErrorCode, SessionId, Terms};
+use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
 
 use crate::address::{Address, ListenError, Listener};
 use registry::Registry;
@@ -47,7 +48,7 @@ pub struct Options {
     /// How long a session that owns memory may leave a request to it unanswered, by the wall clock. Simulated time waits
     /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without.
     pub owner_timeout: Duration,
-    /// Longest payload in bytes, requests in flight, capabilities.
+    /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
     pub terms: Terms,
     /// Program and version, as sessions are told.
     pub agent: String,
@@ -60,7 +61,7 @@ impl Default for Options {
             handshake_timeout: Duration::from_secs(10),
             farewell_timeout: Duration::from_secs(2),
             owner_timeout: Duration::from_secs(30),
-            terms: Terms::default(),
+            terms: Terms { capabilities: Capabilities::ALL.union(Capabilities::LOCAL), ..Terms::default() },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }

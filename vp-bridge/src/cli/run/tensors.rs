@@ -98,7 +98,9 @@ pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure
     })?;
     let as_image = file.extension().is_some_and(|extension| extension == "dimg");
     let bytes = if as_image {
-        output.dimg().ok_or_else(|| Failure::new("the loadable does not say how its output lies in memory"))?
+        output
+            .dimg()
+            .ok_or_else(|| Failure::new("the loadable does not say how its output lies in memory"))?
     } else {
         // If nobody says how it lies: as it is.
         let elements = output.tensor.as_ref().and_then(|tensor| tensor.unpack(&output.bytes));

@@ -4,19 +4,14 @@
 //! run at the next boundary of a delta cycle: the command is then carried out at that point of simulated time. While the
 //! kernel stands, nothing has to be stopped and no time passes.
 
-use std::hint;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
 
 use vp_core::Injector;
+use vp_shm::Bell;
 
 use super::Command;
-
-/// How long a thread looks for the next command before it sleeps: an answer that is under way is there sooner than a
-/// sleeper wakes.
-const LOOK: Duration = Duration::from_micros(30);
 
 /// The knock that ends a run. Says nothing: what was sent lies in the queue.
 pub(super) struct Knock;
@@ -25,13 +20,14 @@ pub(in crate::server) struct Door {
     state: Mutex<State>,
     /// Whether commands wait; a hint for who looks without the lock.
     waiting: AtomicBool,
+    bell: Bell,
 }
 
 struct State {
     commands: Vec<Command>,
     knock: Option<Injector<Knock>>,
     running: bool,
-    sleeper: Option<Thread>,
+    asleep: bool,
     open: bool,
 }
 
@@ -40,9 +36,9 @@ struct State {
 pub(in crate::server) struct Closed;
 
 impl Door {
-    pub(super) fn new() -> Self {
-        let state = State { commands: Vec::new(), knock: None, running: false, sleeper: None, open: true };
-        Self { state: Mutex::new(state), waiting: AtomicBool::new(false) }
+    pub(super) fn new() -> std::io::Result<Self> {
+        let state = State { commands: Vec::new(), knock: None, running: false, asleep: false, open: true };
+        Ok(Self { state: Mutex::new(state), waiting: AtomicBool::new(false), bell: Bell::new()? })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -73,10 +69,10 @@ impl Door {
         {
             knock.send(Knock);
         }
-        let sleeper = state.sleeper.take();
+        let is_asleep = std::mem::take(&mut state.asleep);
         drop(state);
-        if let Some(sleeper) = sleeper {
-            sleeper.unpark();
+        if is_asleep {
+            self.bell.ring();
         }
         Ok(())
     }
@@ -101,29 +97,27 @@ impl Door {
         state.running
     }
 
-    /// Sleeps until a command comes, or until `wake`.
-    pub(super) fn sleep(&self, wake: Option<Instant>) {
-        let began = Instant::now();
-        while began.elapsed() < LOOK {
-            if self.waiting.load(Ordering::Acquire) {
-                return;
-            }
-            hint::spin_loop();
-            thread::yield_now();
-        }
-        {
-            let mut state = self.state();
-            if !state.commands.is_empty() {
-                return;
-            }
-            state.sleeper = Some(thread::current());
-        }
-        // Waking early does no harm: the caller looks again.
-        match wake {
-            Some(wake) => thread::park_timeout(wake.saturating_duration_since(Instant::now())),
-            None => thread::park(),
-        }
-        self.state().sleeper = None;
+    /// Whether commands wait.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    /// Says that the thread is about to sleep, until the bell rings. `false`: not now, commands wait.
+    pub(super) fn fall_asleep(&self) -> bool {
+        let mut state = self.state();
+        state.asleep = state.commands.is_empty();
+        state.asleep
+    }
+
+    /// What rings when a command comes to a thread that sleeps.
+    pub(super) fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// Ends the sleep.
+    pub(super) fn wake(&self) {
+        self.state().asleep = false;
+        self.bell.hush();
     }
 
     /// Lets nothing in any more.

@@ -1,7 +1,8 @@
 //! One platform on a thread of its own, and the sessions that share it.
 //!
 //! The thread alone touches the platform. Sessions send [`Command`]s through the [`Door`]; what comes of them goes back
-//! over each session's channel, in order, a batch at a time. Two hops of threads for a request: in and out.
+//! over each session's [`Outlet`], in order, a batch at a time. While there is nothing to do the thread attends to the
+//! sessions' sockets and rings itself (`rest.rs`), so that a request that comes then hops to no other thread.
 //!
 //! Who lets simulated time move is the *time mode*'s matter: in lockstep the one job under way, otherwise the work there
 //! is. Jobs of a session are taken in its order; in lockstep one after the other over all sessions, each to its end, so
@@ -11,10 +12,13 @@ mod charge;
 mod door;
 mod outside;
 mod ports;
+mod rest;
+mod share;
 mod work;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +26,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use vp_core::{Event, Stop, Time};
 use vp_models::host::{Statistics, Value};
 use vp_models::platform::{Description, Platform};
@@ -37,7 +41,10 @@ use door::Knock;
 pub(super) use outside::Token;
 use outside::{Forwarded, Requests};
 use ports::Holding;
+use share::Ring;
 use work::{Current, HORIZON, Job};
+
+use super::link::Outlet;
 
 /// A session that has this many warnings unread gets no more until it reads.
 const MOST_WARNINGS: usize = 256;
@@ -56,6 +63,10 @@ pub(super) enum Command {
     Request { session: SessionId, id: RequestId, request: Request, payload: Bytes, charge: Charge },
     /// A write without an answer.
     Posted { session: SessionId, posted: Posted, payload: Bytes, charge: Charge },
+    /// A request with files: of one host only.
+    Share { session: SessionId, id: RequestId, request: Request, files: Vec<OwnedFd> },
+    /// There is something in a ring.
+    Look,
     /// The answer to [`ToSession::Ask`].
     Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
     /// The last session has left: the thread ends.
@@ -70,7 +81,7 @@ pub(super) struct Join {
     pub(super) session: SessionId,
     pub(super) capabilities: Capabilities,
     pub(super) account: Arc<Account>,
-    pub(super) to: mpsc::UnboundedSender<Vec<ToSession>>,
+    pub(super) to: Outlet,
     pub(super) joined: oneshot::Sender<Joined>,
 }
 
@@ -110,7 +121,7 @@ impl Instance {
         mode: TimeMode,
         owner_timeout: Duration,
     ) -> std::io::Result<Self> {
-        let door = Arc::new(Door::new());
+        let door = Arc::new(Door::new()?);
         let inside = door.clone();
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
@@ -162,10 +173,29 @@ enum Happened {
 struct Member {
     capabilities: Capabilities,
     account: Arc<Account>,
-    to: mpsc::UnboundedSender<Vec<ToSession>>,
+    to: Outlet,
     batch: Vec<ToSession>,
+    ring: Option<Ring>,
     jobs: VecDeque<Job>,
     lost_warnings: u64,
+}
+
+/// Who waits for the answer to a register access, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    /// At the stream.
+    Stream(RequestId),
+    /// At the session's ring: answers go there in order.
+    Ring,
+}
+
+impl Asker {
+    fn on_stream(self) -> Option<RequestId> {
+        match self {
+            Self::Stream(id) => Some(id),
+            Self::Ring => None,
+        }
+    }
 }
 
 impl Member {
@@ -176,10 +206,9 @@ impl Member {
         }
     }
 
-    /// A closed channel is a session about to leave: nothing to be done here.
     fn flush(&mut self) {
         if !self.batch.is_empty() {
-            let _ = self.to.send(std::mem::take(&mut self.batch));
+            self.to.tell(&mut self.batch);
         }
     }
 }
@@ -188,10 +217,10 @@ impl Member {
 struct OnBus {
     tag: u64,
     session: SessionId,
-    id: RequestId,
+    asker: Asker,
     write: bool,
     failure: Option<Failure>,
-    charge: Charge,
+    charge: Option<Charge>,
 }
 
 /// What a run came back with.
@@ -291,6 +320,7 @@ impl Host {
             for command in commands.drain(..) {
                 self.command(command);
             }
+            self.take_rings();
             self.put_out_silent_owner();
             self.start_jobs();
             let wake = self.advance();
@@ -300,7 +330,7 @@ impl Host {
             {
                 self.flush();
                 let patience = self.patience_ends().map(|(_, ends)| ends);
-                self.door.sleep(wake.0.into_iter().chain(patience).min());
+                self.rest(wake.0.into_iter().chain(patience).min());
             }
         }
         self.flush();
@@ -357,15 +387,19 @@ impl Host {
             Command::Join(join) => self.join(join),
             Command::Leave { session, why } => self.leave(session, &why),
             Command::Request { session, id, request, payload, charge } => {
+                self.take_ring(session);
                 if self.members.contains_key(&session) {
                     self.request(session, id, request, payload, charge);
                 }
             }
             Command::Posted { session, posted, payload, charge } => {
+                self.take_ring(session);
                 if self.members.contains_key(&session) {
                     self.posted(session, posted, payload, charge);
                 }
             }
+            Command::Share { session, id, request, files } => self.share(session, id, &request, files),
+            Command::Look => self.hush(),
             Command::Answer { session, token, reply, payload } => {
                 if let Some(forwarded) = Requests::answer(&self.requests, session, token, reply, payload) {
                     self.pass_on(forwarded);
@@ -382,7 +416,7 @@ impl Host {
         let found = Joined { time: self.wire_now(), time_mode: self.mode, ports: self.ports.clone() };
         if joined.send(found).is_ok() {
             let (batch, jobs) = (Vec::new(), VecDeque::new());
-            let member = Member { capabilities, account, to, batch, jobs, lost_warnings: 0 };
+            let member = Member { capabilities, account, to, batch, ring: None, jobs, lost_warnings: 0 };
             self.members.insert(session, member);
         }
     }
@@ -426,11 +460,13 @@ impl Host {
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
             Request::Ping => return self.reply(session, id, Reply::Pong),
-            other => return self.enqueue(session, Some(id), other, payload, charge),
+            other => {
+                return self.enqueue(session, Some(Asker::Stream(id)), other, payload, Some(charge));
+            }
         };
         match done {
             Ok(()) => self.reply(session, id, Reply::Done),
-            Err(failure) => self.fail(session, Some(id), failure),
+            Err(failure) => self.fail(session, Some(Asker::Stream(id)), failure),
         }
         // What the request changed others may have to know: a line that fell with a reset, say.
         self.tell();
@@ -441,7 +477,7 @@ impl Host {
             Posted::RegisterWrite(write) => Request::RegisterWrite(write),
             Posted::MemoryWrite(write) => Request::MemoryWrite(write),
         };
-        self.enqueue(session, None, request, payload, charge);
+        self.enqueue(session, None, request, payload, Some(charge));
     }
 
     // Answers.
@@ -458,16 +494,17 @@ impl Host {
     }
 
     /// Fails a request; a posted write fails by a warning.
-    fn fail(&mut self, session: SessionId, id: Option<RequestId>, (code, reason): Failure) {
-        match id {
-            Some(id) => self.reply(session, id, Reply::Failed { code, reason }),
+    fn fail(&mut self, session: SessionId, asker: Option<Asker>, (code, reason): Failure) {
+        match asker {
+            Some(Asker::Stream(id)) => self.reply(session, id, Reply::Failed { code, reason }),
+            Some(Asker::Ring) => self.answer_in_ring(session, code.into(), 0, self.wire_now()),
             None => self.warn(session, self.wire_now(), format!("posted write failed: {reason}")),
         }
     }
 
     fn pass_on(&mut self, forwarded: Forwarded) {
         let Forwarded { to, id, reply, payload, charge } = forwarded;
-        let (time, charge) = (self.wire_now(), Some(charge));
+        let time = self.wire_now();
         self.send(to, ToSession::Reply { id, time, reply, payload, charge });
     }
 
@@ -497,6 +534,9 @@ impl Host {
 
     fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {
         let Some(member) = self.members.get_mut(&session) else { return };
+        if let Some(ring) = member.ring.as_mut().filter(|ring| ring.line == port) {
+            ring.server.set_line(level);
+        }
         let unread = member.account.notice_sent();
         member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
         if unread >= MOST_NOTICES {
@@ -535,10 +575,15 @@ impl Host {
         if self.on_bus.front().is_none_or(|front| front.tag != tag) {
             return;
         }
-        let Some(OnBus { session, id, write, charge, .. }) = self.on_bus.pop_front() else { return };
-        let reply = if write { Reply::Done } else { Reply::Value { value } };
+        let Some(OnBus { session, asker, write, charge, .. }) = self.on_bus.pop_front() else { return };
         let time = native::Time(time.as_ps());
-        self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), charge: Some(charge) });
+        match asker {
+            Asker::Ring => self.answer_in_ring(session, 0, if write { 0 } else { value }, time),
+            Asker::Stream(id) => {
+                let reply = if write { Reply::Done } else { Reply::Value { value } };
+                self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), charge });
+            }
+        }
         self.answer_was_awaited(tag);
         self.fail_front();
     }
@@ -548,9 +593,9 @@ impl Host {
         while let Some(front) = self.on_bus.front_mut()
             && let Some(failure) = front.failure.take()
         {
-            let (session, id) = (front.session, front.id);
+            let (session, asker) = (front.session, front.asker);
             self.on_bus.pop_front();
-            self.fail(session, Some(id), failure);
+            self.fail(session, Some(asker), failure);
         }
     }
 
@@ -625,7 +670,7 @@ impl Host {
             return Ran::Again;
         }
         self.requests.borrow_mut().run_limit = limit;
-        let stop = self.platform.simulation_mut().run_until(limit);
+        let stop = self.run_kernel(limit);
         self.requests.borrow_mut().run_limit = Time::ZERO;
         self.tell();
         match stop {
@@ -718,21 +763,32 @@ fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::link::{Link, Newcomer};
     use super::*;
 
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
         let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
-        let (to, mut from) = mpsc::unbounded_channel();
+        let (near, _far) = tokio::net::UnixStream::pair().unwrap();
+        let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
+        let (id, capabilities, account) = (SessionId(1), Capabilities::NONE, Arc::<Account>::default());
+        let newcomer = Newcomer {
+            id,
+            connection: native::Connection::server(native::Terms::default()),
+            input: bytes::BytesMut::new(),
+            door: instance.door().clone(),
+            account: account.clone(),
+            max_payload: 0,
+        };
+        let link = Link::new(socket, newcomer);
         let (joined, answer) = oneshot::channel();
-        let (session, capabilities, account) = (SessionId(1), Capabilities::NONE, Arc::default());
-        let join = Join { session, capabilities, account, to, joined };
+        let join = Join { session: id, capabilities, account, to: Outlet::new(&link), joined };
         instance.door().send(&mut vec![Command::Join(join)]).unwrap();
         answer.await.unwrap();
+        assert!(!link.is_hung_up());
         instance.door().send(&mut vec![Command::Panic]).unwrap();
-        assert!(from.recv().await.is_none());
-        while instance.door().is_open() {
+        while instance.door().is_open() || !link.is_hung_up() {
             tokio::task::yield_now().await;
         }
         assert!(instance.door().send(&mut vec![Command::End]).is_err());

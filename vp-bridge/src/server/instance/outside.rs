@@ -19,6 +19,7 @@ use vp_models::platform::MemoryPort;
 use vp_protocols::native::{
     self, Access, ErrorCode, MemoryRead, MemoryWrite, PortId, Reply, Request, RequestId, SessionId,
 };
+use vp_shm::Region;
 
 use super::{Charge, ToSession};
 
@@ -48,7 +49,7 @@ enum Waits {
     Read(Rc<Completion<Vec<u8>>>, Burst),
     Write(Rc<Completion<()>>, Burst),
     /// Another session, whose debug access was passed on. It stays on that session's account until it is answered.
-    Session(SessionId, RequestId, Charge),
+    Session(SessionId, RequestId, Option<Charge>),
 }
 
 /// An answer that another session waits for.
@@ -57,7 +58,7 @@ pub(super) struct Forwarded {
     pub(super) id: RequestId,
     pub(super) reply: Reply,
     pub(super) payload: Bytes,
-    pub(super) charge: Charge,
+    pub(super) charge: Option<Charge>,
 }
 
 impl Requests {
@@ -93,7 +94,7 @@ impl Requests {
         from: (SessionId, RequestId),
         request: Request,
         payload: Bytes,
-        charge: Charge,
+        charge: Option<Charge>,
     ) {
         self.ask(owner, None, Waits::Session(from.0, from.1, charge), request, payload);
     }
@@ -204,6 +205,13 @@ fn accepted(reply: Reply, burst: &Burst) -> Result<(), Unmapped> {
     }
 }
 
+/// Memory of a session that is mapped here.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) range: Range<u64>,
+    pub(super) region: Region,
+}
+
 /// A memory beyond a session, as the platform's bus sees it.
 pub(super) struct OutsideMemory {
     sim: Sim,
@@ -212,6 +220,8 @@ pub(super) struct OutsideMemory {
     port: PortId,
     /// What the session owns; the rest stays inside.
     owned: Range<u64>,
+    /// What of it is mapped here.
+    shared: Rc<[Shared]>,
     inside: Rc<Ram>,
     read_latency: Time,
     write_latency: Time,
@@ -225,6 +235,7 @@ impl OutsideMemory {
         owner: SessionId,
         port: PortId,
         owned: Range<u64>,
+        shared: Rc<[Shared]>,
         memory: &MemoryPort,
     ) -> Self {
         let config = memory.interconnect().config();
@@ -234,6 +245,7 @@ impl OutsideMemory {
             owner,
             port,
             owned,
+            shared,
             inside: memory.ram(),
             read_latency: config.period * least(config.read_latency),
             write_latency: config.period * least(config.write_latency),
@@ -255,6 +267,13 @@ impl OutsideMemory {
         }
     }
 
+    /// Where the burst's bytes are mapped here, if they are: a region, and where in it.
+    fn mapped(&self, burst: &Burst) -> Option<(&Region, u64)> {
+        let end = burst.address.checked_add(u64::from(burst.bytes))?;
+        let found = self.shared.iter().find(|it| it.range.start <= burst.address && end <= it.range.end)?;
+        Some((&found.region, burst.address - found.range.start))
+    }
+
     fn ask(&self, latency: Time, waits: Waits, request: Request, payload: Bytes) {
         let deadline = self.sim.now() + latency;
         let mut requests = self.requests.borrow_mut();
@@ -269,6 +288,11 @@ impl OutsideMemory {
         self.names.set(self.names.get() + 1);
         format!("port{}.outside.{}", self.port.0, self.names.get())
     }
+}
+
+/// A region has the size of its range, so this is never seen.
+fn outgrown(burst: &Burst) -> Unmapped {
+    Unmapped { address: burst.address, bytes: burst.bytes, why: "the memory shared ends before".to_owned() }
 }
 
 /// The fewest cycles that a latency can come out as.
@@ -289,6 +313,11 @@ impl AxiTarget for OutsideMemory {
             Ok(false) => return AxiTarget::read(&*self.inside, burst),
             Ok(true) => {}
         }
+        if let Some((region, offset)) = self.mapped(burst) {
+            let mut data = vec![0; burst.bytes as usize];
+            let is_read = region.read(offset, &mut data);
+            return Answer::Now(is_read.then_some(data).ok_or_else(|| outgrown(burst)));
+        }
         let completion = Completion::new(&self.sim, &self.name());
         let request = Request::MemoryRead(MemoryRead {
             port: self.port,
@@ -307,6 +336,9 @@ impl AxiTarget for OutsideMemory {
             Err(refused) => return Answer::Now(Err(refused)),
             Ok(false) => return AxiTarget::write(&*self.inside, burst, data),
             Ok(true) => {}
+        }
+        if let Some((region, offset)) = self.mapped(burst) {
+            return Answer::Now(region.write(offset, data).then_some(()).ok_or_else(|| outgrown(burst)));
         }
         let completion = Completion::new(&self.sim, &self.name());
         let request = Request::MemoryWrite(MemoryWrite {

@@ -6,7 +6,7 @@ use vp_models::bus::axi::AxiTarget;
 use vp_models::platform::{self, MemoryPort, Platform};
 use vp_protocols::native::{Attach, ErrorCode, Port, PortId, PortKind, Role, Roles, SessionId};
 
-use super::outside::{OutsideMemory, Requests};
+use super::outside::{OutsideMemory, Requests, Shared};
 use super::{Failure, Host};
 
 /// A session's hold on a port.
@@ -17,6 +17,8 @@ pub(super) struct Holding {
     pub(super) role: Role,
     /// Which addresses, for a memory outside.
     pub(super) range: std::ops::Range<u64>,
+    /// What of it the session shares.
+    pub(super) shared: Rc<[Shared]>,
 }
 
 /// The ports in the platform's order, which is that of their numbers.
@@ -158,7 +160,7 @@ impl Host {
             };
             return Err((ErrorCode::PortBusy, reason));
         }
-        let holding = Holding { session, port, role, range: owned };
+        let holding = Holding { session, port, role, range: owned, shared: Rc::default() };
         self.connect_memory(&holding);
         self.holdings.push(holding);
         if role == Role::Sink {
@@ -176,7 +178,8 @@ impl Host {
         if let Some(memory) = self.memory(holding.port) {
             let Holding { session, port, ref range, .. } = *holding;
             let sim = self.platform.sim();
-            let outside = OutsideMemory::new(&sim, &self.requests, session, port, range.clone(), memory);
+            let (range, shared) = (range.clone(), holding.shared.clone());
+            let outside = OutsideMemory::new(&sim, &self.requests, session, port, range, shared, memory);
             let outside: Rc<dyn AxiTarget> = Rc::new(outside);
             memory.attach(Some(outside));
         }
@@ -202,6 +205,7 @@ impl Host {
             return;
         };
         let holding = self.holdings.remove(place);
+        self.close_ring_of(session, port);
         if holding.role != Role::Target {
             return;
         }
@@ -224,7 +228,7 @@ impl Host {
     }
 }
 
-fn called(role: Role) -> &'static str {
+pub(super) fn called(role: Role) -> &'static str {
     match role {
         Role::Initiator => "initiator",
         Role::Target => "target",

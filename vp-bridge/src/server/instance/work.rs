@@ -15,7 +15,7 @@ use vp_protocols::native::{
     SessionId, TimeMode, Until, Why,
 };
 
-use super::{Charge, Failure, Host, OnBus, ToSession};
+use super::{Asker, Charge, Failure, Host, OnBus, ToSession};
 
 /// Posted writes that may wait for the bus while time stands. Beyond, time moves for them.
 const MOST_QUEUED: usize = 65_536;
@@ -28,10 +28,10 @@ pub(super) const HORIZON: Time = Time::ps(1 << 62);
 
 /// Something to be done in its turn.
 pub(super) struct Job {
-    pub(super) id: Option<RequestId>,
+    pub(super) asker: Option<Asker>,
     at: Option<Time>,
     task: Task,
-    charge: Charge,
+    charge: Option<Charge>,
 }
 
 enum Task {
@@ -77,10 +77,10 @@ impl Host {
     pub(super) fn enqueue(
         &mut self,
         session: SessionId,
-        id: Option<RequestId>,
+        asker: Option<Asker>,
         request: Request,
         payload: Bytes,
-        charge: Charge,
+        charge: Option<Charge>,
     ) {
         let respects_at = (self.members.get(&session))
             .is_some_and(|member| member.capabilities.contains(Capabilities::SCHEDULED));
@@ -99,7 +99,7 @@ impl Host {
             Ok(planned) => planned,
             Err(failure) => match request {
                 Request::RegisterRead(_) | Request::RegisterWrite(_) => (None, Task::Fail(failure)),
-                _ => return self.fail(session, id, failure),
+                _ => return self.fail(session, asker, failure),
             },
         };
         let Some(member) = self.members.get(&session) else { return };
@@ -107,10 +107,10 @@ impl Host {
         // A debug access goes round time, but not round an earlier access of the same session to memory.
         let waits = |job: &Job| matches!(job.task, Task::Memory { .. });
         if is_debug && at.is_none() && !member.jobs.iter().any(waits) && !self.begins_with_memory(session) {
-            return self.access(session, id, request, payload, charge);
+            return self.access(session, asker.and_then(Asker::on_stream), request, payload, charge);
         }
         let Some(member) = self.members.get_mut(&session) else { return };
-        member.jobs.push_back(Job { id, at, task, charge });
+        member.jobs.push_back(Job { asker, at, task, charge });
     }
 
     fn begins_with_memory(&self, session: SessionId) -> bool {
@@ -211,8 +211,9 @@ impl Host {
         id: Option<RequestId>,
         request: Request,
         payload: Bytes,
-        charge: Charge,
+        charge: Option<Charge>,
     ) {
+        let asker = id.map(Asker::Stream);
         let (port, address, length) = match &request {
             Request::MemoryRead(read) => (read.port, read.address, read.length),
             Request::MemoryWrite(write) => (write.port, write.address, write.length),
@@ -221,10 +222,10 @@ impl Host {
         match self.owner(port, address, length) {
             Ok(None) => {}
             Ok(Some(owner)) => return self.forward(session, id, (owner, port), request, payload, charge),
-            Err(failure) => return self.fail(session, id, failure),
+            Err(failure) => return self.fail(session, asker, failure),
         }
         let Some(memory) = self.memory(port) else {
-            return self.fail(session, id, (ErrorCode::NoSuchPort, "no such memory".to_owned()));
+            return self.fail(session, asker, (ErrorCode::NoSuchPort, "no such memory".to_owned()));
         };
         let refuse = |error: vp_models::memory::OutOfRange| (ErrorCode::BadRange, error.to_string());
         let done = match &request {
@@ -246,11 +247,11 @@ impl Host {
         };
         match (done, id) {
             (Ok((reply, payload)), Some(id)) => {
-                let (time, charge) = (self.wire_now(), Some(charge));
+                let time = self.wire_now();
                 self.send(session, ToSession::Reply { id, time, reply, payload, charge });
             }
             (Ok(_), None) => {}
-            (Err(failure), id) => self.fail(session, id, failure),
+            (Err(failure), _) => self.fail(session, asker, failure),
         }
     }
 
@@ -262,7 +263,7 @@ impl Host {
         owner: (SessionId, PortId),
         mut request: Request,
         payload: Bytes,
-        charge: Charge,
+        charge: Option<Charge>,
     ) {
         let Some(id) = id else {
             let reason = format!(
@@ -341,21 +342,21 @@ impl Host {
                 return self.pursue(session, Goal::Drain(until));
             }
         }
-        let Job { id, task, charge, .. } = job;
+        let Job { asker, task, charge, .. } = job;
         match task {
             Task::Register { word, write } => {
                 self.next_tag += 1;
                 let tag = self.next_tag;
                 let access = match write {
                     None => CsbAccess::Read,
-                    Some(value) => CsbAccess::Write { value, posted: id.is_none() },
+                    Some(value) => CsbAccess::Write { value, posted: asker.is_none() },
                 };
                 self.platform.csb().send(CsbRequest { word, access, tag });
-                if let Some(id) = id {
+                if let Some(asker) = asker {
                     self.on_bus.push_back(OnBus {
                         tag,
                         session,
-                        id,
+                        asker,
                         write: write.is_some(),
                         failure: None,
                         charge,
@@ -365,17 +366,19 @@ impl Host {
                     }
                 }
             }
-            Task::Memory { request, payload } => self.access(session, id, request, payload, charge),
-            Task::Fail(failure) => match id {
-                Some(id) => {
+            Task::Memory { request, payload } => {
+                self.access(session, asker.and_then(Asker::on_stream), request, payload, charge);
+            }
+            Task::Fail(failure) => match asker {
+                Some(asker) => {
                     let failure = Some(failure);
-                    self.on_bus.push_back(OnBus { tag: 0, session, id, write: false, failure, charge });
+                    self.on_bus.push_back(OnBus { tag: 0, session, asker, write: false, failure, charge });
                     self.fail_front();
                 }
                 None => self.fail(session, None, failure),
             },
             Task::Advance(until) => {
-                let Some(id) = id else { return };
+                let Some(id) = asker.and_then(Asker::on_stream) else { return };
                 match until {
                     Until::Time(time) if Time::ps(time.0) <= self.now() => {
                         self.reached(session, id, Why::Time);
@@ -392,7 +395,7 @@ impl Host {
                 }
             }
             Task::Step(to) => {
-                let Some(id) = id else { return };
+                let Some(id) = asker.and_then(Asker::on_stream) else { return };
                 self.pursue(session, Goal::Step(to.max(self.now()), id));
             }
         }
@@ -452,16 +455,16 @@ impl Host {
             Goal::Begin(time, job) => {
                 if self.now() < time {
                     let reason = "that time never comes".to_owned();
-                    return self.fail(session, job.id, (ErrorCode::Unsupported, reason));
+                    return self.fail(session, job.asker, (ErrorCode::Unsupported, reason));
                 }
                 self.start(session, Job { at: None, ..job });
             }
             Goal::Answer { tag } => {
                 if let Some(place) = self.on_bus.iter().position(|request| request.tag == tag)
-                    && let Some(OnBus { id, .. }) = self.on_bus.remove(place)
+                    && let Some(OnBus { asker, .. }) = self.on_bus.remove(place)
                 {
                     let reason = "nothing is left to do and the bus has not answered".to_owned();
-                    self.fail(session, Some(id), (ErrorCode::SlaveError, reason));
+                    self.fail(session, Some(asker), (ErrorCode::SlaveError, reason));
                 }
             }
             Goal::Time(time, id) => {
@@ -508,26 +511,27 @@ impl Host {
     /// Fails everything that is under way or waits, in the order in which it came.
     pub(super) fn cancel_all(&mut self, why: &str) {
         let cancelled = || (ErrorCode::Cancelled, why.to_owned());
-        for OnBus { session, id, .. } in std::mem::take(&mut self.on_bus) {
-            self.fail(session, Some(id), cancelled());
+        for OnBus { session, asker, .. } in std::mem::take(&mut self.on_bus) {
+            self.fail(session, Some(asker), cancelled());
         }
         if let Some(Current { session, goal }) = self.current.take() {
             match goal {
-                Goal::Begin(_, Job { id: Some(id), .. })
-                | Goal::Time(_, id)
-                | Goal::Interrupt(_, id)
-                | Goal::Idle(id)
-                | Goal::Step(_, id) => self.fail(session, Some(id), cancelled()),
-                Goal::Begin(_, Job { id: None, .. }) | Goal::Answer { .. } | Goal::Drain(_) => {}
+                Goal::Begin(_, Job { asker: Some(asker), .. }) => {
+                    self.fail(session, Some(asker), cancelled());
+                }
+                Goal::Time(_, id) | Goal::Interrupt(_, id) | Goal::Idle(id) | Goal::Step(_, id) => {
+                    self.fail(session, Some(Asker::Stream(id)), cancelled());
+                }
+                Goal::Begin(_, Job { asker: None, .. }) | Goal::Answer { .. } | Goal::Drain(_) => {}
             }
         }
-        let waiting: Vec<(SessionId, Option<RequestId>)> = (self.members.iter_mut())
-            .flat_map(|(&session, member)| member.jobs.drain(..).map(move |job| (session, job.id)))
+        let waiting: Vec<(SessionId, Option<Asker>)> = (self.members.iter_mut())
+            .flat_map(|(&session, member)| member.jobs.drain(..).map(move |job| (session, job.asker)))
             .collect();
-        for (session, id) in waiting {
+        for (session, asker) in waiting {
             // Posted writes end quietly: the reset has undone what came before them too.
-            if id.is_some() {
-                self.fail(session, id, cancelled());
+            if asker.is_some() {
+                self.fail(session, asker, cancelled());
             }
         }
     }

@@ -26,7 +26,9 @@ impl Output {
         for at in places(tensor, element) {
             let bytes = self.bytes.get(at..at + element)?;
             match *bytes {
-                [low, high] if tensor.is_half => file.extend(normal(u16::from_le_bytes([low, high])).to_le_bytes()),
+                [low, high] if tensor.is_half => {
+                    file.extend(normal(u16::from_le_bytes([low, high])).to_le_bytes())
+                }
                 _ => file.extend(bytes),
             }
         }

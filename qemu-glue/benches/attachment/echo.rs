@@ -1,0 +1,163 @@
+//! The bare transports: what is sent comes back, and nothing else is done.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use vp_shm::ring::{Access, Client, Request, Server};
+
+/// How long to look before sleeping.
+const LOOK: Duration = Duration::from_micros(50);
+/// A register read's frame, and its answer's.
+const ASKED: usize = 14;
+const ANSWERED: usize = 20;
+
+/// A socket that is read as the session's are.
+pub(crate) trait Socket: Read + Write + AsFd + Send + 'static {
+    fn never_block(&self);
+}
+
+impl Socket for UnixStream {
+    fn never_block(&self) {
+        self.set_nonblocking(true).expect("a socket");
+    }
+}
+
+impl Socket for TcpStream {
+    fn never_block(&self) {
+        self.set_nonblocking(true).expect("a socket");
+    }
+}
+
+/// Both ends of a stream.
+pub(crate) fn unix() -> (UnixStream, UnixStream) {
+    UnixStream::pair().expect("a pair of sockets")
+}
+
+/// Both ends of a stream.
+pub(crate) fn tcp() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let near = TcpStream::connect(listener.local_addr().expect("its address")).expect("a connection");
+    let (far, _) = listener.accept().expect("a connection");
+    near.set_nodelay(true).expect("an option");
+    far.set_nodelay(true).expect("an option");
+    (near, far)
+}
+
+/// Reads as much as fits; looks first, then sleeps. `false`: the other end is gone.
+fn take<S: Socket>(socket: &mut S, into: &mut [u8]) -> bool {
+    let (mut filled, mut began) = (0, Instant::now());
+    while filled < into.len() {
+        match socket.read(&mut into[filled..]) {
+            Ok(0) => return false,
+            Ok(read) => (filled, began) = (filled + read, Instant::now()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => match began.elapsed() < LOOK {
+                true => std::thread::yield_now(),
+                false => drop(vp_shm::wait(&[socket.as_fd()], &[], None)),
+            },
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Something that can be asked over and over.
+pub(crate) struct Echo {
+    ask: Box<dyn FnMut()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Echo {
+    pub(crate) fn over<S: Socket>((mut near, mut far): (S, S)) -> Echo {
+        near.never_block();
+        far.never_block();
+        let echo = move || {
+            let mut asked = [0; ASKED];
+            while take(&mut far, &mut asked) && far.write_all(&[1; ANSWERED]).is_ok() {}
+        };
+        let ask = move || {
+            near.write_all(&[1; ASKED]).expect("the echo lives");
+            assert!(take(&mut near, &mut [0; ANSWERED]), "the echo lives");
+        };
+        Echo { ask: Box::new(ask), thread: Some(std::thread::spawn(echo)) }
+    }
+
+    /// Over a ring.
+    pub(crate) fn in_memory() -> Echo {
+        let mut client = Client::new().expect("a ring");
+        let [memory, own, peer] = client.files().map(|file| file.try_clone_to_owned().expect("a file"));
+        let server = Server::open(&memory, own, peer).expect("a ring");
+        // As with a session: the stream's end is the ring's.
+        let (near, far) = unix();
+        let ask = move || {
+            assert!(client.ask(Request { access: Access::Read, address: 0, at: None }));
+            let mut looks = Looks(0, None);
+            while client.answer().is_none() {
+                if !looks.go_on() && client.fall_asleep() {
+                    vp_shm::wait(&[client.bell()], &[near.as_fd()], None);
+                    client.wake();
+                }
+            }
+        };
+        let thread = std::thread::spawn(move || answer(server, &far));
+        Echo { ask: Box::new(ask), thread: Some(thread) }
+    }
+
+    /// How long one takes.
+    pub(crate) fn measure(&mut self, count: u32) -> Duration {
+        let began = Instant::now();
+        (0..count).for_each(|_| (self.ask)());
+        began.elapsed() / count
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        // The near end goes, and the far end with it.
+        self.ask = Box::new(|| {});
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+/// Looks a little longer; `false` when it has been long enough. The clock is asked now and then only.
+struct Looks(u32, Option<Instant>);
+
+impl Looks {
+    fn go_on(&mut self) -> bool {
+        self.0 += 1;
+        std::hint::spin_loop();
+        if !self.0.is_multiple_of(32) {
+            return true;
+        }
+        std::thread::yield_now();
+        self.1.get_or_insert_with(Instant::now).elapsed() < LOOK
+    }
+}
+
+/// Answers what comes through a ring until the stream ends.
+fn answer(mut server: Server, stream: &UnixStream) {
+    let mut looks = Looks(0, None);
+    loop {
+        while server.take().expect("accesses").is_some() {
+            server.answer(0, 1, 0);
+            looks = Looks(0, None);
+        }
+        if looks.go_on() {
+            continue;
+        }
+        if server.fall_asleep() {
+            vp_shm::wait(&[server.bell()], &[stream.as_fd()], None);
+            if vp_shm::wait(&[], &[stream.as_fd()], Some(Duration::ZERO)) {
+                return;
+            }
+            server.hush();
+        }
+        server.wake();
+        looks = Looks(0, None);
+    }
+}

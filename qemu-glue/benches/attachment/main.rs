@@ -1,0 +1,76 @@
+//! What the attachment costs: registers and memory over each transport beside the bare transport, and a guest's boot beside
+//! QEMU alone.
+//!
+//! ```text
+//! cargo bench -p vp-qemu --bench attachment            everything
+//! cargo bench -p vp-qemu --bench attachment registers  one part: registers, memory or boot
+//! ```
+//!
+//! Every figure is the median of several rounds, with the least beside it; what is compared takes turns, so that a busy
+//! host disturbs all alike. Both ends of an echo look for 50 µs before they sleep, as both ends of a session do.
+
+mod boot;
+mod echo;
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/guest/linux.rs"]
+mod linux;
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/guest/machine.rs"]
+mod machine;
+mod memory;
+mod registers;
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/guest/script.rs"]
+mod script;
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/guest/served.rs"]
+mod served;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+fn main() {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let parts: [(&str, fn()); 3] =
+        [("registers", registers::measure), ("memory", memory::measure), ("boot", boot::measure)];
+    for (name, measure) in parts {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            measure();
+        }
+    }
+}
+
+/// Prints a line.
+fn line(text: &str) {
+    // Whoever closed standard output does not want to know.
+    _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// What several rounds gave.
+#[derive(Debug, Clone, Default)]
+struct Rounds(Vec<Duration>);
+
+impl Rounds {
+    fn add(&mut self, round: Duration) {
+        self.0.push(round);
+        self.0.sort_unstable();
+    }
+
+    fn median(&self) -> Duration {
+        self.0.get(self.0.len() / 2).copied().unwrap_or_default()
+    }
+
+    fn least(&self) -> Duration {
+        self.0.first().copied().unwrap_or_default()
+    }
+}
+
+/// How many times as long.
+fn times(this: Duration, other: Duration) -> f64 {
+    this.as_secs_f64() / other.as_secs_f64().max(1e-12)
+}
+
+fn microseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}

@@ -1,0 +1,90 @@
+//! The RAM on this side of a session: private, or in a file that the server maps.
+
+use std::ops::Range;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use vp_models::memory::{OutOfRange, Ram};
+use vp_shm::{Region, sealed};
+
+/// RAM at the addresses of a memory port.
+pub(super) enum OwnMemory {
+    Private(Ram),
+    Shared { range: Range<u64>, region: Region, file: OwnedFd },
+}
+
+impl OwnMemory {
+    /// RAM that only this side reaches.
+    pub(super) fn private(range: Range<u64>) -> Self {
+        Self::Private(Ram::new(range))
+    }
+
+    /// RAM in a file; none if there cannot be as much.
+    pub(super) fn shared(range: Range<u64>) -> Option<Self> {
+        let size = range.end.checked_sub(range.start)?;
+        let file = sealed("vp-memory", size).ok()?;
+        let region = Region::map(&file, 0, size).ok()?;
+        Some(Self::Shared { range, region, file })
+    }
+
+    /// The file that it is in, from the file's beginning on.
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Private(_) => None,
+            Self::Shared { file, .. } => Some(file.as_fd()),
+        }
+    }
+
+    pub(super) fn range(&self) -> Range<u64> {
+        match self {
+            Self::Private(ram) => ram.range(),
+            Self::Shared { range, .. } => range.clone(),
+        }
+    }
+
+    pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
+        match self {
+            Self::Private(ram) => ram.read(address, into),
+            Self::Shared { range, region, .. } => {
+                let length = into.len();
+                let offset = address.checked_sub(range.start);
+                let is_read = offset.is_some_and(|offset| region.read(offset, into));
+                is_read.then_some(()).ok_or_else(|| outside(range, address, length))
+            }
+        }
+    }
+
+    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+        match self {
+            Self::Private(ram) => ram.write(address, bytes),
+            Self::Shared { range, region, .. } => {
+                let offset = address.checked_sub(range.start);
+                let is_written = offset.is_some_and(|offset| region.write(offset, bytes));
+                is_written.then_some(()).ok_or_else(|| outside(range, address, bytes.len()))
+            }
+        }
+    }
+}
+
+fn outside(range: &Range<u64>, address: u64, bytes: usize) -> OutOfRange {
+    OutOfRange { address, bytes: bytes as u64, start: range.start, last: range.end.saturating_sub(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_refuses_what_private_memory_does() {
+        let range = 0x8000..0x9000;
+        for memory in [OwnMemory::private(range.clone()), OwnMemory::shared(range).unwrap()] {
+            memory.write(0x8ffc, &[1, 2, 3, 4]).unwrap();
+            let mut back = [0; 4];
+            memory.read(0x8ffc, &mut back).unwrap();
+            assert_eq!(back, [1, 2, 3, 4]);
+            let expected = OutOfRange { address: 0x8ffd, bytes: 4, start: 0x8000, last: 0x8fff };
+            assert_eq!(memory.write(0x8ffd, &[0; 4]), Err(expected.clone()));
+            assert_eq!(memory.read(0x8ffd, &mut back), Err(expected));
+            assert!(memory.read(0x7fff, &mut back).is_err() && memory.write(u64::MAX, &[1]).is_err());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a platform's thread does when it has nothing to do, and how long it may be deaf when it has.
+//!
+//! First it looks: at the door, at the rings, and at the sockets of its sessions, which are lent to it meanwhile. Mostly
+//! the next request is under way, and is there sooner than a sleeper wakes. Then it sleeps until one of them rings. Before a
+//! run that lasts it gives the sockets back to the sessions' tasks, which knock when something comes.
+
+use std::hint;
+use std::os::fd::BorrowedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vp_core::{Stop, Time};
+
+use super::Host;
+
+/// How long a thread looks for the next command before it sleeps.
+const LOOK: Duration = Duration::from_micros(50);
+/// Looks at the rings before somebody else has the core: longer than an access takes if both sides have one.
+const GLANCES: u32 = 32;
+/// Rounds of them for each look at the sockets.
+const ROUNDS: u32 = 8;
+/// Instants at which something happens that a run may pass before others watch the sockets: enough for register accesses.
+const INSTANTS: u32 = 256;
+/// Instants of a run between two looks at the rings.
+const BETWEEN_LOOKS: u32 = 16;
+
+impl Host {
+    /// Rests until something is to be done, or until `wake`.
+    pub(super) fn rest(&mut self, wake: Option<Instant>) {
+        self.members.values().for_each(|member| member.to.link().lend());
+        let began = Instant::now();
+        for round in 0_u32.. {
+            let has_ring = self.rings().next().is_some();
+            if has_ring {
+                for _ in 0..GLANCES {
+                    if self.is_asked() {
+                        return;
+                    }
+                    hint::spin_loop();
+                }
+            }
+            if self.door.has_waiting() {
+                return;
+            }
+            if !has_ring || round.is_multiple_of(ROUNDS) {
+                self.members.values().for_each(|member| member.to.link().attend());
+                if self.door.has_waiting() {
+                    return;
+                }
+                if began.elapsed() >= LOOK {
+                    break;
+                }
+            }
+            // The other side may be waiting for this very core.
+            thread::yield_now();
+        }
+        // Whoever has something from now on rings; what came before is seen here.
+        if self.fall_asleep() && self.door.fall_asleep() {
+            let links = self.members.values().filter_map(|member| member.to.link().lent_socket());
+            let rings = self.rings().map(|ring| ring.server.bell());
+            let files: Vec<BorrowedFd<'_>> =
+                [self.door.bell()].into_iter().chain(links).chain(rings).collect();
+            vp_shm::wait(&files, &[], wake.map(|wake| wake.saturating_duration_since(Instant::now())));
+        }
+        self.door.wake();
+        self.hush();
+        self.members.values().for_each(|member| member.to.link().attend());
+    }
+
+    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end; rings are looked at in its
+    /// course.
+    pub(super) fn run_kernel(&mut self, limit: Time) -> Stop {
+        let has_ring = self.rings().next().is_some();
+        for passed in 1_u32.. {
+            let simulation = self.platform.simulation_mut();
+            // Nothing ahead: the rest says so, and takes time to where it belongs.
+            let Some(next) = simulation.next_time().filter(|next| *next < limit) else { break };
+            match simulation.run_until(next) {
+                Stop::Limit => {}
+                Stop::Idle => break,
+                stop => return stop,
+            }
+            if passed == INSTANTS {
+                self.members.values().for_each(|member| member.to.link().give_back());
+            }
+            match has_ring {
+                true if passed.is_multiple_of(BETWEEN_LOOKS) && self.is_asked() => return Stop::Requested,
+                false if passed == INSTANTS => break,
+                _ => {}
+            }
+        }
+        self.platform.simulation_mut().run_until(limit)
+    }
+}
