@@ -174,6 +174,50 @@ proptest! {
     }
 }
 
+/// When a program of this draw is done, in cycles.
+fn cycles(draw: &Draw, interrupts: u32, write: impl FnOnce(&mut Program)) -> u64 {
+    let mut device = Device::new(draw.description());
+    device.load(&draw.image());
+    device.run_new(write);
+    device.interrupts(interrupts);
+    assert_eq!(device.warnings(), Vec::<String>::new());
+    device.count("nvdla.cycles")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+
+    /// Elements of two bytes, 16 kernels at once: what they mean takes no time.
+    #[test]
+    fn layers_of_fp16_take_the_cycles_of_int16(seed: u64) {
+        let mut draw = Draw::floats("nv_full", seed, 2000);
+        let (convolution, buffer) = draw.convolution(false);
+        let (pdp, cdp) = (draw.pdp(), draw.cdp());
+        let run = |floats: bool| {
+            let of = |interrupts, write: &dyn Fn(&mut Program), enable: &dyn Fn(&mut Program)| {
+                cycles(&draw, interrupts, |program| {
+                    write(program);
+                    if floats {
+                        program.as_floats();
+                        program.convolve_floats();
+                    }
+                    enable(program);
+                })
+            };
+            [
+                of(
+                    CONVOLUTION_0,
+                    &|program| program.convolution(&convolution, &buffer, 0),
+                    &|program| program.enable_convolution(&convolution, 0, true),
+                ),
+                of(PDP_0, &|program| program.pdp(&pdp, 0), &|program| program.enable_pdp(&pdp, 0)),
+                of(CDP_0, &|program| program.cdp(&cdp, 0), &|program| program.enable_cdp(0)),
+            ]
+        };
+        prop_assert_eq!(run(true), run(false));
+    }
+}
+
 fn convolution_leaves(draw: &Draw, mut layer: ConvLayer, buffer: &BufferUse, flush: bool) {
     layer.padding = if layer.padding > 0 { 0x3400 + layer.padding } else { 0 };
     layer.sdp = with_numbers(layer.sdp);

@@ -25,7 +25,7 @@ use super::{MacArray, Path};
 use crate::nvdla::float::Fp16;
 
 use accumulator::{Accumulator, StepSum};
-use product::{DIGITS, Factor, digit};
+use product::Factor;
 
 /// The products of a kernel in the order in which hardware takes them, cut into steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,16 +53,13 @@ impl Steps {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct WeightLine {
-    /// Digits of the mantissas, three bits each, the lowest first (see [`DIGIT_CODES`]); in the upper eight bits the
+    /// Digits of the mantissas, three bits each, the lowest first (see [`product::recoded`]); in the upper eight bits the
     /// scale, signed, far below all others where the weight is zero.
     digits: [u32; LANES],
     /// Bits that complete the negation of digits, each at its place; in the upper half the same for negative
     /// activations.
     negations: [u32; LANES],
 }
-
-/// What stands for the digits 0, 1, 2, -1 and -2.
-const DIGIT_CODES: [i32; 5] = [0, 1, 2, -1, -2];
 
 /// The scale of weights that are zero.
 const NO_SCALE: i32 = -64;
@@ -125,15 +122,8 @@ impl WeightLine {
             return;
         }
         let Factor { mantissa, scale, negative } = Factor::of(weight);
-        let (mut digits, mut negations) = (scale << 24, 0);
-        for index in 0..DIGITS {
-            let digit = digit(mantissa, index) * if negative { -1 } else { 1 };
-            let code = DIGIT_CODES.iter().position(|&it| it == digit).unwrap_or(0);
-            digits |= (code as u32) << (3 * index);
-            negations |= u32::from(digit < 0) << (2 * index);
-            negations |= u32::from(digit > 0) << (16 + 2 * index);
-        }
-        self.digits[lane] = digits;
+        let (digits, negations) = product::recoded(mantissa, negative);
+        self.digits[lane] = digits | scale << 24;
         self.negations[lane] = negations;
     }
 }

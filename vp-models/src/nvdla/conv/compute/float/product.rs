@@ -7,7 +7,7 @@
 use crate::nvdla::float::Fp16;
 
 /// Digits of a recoded mantissa.
-pub(super) const DIGITS: usize = 8;
+const DIGITS: usize = 8;
 
 /// Shifts from here on leave nothing of a product.
 pub(super) const NOTHING_LEFT: u32 = 32;
@@ -37,7 +37,7 @@ impl Factor {
 /// A digit of a recoded mantissa: how many times the other one, -2 to 2.
 ///
 /// It looks at three bits, of which neighbours share one.
-pub(super) fn digit(mantissa: u32, index: usize) -> i32 {
+fn digit(mantissa: u32, index: usize) -> i32 {
     match (mantissa << 1) >> (2 * index) & 7 {
         0b000 | 0b111 => 0,
         0b001 | 0b010 => 1,
@@ -45,6 +45,26 @@ pub(super) fn digit(mantissa: u32, index: usize) -> i32 {
         0b100 => -2,
         _ => -1,
     }
+}
+
+/// All digits of a mantissa, negated if `negative`, three bits each: whether it is 1 or -1, whether 2 or -2, whether it
+/// is negative. And, two bits from digit to digit, which are negative, in the lower half, and positive, in the upper.
+pub(super) fn recoded(mantissa: u32, negative: bool) -> (u32, u32) {
+    // Bit 2i of each is the lowest, middle and highest of the three bits of digit i.
+    const EVEN: u32 = 0x5555;
+    let [lowest, middle, highest] = [mantissa << 1, mantissa, mantissa >> 1].map(|bits| bits & EVEN);
+    let once = lowest ^ middle;
+    let twice = (middle ^ highest) & !once;
+    let minus = (once | twice) & if negative { !highest } else { highest };
+    let plus = (once | twice) ^ minus;
+    (spread(once | twice << 1) | spread(minus) << 2, minus | plus << 16)
+}
+
+/// Fields of two bits move apart to every third: half of them by four bits, half of each half by two, and so on.
+fn spread(fields: u32) -> u32 {
+    let halves = (fields & 0x00ff) | (fields & 0xff00) << 4;
+    let quarters = (halves & 0xf00f) | (halves & 0xf_00f0) << 2;
+    (quarters & 0xc_30c3) | (quarters & 0x30_c30c) << 1
 }
 
 /// A partial product: a word of 17 bits with its sign bit inverted, and the bit that completes a negation.
@@ -89,4 +109,29 @@ pub(super) fn aligned(weight: u32, data: u32, negative: bool, shift: u32) -> i32
     );
     let [sum, carry] = reduce([low_sum, low_carry], &high);
     (sum >> shift).wrapping_add(carry >> shift).wrapping_add(sign_constant(shift)).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_recoded_together_as_one_by_one() {
+        for (mantissa, negative) in (0..1 << 14).flat_map(|mantissa| [(mantissa, false), (mantissa, true)]) {
+            let (digits, signs) = recoded(mantissa, negative);
+            for index in 0..DIGITS {
+                let digit = digit(mantissa, index) * if negative { -1 } else { 1 };
+                let code = match digit {
+                    -2 => 0b110,
+                    -1 => 0b101,
+                    positive => positive.unsigned_abs(),
+                };
+                assert_eq!(digits >> (3 * index) & 7, code, "digit {index} of {mantissa:#x}");
+                let sign = [signs >> (2 * index) & 1, signs >> (16 + 2 * index) & 1];
+                assert_eq!(sign, [digit < 0, digit > 0].map(u32::from), "digit {index} of {mantissa:#x}");
+            }
+            let value: i64 = (0..DIGITS).map(|index| i64::from(digit(mantissa, index)) << (2 * index)).sum();
+            assert_eq!(value, i64::from(mantissa));
+        }
+    }
 }

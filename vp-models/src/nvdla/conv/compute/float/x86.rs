@@ -287,14 +287,14 @@ const fn twice(eight: [u32; 8]) -> [u32; LANES] {
     table
 }
 
-/// Which entries are the mantissa, and which twice that: those of the digits 0, 1, 2, -1, -2.
-const ONCE: [u32; LANES] = twice([0, !0, 0, !0, 0, 0, 0, 0]);
-const DOUBLED: [u32; LANES] = twice([0, 0, !0, 0, !0, 0, 0, 0]);
+/// Which entries are the mantissa, and which twice that: those of the digits 1 and -1, and of 2 and -2.
+const ONCE: [u32; LANES] = twice([0, !0, 0, 0, 0, !0, 0, 0]);
+const DOUBLED: [u32; LANES] = twice([0, 0, !0, 0, 0, 0, !0, 0]);
 /// What turns them into partial products, for positive and for negative activations.
 const POSITIVE: u32 = 0x10000;
 const NEGATIVE: u32 = 0xffff;
 const SIGNS: [[u32; LANES]; 2] = [
-    twice([POSITIVE, POSITIVE, POSITIVE, NEGATIVE, NEGATIVE, POSITIVE, POSITIVE, POSITIVE]),
+    twice([POSITIVE, POSITIVE, POSITIVE, POSITIVE, POSITIVE, NEGATIVE, NEGATIVE, POSITIVE]),
     twice([POSITIVE, NEGATIVE, NEGATIVE, POSITIVE, POSITIVE, POSITIVE, POSITIVE, POSITIVE]),
 ];
 
