@@ -11,6 +11,7 @@ mod memory_port;
 mod observers;
 
 pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
+pub(crate) use description::time_text;
 pub use description::{Description, DescriptionError, MemoryDescription, NvdlaDescription};
 pub use local::LocalHost;
 pub use memory_port::MemoryPort;
