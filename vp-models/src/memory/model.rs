@@ -75,6 +75,11 @@ impl MemoryModel {
         *self == MemoryModel::default()
     }
 
+    /// Whether latency and bandwidth follow from the memory itself.
+    pub fn has_own_time(&self) -> bool {
+        self.sram.is_some() || self.dram.is_some()
+    }
+
     /// Refuses what cannot be built.
     pub fn check(&self) -> Result<(), ModelError> {
         if self.sram.is_some() && self.dram.is_some() {

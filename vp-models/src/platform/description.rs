@@ -1,5 +1,6 @@
 //! What a platform consists of, as a person writes it down.
 
+use super::settings::SettingError;
 use crate::bus::axi::{Latency, LatencyError};
 use crate::memory::dram::DramConfig;
 use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
@@ -230,6 +231,9 @@ pub enum DescriptionError {
     /// There is no such hardware configuration, or its parameters contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A single value that cannot be set.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A latency that makes no sense.
     #[error("[{memory}] {parameter}: {source}")]
     Latency {
@@ -327,7 +331,7 @@ impl Description {
         let mut explicit = self.clone();
         let latencies = [self.dbb_latency(), self.sram_latency()];
         for (memory, latency) in [&mut explicit.dbb0, &mut explicit.sram0].into_iter().zip(latencies) {
-            if memory.model.sram.is_none() && memory.model.dram.is_none() {
+            if !memory.model.has_own_time() {
                 memory.read_latency = Some(latency);
             }
         }

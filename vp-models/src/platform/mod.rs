@@ -9,6 +9,7 @@ mod description;
 mod local;
 mod memory_port;
 mod observers;
+mod settings;
 
 pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
 pub(crate) use description::time_text;
@@ -16,3 +17,4 @@ pub use description::{Description, DescriptionError, MemoryDescription, NvdlaDes
 pub use local::LocalHost;
 pub use memory_port::MemoryPort;
 pub use observers::{LayerRecord, Warned};
+pub use settings::SettingError;
