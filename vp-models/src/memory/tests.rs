@@ -24,6 +24,7 @@ fn axi() -> AxiConfig {
         write_latency: Latency::Fixed(1),
         bandwidth: None,
         seed: 1,
+        write_overlap: false,
     }
 }
 

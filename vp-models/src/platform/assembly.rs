@@ -11,7 +11,7 @@ use crate::memory::Ram;
 use crate::nvdla::config::MemoryInterface;
 use crate::nvdla::device::Parts;
 use crate::nvdla::registers::RegisterMap;
-use crate::nvdla::timing::Timing;
+use crate::nvdla::timing::{RtlTree, Timing};
 use crate::nvdla::{Nvdla, registers};
 use std::rc::Rc;
 use vp_core::observe::EventHash;
@@ -73,7 +73,7 @@ impl Platform {
 
         let config = &description.nvdla.config;
         let memory = |name, described: &MemoryDescription, interface: MemoryInterface, latency| {
-            let axi = axi_config(description.period, described, interface, latency);
+            let axi = axi_config(description.period, described, interface, latency, description.nvdla.rtl);
             MemoryPort::new(&sim, name, axi, Ram::new(described.range()), &described.model)
                 .map_err(|source| DescriptionError::Model { memory: name, source })
         };
@@ -279,6 +279,7 @@ fn axi_config(
     memory: &MemoryDescription,
     interface: MemoryInterface,
     read_latency: Latency,
+    rtl: RtlTree,
 ) -> AxiConfig {
     AxiConfig {
         period,
@@ -290,5 +291,7 @@ fn axi_config(
         write_latency: memory.write_latency,
         bandwidth: memory.bandwidth,
         seed: memory.seed,
+        // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.
+        write_overlap: rtl == RtlTree::Nvdlav1,
     }
 }

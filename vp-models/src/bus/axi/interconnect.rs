@@ -297,7 +297,8 @@ impl Interconnect {
     fn asks_to_write(&self, writer: &WriteClient) -> Option<Time> {
         let queue = writer.queue.borrow();
         let (burst, _) = queue.front()?;
-        Some(writer.buffer_free.get() + self.config.cycles(burst.beats.into()))
+        let enters = if self.config.write_overlap { 0 } else { burst.beats };
+        Some(writer.buffer_free.get() + self.config.cycles(enters.into()))
     }
 }
 
@@ -338,6 +339,7 @@ mod tests {
             write_latency: Latency::Fixed(1),
             bandwidth: None,
             seed: 0,
+            write_overlap: false,
         };
         let interconnect = Interconnect::new(&sim, "axi", config, Rc::new(Ram::new(0..0x10000)));
         for id in 0..clients {

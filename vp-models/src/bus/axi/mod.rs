@@ -59,6 +59,8 @@ pub struct AxiConfig {
     pub bandwidth: Option<u64>,
     /// Where the drawing of latencies starts.
     pub seed: u64,
+    /// Whether a write client's next burst enters its buffer at the arbiter while the one before leaves it.
+    pub write_overlap: bool,
 }
 
 impl AxiConfig {
