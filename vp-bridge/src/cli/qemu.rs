@@ -22,7 +22,7 @@ const LIBRARY: &str = "libvp_qemu.so";
 Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them, unless QEMU is for x86, where the
 device is a PCI function.
 
---set also takes the options of the device, such as --set spi=180: address, spi, compatible, pool, timeout.
+--set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout.
 
   vp qemu -- -m 2048 -nographic -kernel Image -initrd initramfs.gz -append console=ttyAMA0")]
 pub(super) struct Args {
@@ -43,7 +43,7 @@ pub(super) struct Args {
 }
 
 /// What the library takes as options of the device (`qemu-glue/src/options.rs`).
-const DEVICE_OPTIONS: [&str; 5] = ["address", "spi", "compatible", "pool", "timeout"];
+const DEVICE_OPTIONS: [&str; 6] = ["address", "spi", "compatible", "platform", "pool", "timeout"];
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     serve::start_log("warn");
