@@ -15,7 +15,7 @@ use vp_tests::conformance::Test;
 use vp_tests::shared;
 
 /// What the models can do.
-const ENGINES: [&str; 4] = ["SDP", "PDP", "CDP", "CONV"];
+const ENGINES: [&str; 5] = ["SDP", "PDP", "CDP", "CONV", "BDMA"];
 
 /// Where the traffic of a row is not the RTL's.
 fn wrong_traffic(test: &Test, run: &Run, row: &Row) -> Vec<String> {

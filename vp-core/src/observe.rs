@@ -91,6 +91,13 @@ pub enum What<'a> {
         /// Which one.
         id: u64,
     },
+    /// Something of a kind that is counted, such as a row that was found open.
+    Count {
+        /// Which kind.
+        label: &'a str,
+        /// Of what, or where: the source says how it is to be read.
+        value: u64,
+    },
     /// Something a person should know.
     Warning(&'a str),
 }
@@ -239,6 +246,11 @@ impl Observer for EventHash {
             What::Warning(text) => {
                 self.mix(5);
                 self.mix_text(text);
+            }
+            What::Count { label, value } => {
+                self.mix(6);
+                self.mix_text(label);
+                self.mix(value);
             }
         }
     }

@@ -6,6 +6,7 @@
 mod compare_rtl;
 mod demo;
 mod hosts;
+mod memory;
 mod platform;
 mod platform_args;
 #[cfg(unix)]

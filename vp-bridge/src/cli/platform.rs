@@ -1,6 +1,6 @@
 //! `vp platform`: what platforms there are, and what one of them consists of.
 
-use super::platform_args::{headline, latency, load};
+use super::platform_args::{headline, latency, load, times};
 use super::{Failure, Verdict, text};
 use clap::Subcommand;
 use std::io::Write;
@@ -20,18 +20,39 @@ enum Command {
     Describe {
         /// A built-in platform or a TOML file
         platform: String,
+        #[command(flatten)]
+        change: Change,
     },
     /// Whether a platform can be built; says what is wrong with it and where
     Check {
         /// TOML files, or built-in platforms
         #[arg(required = true)]
         platforms: Vec<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// A platform as TOML, to start one's own from
     Print {
         /// A built-in platform or a TOML file
         platform: String,
+        #[command(flatten)]
+        change: Change,
     },
+}
+
+#[derive(Debug, clap::Args)]
+struct Change {
+    /// Change any value of the platform, by its name in the TOML file, such as dbb0.dram.standard=DDR4-2400R; may be
+    /// given more than once
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+}
+
+impl Change {
+    /// A platform with these changes.
+    fn load(&self, name: &str) -> Result<Description, Failure> {
+        load(name)?.with(self.settings.iter().map(String::as_str)).map_err(Failure::new)
+    }
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
@@ -42,17 +63,17 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
                 writeln!(out, "{}", headline(&load(name)?))?;
             }
         }
-        Some(Command::Describe { platform }) => describe(&mut out, &load(platform)?)?,
-        Some(Command::Check { platforms }) => return check(&mut out, platforms),
-        Some(Command::Print { platform }) => write!(out, "{}", load(platform)?.to_toml())?,
+        Some(Command::Describe { platform, change }) => describe(&mut out, &change.load(platform)?)?,
+        Some(Command::Check { platforms, change }) => return check(&mut out, platforms, change),
+        Some(Command::Print { platform, change }) => write!(out, "{}", change.load(platform)?.to_toml())?,
     }
     Ok(Verdict::Right)
 }
 
-fn check(out: &mut impl Write, platforms: &[String]) -> Result<Verdict, Failure> {
+fn check(out: &mut impl Write, platforms: &[String], change: &Change) -> Result<Verdict, Failure> {
     let mut verdict = Verdict::Right;
     for name in platforms {
-        let built = load(name).and_then(|description| {
+        let built = change.load(name).and_then(|description| {
             Platform::build(&description).map_err(Failure::new)?;
             Ok(description)
         });
@@ -120,13 +141,17 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
     for memory in platform.memories() {
         let axi = memory.interconnect().config();
         let burst = text::counted(u64::from(axi.burst_beats), "beat");
+        let model = match memory.name() {
+            "dbb0" => &description.dbb0.model,
+            _ => &description.sram0.model,
+        };
         let bandwidth =
             axi.bandwidth.map_or_else(String::new, |rate| format!(", {} bytes/s", text::grouped(rate)));
         writeln!(
             out,
-            "{:<6} bursts to {burst}, reads {} and writes {}, {} and {} outstanding{bandwidth}",
+            "{:<6} bursts to {burst}, {} and writes {}, {} and {} outstanding{bandwidth}",
             memory.name(),
-            latency(axi.read_latency),
+            times(model, axi.read_latency),
             latency(axi.write_latency),
             axi.read_outstanding,
             axi.write_outstanding,

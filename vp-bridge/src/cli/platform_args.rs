@@ -4,6 +4,9 @@ use super::{Failure, text};
 use clap::Args;
 use std::path::Path;
 use vp_models::bus::axi::{Drawn, Latency};
+use vp_models::memory::MemoryModel;
+use vp_models::memory::dram::DramConfig;
+use vp_models::memory::dram::standard::Standard;
 use vp_models::nvdla::timing::RtlTree;
 use vp_models::platform::{Description, MemoryDescription};
 
@@ -31,6 +34,15 @@ pub(super) struct PlatformArgs {
     #[arg(long, value_name = "BYTES")]
     dbb_bandwidth: Option<u64>,
 
+    /// The DRAM behind DBBIF, by its speed grade, such as DDR4-2400R or LPDDR4-3200
+    #[arg(long, value_name = "GRADE")]
+    dram: Option<Standard>,
+
+    /// Change any value of the platform, by its name in the TOML file, such as dbb0.cache.sets=256; may be given more
+    /// than once
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+
     /// The published RTL tree that the timing follows: nv_small, nvdlav1 or master
     #[arg(long, value_name = "TREE", value_parser = rtl_tree)]
     rtl: Option<RtlTree>,
@@ -55,6 +67,7 @@ impl PlatformArgs {
             read_outstanding,
             write_outstanding,
             bandwidth,
+            model: MemoryModel { dram, .. },
             ..
         } = &mut description.dbb0;
         if let Some(cycles) = self.dbb_latency {
@@ -72,8 +85,20 @@ impl PlatformArgs {
         if let Some(tree) = self.rtl {
             description.nvdla.rtl = tree;
         }
-        description.check().map_err(Failure::new)?;
-        Ok(description)
+        if let Some(standard) = self.dram {
+            *dram = Some(DramConfig::of(standard));
+        }
+        let changed = description.with(self.settings.iter().map(String::as_str)).map_err(Failure::new)?;
+        changed.check().map_err(Failure::new)?;
+        Ok(changed)
+    }
+
+    /// Takes out the settings of these names, which are not the platform's.
+    pub(super) fn take_settings(&mut self, names: &[&str]) -> Vec<String> {
+        let is_of = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| names.contains(&name));
+        let (taken, left) = std::mem::take(&mut self.settings).into_iter().partition(is_of);
+        self.settings = left;
+        taken
     }
 
     /// The first option given that says something about the platform.
@@ -84,6 +109,8 @@ impl PlatformArgs {
             ("--dbb-write-latency", self.dbb_write_latency.is_some()),
             ("--outstanding", self.outstanding.is_some()),
             ("--dbb-bandwidth", self.dbb_bandwidth.is_some()),
+            ("--dram", self.dram.is_some()),
+            ("--set", !self.settings.is_empty()),
             ("--rtl", self.rtl.is_some()),
         ]
         .into_iter()
@@ -123,7 +150,7 @@ pub(super) fn headline(description: &Description) -> String {
         format!("{} MACs", config.macs()),
         format!("{} buffer", text::size(u64::from(config.cbuf_bytes()))),
         format!("DBBIF {} bit", interface.width_bytes * 8),
-        format!("reads {}", latency(description.dbb_latency())),
+        times(&description.dbb0.model, description.dbb_latency()),
         format!("at most {} outstanding", description.dbb0.read_outstanding),
     ];
     if let Some(rate) = description.dbb0.bandwidth {
@@ -131,6 +158,16 @@ pub(super) fn headline(description: &Description) -> String {
     }
     parts.push(text::frequency(description.period));
     parts.join(" · ")
+}
+
+/// When a memory's data comes, as a phrase.
+pub(super) fn times(model: &MemoryModel, read: Latency) -> String {
+    let reads = format!("reads {}", latency(read));
+    match model.phrase() {
+        Some(phrase) if model.has_own_time() => phrase,
+        Some(phrase) => format!("{reads}, {phrase}"),
+        None => reads,
+    }
 }
 
 /// A latency as a phrase.

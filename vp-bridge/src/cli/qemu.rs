@@ -22,6 +22,8 @@ const LIBRARY: &str = "libvp_qemu.so";
 Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them, unless QEMU is for x86, where the
 device is a PCI function.
 
+--set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout.
+
   vp qemu -- -m 2048 -nographic -kernel Image -initrd initramfs.gz -append console=ttyAMA0")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -35,18 +37,19 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
 
-    /// An option of the device: address, spi, compatible, pool or timeout; may be given more than once
-    #[arg(long = "set", value_name = "OPTION=VALUE")]
-    options: Vec<String>,
-
     /// QEMU's own arguments
     #[arg(last = true, value_name = "QEMU-ARGS")]
     args: Vec<OsString>,
 }
 
+/// What the library takes as options of the device (`qemu-glue/src/options.rs`).
+const DEVICE_OPTIONS: [&str; 6] = ["address", "spi", "compatible", "platform", "pool", "timeout"];
+
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     serve::start_log("warn");
-    let mut description = args.platform.description("nv_small")?;
+    let mut platform = args.platform.clone();
+    let options = platform.take_settings(&DEVICE_OPTIONS);
+    let mut description = platform.description("nv_small")?;
     into_guest_memory(&mut description);
     let plugin = match &args.plugin {
         Some(plugin) => plugin.clone(),
@@ -56,7 +59,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = Server::bind(&address, description, Options::default()).await.map_err(Failure::new)?;
-        let mut child = command(args, &plugin, &address).spawn().map_err(|error| {
+        let mut child = command(args, &options, &plugin, &address).spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))
                 .hint("install it (Debian: qemu-system-arm or qemu-system-x86), or name another with --qemu")
         })?;
@@ -72,11 +75,11 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     })
 }
 
-fn command(args: &Args, plugin: &Path, address: &Address) -> Command {
+fn command(args: &Args, device: &[String], plugin: &Path, address: &Address) -> Command {
     let mut command = Command::new(&args.qemu);
     let mut options =
         format!("{},connect={}", doubled(&plugin.to_string_lossy()), doubled(&address.to_string()));
-    for option in &args.options {
+    for option in device {
         options = format!("{options},{}", doubled(option));
     }
     let is_pc = is_for_pc(&args.qemu);
@@ -140,13 +143,26 @@ mod tests {
 
     fn started(line: &[&str]) -> Vec<String> {
         let Commands::Qemu(args) = Cli::parse_from(line).command else { panic!("another command") };
-        let command = command(&args, Path::new("/lib/a,b.so"), &Address::Unix("/tmp/s".into()));
+        let device = args.platform.clone().take_settings(&DEVICE_OPTIONS);
+        let command = command(&args, &device, Path::new("/lib/a,b.so"), &Address::Unix("/tmp/s".into()));
         command.as_std().get_args().map(|arg| arg.to_string_lossy().into_owned()).collect()
     }
 
     #[test]
     fn qemu_gets_its_own_arguments_and_the_plugin() {
-        let args = started(&["vp", "qemu", "--set", "compatible=a,b", "--set", "spi=9", "--", "-m", "1G"]);
+        let args = started(&[
+            "vp",
+            "qemu",
+            "--set",
+            "compatible=a,b",
+            "--set",
+            "spi=9",
+            "--set",
+            "dbb0.seed=4",
+            "--",
+            "-m",
+            "1G",
+        ]);
         let plugin = "/lib/a,,b.so,connect=unix:/tmp/s,compatible=a,,b,spi=9";
         assert_eq!(args, ["-M", "virt", "-cpu", "cortex-a57", "-m", "1G", "-plugin", plugin]);
     }

@@ -34,7 +34,7 @@ impl Setting {
         let latencies = (description.dbb_latency(), description.dbb0.write_latency);
         let (Latency::Fixed(read_latency), Latency::Fixed(write_latency)) = latencies else { return None };
         let read_outstanding = description.dbb0.read_outstanding;
-        let like_it = description.dbb0.bandwidth.is_none();
+        let like_it = description.dbb0.bandwidth.is_none() && description.dbb0.model.is_empty();
         like_it.then_some(Setting { read_latency, write_latency, read_outstanding })
     }
 

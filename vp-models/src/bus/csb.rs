@@ -19,6 +19,11 @@ pub trait CsbTarget {
     /// The value of a register.
     fn read(&self, word: u16) -> u32;
 
+    /// Cycles that an answer from there takes longer than others: the registers on the way.
+    fn distance(&self, _word: u16) -> u32 {
+        0
+    }
+
     /// Stores a value; `accepted` is when the request was taken onto the bus.
     fn write(&self, word: u16, value: u32, accepted: Time);
 }
@@ -71,7 +76,7 @@ pub struct CsbTiming {
     pub group_delay: u32,
     /// From the acceptance of a request to its effect in the register file.
     pub effect: u32,
-    /// From the effect to the answer on the bus.
+    /// From the effect to the cycle in which the CPU can act on the answer, which was on the bus in the one before.
     pub answer: u32,
 }
 
@@ -102,7 +107,7 @@ impl Csb {
             queue: RefCell::default(),
             queued: sim.work_event(format!("{name}.request")),
             in_flight: DelayLine::new(sim, format!("{name}.request_pipe"), Time::ZERO),
-            answers: DelayLine::new(sim, format!("{name}.answer_pipe"), period * u64::from(timing.answer)),
+            answers: DelayLine::new(sim, format!("{name}.answer_pipe"), Time::ZERO),
             responder: RefCell::default(),
             unanswered: Cell::new(0),
         });
@@ -184,7 +189,10 @@ impl Csb {
             let address = u32::from(request.word) * 4;
             self.sim.report(self.source, What::Register { write, address, value });
             if !matches!(request.access, CsbAccess::Write { posted: true, .. }) {
-                self.answers.push(CsbResponse { tag: request.tag, value: if write { 0 } else { value } });
+                let cycles = u64::from(self.timing.answer + target.distance(request.word));
+                let due = self.sim.now() + self.period * cycles;
+                let value = if write { 0 } else { value };
+                self.answers.push_at(due, CsbResponse { tag: request.tag, value });
             }
         }
     }

@@ -64,6 +64,11 @@ impl<T> Handoff<T> {
         }
     }
 
+    /// Since when the oldest item could be taken, if there is one.
+    pub fn since(&self) -> Option<Time> {
+        self.items.borrow().front().map(|&(due, _)| due)
+    }
+
     /// Takes the oldest item, if [`Handoff::ready`] has found one.
     pub fn take(&self) -> Option<T> {
         let (_, item) = self.items.borrow_mut().pop_front()?;

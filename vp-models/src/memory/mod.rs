@@ -1,5 +1,24 @@
-//! What lies behind the AXI interfaces.
+//! What lies behind the AXI interfaces: bytes, and when they come.
+//!
+//! A [`Ram`] holds the bytes. When they come is said by a latency ([`crate::bus::axi::AxiConfig`]), or by a [`MemoryModel`]: a
+//! cache, an SRAM or a [`dram`], shared by several masters. A model never touches data.
 
+mod cache;
+pub mod dram;
+mod level;
+mod model;
+mod plain;
 mod ram;
+mod sram;
+mod system;
+mod traffic;
 
+#[cfg(test)]
+mod tests;
+
+pub use cache::{CacheConfig, Replacement};
+pub(crate) use model::Built;
+pub use model::{MemoryModel, ModelError};
 pub use ram::{OutOfRange, Ram};
+pub use sram::SramConfig;
+pub use traffic::{Pattern, TrafficConfig};

@@ -79,6 +79,36 @@ impl Control {
         (consumer, group, enabled)
     }
 
+    /// What the group whose turn it is holds once it is enabled, and since when it is; it is not given out by this.
+    pub(crate) async fn coming(&self) -> (Group, Time) {
+        loop {
+            if let registers = self.registers.borrow()
+                && let group = registers.consumer()
+                && registers.is_enabled(group)
+                && !self.taken[group].get()
+            {
+                return (registers.group(group).clone(), self.enabled_at[group].get());
+            }
+            self.enabled.wait().await;
+        }
+    }
+
+    /// When a group was last enabled.
+    pub(crate) fn enabled_at(&self, group: usize) -> Time {
+        self.enabled_at[group].get()
+    }
+
+    /// What a group holds now, enabled or not.
+    pub(crate) fn present(&self, group: usize) -> Group {
+        self.registers.borrow().group(group).clone()
+    }
+
+    /// The layer whose turn it is has been given out, and is to be given out again.
+    pub(crate) fn put_back(&self) {
+        let group = self.registers.borrow().consumer();
+        self.taken[group].set(false);
+    }
+
     /// What the unit holds when no layer of its own is asked for.
     pub(crate) fn idle(&self) -> (Group, Time) {
         (self.registers.borrow().group(0).clone(), self.sim.now())

@@ -228,6 +228,13 @@ impl CsbTarget for Nvdla {
         }
     }
 
+    fn distance(&self, word: u16) -> u32 {
+        // RTL, `NV_NVDLA_RT_csb2cmac.v`, `NV_NVDLA_RT_csb2cacc.v`: three registers there and three back. Writes go the same way,
+        // and nothing waits for theirs.
+        let unit = self.map.unit_at(u32::from(word) * 4);
+        if matches!(unit, Some((Unit::CmacA | Unit::CmacB | Unit::Cacc, _))) { 6 } else { 0 }
+    }
+
     fn write(&self, word: u16, value: u32, accepted: Time) {
         match self.decode(word) {
             None | Some((Registers::Rom(_), _)) => {}

@@ -1,7 +1,7 @@
 //! What all engines have in common: two processes that take enabled register groups in their order.
 //!
 //! One is the engine's RDMA: it decodes a group as soon as that is enabled, and reads what the layer needs,
-//! possibly while the layer before still runs. The other is the engine itself: it streams decoded layers one
+//! possibly while the layer before still runs, and before the engine itself is enabled. The other is the engine itself: it streams decoded layers one
 //! after the other and reports each done. What differs between engines is the trait [`Engine`].
 
 use super::config::Config;
@@ -12,11 +12,11 @@ use super::interrupts::Interrupts;
 use super::refused::Refused;
 use super::registers::Group;
 use super::timing::Timing;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use vp_core::{Event, Sim, Time};
+use vp_core::{Either, Event, Sim, Time, join, select};
 
 /// What the device gives its engines.
 pub(crate) struct Surroundings<'a> {
@@ -46,6 +46,27 @@ pub(crate) struct Common<Layer> {
     /// Layers decoded, their reads under way, in the order in which they run.
     decoded: RefCell<VecDeque<(usize, Decoded<Layer>)>>,
     layer_decoded: Event,
+    /// Whether the engine has a layer, or one waits for it.
+    busy: Cell<bool>,
+    /// The earliest start of the present layer's first atom.
+    start: Cell<Time>,
+}
+
+/// Takes the first atoms of a layer whose data came before the engine was enabled: they have gone as far as the first
+/// stage that looks at the enable bit.
+pub(crate) struct Early {
+    bound: Time,
+    /// Whether it may still be behind.
+    behind: bool,
+}
+
+impl Early {
+    /// When an atom starts that has been there since `there`, and behind which there is room: now, or earlier.
+    pub(crate) fn start(&mut self, there: Time, now: Time) -> Time {
+        let start = if self.behind { there.max(self.bound).min(now) } else { now };
+        self.behind &= start < now;
+        start
+    }
 }
 
 impl<Layer> Common<Layer> {
@@ -57,6 +78,8 @@ impl<Layer> Common<Layer> {
             interrupts: around.interrupts.clone(),
             decoded: RefCell::default(),
             layer_decoded: around.sim.work_event(format!("{}.layer", control.name())),
+            busy: Cell::new(false),
+            start: Cell::new(Time::ZERO),
             control,
             rdma,
         }
@@ -65,6 +88,18 @@ impl<Layer> Common<Layer> {
     /// A number of clock cycles as time.
     pub(crate) fn cycles(&self, n: u32) -> Time {
         self.cycle * u64::from(n)
+    }
+
+    /// How the present layer's first atoms start; `possible` unless something else decides.
+    pub(crate) fn early(&self, possible: bool) -> Early {
+        Early { bound: self.start.get(), behind: possible }
+    }
+
+    /// Gives the engine a layer.
+    fn hand_over(&self, group: usize, layer: Decoded<Layer>) {
+        self.decoded.borrow_mut().push_back((group, layer));
+        self.busy.set(true);
+        self.layer_decoded.notify_delta();
     }
 
     /// The next layer to run, with its group.
@@ -102,6 +137,19 @@ pub(crate) trait Engine: Sized + 'static {
     /// Runs the layer; ends when memory holds its result.
     async fn stream(&self, layer: &Self::Layer, group: usize);
 
+    /// The layer, if its RDMA can start by itself: all that it reads follows from its own registers, which agree with
+    /// what the engine's registers are by now.
+    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Self::Layer>;
+
+    /// Whether two layers read the same.
+    fn reads_alike(&self, one: &Self::Layer, other: &Self::Layer) -> bool;
+
+    /// What the datapath does before the engine is enabled.
+    async fn run_ahead(&self, _layer: &Self::Layer) {}
+
+    /// Takes what was read for a layer that does not come.
+    async fn discard(&self, layer: &Self::Layer);
+
     /// A group's registers were refused: keeps an engine that is chained to this one from waiting for ever.
     async fn release_partner(&self, registers: &Group);
 }
@@ -117,16 +165,24 @@ pub(crate) fn start<E: Engine>(engine: E) {
 
 /// The RDMA: takes enabled groups in their order, decodes them and reads what they need.
 async fn fetch_layers<E: Engine>(engine: Rc<E>) {
-    let Common { sim, control, rdma, decoded, layer_decoded, timing, .. } = engine.common();
+    let Common { sim, control, rdma, timing, .. } = engine.common();
     let mut group = 0;
     loop {
-        let registers = control.enabled(group).await;
+        let registers = match select(control.enabled(group), early(&engine, group)).await {
+            Either::First(registers) => registers,
+            Either::Second(layer) => match fetch_early(&engine, group, &layer).await {
+                Some(registers) => registers,
+                None => {
+                    group = 1 - group;
+                    continue;
+                }
+            },
+        };
         let reads = engine.needs_rdma(&registers);
         let (rdma_registers, enabled) = if reads { rdma.turn().await } else { rdma.idle() };
         let layer = engine.decode(&registers, &rdma_registers);
         let layer = layer.map_err(|refused| Box::new((refused, registers)));
-        decoded.borrow_mut().push_back((group, layer.clone()));
-        layer_decoded.notify_delta();
+        engine.common().hand_over(group, layer.clone());
         if reads {
             if let Ok(layer) = layer {
                 // It starts by its own enable bit, which may have come before the engine's.
@@ -139,12 +195,68 @@ async fn fetch_layers<E: Engine>(engine: Rc<E>) {
     }
 }
 
+/// Waits until the RDMA is enabled and would put its first address on the bus, and the engine is not: hardware's RDMA
+/// does not wait for it.
+async fn early<E: Engine>(engine: &Rc<E>, group: usize) -> E::Layer {
+    let Common { sim, control, rdma, timing, .. } = engine.common();
+    if !Rc::ptr_eq(control, rdma) {
+        let (registers, enabled) = rdma.coming().await;
+        sim.wait_until(enabled + engine.common().cycles(timing.dma_start)).await;
+        let present = control.present(group);
+        if engine.needs_rdma(&present)
+            && let Some(layer) = engine.decode_early(&present, &registers)
+        {
+            return layer;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Reads for a layer whose engine is not enabled yet. If what the engine is then enabled for reads something else, what was
+/// read is dropped, and the registers come back.
+async fn fetch_early<E: Engine>(engine: &Rc<E>, group: usize, early: &E::Layer) -> Option<Group> {
+    let Common { control, rdma, busy, .. } = engine.common();
+    let (rdma_registers, _) = rdma.turn().await;
+    let decide = async {
+        let ahead = async {
+            // What a layer before has not taken stands in the way.
+            if !busy.get() {
+                engine.run_ahead(early).await;
+            }
+            std::future::pending().await
+        };
+        let registers = match select(control.enabled(group), ahead).await {
+            Either::First(registers) => registers,
+            Either::Second(never) => never,
+        };
+        if engine.needs_rdma(&registers)
+            && let Ok(layer) = engine.decode(&registers, &rdma_registers)
+            && engine.reads_alike(early, &layer)
+        {
+            engine.common().hand_over(group, Ok(layer));
+            return None;
+        }
+        engine.discard(early).await;
+        Some(registers)
+    };
+    let ((), left) = join(engine.fetch(early), decide).await;
+    if left.is_some() {
+        rdma.put_back();
+    } else {
+        rdma.finish();
+    }
+    left
+}
+
 /// The engine: takes a decoded layer, streams it, reports it done, takes the next.
 async fn run_layers<E: Engine>(engine: Rc<E>) {
     let common = engine.common();
-    let Common { sim, control, interrupts, timing, .. } = common;
+    let Common { sim, control, interrupts, timing, start, busy, decoded, .. } = common;
+    let mut free = Time::ZERO;
     loop {
         let (group, layer) = common.next().await;
+        let ahead = common.cycles(timing.before_enable);
+        start.set(free.max(control.enabled_at(group) - ahead));
         match &layer {
             Ok(layer) => {
                 let shape = E::shape(layer);
@@ -161,6 +273,8 @@ async fn run_layers<E: Engine>(engine: Rc<E>) {
                 sim.wait(common.cycles(timing.done_to_interrupt)).await;
             }
         }
+        free = sim.now();
+        busy.set(!decoded.borrow().is_empty());
         control.finish();
         interrupts.raise(E::done(group));
     }

@@ -6,7 +6,6 @@
 //! DMAs can hide: [`RtlTree`] selects one.
 
 use super::config::Config;
-use super::registers::Family;
 use crate::bus::axi::Place::{self, Fifo, Register, Skid};
 use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
@@ -31,6 +30,8 @@ pub struct Timing {
     pub csb: CsbTiming,
     /// From the effect of an RDMA's enable bit to its first read address.
     pub dma_start: u32,
+    /// How long before its enable bit an engine may start an atom: the way from there to the first stage that looks at it.
+    pub before_enable: u32,
     /// From the taking of data from a latency FIFO to the read address that uses its room.
     pub credit_return: u32,
     /// From the last write acknowledgement of a layer to its interrupt on the pin.
@@ -53,15 +54,20 @@ pub struct Timing {
     pub rubik: RubikTiming,
 }
 
-/// BDMA's shape in time. Read off its RTL; not measured.
+/// BDMA's shape in time. Read off its RTL, and off copies on nv_full.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BdmaTiming {
     /// From the effect of a launch to the first read address.
     pub launch: u32,
-    /// From the taking of a beat out of the latency FIFO to its write address.
+    /// From the taking of a beat out of the latency FIFO to its write address, if that waits for nothing else.
     pub output: u32,
+    /// Bytes that the memory interface gathers before the first of them has its write address; nothing where that is
+    /// each burst by itself.
+    pub gathered: Option<u32>,
     /// Room of the latency FIFO, in beats of 64 bytes.
     pub credits: u32,
+    /// From the last write acknowledgement of a group to its interrupt on the pin.
+    pub done_to_interrupt: u32,
 }
 
 /// RUBIK's shape in time. Read off its RTL; not measured.
@@ -242,17 +248,21 @@ impl Timing {
             RtlTree::NvSmall => 1,
             RtlTree::Nvdlav1 => 3,
         };
+        let dma_start = match tree {
+            RtlTree::NvSmall => 7,
+            RtlTree::Nvdlav1 => 8,
+            RtlTree::Master => 6,
+        };
+        let done_to_interrupt = if tree == RtlTree::Nvdlav1 { 12 } else { 11 };
         // Cycles in which CACC hands over the sums of an atom.
         let handover = config.mac_atomic_k.div_ceil(sdp_throughput);
         Timing {
-            csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 4 },
-            dma_start: match tree {
-                RtlTree::NvSmall => 7,
-                RtlTree::Nvdlav1 => 8,
-                RtlTree::Master => 6,
-            },
+            csb: CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 5 },
+            dma_start,
+            // At least: seen on nv_full, whose scripts enable an engine 20 cycles after its RDMA.
+            before_enable: 10,
             credit_return: 14 + 2 * fifo,
-            done_to_interrupt: if tree == RtlTree::Nvdlav1 { 12 } else { 11 },
+            done_to_interrupt,
             cbuf_flush: 4096,
             write_buffer: 256,
             sdp: SdpTiming {
@@ -291,8 +301,16 @@ impl Timing {
                     behind_datapath: 12,
                 }),
             },
-            // A register each for trigger, launch, count and request, and then the way of any read.
-            bdma: BdmaTiming { launch: 4 + 7 + fifo, output: 6, credits: 245 },
+            // Two registers fewer before the way of any read than an RDMA has; seen on nv_full.
+            bdma: BdmaTiming {
+                launch: dma_start - 2,
+                // Of nvdlav1 from the last beat gathered, seen; elsewhere the registers on the way.
+                output: if tree == RtlTree::Nvdlav1 { 17 } else { 6 },
+                // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_bpt.v`, `_arb.v`.
+                gathered: (tree == RtlTree::Nvdlav1).then_some(256),
+                credits: 245,
+                done_to_interrupt: 11,
+            },
             rubik: RubikTiming { output: 8, credits: 80, write_fifo: 4 },
             conv: ConvTiming {
                 agreed: (6, 4),
@@ -307,13 +325,12 @@ impl Timing {
                 weight_arrival: 8 + fifo,
                 data_to_interrupt: 4,
                 weight_to_interrupt: 12,
-                to_sdp: 29 - fifo,
+                to_sdp: 29 - u32::from(tree == RtlTree::NvSmall),
                 sdp_credits: config.mac_atomic_k
                     * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
                 credit_return: handover + 14 + fifo,
                 cycles_per_atom: handover + 1,
-                // Of nv_full there are no measurements: its scripts tell CACC's interrupt from SDP's, which comes soon after.
-                delivered_to_interrupt: if config.family() == Family::Full { 5 } else { handover + 14 },
+                delivered_to_interrupt: handover + 3 + done_to_interrupt,
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::description::{Description, DescriptionError, MemoryDescription};
 use super::memory_port::MemoryPort;
-use super::observers::{Chronicle, LayerRecord, Warned};
+use super::observers::{Chronicle, LayerRecord, Tally, Warned};
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::csb::Csb;
 use crate::bus::irq::IrqLine;
@@ -11,7 +11,7 @@ use crate::memory::Ram;
 use crate::nvdla::config::MemoryInterface;
 use crate::nvdla::device::Parts;
 use crate::nvdla::registers::RegisterMap;
-use crate::nvdla::timing::Timing;
+use crate::nvdla::timing::{RtlTree, Timing};
 use crate::nvdla::{Nvdla, registers};
 use std::rc::Rc;
 use vp_core::observe::EventHash;
@@ -55,6 +55,7 @@ pub struct Platform {
     nvdla: Rc<Nvdla>,
     memories: Vec<MemoryPort>,
     chronicle: Rc<Chronicle>,
+    tally: Rc<Tally>,
     hash: Rc<EventHash>,
 }
 
@@ -67,19 +68,20 @@ impl Platform {
         let (hash, chronicle) = (Rc::new(EventHash::default()), Rc::new(Chronicle::new(&sim)));
         sim.observe(hash.clone());
         sim.observe(chronicle.clone());
+        let tally = Rc::new(Tally::default());
+        sim.observe(tally.clone());
 
         let config = &description.nvdla.config;
         let memory = |name, described: &MemoryDescription, interface: MemoryInterface, latency| {
-            let axi = axi_config(description.period, described, interface, latency);
-            MemoryPort::new(&sim, name, axi, Ram::new(described.range()))
+            let axi = axi_config(description.period, described, interface, latency, description.nvdla.rtl);
+            MemoryPort::new(&sim, name, axi, Ram::new(described.range()), &described.model)
+                .map_err(|source| DescriptionError::Model { memory: name, source })
         };
         let mut memories =
-            vec![memory("dbb0", &description.dbb0, config.primary(), description.dbb_latency())];
-        memories.extend(
-            config
-                .secondary()
-                .map(|interface| memory("sram0", &description.sram0, interface, description.sram_latency())),
-        );
+            vec![memory("dbb0", &description.dbb0, config.primary(), description.dbb_latency())?];
+        if let Some(interface) = config.secondary() {
+            memories.push(memory("sram0", &description.sram0, interface, description.sram_latency())?);
+        }
 
         let irq = IrqLine::new(&sim, "irq0");
         let timing = Timing::of(config, description.nvdla.rtl);
@@ -97,7 +99,7 @@ impl Platform {
         let nvdla = Nvdla::new(&sim, parts);
         let csb = Csb::new(&sim, "csb0", description.period, csb_timing, nvdla.clone());
         let description = description.clone();
-        Ok(Platform { description, simulation, csb, irq, nvdla, memories, chronicle, hash })
+        Ok(Platform { description, simulation, csb, irq, nvdla, memories, chronicle, tally, hash })
     }
 
     /// What it was built from.
@@ -246,6 +248,13 @@ impl Platform {
             let name = memory.name();
             traffic(&mut statistics, &format!("{name}.read"), &memory.statistics().reads(), period);
             traffic(&mut statistics, &format!("{name}.write"), &memory.statistics().writes(), period);
+            for (master, did) in memory.masters() {
+                traffic(&mut statistics, &format!("{master}.read"), &did.reads(), period);
+                traffic(&mut statistics, &format!("{master}.write"), &did.writes(), period);
+            }
+        }
+        for (source, label, count) in self.tally.counts() {
+            statistics.count(format!("{}.{label}", self.sim().source_name(source)), count, "times");
         }
         statistics
     }
@@ -270,6 +279,7 @@ fn axi_config(
     memory: &MemoryDescription,
     interface: MemoryInterface,
     read_latency: Latency,
+    rtl: RtlTree,
 ) -> AxiConfig {
     AxiConfig {
         period,
@@ -281,5 +291,7 @@ fn axi_config(
         write_latency: memory.write_latency,
         bandwidth: memory.bandwidth,
         seed: memory.seed,
+        // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.
+        write_overlap: rtl == RtlTree::Nvdlav1,
     }
 }

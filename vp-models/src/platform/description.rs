@@ -1,6 +1,9 @@
 //! What a platform consists of, as a person writes it down.
 
+use super::settings::SettingError;
 use crate::bus::axi::{Latency, LatencyError};
+use crate::memory::dram::DramConfig;
+use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -72,7 +75,7 @@ impl TryFrom<toml::Table> for NvdlaDescription {
 }
 
 /// A memory and the way to it. A description may leave out any of it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryDescription {
     /// Its first address.
     pub base: u64,
@@ -92,6 +95,9 @@ pub struct MemoryDescription {
     pub bandwidth: Option<u64>,
     /// Where drawn latencies start.
     pub seed: u64,
+    /// What says when its data comes, if that is not only a latency.
+    #[serde(flatten)]
+    pub model: MemoryModel,
 }
 
 /// What a description says of a memory, to be laid over the default of its port.
@@ -106,10 +112,16 @@ struct MemoryOverrides {
     write_outstanding: Option<u32>,
     bandwidth: Option<u64>,
     seed: Option<u64>,
+    queue: Option<u32>,
+    cache: Option<CacheConfig>,
+    sram: Option<SramConfig>,
+    dram: Option<DramConfig>,
+    #[serde(default)]
+    traffic: Vec<TrafficConfig>,
 }
 
 impl MemoryOverrides {
-    fn over(self, default: MemoryDescription) -> MemoryDescription {
+    fn over(self, default: &MemoryDescription) -> MemoryDescription {
         MemoryDescription {
             base: self.base.unwrap_or(default.base),
             size: self.size.unwrap_or(default.size),
@@ -119,16 +131,23 @@ impl MemoryOverrides {
             write_outstanding: self.write_outstanding.unwrap_or(default.write_outstanding),
             bandwidth: self.bandwidth.or(default.bandwidth),
             seed: self.seed.unwrap_or(default.seed),
+            model: MemoryModel {
+                queue: self.queue,
+                cache: self.cache,
+                sram: self.sram,
+                dram: self.dram,
+                traffic: self.traffic,
+            },
         }
     }
 }
 
 fn dbb<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, D::Error> {
-    Ok(MemoryOverrides::deserialize(deserializer)?.over(default_dbb()))
+    Ok(MemoryOverrides::deserialize(deserializer)?.over(&default_dbb()))
 }
 
 fn sram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryDescription, D::Error> {
-    Ok(MemoryOverrides::deserialize(deserializer)?.over(default_sram()))
+    Ok(MemoryOverrides::deserialize(deserializer)?.over(&default_sram()))
 }
 
 fn one() -> NonZeroUsize {
@@ -156,6 +175,7 @@ impl MemoryDescription {
             write_outstanding: MOST_OUTSTANDING,
             bandwidth: None,
             seed: 1,
+            model: MemoryModel::default(),
         }
     }
 
@@ -181,6 +201,14 @@ impl MemoryDescription {
         if self.bandwidth == Some(0) {
             return Err(DescriptionError::Bandwidth { memory });
         }
+        self.model.check().map_err(|source| DescriptionError::Model { memory, source })?;
+        let own_time = [("sram", self.model.sram.is_some()), ("dram", self.model.dram.is_some())];
+        let given = [("read_latency", self.read_latency.is_some()), ("bandwidth", self.bandwidth.is_some())];
+        for (model, _) in own_time.into_iter().filter(|(_, is)| *is) {
+            if let Some((parameter, _)) = given.into_iter().find(|(_, is)| *is) {
+                return Err(DescriptionError::OwnTime { memory, parameter, model });
+            }
+        }
         Ok(())
     }
 }
@@ -203,6 +231,9 @@ pub enum DescriptionError {
     /// There is no such hardware configuration, or its parameters contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A single value that cannot be set.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A latency that makes no sense.
     #[error("[{memory}] {parameter}: {source}")]
     Latency {
@@ -243,6 +274,24 @@ pub enum DescriptionError {
         /// The memory's name.
         memory: &'static str,
     },
+    /// A model of a memory that cannot be built.
+    #[error("[{memory}] {source}")]
+    Model {
+        /// The memory's name.
+        memory: &'static str,
+        /// What is wrong with it.
+        source: ModelError,
+    },
+    /// A figure that follows from another.
+    #[error("[{memory}] {parameter}: it follows from `{model}`; leave out one of the two")]
+    OwnTime {
+        /// The memory's name.
+        memory: &'static str,
+        /// The parameter's name.
+        parameter: &'static str,
+        /// The model that it follows from.
+        model: &'static str,
+    },
     /// A clock that stands still, or nearly.
     #[error("period = \"{0}\": give the time of one clock cycle, from 1 ps to 1 ms, such as \"1 ns\"")]
     Period(Time),
@@ -280,8 +329,12 @@ impl Description {
     /// no memory that the configuration cannot reach.
     pub fn to_toml(&self) -> String {
         let mut explicit = self.clone();
-        explicit.dbb0.read_latency = Some(self.dbb_latency());
-        explicit.sram0.read_latency = Some(self.sram_latency());
+        let latencies = [self.dbb_latency(), self.sram_latency()];
+        for (memory, latency) in [&mut explicit.dbb0, &mut explicit.sram0].into_iter().zip(latencies) {
+            if !memory.model.has_own_time() {
+                memory.read_latency = Some(latency);
+            }
+        }
         let mut table = match toml::Table::try_from(explicit) {
             Ok(table) => table,
             Err(error) => return format!("# cannot be written: {error}\n"),
@@ -313,14 +366,15 @@ impl Description {
     }
 }
 
-mod time_text {
+/// Times as people write them, such as `20 ns`.
+pub(crate) mod time_text {
     use super::{Deserialize, Deserializer, Serializer, Time};
 
-    pub(super) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(time)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

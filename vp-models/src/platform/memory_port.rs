@@ -1,7 +1,7 @@
 //! A memory interface as a port of the platform: its RAM inside, or a memory outside in its place.
 
 use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect};
-use crate::memory::{OutOfRange, Ram};
+use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::Sim;
@@ -34,15 +34,33 @@ pub struct MemoryPort {
     interconnect: Rc<Interconnect>,
     switch: Rc<Switch>,
     statistics: Rc<AxiStatistics>,
+    /// What says when data comes, if that is not only a latency.
+    built: Option<Built>,
+    /// What the masters beside NVDLA did.
+    masters: Vec<(String, Rc<AxiStatistics>)>,
 }
 
 impl MemoryPort {
-    pub(super) fn new(sim: &Sim, name: &'static str, config: AxiConfig, ram: Ram) -> MemoryPort {
+    pub(super) fn new(
+        sim: &Sim,
+        name: &'static str,
+        config: AxiConfig,
+        ram: Ram,
+        model: &MemoryModel,
+    ) -> Result<MemoryPort, ModelError> {
+        let built = model.build(sim, name, ram.range().start, &config)?;
         let switch = Rc::new(Switch { ram: Rc::new(ram), outside: RefCell::default() });
-        let interconnect = Interconnect::new(sim, name, config, switch.clone());
+        let timed = built.as_ref().map(|built| built.place.clone());
+        let interconnect = Interconnect::timed_by(sim, name, config, switch.clone(), timed);
         let statistics = Rc::new(AxiStatistics::new(interconnect.source()));
         sim.observe(statistics.clone());
-        MemoryPort { name, interconnect, switch, statistics }
+        let masters = built.iter().flat_map(|built| &built.masters).map(|(name, source)| {
+            let statistics = Rc::new(AxiStatistics::new(*source));
+            sim.observe(statistics.clone());
+            (name.clone(), statistics)
+        });
+        let masters = masters.collect();
+        Ok(MemoryPort { name, interconnect, switch, statistics, built, masters })
     }
 
     /// The port's name: `dbb0` or `sram0`.
@@ -58,6 +76,16 @@ impl MemoryPort {
     /// What the interface did.
     pub fn statistics(&self) -> &AxiStatistics {
         &self.statistics
+    }
+
+    /// What the masters beside NVDLA did, by name.
+    pub fn masters(&self) -> impl Iterator<Item = (&str, &AxiStatistics)> {
+        self.masters.iter().map(|(name, statistics)| (name.as_str(), &**statistics))
+    }
+
+    /// Whether its answers come when a model says, and not after a latency.
+    pub fn has_model(&self) -> bool {
+        self.built.is_some()
     }
 
     /// Puts a memory outside in the place of the RAM inside, or the RAM back (`None`). What is in flight

@@ -9,9 +9,12 @@ mod description;
 mod local;
 mod memory_port;
 mod observers;
+mod settings;
 
 pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
+pub(crate) use description::time_text;
 pub use description::{Description, DescriptionError, MemoryDescription, NvdlaDescription};
 pub use local::LocalHost;
 pub use memory_port::MemoryPort;
 pub use observers::{LayerRecord, Warned};
+pub use settings::SettingError;

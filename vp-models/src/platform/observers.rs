@@ -2,7 +2,7 @@
 //! everything.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use vp_core::observe::{Observation, Observer, Source, What};
 use vp_core::{Name, Sim, Time};
 
@@ -48,6 +48,26 @@ pub struct Warned {
     pub source: Name,
     /// What.
     pub text: String,
+}
+
+/// Counts what is reported to be counted.
+#[derive(Default)]
+pub(super) struct Tally(RefCell<BTreeMap<(Source, String), u64>>);
+
+impl Tally {
+    /// How often which source reported which kind.
+    pub(super) fn counts(&self) -> Vec<(Source, String, u64)> {
+        let counts = self.0.borrow();
+        counts.iter().map(|((source, label), count)| (*source, label.clone(), *count)).collect()
+    }
+}
+
+impl Observer for Tally {
+    fn observe(&self, observation: &Observation<'_>) {
+        let What::Count { label, .. } = observation.what else { return };
+        let mut counts = self.0.borrow_mut();
+        *counts.entry((observation.source, label.to_owned())).or_default() += 1;
+    }
 }
 
 /// Keeps layers and warnings.

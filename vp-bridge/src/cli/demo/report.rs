@@ -1,8 +1,8 @@
 //! What the demonstration shows: some of the images, how many were right, and where the time went.
 
 use super::{Ran, picture};
-use crate::cli::Failure;
 use crate::cli::text::{self, counted, grouped, styled};
+use crate::cli::{Failure, memory};
 use std::io::Write;
 use vp_core::Time;
 use vp_models::host::Statistics;
@@ -66,6 +66,9 @@ pub(super) fn show(ran: &Ran) -> Result<(), Failure> {
     )?;
     for (direction, verb) in [("read", "read"), ("write", "written")] {
         traffic(&mut out, statistics, inferences.len() as u64, direction, verb)?;
+    }
+    for line in memory::lines(statistics, "dbb0") {
+        writeln!(out, "{line}")?;
     }
     writeln!(out, "{:<10} {}\n", "event hash", statistics.text("events.hash").unwrap_or("-"))?;
     layers(&mut out, ran, mean, period)?;

@@ -2,7 +2,7 @@
 
 use super::{Judged, Ran, Run};
 use crate::cli::text::{self, counted, grouped, styled};
-use crate::cli::{Failure, Verdict};
+use crate::cli::{Failure, Verdict, memory};
 use std::fmt;
 use std::io::Write;
 use vp_core::Time;
@@ -59,6 +59,13 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
     for port in ["dbb0", "sram0"] {
         traffic(&mut out, statistics, port, "read", "read", "latency")?;
         traffic(&mut out, statistics, port, "write", "written", "acknowledged after")?;
+        for master in masters(statistics, port) {
+            traffic(&mut out, statistics, &master, "read", "read", "latency")?;
+            traffic(&mut out, statistics, &master, "write", "written", "acknowledged after")?;
+        }
+        for line in memory::lines(statistics, port) {
+            writeln!(out, "{line}")?;
+        }
     }
     for sum in &outcome.sums {
         let place = format!("{} bytes at {:#x} in {} memory", grouped(sum.size), sum.base, sum.memory);
@@ -139,6 +146,15 @@ fn traffic(
     }
     writeln!(out, ", at most {} outstanding", get("most_outstanding").unwrap_or(0))?;
     Ok(())
+}
+
+/// The masters beside NVDLA at a port.
+fn masters(statistics: &Statistics, port: &str) -> Vec<String> {
+    let names = statistics.counters.iter().filter_map(|counter| {
+        let master = counter.name.strip_prefix(port)?.strip_prefix('.')?.strip_suffix(".read.bursts")?;
+        Some(format!("{port}.{master}"))
+    });
+    names.collect()
 }
 
 struct Layer {

@@ -3,7 +3,7 @@
 use super::outstanding::Beats;
 use super::read::ReadChannel;
 use super::write::WriteChannel;
-use super::{AxiConfig, AxiTarget, Burst, ReadStream, WriteStream};
+use super::{AxiConfig, AxiTarget, Burst, ReadStream, TimedPort, WriteStream};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
@@ -72,14 +72,26 @@ pub struct Interconnect {
     reads: Rc<ReadChannel>,
     writes: Rc<WriteChannel>,
     /// Beats of reads asked for, as the device counts them.
-    beats: Beats,
+    beats: Rc<Beats>,
 }
 
 impl Interconnect {
     /// An interface named `name` (observations carry that name) in front of `target`.
     pub fn new(sim: &Sim, name: &str, config: AxiConfig, target: Rc<dyn AxiTarget>) -> Rc<Interconnect> {
+        Interconnect::timed_by(sim, name, config, target, None)
+    }
+
+    /// The same, in front of a memory whose answers come when `timed` says.
+    pub fn timed_by(
+        sim: &Sim,
+        name: &str,
+        config: AxiConfig,
+        target: Rc<dyn AxiTarget>,
+        timed: Option<Rc<dyn TimedPort>>,
+    ) -> Rc<Interconnect> {
         let source = sim.source(name);
         let memory_free = Rc::new(Cell::new(vp_core::Time::ZERO));
+        let beats = Rc::new(Beats::new(sim, name, config.period));
         let interconnect = Rc::new_cyclic(|this: &Weak<Interconnect>| {
             let (data, acknowledged) = (this.clone(), this.clone());
             let free = memory_free.clone();
@@ -100,9 +112,17 @@ impl Interconnect {
                 writers: RefCell::default(),
                 read_requested: sim.work_event(format!("{name}.read_request")),
                 write_requested: sim.work_event(format!("{name}.write_request")),
-                reads: ReadChannel::new(sim, name, source, &config, target.clone(), free.clone(), on_data),
-                writes: WriteChannel::new(sim, name, source, &config, target, free, on_acknowledged),
-                beats: Beats::new(sim, config.period),
+                reads: ReadChannel::new(
+                    sim,
+                    name,
+                    source,
+                    &config,
+                    (target.clone(), timed.clone()),
+                    (free.clone(), beats.clone()),
+                    on_data,
+                ),
+                writes: WriteChannel::new(sim, name, source, &config, (target, timed), free, on_acknowledged),
+                beats,
                 config,
             }
         });
@@ -212,7 +232,7 @@ impl Interconnect {
     async fn arbitrate_reads(self: Rc<Self>) {
         let mut turn = Turn::default();
         loop {
-            self.reads.outstanding.room().await;
+            self.reads.room().await;
             let granted = {
                 let readers = self.readers.borrow();
                 let asks = |client: usize| !readers[client].queue.borrow().is_empty();
@@ -226,8 +246,7 @@ impl Interconnect {
                 continue;
             };
             self.beats.room(burst.beats).await;
-            let (first, last) = self.reads.issue(burst, stream.as_deref());
-            self.beats.add(burst.beats, first, last);
+            self.reads.issue(burst, stream.clone());
             if let Some(stream) = stream {
                 stream.granted();
             }
@@ -241,7 +260,7 @@ impl Interconnect {
         // From when on the next address may follow.
         let mut free = Time::ZERO;
         loop {
-            self.writes.outstanding.room().await;
+            self.writes.room().await;
             let granted = if self.sim.now() < free {
                 None
             } else {
@@ -278,7 +297,8 @@ impl Interconnect {
     fn asks_to_write(&self, writer: &WriteClient) -> Option<Time> {
         let queue = writer.queue.borrow();
         let (burst, _) = queue.front()?;
-        Some(writer.buffer_free.get() + self.config.cycles(burst.beats.into()))
+        let enters = if self.config.write_overlap { 0 } else { burst.beats };
+        Some(writer.buffer_free.get() + self.config.cycles(enters.into()))
     }
 }
 
@@ -319,6 +339,7 @@ mod tests {
             write_latency: Latency::Fixed(1),
             bandwidth: None,
             seed: 0,
+            write_overlap: false,
         };
         let interconnect = Interconnect::new(&sim, "axi", config, Rc::new(Ram::new(0..0x10000)));
         for id in 0..clients {

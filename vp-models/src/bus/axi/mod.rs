@@ -10,6 +10,8 @@
 //! engine → ReadStream ─┼→ Interconnect (WRR) ─┤
 //! engine → WriteStream ┘                      └→ write channel → AxiTarget
 //! ```
+//!
+//! When answers come is [`AxiConfig`]'s to say, or, if the memory takes its own time, a [`TimedPort`]'s.
 
 mod burst;
 mod intake;
@@ -20,15 +22,18 @@ mod read;
 mod statistics;
 mod stream;
 mod target;
+mod timed;
 mod write;
 
 pub use burst::{Burst, bursts};
 pub use intake::{Place, Taker};
 pub use interconnect::Interconnect;
+pub(crate) use latency::LatencySource;
 pub use latency::{Drawn, Latency, LatencyError};
 pub use statistics::{AxiStatistics, Traffic};
 pub use stream::{ReadStream, ReadStreamConfig, WriteStream};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
+pub use timed::{Served, TimedPort};
 
 use std::cell::Cell;
 use vp_core::Time;
@@ -54,6 +59,8 @@ pub struct AxiConfig {
     pub bandwidth: Option<u64>,
     /// Where the drawing of latencies starts.
     pub seed: u64,
+    /// Whether a write client's next burst enters its buffer at the arbiter while the one before leaves it.
+    pub write_overlap: bool,
 }
 
 impl AxiConfig {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use vp_core::{Sim, Time};
+use vp_core::{Event, Sim, Time};
 
 pub(super) struct Outstanding {
     sim: Sim,
@@ -11,12 +11,23 @@ pub(super) struct Outstanding {
     limit: Cell<u32>,
     /// When each is over, in order.
     ends: RefCell<VecDeque<Time>>,
+    /// How many there are of which that is not known yet.
+    open: Cell<usize>,
+    closed: Event,
 }
 
 impl Outstanding {
-    pub(super) fn new(sim: &Sim, period: Time, most: u32) -> Outstanding {
+    pub(super) fn new(sim: &Sim, name: &str, period: Time, most: u32) -> Outstanding {
         let most = most.max(1);
-        Outstanding { sim: sim.clone(), period, most, limit: Cell::new(most), ends: RefCell::default() }
+        Outstanding {
+            sim: sim.clone(),
+            period,
+            most,
+            limit: Cell::new(most),
+            ends: RefCell::default(),
+            open: Cell::new(0),
+            closed: sim.event(format!("{name}.outstanding")),
+        }
     }
 
     /// Sets a limit below the one given at the start.
@@ -29,9 +40,21 @@ impl Outstanding {
         self.ends.borrow_mut().push_back(end);
     }
 
+    /// Adds one of which it is not known when it will be over.
+    pub(super) fn add_open(&self) {
+        self.open.set(self.open.get() + 1);
+    }
+
+    /// Now it is known of one.
+    pub(super) fn close(&self, end: Time) {
+        self.open.set(self.open.get() - 1);
+        self.add(end);
+        self.closed.notify_delta();
+    }
+
     /// Whether nothing is in flight.
     pub(super) fn is_empty(&self) -> bool {
-        self.ends.borrow().back().is_none_or(|&end| end <= self.sim.now())
+        self.open.get() == 0 && self.ends.borrow().back().is_none_or(|&end| end <= self.sim.now())
     }
 
     /// Waits until there is room: the cycle after one is over (`arready` and `awready` are registered).
@@ -42,12 +65,15 @@ impl Outstanding {
                 while ends.front().is_some_and(|&end| end + self.period <= self.sim.now()) {
                     ends.pop_front();
                 }
-                match ends.front() {
-                    Some(&end) if ends.len() >= self.limit.get() as usize => end + self.period,
-                    _ => return,
+                if ends.len() + self.open.get() < self.limit.get() as usize {
+                    return;
                 }
+                ends.front().map(|&end| end + self.period)
             };
-            self.sim.wait_until(wait).await;
+            match wait {
+                Some(wait) => self.sim.wait_until(wait).await,
+                None => self.closed.wait().await,
+            }
         }
     }
 }
@@ -62,12 +88,16 @@ pub(super) struct Beats {
     limit: Cell<u32>,
     /// When each is on the bus, in order.
     ends: RefCell<VecDeque<Time>>,
+    /// How many there are of which that is not known yet.
+    open: Cell<usize>,
+    closed: Event,
 }
 
 impl Beats {
-    pub(super) fn new(sim: &Sim, period: Time) -> Beats {
+    pub(super) fn new(sim: &Sim, name: &str, period: Time) -> Beats {
         let (limit, ends) = (Cell::new(u32::MAX), RefCell::default());
-        Beats { sim: sim.clone(), lag: period * 3, period, limit, ends }
+        let closed = sim.event(format!("{name}.beats"));
+        Beats { sim: sim.clone(), lag: period * 3, period, limit, ends, open: Cell::new(0), closed }
     }
 
     pub(super) fn set_limit(&self, limit: u32) {
@@ -83,6 +113,18 @@ impl Beats {
         ends.extend((1..beats).map(|beat| first + held + self.period * u64::from(beat)));
     }
 
+    /// Adds the beats of a burst of which it is not known when they will be on the bus.
+    pub(super) fn add_open(&self, beats: u32) {
+        self.open.set(self.open.get() + beats as usize);
+    }
+
+    /// Now it is known of a burst.
+    pub(super) fn close(&self, beats: u32, first: Time, last: Time) {
+        self.open.set(self.open.get() - beats as usize);
+        self.add(beats, first, last);
+        self.closed.notify_delta();
+    }
+
     /// Waits until there is room for a burst; one that is larger than the limit may pass alone.
     pub(super) async fn room(&self, beats: u32) {
         let limit = self.limit.get().max(beats) as usize;
@@ -92,12 +134,15 @@ impl Beats {
                 while ends.front().is_some_and(|&end| end + self.lag <= self.sim.now()) {
                     ends.pop_front();
                 }
-                match (ends.len() + beats as usize).checked_sub(limit + 1) {
+                match (ends.len() + self.open.get() + beats as usize).checked_sub(limit + 1) {
                     None => return,
-                    Some(last) => ends[last] + self.lag,
+                    Some(last) => ends.get(last).map(|&end| end + self.lag),
                 }
             };
-            self.sim.wait_until(wait).await;
+            match wait {
+                Some(wait) => self.sim.wait_until(wait).await,
+                None => self.closed.wait().await,
+            }
         }
     }
 }

@@ -25,8 +25,8 @@ pub struct Traffic {
     pub latency_min: Option<Time>,
     /// …and the longest.
     pub latency_max: Time,
-    /// Requests outstanding: when each was made. In order, as the channel answers.
-    pending: VecDeque<Time>,
+    /// Requests outstanding, by transaction id: when each was made. In order, as each id is answered.
+    pending: BTreeMap<u32, VecDeque<Time>>,
     outstanding: u64,
     /// The time that `outstanding` belongs to.
     at: Time,
@@ -58,12 +58,12 @@ impl Traffic {
             self.bursts += 1;
             self.bytes += u64::from(transfer.bytes);
             *self.by_id.entry(transfer.id).or_default() += 1;
-            self.pending.push_back(time);
+            self.pending.entry(transfer.id).or_default().push_back(time);
             self.outstanding += 1;
             self.first.get_or_insert(time);
         }
         if transfer.stage == answered
-            && let Some(requested) = self.pending.pop_front()
+            && let Some(requested) = self.pending.get_mut(&transfer.id).and_then(VecDeque::pop_front)
         {
             let latency = time - requested;
             self.completed += 1;

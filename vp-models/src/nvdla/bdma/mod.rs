@@ -99,7 +99,7 @@ impl Bdma {
             to_store: Cell::new(0),
             stored: sim.event("nvdla.bdma.stored"),
             read_stalls: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
-            output: Outlet::new(sim, ports, cycles(timing.bdma.output), timing.write_buffer),
+            output: Outlet::new(sim, ports, cycle, timing),
             control,
         });
         sim.server("nvdla.bdma.load", bdma.clone().load());
@@ -270,7 +270,7 @@ impl Bdma {
             (of.read_stall, self.read_stalls[group].take().cycles(self.cycle)),
             (of.write_stall, self.output.take_stalled().cycles(self.cycle)),
         ];
-        self.sim.wait(self.cycles(self.timing.done_to_interrupt)).await;
+        self.sim.wait(self.cycles(self.timing.bdma.done_to_interrupt)).await;
         self.control.count(0, reg::cfg_status::STALL_COUNT_EN, &stalls);
         self.queue.borrow_mut().done(group);
         self.control.end("group", group);

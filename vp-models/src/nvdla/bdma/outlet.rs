@@ -8,6 +8,7 @@ use crate::bus::axi::WriteStream;
 use crate::nvdla::cube::Ram;
 use crate::nvdla::dma::MemoryPorts;
 use crate::nvdla::nocif::write_id;
+use crate::nvdla::timing::Timing;
 use std::cell::Cell;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
@@ -31,10 +32,28 @@ pub(super) struct Outlet {
     capacity: u32,
     under_way: Cell<u32>,
     passed: Event,
+    sim: Sim,
+    cycle: Time,
+    gathered: Option<u32>,
 }
 
+/// What the memory interface gathers of a line: its bytes up to a boundary.
+#[derive(Default)]
+struct Gathered {
+    /// Where the next byte goes, and how many of the line are to come.
+    address: u64,
+    left: u32,
+    bytes: Vec<u8>,
+    /// When the bytes behind may follow those that left last.
+    free: Time,
+}
+
+/// Cycles from a beat's leaving the interface's buffer to the entry of the one that takes its place.
+const REFILL: u64 = 2;
+
 impl Outlet {
-    pub(super) fn new(sim: &Sim, ports: &MemoryPorts, latency: Time, buffer: u32) -> Rc<Outlet> {
+    pub(super) fn new(sim: &Sim, ports: &MemoryPorts, cycle: Time, timing: &Timing) -> Rc<Outlet> {
+        let (latency, buffer) = (cycle * u64::from(timing.bdma.output), timing.write_buffer);
         let outlet = Rc::new(Outlet {
             ports: ports.clone(),
             streams: ports
@@ -45,6 +64,9 @@ impl Outlet {
             capacity: buffer.max(1),
             under_way: Cell::new(0),
             passed: sim.event("nvdla.bdma.passed"),
+            sim: sim.clone(),
+            cycle,
+            gathered: timing.bdma.gathered,
         });
         sim.server("nvdla.bdma.write", outlet.clone().write());
         outlet
@@ -85,15 +107,33 @@ impl Outlet {
         self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
     }
 
+    /// Sends some bytes of a line, or keeps them until those that go with them are there.
+    async fn gather(&self, stream: &WriteStream, gathered: &mut Gathered, beat: &[u8]) {
+        let Some(size) = self.gathered else { return stream.put(beat).await };
+        gathered.bytes.extend(beat);
+        gathered.address = gathered.address.wrapping_add(beat.len() as u64);
+        gathered.left = gathered.left.saturating_sub(beat.len() as u32);
+        if gathered.left > 0 && !gathered.address.is_multiple_of(u64::from(size)) {
+            return;
+        }
+        self.sim.wait_until(gathered.free).await;
+        let beats = gathered.bytes.len().div_ceil(BEAT) as u64;
+        gathered.free = self.sim.now() + self.cycle * (beats + REFILL);
+        stream.put(&gathered.bytes).await;
+        gathered.bytes.clear();
+    }
+
     async fn write(self: Rc<Self>) {
         let mut stream = &self.streams[0];
+        let mut gathered = Gathered::default();
         loop {
             match self.pipeline.next().await {
                 Item::Line(port, address, bytes) => {
                     stream = &self.streams[port];
                     stream.line(address, bytes);
+                    (gathered.address, gathered.left) = (address, bytes);
                 }
-                Item::Data(beat, bytes) => stream.put(&beat[..bytes]).await,
+                Item::Data(beat, bytes) => self.gather(stream, &mut gathered, &beat[..bytes]).await,
             }
             self.under_way.set(self.under_way.get() - 1);
             self.passed.notify_delta();

@@ -93,6 +93,23 @@ impl Engine for Cdp {
         self.show(group, &counters);
     }
 
+    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Layer> {
+        Layer::decode(registers, rdma, &self.hardware).ok()
+    }
+
+    fn reads_alike(&self, one: &Layer, other: &Layer) -> bool {
+        one.source.ram == other.source.ram
+            && timing::lines(one, one.source).eq(timing::lines(other, other.source))
+    }
+
+    async fn discard(&self, layer: &Layer) {
+        for _ in 0..u64::from(layer.width) * u64::from(layer.height) * u64::from(layer.surfaces()) {
+            self.next().await;
+            self.places.borrow_mut().push_back(self.common.sim.now());
+            self.freed.notify_delta();
+        }
+    }
+
     async fn release_partner(&self, _: &Group) {}
 }
 

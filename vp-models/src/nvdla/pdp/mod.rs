@@ -101,6 +101,26 @@ impl Engine for Pdp {
         );
     }
 
+    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Layer> {
+        Layer::decode(registers, rdma, &self.hardware).ok()
+    }
+
+    fn reads_alike(&self, one: &Layer, other: &Layer) -> bool {
+        match (one.source, other.source) {
+            (Source::Memory(of_one), Source::Memory(of_other)) => {
+                timing::reads(one, of_one).eq(timing::reads(other, of_other))
+            }
+            _ => false,
+        }
+    }
+
+    async fn discard(&self, layer: &Layer) {
+        for _ in input_atoms(layer) {
+            self.ahead.ready().await;
+            self.ahead.take();
+        }
+    }
+
     async fn release_partner(&self, registers: &Group) {
         if Layer::needs_rdma(registers) {
             return;
@@ -170,14 +190,17 @@ impl Pdp {
         let mut counters = Counters::default();
         let is_float = layer.precision == Precision::Fp16;
         let mut first = true;
+        let mut early = self.common.early(layer.source != Source::Sdp);
         for (surface, x, y) in input_atoms(layer) {
             self.output.room().await;
             source.ready().await;
+            let mut start = early.start(source.since().unwrap_or(sim.now()), sim.now());
             if std::mem::take(&mut first) && layer.source != Source::Sdp {
                 // The first one finds the register between FIFO and datapath empty.
-                sim.wait(*cycle).await;
+                start += *cycle;
+                sim.wait_until(start).await;
             }
-            let slot = *cycle * slots.feed(sim.now().cycles(*cycle), &mut made);
+            let slot = *cycle * slots.feed(start.cycles(*cycle), &mut made);
             sim.wait_until(slot).await;
             let Some(Passed { atom: taken, abandoned, .. }) = source.take() else { break };
             if abandoned {

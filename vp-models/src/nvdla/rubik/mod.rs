@@ -74,6 +74,17 @@ impl Engine for Rubik {
         control.count(group, reg::d_perf_enable::PERF_EN, &counts);
     }
 
+    /// RUBIK has one enable bit for both.
+    fn decode_early(&self, _: &Group, _: &Group) -> Option<Layer> {
+        None
+    }
+
+    fn reads_alike(&self, _: &Layer, _: &Layer) -> bool {
+        false
+    }
+
+    async fn discard(&self, _: &Layer) {}
+
     async fn release_partner(&self, _: &Group) {}
 }
 

@@ -83,6 +83,11 @@ impl Feed {
         self.output.ready().await;
     }
 
+    /// Since when the next atom has been ready.
+    pub(super) fn since(&self) -> Time {
+        self.output.since().unwrap_or(self.sim.now())
+    }
+
     /// Takes the atom that is ready.
     pub(super) fn take(&self) -> Atom {
         self.output.take().unwrap_or([0; MAX_ATOM])

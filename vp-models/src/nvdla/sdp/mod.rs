@@ -18,7 +18,7 @@ use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
 use self::lut::Tables;
 use super::control::Control;
 use super::conv::delivery::Delivery;
-use super::dma::{Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
+use super::dma::{Atom, Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
@@ -27,6 +27,7 @@ use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::ReadStreamConfig;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Time, join};
@@ -45,6 +46,8 @@ pub(crate) struct Sdp {
     common: Common<Layer>,
     hardware: Hardware,
     main: Input,
+    /// Atoms of the main input that have come out of its FIFO before the engine was enabled, and when.
+    ahead: RefCell<VecDeque<(Time, Atom)>>,
     bs: Input,
     bn: Input,
     ew: Input,
@@ -112,6 +115,34 @@ impl Engine for Sdp {
         self.show(layer, group, &counters);
     }
 
+    /// Only layers without operands: whether these are read is also the engine's to say.
+    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Layer> {
+        let layer = Layer::decode(registers, rdma, &self.hardware).ok()?;
+        (!timing::reads_operands(&layer)).then_some(layer)
+    }
+
+    fn reads_alike(&self, one: &Layer, other: &Layer) -> bool {
+        !timing::reads_operands(other) && timing::main_reads(one) == timing::main_reads(other)
+    }
+
+    /// Atoms come out of the FIFO, one a cycle, and wait for the enable bit farther on.
+    async fn run_ahead(&self, layer: &Layer) {
+        let most = u64::from(self.common.timing.before_enable);
+        for _ in 0..self.main_atoms(layer).min(most) {
+            self.main.feed.ready().await;
+            let atom = self.main.feed.take();
+            self.ahead.borrow_mut().push_back((self.common.sim.now(), atom));
+        }
+    }
+
+    async fn discard(&self, layer: &Layer) {
+        let ahead = self.ahead.take().len() as u64;
+        for _ in ahead..self.main_atoms(layer) {
+            self.main.feed.ready().await;
+            self.main.feed.take();
+        }
+    }
+
     async fn release_partner(&self, registers: &Group) {
         use reg::d_feature_mode_cfg::{FLYING_MODE, OUTPUT_DST};
         if registers.get(OUTPUT_DST) == OUTPUT_DST::PDP {
@@ -149,6 +180,7 @@ impl Sdp {
         Sdp {
             common: Common::new(around, control, rdma),
             hardware,
+            ahead: RefCell::default(),
             main: input("main", read_id::SDP, timing.sdp.main_credits, 0),
             bs: input("bs", read_id::SDP_BS, credits, 1),
             bn: input("bn", read_id::SDP_BN, credits, 1),
@@ -157,6 +189,31 @@ impl Sdp {
             pooling,
             accumulator,
         }
+    }
+
+    /// The atoms of the main input of a layer that reads memory.
+    fn main_atoms(&self, layer: &Layer) -> u64 {
+        timing::main_reads(layer).map_or(0, |lines| {
+            let shape = timing::shape(&lines, self.hardware.atom);
+            shape.lines * shape.atoms
+        })
+    }
+
+    /// Waits until the next atom of the main input is there; tells since when it has been.
+    async fn main_ready(&self) -> Time {
+        let ahead = self.ahead.borrow().front().map(|&(since, _)| since);
+        match ahead {
+            Some(since) => since,
+            None => {
+                self.main.feed.ready().await;
+                self.main.feed.since()
+            }
+        }
+    }
+
+    fn take_main(&self) -> Atom {
+        let ahead = self.ahead.borrow_mut().pop_front();
+        ahead.map_or_else(|| self.main.feed.take(), |(_, atom)| atom)
     }
 
     /// Reads one input's lines, the first after `later` cycles, and waits until the datapath has taken all.
@@ -198,13 +255,15 @@ impl Sdp {
         let (mut first_input, mut second_output) = (VecDeque::new(), VecDeque::new());
         let mut output = Vec::new();
         let mut ended = false;
+        let memory_alone = matches!(layer.source, Source::Memory(_)) && !timing::reads_operands(layer);
+        let mut early = self.common.early(memory_alone && layer.input_atoms() == 1);
         for (surface, line) in
             (0..layer.surfaces()).flat_map(|surface| (0..lines).map(move |line| (surface, line)))
         {
             if !ended && layer.input_atoms() > 1 {
                 for _ in 0..columns {
-                    self.main.feed.ready().await;
-                    first_input.push_back(self.main.feed.take());
+                    self.main_ready().await;
+                    first_input.push_back(self.take_main());
                 }
             }
             let mut column = 0;
@@ -224,10 +283,13 @@ impl Sdp {
                     column += 1;
                     continue;
                 }
-                match layer.source {
-                    Source::Memory(_) => self.main.feed.ready().await,
-                    Source::Accumulator => self.accumulator.ready().await,
-                }
+                let there = match layer.source {
+                    Source::Memory(_) => self.main_ready().await,
+                    Source::Accumulator => {
+                        self.accumulator.ready().await;
+                        sim.now()
+                    }
+                };
                 match layer.destination {
                     Destination::Pooling => self.pooling.room().await,
                     Destination::Memory(_) => self.output.room().await,
@@ -239,10 +301,11 @@ impl Sdp {
                 let alike = layer.destination != Destination::Pooling
                     && [&bs, &bn, &ew].into_iter().all(StageOperands::lasts);
                 let operands = Operands { bs: bs.bytes(), bn: bn.bytes(), ew: ew.bytes() };
+                let start = early.start(there.max(earliest), sim.now());
                 let steps = match layer.source {
                     Source::Memory(_) => {
                         output.resize(step, 0);
-                        let input = [first_input.pop_front(), Some(self.main.feed.take())];
+                        let input = [first_input.pop_front(), Some(self.take_main())];
                         let mut bytes = [0; 2 * MAX_ATOM];
                         let mut places = bytes.chunks_exact_mut(atom);
                         for (place, input) in places.by_ref().zip(input.into_iter().flatten()) {
@@ -267,8 +330,7 @@ impl Sdp {
                         sums.len() / layer.lanes()
                     }
                 };
-                let now = sim.now();
-                earliest = now + pace * steps as u64;
+                earliest = start + pace * steps as u64;
                 started = earliest - pace;
                 column += steps as u64;
                 let last = surface + 1 == layer.surfaces() && line + 1 == lines && column == columns;
@@ -281,7 +343,7 @@ impl Sdp {
                             self.pooling.put(passed);
                         }
                         Destination::Memory(_) if layer.has_output() => {
-                            self.output.put_at(now + pace * slot + latency, first);
+                            self.output.put_at(start + pace * slot + latency, first);
                             second_output.extend(second);
                         }
                         Destination::Memory(_) => {}

@@ -66,6 +66,16 @@ pub(super) fn operand_reads(layer: &Layer, operands: &OperandStream) -> Lines {
     lines(layer, operands.surface, 1)
 }
 
+/// Whether any stage has operands in memory.
+pub(super) fn reads_operands(layer: &Layer) -> bool {
+    let stages = [
+        layer.bs.and_then(|it| it.operands),
+        layer.bn.and_then(|it| it.operands),
+        layer.ew.and_then(|it| it.operands),
+    ];
+    stages.iter().any(Option::is_some)
+}
+
 /// How the atoms of some reads lie in lines.
 pub(super) fn shape(lines: &Lines, atom: usize) -> Shape {
     let packed = lines.surface.packing == Packing::Packed;

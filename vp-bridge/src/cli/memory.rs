@@ -1,0 +1,55 @@
+//! What memories with a time of their own did, for people.
+
+use super::text::{counted, grouped};
+use vp_models::host::Statistics;
+
+/// A line for each cache, SRAM and DRAM channel behind a port.
+pub(super) fn lines(statistics: &Statistics, port: &str) -> Vec<String> {
+    let count = |part: &str, what: &str| statistics.get(&format!("{port}.{part}.{what}")).unwrap_or(0);
+    let share = |of: u64, all: u64| format!("{:.0} %", 100.0 * of as f64 / all.max(1) as f64);
+    let mut lines = Vec::new();
+    let cache = |what: &str| count("cache", what);
+    let found = cache("hit") + cache("hit_under_miss");
+    if found + cache("miss") > 0 {
+        let all = found + cache("miss");
+        lines.push(format!(
+            "{:<10} {} of {port}, {} found ({}), {} written back",
+            "cache",
+            counted(all, "request"),
+            grouped(found),
+            share(found, all),
+            grouped(cache("writeback")),
+        ));
+    }
+    let (free, conflict) = (count("sram", "bank_free"), count("sram", "bank_conflict"));
+    if free + conflict > 0 {
+        let waited = share(conflict, free + conflict);
+        lines.push(format!(
+            "{:<10} {} of {port}, {waited} waited for their bank",
+            "sram",
+            counted(free + conflict, "word")
+        ));
+    }
+    for channel in 0.. {
+        let name = format!("dram{channel}");
+        let of = |what: &str| count(&name, what);
+        let all = of("row_hit") + of("row_miss") + of("row_conflict");
+        if all == 0 {
+            // Channels are counted through; one that had nothing to do may stand between two.
+            if channel < 64 {
+                continue;
+            }
+            break;
+        }
+        lines.push(format!(
+            "{name:<10} {} of {port}, {} row hits ({}), {} rows opened, {} of them in place of another, refreshed {}",
+            counted(all, "burst"),
+            grouped(of("row_hit")),
+            share(of("row_hit"), all),
+            grouped(of("ACT")),
+            grouped(of("row_conflict")),
+            counted(of("REF"), "time"),
+        ));
+    }
+    lines
+}

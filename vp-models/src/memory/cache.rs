@@ -1,0 +1,290 @@
+//! A last-level cache in front of a memory: write-back, write-allocate, with misses in flight.
+//!
+//! It keeps no data, as nothing here does: which lines there are and which are dirty is what time depends on.
+
+use super::level::{Answers, Done, Level, Part, parts};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::observe::{Source, What};
+use vp_core::{Event, Sim, Time};
+
+/// Which line of a set makes room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Replacement {
+    /// The one not used for longest.
+    #[default]
+    Lru,
+    /// The one that has been there for longest.
+    Fifo,
+    /// Any, drawn from the cache's seed.
+    Random,
+}
+
+/// What a cache is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheConfig {
+    /// Sets: a power of two.
+    pub sets: u32,
+    /// Lines of a set.
+    pub ways: u32,
+    /// Bytes of a line: a power of two.
+    pub line: u32,
+    /// Lines that can be on their way from the memory (miss status holding registers).
+    pub mshrs: u32,
+    /// Cycles from a request to its data, if the line is there.
+    pub hit_latency: u32,
+    /// Which line makes room.
+    pub replacement: Replacement,
+    /// Where random replacement starts.
+    pub seed: u64,
+}
+
+impl Default for CacheConfig {
+    /// 1 MiB in 16 ways.
+    fn default() -> CacheConfig {
+        CacheConfig {
+            sets: 1024,
+            ways: 16,
+            line: 64,
+            mshrs: 16,
+            hit_latency: 12,
+            replacement: Replacement::default(),
+            seed: 1,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Line {
+    valid: bool,
+    dirty: bool,
+    tag: u64,
+    /// When it was used last, or for FIFO came: a count.
+    used: u64,
+}
+
+/// A line on its way.
+struct Miss {
+    /// The line's number.
+    line: u64,
+    dirty: bool,
+    /// Who waits for it.
+    waiting: Vec<u64>,
+    /// Parts that have not come.
+    missing: u32,
+}
+
+/// What goes to the memory: a line that is fetched, or one that is written back.
+struct Outgoing {
+    write: bool,
+    line: u64,
+    /// How many bytes of it have gone.
+    gone: u32,
+}
+
+struct State {
+    lines: Vec<Line>,
+    count: u64,
+    misses: Vec<Miss>,
+    outgoing: VecDeque<Outgoing>,
+    random: ChaCha8Rng,
+}
+
+pub(crate) struct Cache {
+    sim: Sim,
+    source: Source,
+    period: Time,
+    config: CacheConfig,
+    below: Rc<dyn Level>,
+    state: RefCell<State>,
+    work: Event,
+    room: Event,
+    answers: Rc<Answers>,
+    /// When it can look at the next line: one a cycle.
+    free: Cell<Time>,
+}
+
+/// The owner of lines that are written back: nobody waits for them.
+const NOBODY: u64 = u64::MAX;
+
+impl Cache {
+    pub(crate) fn new(
+        sim: &Sim,
+        name: &str,
+        period: Time,
+        config: CacheConfig,
+        below: Rc<dyn Level>,
+    ) -> Rc<Cache> {
+        let cache = Rc::new(Cache {
+            sim: sim.clone(),
+            source: sim.source(format!("{name}.cache")),
+            period,
+            config,
+            state: RefCell::new(State {
+                lines: vec![Line::default(); (config.sets * config.ways) as usize],
+                count: 0,
+                misses: Vec::new(),
+                outgoing: VecDeque::new(),
+                random: ChaCha8Rng::seed_from_u64(config.seed),
+            }),
+            work: sim.work_event(format!("{name}.cache.work")),
+            room: sim.event(format!("{name}.cache.room")),
+            answers: Answers::new(sim, &format!("{name}.cache")),
+            free: Cell::new(Time::ZERO),
+            below,
+        });
+        let this = Rc::downgrade(&cache);
+        cache.below.on_done(Box::new(move |owner| {
+            if let Some(cache) = this.upgrade().filter(|_| owner != NOBODY) {
+                cache.came(owner);
+            }
+        }));
+        sim.server(format!("{name}.cache.memory_side"), cache.clone().send());
+        cache
+    }
+
+    fn count(&self, label: &'static str, line: u64) {
+        self.sim.report(self.source, What::Count { label, value: line });
+    }
+
+    fn set_of(&self, line: u64) -> std::ops::Range<usize> {
+        let ways = self.config.ways as usize;
+        let set = (line % u64::from(self.config.sets)) as usize;
+        set * ways..(set + 1) * ways
+    }
+
+    /// Puts a line in; whatever makes room for it is written back if it is dirty.
+    fn fill(&self, state: &mut State, line: u64, dirty: bool) {
+        let set = self.set_of(line);
+        let ways = set.len();
+        let drawn = if self.config.replacement == Replacement::Random {
+            state.random.random_range(0..ways)
+        } else {
+            0
+        };
+        let lines = &mut state.lines[set];
+        let oldest = || lines.iter().enumerate().min_by_key(|(_, line)| line.used).map_or(0, |(way, _)| way);
+        let way = lines
+            .iter()
+            .position(|line| !line.valid)
+            .unwrap_or_else(|| if self.config.replacement == Replacement::Random { drawn } else { oldest() });
+        let victim =
+            std::mem::replace(&mut lines[way], Line { valid: true, dirty, tag: line, used: state.count });
+        state.count += 1;
+        if victim.valid && victim.dirty {
+            self.count("writeback", victim.tag);
+            state.outgoing.push_back(Outgoing { write: true, line: victim.tag, gone: 0 });
+            self.work.notify_delta();
+        }
+    }
+
+    /// A part of a line has come from the memory.
+    fn came(&self, line: u64) {
+        let state = &mut *self.state.borrow_mut();
+        let Some(at) = state.misses.iter().position(|miss| miss.line == line) else { return };
+        state.misses[at].missing -= 1;
+        if state.misses[at].missing > 0 {
+            return;
+        }
+        let miss = state.misses.remove(at);
+        self.fill(state, line, miss.dirty);
+        // It goes through the cache like any other.
+        let told = self.sim.now() + self.period * u64::from(self.config.hit_latency);
+        for owner in miss.waiting {
+            self.answers.at(told, owner);
+        }
+        self.room.notify_delta();
+    }
+
+    /// Hands lines to the memory, one after the other, as it takes them: so a line that is fetched again comes after its
+    /// writing back.
+    async fn send(self: Rc<Self>) {
+        loop {
+            let next = self.state.borrow().outgoing.front().map(|it| (it.write, it.line, it.gone));
+            let Some((write, line, gone)) = next else {
+                self.work.wait().await;
+                continue;
+            };
+            let start = line * u64::from(self.config.line) + u64::from(gone);
+            let granule = self.below.granule();
+            let Some((address, bytes)) = parts(start, self.config.line - gone, granule).next() else {
+                self.state.borrow_mut().outgoing.pop_front();
+                self.room.notify_delta();
+                continue;
+            };
+            let owner = if write { NOBODY } else { line };
+            if !self.below.offer(Part { owner, write, address, bytes }) {
+                self.below.room().wait().await;
+                continue;
+            }
+            let mut state = self.state.borrow_mut();
+            if let Some(front) = state.outgoing.front_mut() {
+                front.gone += bytes;
+            }
+        }
+    }
+}
+
+impl Level for Cache {
+    fn granule(&self) -> u32 {
+        self.config.line
+    }
+
+    fn offer(&self, part: Part) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        let line = part.address / u64::from(self.config.line);
+        // One line a cycle is looked up; what is found is told after the latency.
+        let look = self.sim.now().max(self.free.get());
+        let told = look + self.period * u64::from(self.config.hit_latency);
+        let set = self.set_of(line);
+        if let Some(found) = state.lines[set].iter_mut().find(|it| it.valid && it.tag == line) {
+            found.dirty |= part.write;
+            if self.config.replacement == Replacement::Lru {
+                found.used = state.count;
+                state.count += 1;
+            }
+            self.count("hit", line);
+            self.answers.at(told, part.owner);
+        } else if let Some(miss) = state.misses.iter_mut().find(|miss| miss.line == line) {
+            miss.dirty |= part.write;
+            miss.waiting.push(part.owner);
+            self.count("hit_under_miss", line);
+        } else {
+            // As many victims wait to be written back as lines are on their way, at most.
+            let written_back = state.outgoing.iter().filter(|it| it.write).count();
+            let most = self.config.mshrs as usize;
+            if state.misses.len() >= most || written_back >= most {
+                return false;
+            }
+            self.count("miss", line);
+            if part.write && part.bytes == self.config.line {
+                // Nothing of the old line is left, so it is not fetched.
+                self.fill(state, line, true);
+                self.answers.at(told, part.owner);
+            } else {
+                let missing =
+                    parts(line * u64::from(self.config.line), self.config.line, self.below.granule()).count();
+                let (waiting, missing) = (vec![part.owner], missing as u32);
+                state.misses.push(Miss { line, dirty: part.write, waiting, missing });
+                state.outgoing.push_back(Outgoing { write: false, line, gone: 0 });
+                self.work.notify_delta();
+            }
+        }
+        self.free.set(look + self.period);
+        true
+    }
+
+    fn room(&self) -> &Event {
+        &self.room
+    }
+
+    fn on_done(&self, done: Done) {
+        self.answers.on_done(done);
+    }
+}

@@ -1,0 +1,213 @@
+//! One channel of a DRAM: its controller, a command a clock at most.
+
+use super::bank::{Banks, Command};
+use super::mapping::Location;
+use super::queue::{Next, Queues};
+use super::standard::{Organisation, Timing};
+use super::{DramConfig, PagePolicy};
+use crate::memory::level::Answers;
+use std::cell::RefCell;
+use std::rc::Rc;
+use vp_core::observe::{Source, What};
+use vp_core::{Event, Sim, Time, select};
+
+struct State {
+    banks: Banks,
+    queues: Queues,
+    /// The clock in which the next refresh is due.
+    refresh_due: u64,
+}
+
+pub(super) struct Channel {
+    sim: Sim,
+    source: Source,
+    timing: Timing,
+    clock: Time,
+    /// What controller and wires add to a read.
+    latency: Time,
+    config: DramConfig,
+    banks_in_group: u32,
+    state: RefCell<State>,
+    arrived: Event,
+    answers: Rc<Answers>,
+    room: Event,
+}
+
+impl Channel {
+    pub(super) fn start(
+        sim: &Sim,
+        name: &str,
+        config: &DramConfig,
+        organisation: &Organisation,
+        answers: Rc<Answers>,
+        room: Event,
+    ) -> Rc<Channel> {
+        let timing = config.timing_in_force();
+        let banks = (organisation.groups * organisation.banks) as usize;
+        let channel = Rc::new(Channel {
+            sim: sim.clone(),
+            source: sim.source(name),
+            timing,
+            clock: Time::ps(timing.tCK),
+            latency: config.latency,
+            config: config.clone(),
+            banks_in_group: organisation.banks,
+            state: RefCell::new(State {
+                banks: Banks::new(organisation, timing),
+                queues: Queues::new(banks),
+                refresh_due: timing.tREFI,
+            }),
+            arrived: sim.work_event(format!("{name}.arrived")),
+            answers,
+            room,
+        });
+        sim.server(format!("{name}.controller"), channel.clone().run());
+        channel
+    }
+
+    /// Takes a burst, or a part of one; false if its queue is full.
+    pub(super) fn offer(&self, owner: u64, write: bool, at: Location, bytes: (u32, u32)) -> bool {
+        let mut state = self.state.borrow_mut();
+        let queues = &mut state.queues;
+        let now = self.sim.now();
+        if !write && queues.holds(at, bytes) {
+            self.count("forwarded", at);
+            self.answers.at(now + self.latency, owner);
+            return true;
+        }
+        let depth = if write { self.config.write_queue } else { self.config.read_queue };
+        if queues.len(write) >= depth as usize {
+            return false;
+        }
+        let bank = (at.group * self.banks_in_group + at.bank) as usize;
+        queues.add(owner, write, bank, at, bytes);
+        if write {
+            // Posted: it waits here, and whoever reads it is answered from here.
+            self.answers.at(now, owner);
+        }
+        self.arrived.notify_delta();
+        true
+    }
+
+    async fn run(self: Rc<Self>) {
+        loop {
+            let now = self.sim.now().as_ps().div_ceil(self.clock.as_ps());
+            let edge = self.clock * now;
+            if edge > self.sim.now() {
+                self.sim.wait_until(edge).await;
+                continue;
+            }
+            match self.step(now) {
+                Next::Give(..) => self.sim.wait(self.clock).await,
+                Next::NotBefore(clock) => {
+                    select(self.arrived.wait(), self.sim.wait_until(self.clock * clock)).await;
+                }
+                Next::Nothing => self.arrived.wait().await,
+            }
+        }
+    }
+
+    /// Gives the command of this clock, if there is one.
+    fn step(&self, now: u64) -> Next {
+        let state = &mut *self.state.borrow_mut();
+        if self.config.refresh {
+            self.catch_up(state, now);
+            if let Some(next) = self.refresh(state, now) {
+                return next;
+            }
+        }
+        let next = state.queues.next(&state.banks, &self.config, now);
+        match next {
+            Next::Give(command, number) => self.give(state, command, number, now),
+            // Nothing is awaited beyond the next refresh without looking at it again.
+            Next::NotBefore(clock) if self.config.refresh => {
+                return Next::NotBefore(clock.min(state.refresh_due));
+            }
+            _ => {}
+        }
+        next
+    }
+
+    fn give(&self, state: &mut State, command: Command, number: u64, now: u64) {
+        state.banks.give(command, now);
+        self.report(command);
+        let is_column = matches!(command, Command::Read { .. } | Command::Write { .. });
+        if !is_column {
+            return state.queues.note(number, command);
+        }
+        let Some(entry) = state.queues.take(number) else { return };
+        let label = match (entry.opened, entry.closed) {
+            (false, _) => "row_hit",
+            (true, false) => "row_miss",
+            (true, true) => "row_conflict",
+        };
+        self.count(label, entry.at);
+        if !entry.write {
+            let Timing { CL, tDQSCK, tBURST, .. } = self.timing;
+            let data = self.clock * (now + CL + tDQSCK + tBURST);
+            self.answers.at(data + self.latency, entry.owner);
+        }
+        self.room.notify_delta();
+    }
+
+    /// The refreshes that were due while nothing was to be done, as they would have been given.
+    fn catch_up(&self, state: &mut State, now: u64) {
+        while state.refresh_due < now {
+            let command = if state.banks.any_open() { Command::PrechargeAll } else { Command::Refresh };
+            let at = state.refresh_due.max(state.banks.earliest(command));
+            if at >= now {
+                return;
+            }
+            self.refresh_at(state, command, at);
+        }
+    }
+
+    /// The next step of a refresh that is due: nothing else is given until it is over.
+    fn refresh(&self, state: &mut State, now: u64) -> Option<Next> {
+        if now < state.refresh_due {
+            return None;
+        }
+        let command = if state.banks.any_open() { Command::PrechargeAll } else { Command::Refresh };
+        let earliest = state.banks.earliest(command);
+        if earliest > now {
+            return Some(Next::NotBefore(earliest));
+        }
+        self.refresh_at(state, command, now);
+        Some(Next::Give(command, 0))
+    }
+
+    fn refresh_at(&self, state: &mut State, command: Command, at: u64) {
+        state.banks.give(command, at);
+        self.report(command);
+        if command == Command::Refresh {
+            state.refresh_due += self.timing.tREFI;
+        }
+    }
+
+    /// Tells the observers of a command: its bank in the lower half, its row above.
+    fn report(&self, command: Command) {
+        let value = match command {
+            Command::Activate { bank, row } => u64::from(row) << 32 | bank as u64,
+            Command::Read { bank, .. } | Command::Write { bank, .. } | Command::Precharge { bank } => {
+                bank as u64
+            }
+            Command::PrechargeAll | Command::Refresh => 0,
+        };
+        self.sim.report(self.source, What::Count { label: command.name(), value });
+    }
+
+    fn count(&self, label: &'static str, at: Location) {
+        let bank = u64::from(at.group * self.banks_in_group + at.bank);
+        self.sim.report(self.source, What::Count { label, value: u64::from(at.row) << 32 | bank });
+    }
+}
+
+/// A page policy, as a word.
+impl std::fmt::Display for PagePolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            PagePolicy::Open => "open pages",
+            PagePolicy::Closed => "closed pages",
+        })
+    }
+}

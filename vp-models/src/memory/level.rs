@@ -1,0 +1,140 @@
+//! What a memory system is made of: levels that take transfers, and answer each once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time, select};
+
+/// A transfer, or the part of one that lies in one granule of the level that is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// What the one who asks knows it by.
+    pub(crate) owner: u64,
+    pub(crate) write: bool,
+    /// Counted from the start of the memory.
+    pub(crate) address: u64,
+    pub(crate) bytes: u32,
+}
+
+/// Who is told that a part has been served: its owner.
+pub(crate) type Done = Box<dyn Fn(u64)>;
+
+/// A cache, or what lies behind it.
+pub(crate) trait Level {
+    /// Bytes that are served at once: a part never crosses a multiple of it. A power of two.
+    fn granule(&self) -> u32;
+
+    /// Takes a part; false if there is no room for it now.
+    fn offer(&self, part: Part) -> bool;
+
+    /// Fires when there may be room again.
+    fn room(&self) -> &Event;
+
+    /// Who is told, once for each part taken: for a read that its data is there, for a write that it is taken care of.
+    fn on_done(&self, done: Done);
+}
+
+/// Cuts `bytes` from `address` on at multiples of `granule`.
+pub(crate) fn parts(address: u64, bytes: u32, granule: u32) -> impl Iterator<Item = (u64, u32)> {
+    let granule = u64::from(granule);
+    let (mut at, mut left) = (address, u64::from(bytes));
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let here = left.min(granule - at % granule);
+        let part = (at, here as u32);
+        at = at.wrapping_add(here);
+        left -= here;
+        Some(part)
+    })
+}
+
+/// Parts that are served and will be told of later: in the order of their times, and at one time in the order in which
+/// they were put in.
+pub(crate) struct Answers {
+    sim: Sim,
+    waiting: RefCell<BTreeMap<(Time, u64), u64>>,
+    count: Cell<u64>,
+    earlier: Event,
+    done: RefCell<Option<Done>>,
+}
+
+impl Answers {
+    pub(crate) fn new(sim: &Sim, name: &str) -> Rc<Answers> {
+        let answers = Rc::new(Answers {
+            sim: sim.clone(),
+            waiting: RefCell::default(),
+            count: Cell::new(0),
+            earlier: sim.work_event(format!("{name}.answer")),
+            done: RefCell::new(None),
+        });
+        sim.server(format!("{name}.answers"), answers.clone().tell());
+        answers
+    }
+
+    pub(crate) fn on_done(&self, done: Done) {
+        *self.done.borrow_mut() = Some(done);
+    }
+
+    /// The owner will be told at `time`.
+    pub(crate) fn at(&self, time: Time, owner: u64) {
+        let mut waiting = self.waiting.borrow_mut();
+        let first = waiting.keys().next().is_none_or(|&(first, _)| time < first);
+        waiting.insert((time, self.count.get()), owner);
+        self.count.set(self.count.get() + 1);
+        if first {
+            self.earlier.notify_delta();
+        }
+    }
+
+    async fn tell(self: Rc<Self>) {
+        loop {
+            let first = self.waiting.borrow().keys().next().copied();
+            match first {
+                None => self.earlier.wait().await,
+                Some((time, _)) if time > self.sim.now() => {
+                    select(self.earlier.wait(), self.sim.wait_until(time)).await;
+                }
+                Some(key) => {
+                    let owner = self.waiting.borrow_mut().remove(&key);
+                    if let (Some(owner), Some(done)) = (owner, &*self.done.borrow()) {
+                        done(owner);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vp_core::Simulation;
+
+    #[test]
+    fn parts_end_at_the_granules_of_the_level() {
+        assert_eq!(
+            parts(0x7c, 200, 64).collect::<Vec<_>>(),
+            [(0x7c, 4), (0x80, 64), (0xc0, 64), (0x100, 64), (0x140, 4)]
+        );
+        assert_eq!(parts(0x80, 32, 64).collect::<Vec<_>>(), [(0x80, 32)]);
+    }
+
+    #[test]
+    fn answers_come_at_their_times_whatever_the_order_they_were_put_in() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let answers = Answers::new(&sim, "level");
+        let seen: Rc<RefCell<Vec<(u64, u64)>>> = Rc::default();
+        let (log, clock) = (seen.clone(), sim.clone());
+        answers.on_done(Box::new(move |owner| log.borrow_mut().push((clock.now().as_ps(), owner))));
+        answers.at(Time::ps(9), 1);
+        answers.at(Time::ps(4), 2);
+        answers.at(Time::ps(9), 3);
+        simulation.run_until(Time::ps(5));
+        answers.at(Time::ps(7), 4);
+        simulation.run();
+        assert_eq!(*seen.borrow(), [(4, 2), (7, 4), (9, 1), (9, 3)]);
+    }
+}

@@ -1,0 +1,223 @@
+//! A memory that takes its own time, as it is described and as it is built.
+
+use super::cache::{Cache, CacheConfig};
+use super::dram::{Dram, DramConfig, DramError};
+use super::level::Level;
+use super::plain::Plain;
+use super::sram::{Sram, SramConfig};
+use super::system::{MemorySystem, Place};
+use super::traffic::{Traffic, TrafficConfig};
+use crate::bus::axi::{AxiConfig, TimedPort};
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+use vp_core::Sim;
+use vp_core::observe::Source;
+
+/// What is behind a memory interface beside a latency. Nothing of it means that there is only that.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoryModel {
+    /// Bursts of each direction that wait at a master's place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u32>,
+    /// A cache in front of the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheConfig>,
+    /// An SRAM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sram: Option<SramConfig>,
+    /// A DRAM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dram: Option<DramConfig>,
+    /// Masters beside NVDLA.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<TrafficConfig>,
+}
+
+/// A model that cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Two memories in one place.
+    #[error("a memory is an SRAM or a DRAM, not both: leave out `sram` or `dram`")]
+    TwoMemories,
+    /// A figure of the cache, the SRAM or the queues.
+    #[error("{parameter} = {value}: {right}")]
+    Figure {
+        /// The parameter.
+        parameter: &'static str,
+        /// What was given.
+        value: u64,
+        /// What would be right.
+        right: &'static str,
+    },
+    /// A DRAM that cannot be built.
+    #[error("dram.{0}")]
+    Dram(#[from] DramError),
+    /// A generator that cannot run.
+    #[error("traffic `{name}`: {parameter} = {value}: {right}")]
+    Traffic {
+        /// The generator.
+        name: String,
+        /// The parameter.
+        parameter: &'static str,
+        /// What was given.
+        value: String,
+        /// What would be right.
+        right: &'static str,
+    },
+}
+
+const DEFAULT_QUEUE: u32 = 16;
+
+impl MemoryModel {
+    /// Whether there is nothing but a latency.
+    pub fn is_empty(&self) -> bool {
+        *self == MemoryModel::default()
+    }
+
+    /// Whether latency and bandwidth follow from the memory itself.
+    pub fn has_own_time(&self) -> bool {
+        self.sram.is_some() || self.dram.is_some()
+    }
+
+    /// Refuses what cannot be built.
+    pub fn check(&self) -> Result<(), ModelError> {
+        if self.sram.is_some() && self.dram.is_some() {
+            return Err(ModelError::TwoMemories);
+        }
+        let power = |least: u32, most: u32| {
+            move |value: u32| value.is_power_of_two() && (least..=most).contains(&value)
+        };
+        let range = |least: u32, most: u32| move |value: u32| (least..=most).contains(&value);
+        let figure = |parameter, value: u32, holds: &dyn Fn(u32) -> bool, right| {
+            if holds(value) {
+                Ok(())
+            } else {
+                Err(ModelError::Figure { parameter, value: value.into(), right })
+            }
+        };
+        figure("queue", self.queue.unwrap_or(DEFAULT_QUEUE), &range(1, 1024), "from 1 to 1024 bursts wait")?;
+        if let Some(cache) = &self.cache {
+            figure("cache.sets", cache.sets, &power(1, 1 << 20), "a power of two up to 1048576")?;
+            figure("cache.ways", cache.ways, &range(1, 64), "from 1 to 64")?;
+            figure("cache.line", cache.line, &power(8, 4096), "a power of two from 8 to 4096 bytes")?;
+            figure("cache.mshrs", cache.mshrs, &range(1, 1024), "from 1 to 1024")?;
+            figure("cache.hit_latency", cache.hit_latency, &range(0, 10_000), "at most 10000 cycles")?;
+        }
+        if let Some(sram) = &self.sram {
+            figure("sram.banks", sram.banks, &power(1, 1024), "a power of two up to 1024")?;
+            figure("sram.word", sram.word, &power(1, 4096), "a power of two up to 4096 bytes")?;
+            figure("sram.cycle", sram.cycle, &range(1, 1000), "from 1 to 1000 cycles")?;
+            figure("sram.latency", sram.latency, &range(0, 10_000), "at most 10000 cycles")?;
+        }
+        if let Some(dram) = &self.dram {
+            dram.check()?;
+        }
+        self.traffic.iter().enumerate().try_for_each(|(place, traffic)| self.check_traffic(place, traffic))
+    }
+
+    fn check_traffic(&self, place: usize, traffic: &TrafficConfig) -> Result<(), ModelError> {
+        let TrafficConfig { name, rate, range, burst, writes, outstanding, .. } = traffic;
+        let wrong = |parameter, value: String, right| {
+            Err(ModelError::Traffic { name: name.clone(), parameter, value, right })
+        };
+        // Names of what the statistics of a port say themselves.
+        let taken = ["read", "write", "cache", "sram"].contains(&name.as_str()) || name.starts_with("dram");
+        let is_word =
+            !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-');
+        let twice = self.traffic.iter().take(place).any(|other| other.name == *name);
+        if taken || !is_word || twice {
+            let right = "letters, digits, `_` and `-`, each master another, and not a word of the port's own statistics";
+            return wrong("name", format!("\"{name}\""), right);
+        }
+        if *rate == 0 {
+            return wrong("rate", rate.to_string(), "at least one byte a second");
+        }
+        if !burst.is_power_of_two() || !(8..=4096).contains(burst) {
+            return wrong("burst", burst.to_string(), "a power of two from 8 to 4096 bytes");
+        }
+        if *range < u64::from(*burst) || traffic.offset.checked_add(*range).is_none() {
+            return wrong("range", range.to_string(), "at least a burst, and within 64 bits");
+        }
+        if !(0.0..=1.0).contains(writes) {
+            return wrong("writes", writes.to_string(), "a share from 0 to 1");
+        }
+        if !(1..=256).contains(outstanding) {
+            return wrong("outstanding", outstanding.to_string(), "from 1 to 256 bursts");
+        }
+        Ok(())
+    }
+
+    /// The model in one phrase for people; nothing if there is only a latency.
+    pub fn phrase(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if let Some(CacheConfig { sets, ways, line, .. }) = self.cache {
+            parts.push(format!(
+                "{} KiB cache of {ways} ways",
+                u64::from(sets) * u64::from(ways) * u64::from(line) / 1024
+            ));
+        }
+        if let Some(SramConfig { banks, word, .. }) = self.sram {
+            parts.push(format!("SRAM of {banks} banks, {} bit", word * 8));
+        }
+        if let Some(dram) = &self.dram {
+            let of = dram.organisation();
+            let plural = if of.channels == 1 { "" } else { "s" };
+            parts.push(format!(
+                "{}, {} channel{plural} of {} bit, {}",
+                dram.standard, of.channels, of.data_bits, dram.page
+            ));
+        }
+        parts.extend(self.traffic.iter().map(|traffic| format!("beside {}", traffic.name)));
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+/// A model at work: NVDLA's place at it, and who else reports transfers to it.
+pub(crate) struct Built {
+    pub(crate) place: Rc<dyn TimedPort>,
+    pub(crate) masters: Vec<(String, Source)>,
+    /// Keeps the places' system alive.
+    _system: Rc<MemorySystem>,
+}
+
+impl MemoryModel {
+    /// Builds what is described, for the memory `name` from `base` on; nothing if there is only a latency.
+    pub(crate) fn build(
+        &self,
+        sim: &Sim,
+        name: &str,
+        base: u64,
+        axi: &AxiConfig,
+    ) -> Result<Option<Built>, ModelError> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        self.check()?;
+        let period = axi.period;
+        let memory: Rc<dyn Level> = match (&self.dram, &self.sram) {
+            (Some(dram), _) => Rc::new(Dram::new(sim, name, dram)?),
+            (None, Some(sram)) => Rc::new(Sram::new(sim, name, period, *sram)),
+            (None, None) => {
+                let name = format!("{name}.memory");
+                Rc::new(Plain::new(sim, &name, period, axi.read_latency, axi.bandwidth, axi.seed))
+            }
+        };
+        let first = match self.cache {
+            Some(cache) => Cache::new(sim, name, period, cache, memory),
+            None => memory,
+        };
+        let system = MemorySystem::new(sim, name, period, base, first);
+        let depth = self.queue.unwrap_or(DEFAULT_QUEUE);
+        let place: Rc<Place> = system.place(&format!("{name}.nvdla"), depth);
+        let masters = self.traffic.iter().map(|traffic| {
+            let label = format!("{name}.{}", traffic.name);
+            let own = system.place(&label, depth);
+            let (beat, config) = (axi.beat_bytes, traffic.clone());
+            let source = Traffic::start(sim, &label, period, base, beat, config, own, place.clone());
+            (label, source)
+        });
+        let masters = masters.collect();
+        Ok(Some(Built { place, masters, _system: system }))
+    }
+}

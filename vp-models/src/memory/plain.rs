@@ -1,0 +1,83 @@
+//! The memory of [`AxiConfig`](crate::bus::axi::AxiConfig), as one that several masters share: latencies that are fixed or
+//! drawn, and a limit on bandwidth.
+
+use super::level::{Answers, Done, Level, Part};
+use crate::bus::axi::{Latency, LatencySource};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// Bursts do not cross multiples of 4 KiB, so none is cut.
+const GRANULE: u32 = 4096;
+
+pub(crate) struct Plain {
+    sim: Sim,
+    period: Time,
+    bandwidth: Option<u64>,
+    latency: RefCell<LatencySource>,
+    /// When all it was asked to move has been moved.
+    free: Cell<Time>,
+    last_read: Cell<Time>,
+    answers: Rc<Answers>,
+    room: Event,
+}
+
+impl Plain {
+    pub(crate) fn new(
+        sim: &Sim,
+        name: &str,
+        period: Time,
+        latency: Latency,
+        bandwidth: Option<u64>,
+        seed: u64,
+    ) -> Plain {
+        Plain {
+            sim: sim.clone(),
+            period,
+            bandwidth,
+            latency: RefCell::new(LatencySource::new(latency, seed)),
+            free: Cell::new(Time::ZERO),
+            last_read: Cell::new(Time::ZERO),
+            answers: Answers::new(sim, name),
+            room: sim.event(format!("{name}.room")),
+        }
+    }
+}
+
+impl Level for Plain {
+    fn granule(&self) -> u32 {
+        GRANULE
+    }
+
+    fn offer(&self, part: Part) -> bool {
+        let now = self.sim.now();
+        let start = match self.bandwidth {
+            None => now,
+            Some(rate) => {
+                let start = now.max(self.free.get());
+                let picoseconds = u128::from(part.bytes) * 1_000_000_000_000 / u128::from(rate.max(1));
+                self.free.set(start + Time::ps(picoseconds as u64));
+                start
+            }
+        };
+        // A write is taken when its turn has come; what the acknowledgement takes is the interface's to say.
+        let served = if part.write {
+            start
+        } else {
+            // In order, as with one master.
+            let at = (start + self.period * self.latency.borrow_mut().draw()).max(self.last_read.get());
+            self.last_read.set(at);
+            at
+        };
+        self.answers.at(served, part.owner);
+        true
+    }
+
+    fn room(&self) -> &Event {
+        &self.room
+    }
+
+    fn on_done(&self, done: Done) {
+        self.answers.on_done(done);
+    }
+}

@@ -1,0 +1,190 @@
+//! A memory with several masters: a place for each, and turns among them.
+//!
+//! Each master has a queue for reads and one for writes. Of each direction one burst a cycle is handed on, in turns; it is
+//! cut at the granules of the first level and served when all its parts are.
+
+use super::level::{Level, Part, parts};
+use crate::bus::axi::{Burst, Served, TimedPort};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::{Rc, Weak};
+use vp_core::{Event, Sim, Time};
+
+/// A burst of which parts are not served yet.
+struct Open {
+    place: Rc<Place>,
+    write: bool,
+    tag: u64,
+    parts: u32,
+}
+
+/// One direction of all places.
+struct Direction {
+    asked: Event,
+    /// Who was served last.
+    turn: Cell<usize>,
+}
+
+pub(crate) struct MemorySystem {
+    sim: Sim,
+    period: Time,
+    base: u64,
+    level: Rc<dyn Level>,
+    places: RefCell<Vec<Rc<Place>>>,
+    directions: [Direction; 2],
+    open: RefCell<BTreeMap<u64, Open>>,
+    count: Cell<u64>,
+}
+
+/// What waits at one place, in one direction.
+struct Queue {
+    waiting: RefCell<VecDeque<(u64, Burst)>>,
+    room: Event,
+    served: RefCell<Option<Served>>,
+}
+
+/// A master's place.
+pub(crate) struct Place {
+    system: Weak<MemorySystem>,
+    depth: usize,
+    queues: [Queue; 2],
+    /// When it was last asked for something.
+    last: Cell<Option<Time>>,
+    woken: Event,
+}
+
+impl MemorySystem {
+    /// A system whose first level is `level` and whose first address is `base`.
+    pub(crate) fn new(
+        sim: &Sim,
+        name: &str,
+        period: Time,
+        base: u64,
+        level: Rc<dyn Level>,
+    ) -> Rc<MemorySystem> {
+        let direction = |what: &str| Direction {
+            asked: sim.work_event(format!("{name}.{what}_asked")),
+            turn: Cell::new(0),
+        };
+        let system = Rc::new(MemorySystem {
+            sim: sim.clone(),
+            period,
+            base,
+            level,
+            places: RefCell::default(),
+            directions: [direction("read"), direction("write")],
+            open: RefCell::default(),
+            count: Cell::new(0),
+        });
+        let this = Rc::downgrade(&system);
+        system.level.on_done(Box::new(move |owner| {
+            if let Some(system) = this.upgrade() {
+                system.done(owner);
+            }
+        }));
+        for (write, what) in [(false, "reads"), (true, "writes")] {
+            sim.server(format!("{name}.{what}"), system.clone().serve(write));
+        }
+        system
+    }
+
+    /// A place for one more master; up to `depth` bursts of each direction wait there.
+    pub(crate) fn place(self: &Rc<MemorySystem>, name: &str, depth: u32) -> Rc<Place> {
+        let queue = |what: &str| Queue {
+            waiting: RefCell::default(),
+            room: self.sim.event(format!("{name}.{what}_room")),
+            served: RefCell::new(None),
+        };
+        let place = Rc::new(Place {
+            system: Rc::downgrade(self),
+            depth: depth.max(1) as usize,
+            queues: [queue("read"), queue("write")],
+            last: Cell::new(None),
+            woken: self.sim.work_event(format!("{name}.woken")),
+        });
+        self.places.borrow_mut().push(place.clone());
+        place
+    }
+
+    /// Whose turn it is, and what it wants.
+    fn next(&self, write: bool) -> Option<(Rc<Place>, u64, Burst)> {
+        let places = self.places.borrow();
+        let turn = &self.directions[usize::from(write)].turn;
+        (1..=places.len()).find_map(|step| {
+            let at = (turn.get() + step) % places.len();
+            let queue = &places[at].queues[usize::from(write)];
+            let (tag, burst) = queue.waiting.borrow_mut().pop_front()?;
+            turn.set(at);
+            queue.room.notify_delta();
+            Some((places[at].clone(), tag, burst))
+        })
+    }
+
+    async fn serve(self: Rc<Self>, write: bool) {
+        loop {
+            let Some((place, tag, burst)) = self.next(write) else {
+                self.directions[usize::from(write)].asked.wait().await;
+                continue;
+            };
+            let cut = || parts(burst.address.wrapping_sub(self.base), burst.bytes, self.level.granule());
+            let owner = self.count.replace(self.count.get() + 1);
+            let parts = cut().count() as u32;
+            self.open.borrow_mut().insert(owner, Open { place, write, tag, parts });
+            for (address, bytes) in cut() {
+                while !self.level.offer(Part { owner, write, address, bytes }) {
+                    self.level.room().wait().await;
+                }
+            }
+            self.sim.wait(self.period).await;
+        }
+    }
+
+    fn done(&self, owner: u64) {
+        let mut open = self.open.borrow_mut();
+        let Some(burst) = open.get_mut(&owner) else { return };
+        burst.parts -= 1;
+        if burst.parts == 0
+            && let Some(Open { place, write, tag, .. }) = open.remove(&owner)
+        {
+            drop(open);
+            let served = place.queues[usize::from(write)].served.borrow().clone();
+            if let Some(served) = served {
+                served(tag);
+            }
+        }
+    }
+}
+
+impl Place {
+    /// When something was last asked for here.
+    pub(crate) fn last(&self) -> Option<Time> {
+        self.last.get()
+    }
+
+    /// Fires when something is asked for here.
+    pub(crate) fn woken(&self) -> &Event {
+        &self.woken
+    }
+}
+
+impl TimedPort for Place {
+    fn has_room(&self, write: bool) -> bool {
+        self.queues[usize::from(write)].waiting.borrow().len() < self.depth
+    }
+
+    fn room(&self, write: bool) -> &Event {
+        &self.queues[usize::from(write)].room
+    }
+
+    fn request(&self, write: bool, tag: u64, burst: &Burst) {
+        let Some(system) = self.system.upgrade() else { return };
+        self.queues[usize::from(write)].waiting.borrow_mut().push_back((tag, *burst));
+        self.last.set(Some(system.sim.now()));
+        self.woken.notify_delta();
+        system.directions[usize::from(write)].asked.notify_delta();
+    }
+
+    fn on_served(&self, write: bool, served: Served) {
+        *self.queues[usize::from(write)].served.borrow_mut() = Some(served);
+    }
+}

@@ -1,0 +1,209 @@
+//! A master beside NVDLA: it loads the memory, and measures what latency it gets.
+
+use super::system::Place;
+use crate::bus::axi::{Burst, TimedPort};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::observe::{Source, Stage, Transfer, What};
+use vp_core::{Event, Sim, Time};
+
+/// In which order a generator goes through its range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Burst after burst, and again from the start.
+    #[default]
+    Sequential,
+    /// `stride` bytes from one burst to the next.
+    Strided,
+    /// Anywhere in the range, each burst at a multiple of its size.
+    Random,
+}
+
+/// What a generator does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficConfig {
+    /// Its name: its statistics are those of `dbb0.NAME`.
+    pub name: String,
+    /// Bytes a second that it asks for, if the memory keeps up.
+    pub rate: u64,
+    /// Which addresses.
+    #[serde(default)]
+    pub pattern: Pattern,
+    /// From one burst to the next, if strided.
+    #[serde(default = "default_stride")]
+    pub stride: u64,
+    /// First byte of its range, from the start of the memory.
+    #[serde(default)]
+    pub offset: u64,
+    /// Bytes of its range.
+    #[serde(default = "default_range")]
+    pub range: u64,
+    /// Bytes of a burst: a power of two.
+    #[serde(default = "default_burst")]
+    pub burst: u32,
+    /// The share of its bursts that are writes, from 0 to 1.
+    #[serde(default)]
+    pub writes: f64,
+    /// Bursts that it has outstanding, at most.
+    #[serde(default = "default_outstanding")]
+    pub outstanding: u32,
+    /// Cycles without a transfer of NVDLA's after which it rests, until there is one.
+    #[serde(default = "default_rest")]
+    pub rest: u32,
+    /// Where what it draws starts.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+}
+
+fn default_stride() -> u64 {
+    4096
+}
+fn default_range() -> u64 {
+    16 << 20
+}
+fn default_burst() -> u32 {
+    64
+}
+fn default_outstanding() -> u32 {
+    16
+}
+fn default_rest() -> u32 {
+    10_000
+}
+fn default_seed() -> u64 {
+    1
+}
+
+/// A generator at work. Its writes carry no data: what a memory holds is NVDLA's alone.
+pub(crate) struct Traffic {
+    sim: Sim,
+    period: Time,
+    beat_bytes: u32,
+    base: u64,
+    config: TrafficConfig,
+    source: Source,
+    own: Rc<Place>,
+    /// The place of the one it runs beside.
+    beside: Rc<Place>,
+    /// What is under way, each under an id of its own.
+    under_way: RefCell<Vec<Option<Burst>>>,
+    served: Event,
+    at: Cell<u64>,
+}
+
+impl Traffic {
+    #[expect(clippy::too_many_arguments, reason = "each is one thing that its surroundings know")]
+    pub(crate) fn start(
+        sim: &Sim,
+        name: &str,
+        period: Time,
+        base: u64,
+        beat_bytes: u32,
+        config: TrafficConfig,
+        own: Rc<Place>,
+        beside: Rc<Place>,
+    ) -> Source {
+        let traffic = Rc::new(Traffic {
+            sim: sim.clone(),
+            period,
+            beat_bytes,
+            base,
+            source: sim.source(name),
+            own,
+            beside,
+            under_way: RefCell::new(vec![None; config.outstanding as usize]),
+            served: sim.event(format!("{name}.served")),
+            at: Cell::new(0),
+            config,
+        });
+        for write in [false, true] {
+            let this = Rc::downgrade(&traffic);
+            traffic.own.on_served(
+                write,
+                Rc::new(move |tag| {
+                    if let Some(traffic) = this.upgrade() {
+                        traffic.over(write, tag);
+                    }
+                }),
+            );
+        }
+        let source = traffic.source;
+        sim.server(format!("{name}.traffic"), traffic.run());
+        source
+    }
+
+    async fn run(self: Rc<Self>) {
+        let mut random = ChaCha8Rng::seed_from_u64(self.config.seed);
+        let interval =
+            u128::from(self.config.burst) * 1_000_000_000_000 / u128::from(self.config.rate.max(1));
+        let interval = Time::ps(interval as u64);
+        let mut next = Time::ZERO;
+        loop {
+            let rest = self.period * u64::from(self.config.rest);
+            while self.beside.last().is_none_or(|last| last + rest < self.sim.now()) {
+                self.beside.woken().wait().await;
+            }
+            // What the memory did not keep up with is not made up for.
+            next = next.max(self.sim.now());
+            self.sim.wait_until(next).await;
+            next += interval;
+            let write = random.random_bool(self.config.writes);
+            let address = self.base.wrapping_add(self.config.offset + self.step(&mut random));
+            let id = loop {
+                let free = self.under_way.borrow().iter().position(Option::is_none);
+                match free {
+                    Some(id) => break id,
+                    None => self.served.wait().await,
+                }
+            };
+            while !self.own.has_room(write) {
+                self.own.room(write).wait().await;
+            }
+            let beats = self.config.burst.div_ceil(self.beat_bytes);
+            let burst = Burst { id: id as u32, address, bytes: self.config.burst, beats };
+            self.under_way.borrow_mut()[id] = Some(burst);
+            self.report(Stage::Request, write, &burst);
+            self.own.request(write, id as u64, &burst);
+        }
+    }
+
+    /// Where in its range the next burst is.
+    fn step(&self, random: &mut ChaCha8Rng) -> u64 {
+        let burst = u64::from(self.config.burst);
+        let bursts = (self.config.range / burst).max(1);
+        let at = self.at.get();
+        match self.config.pattern {
+            Pattern::Random => random.random_range(0..bursts) * burst,
+            Pattern::Sequential => {
+                self.at.set((at + 1) % bursts);
+                at * burst
+            }
+            Pattern::Strided => {
+                let next = at + (self.config.stride / burst).max(1);
+                // The next time round a burst further, so that all are visited.
+                self.at.set(if next < bursts { next } else { (next + 1) % bursts });
+                at * burst
+            }
+        }
+    }
+
+    fn over(&self, write: bool, tag: u64) {
+        let burst = self.under_way.borrow_mut().get_mut(tag as usize).and_then(Option::take);
+        let Some(burst) = burst else { return };
+        if !write {
+            self.report(Stage::Data, write, &burst);
+        }
+        self.report(Stage::Response, write, &burst);
+        self.served.notify_delta();
+    }
+
+    fn report(&self, stage: Stage, write: bool, burst: &Burst) {
+        let Burst { id, address, bytes, .. } = *burst;
+        self.sim.report(self.source, What::Transfer(Transfer { stage, write, id, address, bytes }));
+    }
+}

@@ -1,0 +1,143 @@
+//! Single values of a description, changed by name: `dbb0.dram.standard=DDR4-2400R`.
+
+use super::description::{Description, DescriptionError};
+use toml::{Table, Value};
+
+/// A setting that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// No `=`, or nothing before it.
+    #[error("`{0}` is no setting: write NAME=VALUE, such as dbb0.dram.standard=DDR4-2400R")]
+    Shape(String),
+    /// A value where a section should be.
+    #[error("`{setting}`: `{part}` is a value and has no parts")]
+    NoSection {
+        /// The setting.
+        setting: String,
+        /// The part of the name that is wrong.
+        part: String,
+    },
+}
+
+impl Description {
+    /// The description with some of its values changed. A setting is NAME=VALUE, as in the TOML file: sections with dots
+    /// between, and elements of a list of sections (`dbb0.traffic`) by their names. A value that is no TOML is text.
+    ///
+    /// ```
+    /// use vp_models::platform::Description;
+    /// let description = Description::named("nv_small").unwrap();
+    /// let settings = ["dbb0.dram.standard=LPDDR4-3200", "dbb0.traffic.cpu.rate=1_000_000_000"];
+    /// let changed = description.with(settings).unwrap();
+    /// assert_eq!(changed.dbb0.model.traffic[0].name, "cpu");
+    /// ```
+    pub fn with<'a>(
+        &self,
+        settings: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Description, DescriptionError> {
+        let mut settings = settings.into_iter().peekable();
+        if settings.peek().is_none() {
+            return Ok(self.clone());
+        }
+        let mut table = Table::try_from(self).map_err(|error| DescriptionError::Text(error.to_string()))?;
+        for setting in settings {
+            set(&mut table, setting)?;
+        }
+        let description: Description = table
+            .try_into()
+            .map_err(|error: toml::de::Error| DescriptionError::Text(error.message().to_owned()))?;
+        description.check()?;
+        Ok(description)
+    }
+}
+
+fn set(table: &mut Table, setting: &str) -> Result<(), SettingError> {
+    let shape = || SettingError::Shape(setting.to_owned());
+    let (name, text) = setting.split_once('=').ok_or_else(shape)?;
+    let (sections, key) = name.trim().rsplit_once('.').unwrap_or(("", name.trim()));
+    if key.is_empty() {
+        return Err(shape());
+    }
+    let mut at = table;
+    let mut parts = sections.split('.').filter(|part| !part.is_empty()).peekable();
+    while let Some(part) = parts.next() {
+        let no_section = || SettingError::NoSection { setting: setting.to_owned(), part: part.to_owned() };
+        let empty = match part {
+            "traffic" => Value::Array(Vec::new()),
+            _ => Value::Table(Table::new()),
+        };
+        at = match at.entry(part).or_insert(empty) {
+            Value::Table(section) => section,
+            Value::Array(list) => {
+                let element = parts.next().ok_or_else(shape)?;
+                named(list, element).ok_or_else(no_section)?
+            }
+            _ => return Err(no_section()),
+        };
+    }
+    at.insert(key.to_owned(), value(text.trim()));
+    Ok(())
+}
+
+/// The element of that name, made if there is none.
+fn named<'a>(list: &'a mut Vec<Value>, name: &str) -> Option<&'a mut Table> {
+    let is_it = |value: &Value| value.get("name").and_then(Value::as_str) == Some(name);
+    let place = list.iter().position(is_it).unwrap_or_else(|| {
+        list.push(Value::Table(Table::from_iter([("name".to_owned(), Value::String(name.to_owned()))])));
+        list.len() - 1
+    });
+    list[place].as_table_mut()
+}
+
+fn value(text: &str) -> Value {
+    let parsed = toml::from_str::<Table>(&format!("value = {text}"));
+    parsed.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bus::axi::Latency;
+    use crate::memory::Pattern;
+
+    fn with(settings: &[&str]) -> Result<Description, String> {
+        let description = Description::named("nv_small").unwrap();
+        description.with(settings.iter().copied()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn values_are_set_as_in_the_file() {
+        let changed = with(&[
+            "dbb0.read_outstanding = 8",
+            "period=2 ns",
+            "dbb0.cache.sets=64",
+            "dbb0.dram.standard=DDR4-2400R",
+            "dbb0.dram.mapping=row column bank group channel",
+            "dbb0.traffic.cpu.rate=1_000_000",
+            "dbb0.traffic.gpu.rate=2_000_000",
+            "dbb0.traffic.cpu.pattern=random",
+            "dbb0.dram.timing.tRCD=20",
+        ])
+        .unwrap();
+        let model = &changed.dbb0.model;
+        assert_eq!(changed.dbb0.read_outstanding, 8);
+        assert_eq!(changed.period, vp_core::Time::ns(2));
+        assert_eq!(model.cache.unwrap().sets, 64);
+        assert_eq!(model.dram.as_ref().unwrap().timing_in_force().tRCD, 20);
+        let names: Vec<&str> = model.traffic.iter().map(|traffic| traffic.name.as_str()).collect();
+        assert_eq!((names, model.traffic[0].pattern), (vec!["cpu", "gpu"], Pattern::Random));
+        assert_eq!(Description::parse(&changed.to_toml()).unwrap().to_toml(), changed.to_toml());
+        assert_eq!(with(&["dbb0.read_latency=70"]).unwrap().dbb_latency(), Latency::Fixed(70));
+    }
+
+    #[test]
+    fn refusals_say_what_would_be_right() {
+        let refusal = |setting: &str| with(&[setting]).unwrap_err();
+        assert!(refusal("dbb0").starts_with("`dbb0` is no setting: write NAME=VALUE"));
+        assert_eq!(refusal("dbb0.seed.x=1"), "`dbb0.seed.x=1`: `seed` is a value and has no parts");
+        assert!(refusal("dbb0.dram.standard=DDR9").contains("there are DDR4-1600K"));
+        assert!(refusal("dbb0.dramm.standard=DDR9").contains("dramm"));
+        assert!(refusal("dbb0.cache.sets=3").starts_with("[dbb0] cache.sets = 3: a power of two"));
+        let both = with(&["dbb0.read_latency=70", "dbb0.dram.standard=DDR4-2400R"]).unwrap_err();
+        assert_eq!(both, "[dbb0] read_latency: it follows from `dram`; leave out one of the two");
+    }
+}
