@@ -27,7 +27,7 @@ impl Output {
             let bytes = self.bytes.get(at..at + element)?;
             match *bytes {
                 [low, high] if tensor.is_half => {
-                    file.extend(normal(u16::from_le_bytes([low, high])).to_le_bytes())
+                    file.extend(normal(u16::from_le_bytes([low, high])).to_le_bytes());
                 }
                 _ => file.extend(bytes),
             }

@@ -231,7 +231,7 @@ impl Loadable {
             root.version().map_or(Version(0, 0, 0), |container::Triple([a, b, c])| Version(a, b, c));
         let mut blobs = BTreeMap::new();
         let mut interface = None;
-        for blob in root.blobs().iter().flat_map(|list| list.iter()) {
+        for blob in root.blobs().iter().flat_map(flatbuffers::Vector::iter) {
             blobs.insert(blob.name().unwrap_or_default(), blob.data().map_or(&[][..], |data| data.bytes()));
             // What the accelerator reads has the interface's version; raw data has too, for want of another.
             if let Some(container::Triple([a, b, c])) = blob.version() {
@@ -240,7 +240,7 @@ impl Loadable {
         }
         let mut memories = Vec::new();
         let mut total = 0u64;
-        for memory in root.memories().iter().flat_map(|list| list.iter()) {
+        for memory in root.memories().iter().flat_map(flatbuffers::Vector::iter) {
             total = total.saturating_add(memory.size().unwrap_or_default());
             if total > MAX_MEMORY_BYTES {
                 return Err(LoadableError::TooLarge { bytes: total, limit: MAX_MEMORY_BYTES });
@@ -249,7 +249,7 @@ impl Loadable {
         }
         unique("memory", memories.iter().map(|memory| memory.id))?;
         let mut addresses = BTreeMap::new();
-        for address in root.addresses().iter().flat_map(|list| list.iter()) {
+        for address in root.addresses().iter().flat_map(flatbuffers::Vector::iter) {
             let id = address.id().unwrap_or_default();
             let memory = address.memory().unwrap_or_default();
             if !memories.iter().any(|entry| entry.id == memory) {
@@ -260,7 +260,7 @@ impl Loadable {
                 return Err(LoadableError::Twice { part: "address", id });
             }
         }
-        let tensors = root.tensors().iter().flat_map(|list| list.iter()).map(tensor).collect();
+        let tensors = root.tensors().iter().flat_map(flatbuffers::Vector::iter).map(tensor).collect();
         let tasks = tasks(root, &addresses)?;
         Ok(Loadable { version, interface, memories, addresses, tasks, tensors })
     }
@@ -440,7 +440,7 @@ fn tasks(
     addresses: &BTreeMap<u16, AddressEntry>,
 ) -> Result<Vec<Task>, LoadableError> {
     let mut all = BTreeMap::new();
-    for task in root.tasks().iter().flat_map(|list| list.iter()) {
+    for task in root.tasks().iter().flat_map(flatbuffers::Vector::iter) {
         let id = task.id().unwrap_or_default();
         let doer = match task.interface().unwrap_or_default() {
             0 => continue,

@@ -186,7 +186,7 @@ fn a_pooling_runs_in_both_generations() {
 fn an_input_takes_the_place_of_what_the_loadable_has() {
     let loadable = Loadable::parse(&pooling(Generation::Short, &[7; WIDTH * WIDTH * ATOM])).expect("whole");
     let input: Vec<u8> = (0..WIDTH * WIDTH * ATOM).map(|at| (at * 91 % 253) as u8).collect();
-    let execution = run(&loadable, &[input.clone()], &mut host("nv_large")).expect("runs");
+    let execution = run(&loadable, std::slice::from_ref(&input), &mut host("nv_large")).expect("runs");
     assert_eq!(execution.outputs[0].bytes, pooled(&input));
 }
 
