@@ -9,13 +9,13 @@ use crate::nvdla::timing::SdpTiming;
 /// From the start of an atom to its write address, with the stages that take part.
 ///
 /// BS and BN take three cycles each, two more for the ALU and for the multiplier, and one for an operand
-/// from memory; ReLU and PReLU are free. EW takes ten, or sixteen with its table.
+/// from memory where an element passes a cycle; ReLU and PReLU are free. EW takes ten, or sixteen with its table.
 pub(super) fn output_latency(layer: &Layer, timing: &SdpTiming) -> u32 {
     let stage = |stage: &Option<Stage>| {
         stage.map_or(0, |stage| {
             3 + 2 * u32::from(stage.alu.is_some())
                 + 2 * u32::from(stage.multiplier.is_some())
-                + u32::from(stage.operands.is_some())
+                + if stage.operands.is_some() { timing.operand } else { 0 }
         })
     };
     let elementwise = |ew: &Option<Elementwise>| ew.map_or(0, |ew| if ew.lut.is_some() { 16 } else { 10 });
