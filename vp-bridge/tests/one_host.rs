@@ -244,6 +244,7 @@ fn memory_that_cannot_be_shared_is_refused_and_the_session_goes_on() {
     for (regions, file, expected) in cases {
         assert_eq!(code(&cpu.ask(share(regions, 1), &[file.as_fd()])), expected, "{regions:x?}");
     }
+    assert_eq!(code(&cpu.ask(share(&[(BASE, 0x1000, 0, 0)], 0), &[])), ErrorCode::BadRange);
     // Nothing is left of what was refused, and what is right is taken.
     assert_eq!(cpu.ask(share(&[(BASE, 0x1000, 0, 0x1000)], 1), &[memory.as_fd()]), Reply::Done);
     // Of a port that the session is not the memory of, nothing is.
@@ -436,4 +437,20 @@ fn memory_on_the_clients_side_is_where_the_program_put_it() {
     let mut back = vec![0; bytes.len()];
     host.fetch(Memory::Primary, u64::from(TARGET) + 3, &mut back).unwrap();
     assert_eq!(back, bytes);
+}
+
+#[test]
+fn frames_that_take_many_reads_are_taken_whole_however_they_come() {
+    // The last bytes of a frame may be read in the very last round before the platform's thread would sleep.
+    let (served, _folder) = served();
+    for share in [true, false] {
+        let mut host = served.join(RemoteOptions { share, ..RemoteOptions::default() });
+        let bytes = pattern(1 << 20);
+        for at in 0..24 {
+            host.load(Memory::Primary, u64::from(TARGET) + at * 4096, &bytes).unwrap();
+        }
+        let mut back = vec![0; bytes.len()];
+        host.fetch(Memory::Primary, u64::from(TARGET) + 23 * 4096, &mut back).unwrap();
+        assert!(back == bytes);
+    }
 }

@@ -20,9 +20,9 @@ const STREAMED: usize = 64 * MEGABYTE;
 /// Where the device reads and writes.
 const SOURCE: u32 = 0x8000_0000;
 const TARGET: u32 = 0x8100_0000;
-/// The layer: 512 x 256 atoms of 8 bytes.
-const WIDTH: u32 = 512;
-const HEIGHT: u32 = 256;
+/// The layer: so many atoms of 8 bytes.
+const WIDTH: u32 = 64;
+const HEIGHT: u32 = 2048;
 
 pub(crate) fn measure() {
     copies();

@@ -292,7 +292,13 @@ impl Link {
         if !core.connection.is_open() && !core.over {
             return;
         }
-        let wants = core.pump(self);
+        // What has been read is dealt with before anybody sleeps. A peer that sends on and on is held back after a while.
+        let wants = loop {
+            match core.pump(self) {
+                Ok(Wants { turn: true, .. }) => {}
+                wants => break wants,
+            }
+        };
         let is_plain = wants.as_ref().is_ok_and(|wants| wants.is_plain());
         core.note(wants.map(|_| ()));
         drop(core);
@@ -440,8 +446,11 @@ impl Core {
         if self.over {
             return Ok(());
         }
-        self.collect(link)?;
-        self.deliver()?;
+        // What was left in the box because the peer lagged behind may be followed by more.
+        for _ in 0..2 {
+            self.collect(link)?;
+            self.deliver()?;
+        }
         let _ = self.door.send(&mut self.batch);
         self.write(link)
     }
@@ -551,7 +560,11 @@ impl Core {
     fn event(&mut self, event: Event) -> Result<(), End> {
         let session = self.id;
         let command = match event {
-            Event::Request { id, request, .. } if request.files() > 0 => {
+            Event::Request {
+                id,
+                request: request @ (Request::ShareMemory(_) | Request::OpenRing(_)),
+                ..
+            } => {
                 let wanted = request.files();
                 if self.files.len() < wanted {
                     let name = request.name();
