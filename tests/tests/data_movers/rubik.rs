@@ -248,15 +248,16 @@ fn stalls_are_counted_when_they_are_asked_for() {
     assert_eq!((counted(0), counted(1)), (0, 8));
 }
 
-/// 64 pixels are 32 beats. RUBIK sends them in 33 cycles; the buffer that a write client has at the memory interface
-/// is filled and emptied in turn.
+/// 64 pixels are 32 beats. RUBIK sends them in 33 cycles, which the memory interface of nv_full takes as they come: a line takes
+/// longer than that, and less than if its buffer were filled and emptied in turn.
 #[test]
-fn a_merge_is_bound_by_the_buffer_at_the_memory_interface() {
+fn a_merge_is_not_held_up_by_the_buffer_at_the_memory_interface() {
     let description = vp_models::platform::Description::named("nv_full").expect("built in");
     let time = |height| {
         let merge = Layer { width: 64, height, ..layer(Mode::Merge) };
         let lines = Place { line: 0x800, surface: 0x10_0000, ..merge.output };
         duration(&description, |to| program(&Layer { output: lines, ..merge }, 0, to))
     };
-    assert_eq!(time(60), time(40) + vp_core::Time::ns(20 * 2 * 32));
+    let lines = (time(60) - time(40)).cycles(vp_core::Time::ns(1));
+    assert!((20 * 33..20 * 2 * 32).contains(&lines), "20 lines in {lines} cycles");
 }
