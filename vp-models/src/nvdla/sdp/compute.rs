@@ -151,18 +151,25 @@ impl<'a> Datapath<'a> {
         counters
     }
 
-    /// The output converter. Counts what its 17-bit clamp changes.
+    /// Whether 32 bits hold all values when they are scaled, as they mostly do.
     #[inline(always)]
-    fn convert(&self, values: &[i32], output: &mut [u8], counters: &mut Counters) {
+    fn is_narrow(&self, values: &[i32]) -> bool {
         let Converter { offset, scale, shift } = self.layer.converter;
-        // Mostly 32 bits hold what is scaled, and rounding adds less than what the shift takes away.
         let extent = |value: i32| (i64::from(value) - i64::from(offset)).unsigned_abs();
         let (least, most) = values
             .iter()
             .fold((i32::MAX, i32::MIN), |(least, most), &value| (least.min(value), most.max(value)));
         let largest = extent(least).max(extent(most)) * u64::from(scale.unsigned_abs());
-        if self.layer.output == Precision::Int8 && (1..31).contains(&shift) && largest < 1 << 31 {
-            return store_narrow(values, output, (offset, i32::from(scale), shift));
+        (1..31).contains(&shift) && largest < 1 << 31
+    }
+
+    /// The output converter. Counts what its 17-bit clamp changes.
+    #[inline(always)]
+    fn convert(&self, values: &[i32], output: &mut [u8], counters: &mut Counters) {
+        let Converter { offset, scale, shift } = self.layer.converter;
+        if self.layer.output == Precision::Int8 && self.is_narrow(values) {
+            counters.out_saturation = store_narrow(values, output, (offset, i32::from(scale), shift));
+            return;
         }
         let scaled = |value: i32| (i64::from(value) - i64::from(offset)) * i64::from(scale);
         if self.layer.output == Precision::Fp16 {
