@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::observe::{Observation, Observer, Transfer, What};
-use vp_core::{Sim, Simulation};
+use vp_core::{Sim, Simulation, Stop};
 
 const MEMORY: u64 = 0x4000;
 
@@ -162,12 +162,14 @@ impl Taker for Reluctant {
     }
 }
 
+/// Which client took what, or was done, and when.
+type Taken = (usize, Time, Vec<u8>);
+
 /// What a run leaves behind.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     transfers: [Vec<(Time, Transfer)>; 2],
-    /// When each client took what, or was done.
-    taken: Vec<(usize, Time, Vec<u8>)>,
+    taken: Vec<Taken>,
     memory: Vec<u8>,
     end: Time,
 }
@@ -200,11 +202,8 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
     for (number, (weight, client)) in case.clients.iter().cloned().enumerate() {
         start(&sim, &interconnect, (number, weight), client, &taken);
     }
-    loop {
-        match simulation.run() {
-            vp_core::Stop::Held => memory.answers.take().into_iter().for_each(|answer| answer()),
-            _ => break,
-        }
+    while simulation.run() == Stop::Held {
+        memory.answers.take().into_iter().for_each(|answer| answer());
     }
     let mut left = vec![0; MEMORY as usize];
     memory.ram.read(0, &mut left).expect("inside");
@@ -218,7 +217,7 @@ fn start(
     interconnect: &Rc<Interconnect>,
     (number, weight): (usize, u32),
     client: Client,
-    taken: &Rc<RefCell<Vec<(usize, Time, Vec<u8>)>>>,
+    taken: &Rc<RefCell<Vec<Taken>>>,
 ) {
     let id = number as u32;
     let (clock, log) = (sim.clone(), taken.clone());
