@@ -123,7 +123,7 @@ impl Functional {
             let surface = (first as usize + start) / lanes;
             let operands = sdp.bs.and_then(|stage| stage.operands).map_or(Vec::new(), |operands| {
                 let mut bytes = vec![0; operands.group_bytes(lanes)];
-                let at = operands.surface.address(0, surface as u32, 0);
+                let at = operands.surface.address(surface as u32, 0, 0);
                 self.ram.read(at, &mut bytes).expect("in memory");
                 bytes
             });
