@@ -41,10 +41,16 @@ impl Functional {
         let of = |unit: Unit| groups.get(&unit).cloned().unwrap_or_else(|| Group::new(unit, map));
         let hardware = hardware::Hardware::from(config);
         let sdp_hardware = sdp::layer::Hardware::from(config);
+        let cdma = cdma::layer::Layer::decode(&of(Unit::Cdma), &hardware).expect("a layer of CDMA");
+        let mut csc = csc::layer::Layer::decode(&of(Unit::Csc), &hardware).expect("a layer of CSC");
+        if csc.is_image {
+            // How wide an image's lines are in the buffer CDMA says.
+            csc.frame.width = cdma.input.line_elements() / csc.frame.channels.max(1);
+        }
         Functional {
             ram,
-            cdma: cdma::layer::Layer::decode(&of(Unit::Cdma), &hardware).expect("a layer of CDMA"),
-            csc: csc::layer::Layer::decode(&of(Unit::Csc), &hardware).expect("a layer of CSC"),
+            cdma,
+            csc,
             cacc: cacc::layer::Layer::decode(&of(Unit::Cacc), &hardware).expect("a layer of CACC"),
             sdp: sdp::layer::Layer::decode(&of(Unit::Sdp), &of(Unit::SdpRdma), &sdp_hardware)
                 .expect("a layer of SDP"),
