@@ -2,11 +2,13 @@
 //!
 //! [`Simulation`] owns everything and is driven from outside; [`Sim`] is the handle that models keep.
 
+mod advance;
+
 use crate::body::Body;
 use crate::event::Event;
 use crate::inject::{Bell, Drain, Injector};
 use crate::name::Name;
-use crate::observe::{Observation, Observer, Source, What};
+use crate::observe::{Observation, Observer, Source, Transfer, What};
 use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::IdleReport;
 use crate::schedule::{Kind, NOBODY, Shared};
@@ -24,6 +26,8 @@ pub(crate) trait Update {
 
 pub(crate) struct Kernel {
     now: Cell<u64>,
+    /// Up to when the present run may go.
+    limit: Cell<u64>,
     delta: Cell<u64>,
     /// Whether a process has run since the last delta cycle was counted.
     ran: Cell<bool>,
@@ -370,6 +374,7 @@ impl Simulation {
     pub fn new() -> Simulation {
         let kernel = Kernel {
             now: Cell::new(0),
+            limit: Cell::new(0),
             delta: Cell::new(0),
             ran: Cell::new(false),
             begun: Cell::new(false),
@@ -416,6 +421,7 @@ impl Simulation {
         let kernel = &self.kernel;
         // Nothing happens at the end of time: a wait until then is a wait for ever.
         let last = limit.as_ps().min(u64::MAX - 1);
+        kernel.limit.set(last);
         let stop = kernel.run(&Sim(kernel.clone()), last);
         // Time was granted up to the limit, whether or not anything used it.
         if limit != Time::MAX && matches!(stop, Stop::Idle | Stop::Limit) {
@@ -717,6 +723,26 @@ impl Sim {
         let observation = Observation { time: self.now(), delta: self.delta(), source, what };
         for observer in self.0.observers.borrow().iter() {
             observer.observe(&observation);
+        }
+    }
+
+    /// Tells the observers of some transfers, each with its time, in order; nobody else has reported meanwhile.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use vp_core::observe::{EventHash, Stage, Transfer};
+    /// use vp_core::{Simulation, Time};
+    /// let sim = Simulation::new().sim();
+    /// let hash = Rc::new(EventHash::default());
+    /// sim.observe(hash.clone());
+    /// let transfer = Transfer { stage: Stage::Request, write: false, id: 3, address: 0x8000, bytes: 64 };
+    /// let answered = Transfer { stage: Stage::Data, ..transfer };
+    /// sim.report_transfers(sim.source("bus"), &[(Time::ns(1), transfer), (Time::ns(9), answered)]);
+    /// assert_eq!(hash.count(), 2);
+    /// ```
+    pub fn report_transfers(&self, source: Source, transfers: &[(Time, Transfer)]) {
+        for observer in self.0.observers.borrow().iter() {
+            observer.observe_transfers(self.delta(), source, transfers);
         }
     }
 

@@ -102,7 +102,7 @@ pub enum What<'a> {
     Warning(&'a str),
 }
 
-/// Something seen, with when and where.
+/// Something seen, with when and where. Its time may lie before the simulation's: transfers are told several at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation<'a> {
     /// When.
@@ -143,11 +143,20 @@ pub struct Observation<'a> {
 pub trait Observer {
     /// Called for each observation, in order.
     fn observe(&self, observation: &Observation<'_>);
+
+    /// Called for some transfers of one source that follow each other, each with its time. For observers that can do
+    /// better than to look at them one by one, or do not look at them at all.
+    fn observe_transfers(&self, delta: u64, source: Source, transfers: &[(Time, Transfer)]) {
+        for &(time, transfer) in transfers {
+            self.observe(&Observation { time, delta, source, what: What::Transfer(transfer) });
+        }
+    }
 }
 
-/// Hashes all it is told into 64 bits (multiply and fold, word by word): two runs with the same hash went the same way.
+/// Hashes all it is told into 64 bits: two runs with the same hash went the same way.
 ///
-/// Delta cycle numbers are left out: they may differ where the order of events does not.
+/// Each observation is hashed by itself, with its time, and the hashes are added up. So delta cycle numbers are left
+/// out, and so is the order of what happens at one time: both may differ where nothing else does.
 ///
 /// ```
 /// use std::rc::Rc;
@@ -165,16 +174,10 @@ pub trait Observer {
 /// assert_eq!(run(1), run(1));
 /// assert_ne!(run(1), run(0));
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct EventHash {
     hash: Cell<u64>,
     count: Cell<u64>,
-}
-
-impl Default for EventHash {
-    fn default() -> EventHash {
-        EventHash { hash: Cell::new(0xcbf2_9ce4_8422_2325), count: Cell::new(0) }
-    }
 }
 
 impl EventHash {
@@ -198,60 +201,62 @@ impl EventHash {
     pub fn count(&self) -> u64 {
         self.count.get()
     }
+}
 
-    fn mix(&self, word: u64) {
-        let hash = (self.hash.get() ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.hash.set(hash ^ (hash >> 32));
+/// The hash of one observation (multiply and fold, word by word).
+#[derive(Clone, Copy)]
+struct Word(u64);
+
+impl Word {
+    #[inline]
+    fn mix(self, word: u64) -> Word {
+        let hash = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Word(hash ^ (hash >> 32))
     }
 
-    fn mix_text(&self, text: &str) {
-        self.mix(text.len() as u64);
-        text.bytes().for_each(|byte| self.mix(u64::from(byte)));
+    fn mix_text(self, text: &str) -> Word {
+        text.bytes().fold(self.mix(text.len() as u64), |hash, byte| hash.mix(u64::from(byte)))
+    }
+}
+
+impl Word {
+    /// What hashes of all observations of one source at one time begin with.
+    #[inline]
+    fn start(time: Time, source: Source) -> Word {
+        Word(0xcbf2_9ce4_8422_2325).mix(time.as_ps()).mix(u64::from(source.0))
+    }
+
+    #[inline]
+    fn mix_transfer(self, transfer: &Transfer) -> Word {
+        let Transfer { stage, write, id, address, bytes } = *transfer;
+        self.mix(2 | u64::from(write) << 8 | (stage as u64) << 16 | u64::from(id) << 32)
+            .mix(address)
+            .mix(u64::from(bytes))
     }
 }
 
 impl Observer for EventHash {
     fn observe(&self, observation: &Observation<'_>) {
-        self.count.set(self.count.get() + 1);
-        self.mix(observation.time.as_ps());
-        self.mix(u64::from(observation.source.0));
-        match observation.what {
-            What::Level(level) => {
-                self.mix(0);
-                self.mix(level);
-            }
+        let start = Word::start(observation.time, observation.source);
+        let Word(hash) = match observation.what {
+            What::Level(level) => start.mix(0).mix(level),
             What::Register { write, address, value } => {
-                self.mix(1 | u64::from(write) << 8 | u64::from(address) << 32);
-                self.mix(u64::from(value));
+                start.mix(1 | u64::from(write) << 8 | u64::from(address) << 32).mix(u64::from(value))
             }
-            What::Transfer(transfer) => {
-                self.mix(
-                    2 | u64::from(transfer.write) << 8
-                        | (transfer.stage as u64) << 16
-                        | u64::from(transfer.id) << 32,
-                );
-                self.mix(transfer.address);
-                self.mix(u64::from(transfer.bytes));
-            }
-            What::Begin { label, id } => {
-                self.mix(3);
-                self.mix_text(label);
-                self.mix(id);
-            }
-            What::End { label, id } => {
-                self.mix(4);
-                self.mix_text(label);
-                self.mix(id);
-            }
-            What::Warning(text) => {
-                self.mix(5);
-                self.mix_text(text);
-            }
-            What::Count { label, value } => {
-                self.mix(6);
-                self.mix_text(label);
-                self.mix(value);
-            }
-        }
+            What::Transfer(transfer) => start.mix_transfer(&transfer),
+            What::Begin { label, id } => start.mix(3).mix_text(label).mix(id),
+            What::End { label, id } => start.mix(4).mix_text(label).mix(id),
+            What::Warning(text) => start.mix(5).mix_text(text),
+            What::Count { label, value } => start.mix(6).mix_text(label).mix(value),
+        };
+        self.hash.set(self.hash.get().wrapping_add(hash));
+        self.count.set(self.count.get() + 1);
+    }
+
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
+        let hash = |(time, transfer): &(Time, Transfer)| Word::start(*time, source).mix_transfer(transfer).0;
+        let sum = transfers.iter().fold(self.hash.get(), |sum, seen| sum.wrapping_add(hash(seen)));
+        self.hash.set(sum);
+        self.count.set(self.count.get() + transfers.len() as u64);
     }
 }

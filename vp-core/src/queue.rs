@@ -64,7 +64,13 @@ impl Occupied {
     }
 
     fn iter(&self) -> impl Iterator<Item = usize> {
-        (0..SLOTS).filter(|&slot| self.0[slot / 64] >> (slot % 64) & 1 != 0)
+        self.0.into_iter().enumerate().flat_map(|(word, mut bits)| {
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(word * 64 + bit)
+            })
+        })
     }
 }
 

@@ -256,6 +256,17 @@ impl Shared {
         })
     }
 
+    /// Whether nothing is to happen but what the running process does, at the present time and up to `time`.
+    #[inline]
+    pub(crate) fn is_quiet_until(&self, time: u64) -> bool {
+        self.step(|schedule| {
+            schedule.run == schedule.runnable.len()
+                && schedule.next_delta.is_empty()
+                && schedule.updates.is_empty()
+                && schedule.timed.earliest().is_none_or(|next| next > time)
+        })
+    }
+
     pub(crate) fn earliest(&self) -> Option<u64> {
         self.step(|schedule| schedule.timed.earliest())
     }

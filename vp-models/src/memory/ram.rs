@@ -1,7 +1,7 @@
 //! RAM: bytes in a range of addresses, zero until written.
 
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use vp_core::Time;
@@ -28,7 +28,46 @@ pub struct OutOfRange {
 #[derive(Debug)]
 pub struct Ram {
     range: Range<u64>,
-    pages: RefCell<HashMap<u64, Box<[u8]>>>,
+    pages: RefCell<Pages>,
+}
+
+/// The pages that were written.
+#[derive(Debug, Default)]
+struct Pages {
+    /// Their places by their numbers.
+    places: HashMap<u64, usize>,
+    pages: Vec<Box<[u8]>>,
+    /// Number and place of the last one used, which is mostly the next as well.
+    last: Cell<Option<(u64, usize)>>,
+}
+
+impl Pages {
+    #[inline]
+    fn place(&self, page: u64) -> Option<usize> {
+        if let Some((last, place)) = self.last.get()
+            && last == page
+        {
+            return Some(place);
+        }
+        let place = *self.places.get(&page)?;
+        self.last.set(Some((page, place)));
+        Some(place)
+    }
+
+    #[inline]
+    fn get(&self, page: u64) -> Option<&[u8]> {
+        self.place(page).map(|place| &*self.pages[place])
+    }
+
+    #[inline]
+    fn make(&mut self, page: u64) -> &mut [u8] {
+        let place = self.place(page).unwrap_or_else(|| {
+            self.pages.push(vec![0; PAGE as usize].into_boxed_slice());
+            self.places.insert(page, self.pages.len() - 1);
+            self.pages.len() - 1
+        });
+        &mut self.pages[place]
+    }
 }
 
 impl Ram {
@@ -47,7 +86,7 @@ impl Ram {
         self.check(address, into.len())?;
         let pages = self.pages.borrow();
         for (page, offset, part) in parts(address, into.len()) {
-            match pages.get(&page) {
+            match pages.get(page) {
                 Some(bytes) => into[part.clone()].copy_from_slice(&bytes[offset..offset + part.len()]),
                 None => into[part].fill(0),
             }
@@ -60,7 +99,7 @@ impl Ram {
         self.check(address, bytes.len())?;
         let mut pages = self.pages.borrow_mut();
         for (page, offset, part) in parts(address, bytes.len()) {
-            let page = pages.entry(page).or_insert_with(|| vec![0; PAGE as usize].into_boxed_slice());
+            let page = pages.make(page);
             page[offset..offset + part.len()].copy_from_slice(&bytes[part]);
         }
         Ok(())
@@ -102,6 +141,27 @@ impl AxiTarget for Ram {
     fn read(&self, burst: &Burst) -> Answer<Vec<u8>> {
         let mut data = vec![0; burst.bytes as usize];
         Answer::Now(Ram::read(self, burst.address, &mut data).map(|()| data).map_err(Unmapped::from))
+    }
+
+    fn read_onto(&self, burst: &Burst, onto: &mut Vec<u8>) -> Option<Result<(), Unmapped>> {
+        let bytes = burst.bytes as usize;
+        if let Err(refused) = self.check(burst.address, bytes) {
+            return Some(Err(refused.into()));
+        }
+        let pages = self.pages.borrow();
+        // A burst crosses no page.
+        let (page, offset) = (burst.address / PAGE, (burst.address % PAGE) as usize);
+        if let Some(bytes) = pages.get(page).and_then(|page| page.get(offset..offset + bytes)) {
+            onto.extend_from_slice(bytes);
+            return Some(Ok(()));
+        }
+        for (page, offset, part) in parts(burst.address, bytes) {
+            match pages.get(page) {
+                Some(bytes) => onto.extend_from_slice(&bytes[offset..offset + part.len()]),
+                None => onto.resize(onto.len() + part.len(), 0),
+            }
+        }
+        Some(Ok(()))
     }
 
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {

@@ -1,11 +1,10 @@
 //! The two ends of an engine's DMA: lines asked for, atoms written back.
 
 use super::cube::{Packing, Ram, Surface};
-use crate::bus::DelayLine;
-use crate::bus::axi::{Burst, Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::{Event, Sim, Time};
+use vp_core::Time;
 
 /// The largest memory atom, in bytes.
 pub(crate) const MAX_ATOM: usize = 32;
@@ -119,43 +118,28 @@ pub(crate) struct WriteDma {
     streams: Vec<Rc<WriteStream>>,
     selected: Cell<usize>,
     atom: usize,
-    /// Bursts, each with the last of its atoms, and how many atoms end in it.
-    pipeline: DelayLine<(Burst, Vec<u8>, u64)>,
-    /// Atoms in the pipeline, at most (a flush at the end of a line or surface may go over it), and now.
+    /// Atoms in the pipeline, at most (a flush at the end of a line or surface may go over it).
     capacity: u64,
-    under_way: Cell<u64>,
-    /// Those of them that end in a burst that is not complete.
-    incomplete: Cell<u64>,
-    passed: Event,
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
     lines: RefCell<Box<dyn Iterator<Item = (u64, u32)>>>,
     line_left: Cell<u32>,
 }
 
 impl WriteDma {
-    pub(crate) fn new(
-        sim: &Sim,
-        ports: &MemoryPorts,
-        name: &str,
-        id: u32,
-        atom: usize,
-        buffer: u32,
-    ) -> Rc<WriteDma> {
-        let dma = Rc::new(WriteDma {
+    pub(crate) fn new(ports: &MemoryPorts, name: &str, id: u32, atom: usize, buffer: u32) -> Rc<WriteDma> {
+        Rc::new(WriteDma {
             ports: ports.clone(),
             streams: ports.all().map(|port| WriteStream::new(port, name, id, buffer)).collect(),
             selected: Cell::new(0),
             atom,
-            pipeline: DelayLine::new(sim, format!("{name}.pipeline"), Time::ZERO),
             capacity: u64::from(buffer),
-            under_way: Cell::new(0),
-            incomplete: Cell::new(0),
-            passed: sim.event(format!("{name}.passed")),
             lines: RefCell::new(Box::new(std::iter::empty())),
             line_left: Cell::new(0),
-        });
-        sim.server(format!("{name}.write"), dma.clone().write());
-        dma
+        })
+    }
+
+    fn stream(&self) -> &WriteStream {
+        &self.streams[self.selected.get()]
     }
 
     /// Says where the atoms of the next layer go, in order; all of the layer before has been put.
@@ -167,7 +151,7 @@ impl WriteDma {
 
     /// Puts the next atom, which leaves the engine's pipeline at `due`.
     pub(crate) fn put_at(&self, due: Time, atom: &[u8]) {
-        let stream = &self.streams[self.selected.get()];
+        let stream = self.stream();
         if self.line_left.get() == 0
             && let Some((address, bytes)) = self.lines.borrow_mut().next()
         {
@@ -175,33 +159,17 @@ impl WriteDma {
             self.line_left.set(bytes);
         }
         self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
-        self.under_way.set(self.under_way.get() + 1);
-        self.incomplete.set(self.incomplete.get() + 1);
-        let placed = stream.fill(&atom[..self.atom], |burst, data, left| {
-            let ended = self.incomplete.get() - u64::from(left > 0);
-            self.incomplete.set(u64::from(left > 0));
-            self.pipeline.push_at(due, (burst, data, ended));
-        });
-        if !placed {
-            self.drop_incomplete();
-        }
-    }
-
-    fn drop_incomplete(&self) {
-        self.under_way.set(self.under_way.get() - self.incomplete.take());
-        self.passed.notify_delta();
+        stream.put_at(due, &atom[..self.atom]);
     }
 
     /// Waits until there is room for another atom: what memory cannot take holds the engine back.
     pub(crate) async fn room(&self) {
-        while self.under_way.get() >= self.capacity {
-            self.passed.wait().await;
-        }
+        self.stream().at_most(self.capacity - 1).await;
     }
 
     /// How many atoms there is room for.
     pub(crate) fn room_left(&self) -> usize {
-        self.capacity.saturating_sub(self.under_way.get()) as usize
+        self.capacity.saturating_sub(self.stream().under_way()) as usize
     }
 
     /// How long complete bursts have waited for the memory interface since this was last asked.
@@ -213,25 +181,12 @@ impl WriteDma {
     pub(crate) fn abandon(&self) {
         *self.lines.borrow_mut() = Box::new(std::iter::empty());
         self.line_left.set(0);
-        self.streams[self.selected.get()].abandon();
-        self.drop_incomplete();
+        self.stream().abandon();
     }
 
     /// Waits until memory has acknowledged every atom put so far.
     pub(crate) async fn drained(&self) {
-        while self.under_way.get() > 0 {
-            self.passed.wait().await;
-        }
-        self.streams[self.selected.get()].drained().await;
-    }
-
-    async fn write(self: Rc<Self>) {
-        loop {
-            let (burst, data, atoms) = self.pipeline.next().await;
-            self.streams[self.selected.get()].send(burst, data).await;
-            self.under_way.set(self.under_way.get() - atoms);
-            self.passed.notify_delta();
-        }
+        self.stream().drained().await;
     }
 }
 

@@ -264,8 +264,8 @@ fn traffic(statistics: &mut Statistics, name: &str, traffic: &Traffic, period: T
     statistics.count(format!("{name}.bursts"), traffic.bursts, "bursts");
     statistics.count(format!("{name}.bytes"), traffic.bytes, "bytes");
     statistics.count(format!("{name}.most_outstanding"), traffic.most_outstanding(), "bursts");
-    for (id, bursts) in &traffic.by_id {
-        statistics.count(format!("{name}.id{id}.bursts"), *bursts, "bursts");
+    for (id, bursts) in traffic.by_id() {
+        statistics.count(format!("{name}.id{id}.bursts"), bursts, "bursts");
     }
     if let (Some(least), Some(mean)) = (traffic.latency_min, traffic.latency_mean()) {
         statistics.count(format!("{name}.latency.least"), least.cycles(period), "cycles");

@@ -1,6 +1,6 @@
 //! A memory interface as a port of the platform: its RAM inside, or a memory outside in its place.
 
-use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect};
+use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect, Unmapped};
 use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,6 +17,13 @@ impl AxiTarget for Switch {
         match &*self.outside.borrow() {
             Some(outside) => outside.read(burst),
             None => AxiTarget::read(&*self.ram, burst),
+        }
+    }
+
+    fn read_onto(&self, burst: &Burst, onto: &mut Vec<u8>) -> Option<Result<(), Unmapped>> {
+        match &*self.outside.borrow() {
+            Some(outside) => outside.read_onto(burst, onto),
+            None => self.ram.read_onto(burst, onto),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use vp_core::observe::{Observation, Observer, Source, What};
+use vp_core::observe::{Observation, Observer, Source, Transfer, What};
 use vp_core::{Name, Sim, Time};
 
 /// How many layers and warnings are kept; older ones are forgotten and still counted.
@@ -68,6 +68,8 @@ impl Observer for Tally {
         let mut counts = self.0.borrow_mut();
         *counts.entry((observation.source, label.to_owned())).or_default() += 1;
     }
+
+    fn observe_transfers(&self, _: u64, _: Source, _: &[(Time, Transfer)]) {}
 }
 
 /// Keeps layers and warnings.
@@ -169,6 +171,8 @@ impl Observer for Chronicle {
             _ => {}
         }
     }
+
+    fn observe_transfers(&self, _: u64, _: Source, _: &[(Time, Transfer)]) {}
 }
 
 fn keep<T>(list: &mut VecDeque<T>, item: T) {

@@ -18,6 +18,7 @@ pub struct Burst {
 ///
 /// Both sizes are powers of two, and their product at most 4 KiB, so no burst crosses a 4 KiB boundary
 /// (AXI specification, "Address structure").
+#[inline]
 pub fn bursts(
     id: u32,
     address: u64,
@@ -25,15 +26,15 @@ pub fn bursts(
     beat_bytes: u32,
     burst_beats: u32,
 ) -> impl Iterator<Item = Burst> {
-    let beat = u64::from(beat_bytes.max(1));
-    let size = beat * u64::from(burst_beats.max(1));
+    let beat_bits = beat_bytes.max(1).trailing_zeros();
+    let (beat, size) = (1 << beat_bits, (1 << beat_bits) << burst_beats.max(1).trailing_zeros());
     let (mut at, mut left) = (address, u64::from(bytes));
     std::iter::from_fn(move || {
         if left == 0 {
             return None;
         }
-        let bytes = left.min(size - at % size);
-        let beats = (at % beat + bytes).div_ceil(beat);
+        let bytes = left.min(size - (at & (size - 1)));
+        let beats = ((at & (beat - 1)) + bytes + (beat - 1)) >> beat_bits;
         let burst = Burst { id, address: at, bytes: bytes as u32, beats: beats as u32 };
         at = at.wrapping_add(bytes);
         left -= bytes;

@@ -84,6 +84,11 @@ impl Intake {
         self.taker = taker;
     }
 
+    /// Whether a beat can have to wait at all, or somebody wants to know of it.
+    pub(super) fn delays(&self) -> bool {
+        !self.stages.is_empty() || self.taker.is_some()
+    }
+
     /// The cycle in which a beat that can be on the bus from `offered` on is taken from it.
     pub(super) fn pass(&mut self, offered: Time) -> Time {
         self.seen.clear();

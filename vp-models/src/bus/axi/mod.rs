@@ -14,26 +14,36 @@
 //! When answers come is [`AxiConfig`]'s to say, or, if the memory takes its own time, a [`TimedPort`]'s.
 
 mod burst;
+mod bytes;
 mod intake;
 mod interconnect;
 mod latency;
+mod observed;
 mod outstanding;
 mod read;
+mod read_client;
+mod read_stream;
 mod statistics;
-mod stream;
 mod target;
+#[cfg(test)]
+mod tests;
 mod timed;
+mod turn;
 mod write;
+mod write_client;
+mod write_stream;
 
 pub use burst::{Burst, bursts};
 pub use intake::{Place, Taker};
 pub use interconnect::Interconnect;
 pub(crate) use latency::LatencySource;
 pub use latency::{Drawn, Latency, LatencyError};
+pub use read_client::{Request, Requester};
+pub use read_stream::{ReadStream, ReadStreamConfig};
 pub use statistics::{AxiStatistics, Traffic};
-pub use stream::{ReadStream, ReadStreamConfig, WriteStream};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
+pub use write_stream::WriteStream;
 
 use std::cell::Cell;
 use vp_core::Time;
@@ -72,9 +82,5 @@ impl AxiConfig {
         let bytes = u128::from(burst.beats) * u128::from(self.beat_bytes);
         free.set(start + Time::ps((bytes * 1_000_000_000_000 / u128::from(rate.max(1))) as u64));
         start
-    }
-
-    fn cycles(&self, n: u64) -> Time {
-        self.period * n
     }
 }

@@ -1,148 +1,146 @@
 //! How many transactions of one direction are in flight, and when there is room for another.
 
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use vp_core::{Event, Sim, Time};
+use vp_core::Time;
 
 pub(super) struct Outstanding {
-    sim: Sim,
     period: Time,
     most: u32,
-    limit: Cell<u32>,
-    /// When each is over, in order.
-    ends: RefCell<VecDeque<Time>>,
+    limit: u32,
+    /// When each is over, in order; those that are over go when another is added.
+    ends: VecDeque<Time>,
     /// How many there are of which that is not known yet.
-    open: Cell<usize>,
-    closed: Event,
+    open: usize,
 }
 
 impl Outstanding {
-    pub(super) fn new(sim: &Sim, name: &str, period: Time, most: u32) -> Outstanding {
+    pub(super) fn new(period: Time, most: u32) -> Outstanding {
         let most = most.max(1);
-        Outstanding {
-            sim: sim.clone(),
-            period,
-            most,
-            limit: Cell::new(most),
-            ends: RefCell::default(),
-            open: Cell::new(0),
-            closed: sim.event(format!("{name}.outstanding")),
-        }
+        Outstanding { period, most, limit: most, ends: VecDeque::new(), open: 0 }
     }
 
     /// Sets a limit below the one given at the start.
-    pub(super) fn set_limit(&self, limit: u32) {
-        self.limit.set(limit.clamp(1, self.most));
+    pub(super) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit.clamp(1, self.most);
     }
 
-    /// Adds one that will be over at `end`; the ends come in order.
-    pub(super) fn add(&self, end: Time) {
-        self.ends.borrow_mut().push_back(end);
+    /// Adds one that begins now and will be over at `end`; the ends come in order.
+    pub(super) fn add(&mut self, now: Time, end: Time) {
+        while self.ends.front().is_some_and(|&end| end + self.period <= now) {
+            self.ends.pop_front();
+        }
+        self.ends.push_back(end);
     }
 
     /// Adds one of which it is not known when it will be over.
-    pub(super) fn add_open(&self) {
-        self.open.set(self.open.get() + 1);
+    pub(super) fn add_open(&mut self) {
+        self.open += 1;
     }
 
     /// Now it is known of one.
-    pub(super) fn close(&self, end: Time) {
-        self.open.set(self.open.get() - 1);
-        self.add(end);
-        self.closed.notify_delta();
+    pub(super) fn close(&mut self, now: Time, end: Time) {
+        self.open -= 1;
+        self.add(now, end);
     }
 
     /// Whether nothing is in flight.
-    pub(super) fn is_empty(&self) -> bool {
-        self.open.get() == 0 && self.ends.borrow().back().is_none_or(|&end| end <= self.sim.now())
+    pub(super) fn is_empty(&self, now: Time) -> bool {
+        self.open == 0 && self.ends.back().is_none_or(|&end| end <= now)
     }
 
-    /// Waits until there is room: the cycle after one is over (`arready` and `awready` are registered).
-    pub(super) async fn room(&self) {
-        loop {
-            let wait = {
-                let mut ends = self.ends.borrow_mut();
-                while ends.front().is_some_and(|&end| end + self.period <= self.sim.now()) {
-                    ends.pop_front();
-                }
-                if ends.len() + self.open.get() < self.limit.get() as usize {
-                    return;
-                }
-                ends.front().map(|&end| end + self.period)
-            };
-            match wait {
-                Some(wait) => self.sim.wait_until(wait).await,
-                None => self.closed.wait().await,
-            }
+    /// From when on there is room: the cycle after one is over (`arready` and `awready` are registered). [`Time::MAX`] if
+    /// that is not known yet.
+    pub(super) fn room(&self) -> Time {
+        match (self.ends.len() + self.open).checked_sub(self.limit as usize) {
+            None => Time::ZERO,
+            Some(last) => self.ends.get(last).map_or(Time::MAX, |&end| end + self.period),
         }
     }
 }
 
 /// How many beats of reads the device has asked for and not seen come.
 pub(super) struct Beats {
-    sim: Sim,
     /// From a beat's being on the bus to the first address that may use its place: it is registered, counted, and
     /// the address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v`, `os_cnt`).
     lag: Time,
     period: Time,
-    limit: Cell<u32>,
-    /// When each is on the bus, in order.
-    ends: RefCell<VecDeque<Time>>,
+    limit: u32,
+    /// When each is on the bus, in order; those that were go when others are added.
+    ends: VecDeque<Time>,
     /// How many there are of which that is not known yet.
-    open: Cell<usize>,
-    closed: Event,
+    open: usize,
 }
 
 impl Beats {
-    pub(super) fn new(sim: &Sim, name: &str, period: Time) -> Beats {
-        let (limit, ends) = (Cell::new(u32::MAX), RefCell::default());
-        let closed = sim.event(format!("{name}.beats"));
-        Beats { sim: sim.clone(), lag: period * 3, period, limit, ends, open: Cell::new(0), closed }
+    pub(super) fn new(period: Time) -> Beats {
+        Beats { lag: period * 3, period, limit: u32::MAX, ends: VecDeque::new(), open: 0 }
     }
 
-    pub(super) fn set_limit(&self, limit: u32) {
-        self.limit.set(limit.max(1));
+    pub(super) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit.max(1);
     }
 
-    /// Adds the beats of a burst, of which the first and the last are on the bus then.
-    pub(super) fn add(&self, beats: u32, first: Time, last: Time) {
-        let mut ends = self.ends.borrow_mut();
-        // Should they have to wait in between, all but the first are late.
-        let held = last - first - self.period * u64::from(beats - 1);
-        ends.push_back(first);
-        ends.extend((1..beats).map(|beat| first + held + self.period * u64::from(beat)));
+    /// Adds the beats of a burst that is asked for now, of which the first and the last are on the bus then.
+    pub(super) fn add(&mut self, now: Time, beats: u32, first: Time, last: Time) {
+        while self.ends.front().is_some_and(|&end| end + self.lag <= now) {
+            self.ends.pop_front();
+        }
+        self.ends.push_back(first);
+        if beats > 1 {
+            // Should they have to wait in between, all but the first are late.
+            let held = last - first - self.period * u64::from(beats - 1);
+            self.ends.extend((1..beats).map(|beat| first + held + self.period * u64::from(beat)));
+        }
     }
 
     /// Adds the beats of a burst of which it is not known when they will be on the bus.
-    pub(super) fn add_open(&self, beats: u32) {
-        self.open.set(self.open.get() + beats as usize);
+    pub(super) fn add_open(&mut self, beats: u32) {
+        self.open += beats as usize;
     }
 
     /// Now it is known of a burst.
-    pub(super) fn close(&self, beats: u32, first: Time, last: Time) {
-        self.open.set(self.open.get() - beats as usize);
-        self.add(beats, first, last);
-        self.closed.notify_delta();
+    pub(super) fn close(&mut self, now: Time, beats: u32, first: Time, last: Time) {
+        self.open -= beats as usize;
+        self.add(now, beats, first, last);
     }
 
-    /// Waits until there is room for a burst; one that is larger than the limit may pass alone.
-    pub(super) async fn room(&self, beats: u32) {
-        let limit = self.limit.get().max(beats) as usize;
-        loop {
-            let wait = {
-                let mut ends = self.ends.borrow_mut();
-                while ends.front().is_some_and(|&end| end + self.lag <= self.sim.now()) {
-                    ends.pop_front();
-                }
-                match (ends.len() + self.open.get() + beats as usize).checked_sub(limit + 1) {
-                    None => return,
-                    Some(last) => ends.get(last).map(|&end| end + self.lag),
-                }
-            };
-            match wait {
-                Some(wait) => self.sim.wait_until(wait).await,
-                None => self.closed.wait().await,
-            }
+    /// From when on there is room for a burst; one that is larger than the limit may pass alone. [`Time::MAX`] if that is
+    /// not known yet.
+    pub(super) fn room(&self, beats: u32) -> Time {
+        let limit = self.limit.max(beats) as usize;
+        match (self.ends.len() + self.open + beats as usize).checked_sub(limit + 1) {
+            None => Time::ZERO,
+            Some(last) => self.ends.get(last).map_or(Time::MAX, |&end| end + self.lag),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_the_cycle_after_one_of_the_most_is_over() {
+        let mut outstanding = Outstanding::new(Time::ns(1), 2);
+        assert_eq!(outstanding.room(), Time::ZERO);
+        outstanding.add(Time::ZERO, Time::ns(9));
+        assert_eq!(outstanding.room(), Time::ZERO);
+        outstanding.add(Time::ns(1), Time::ns(11));
+        assert_eq!(outstanding.room(), Time::ns(10));
+        outstanding.add(Time::ns(10), Time::ns(20));
+        assert_eq!(outstanding.room(), Time::ns(12));
+        outstanding.set_limit(1);
+        assert_eq!(outstanding.room(), Time::ns(21));
+        assert_eq!([Time::ns(19), Time::ns(20)].map(|now| outstanding.is_empty(now)), [false, true]);
+    }
+
+    #[test]
+    fn beats_have_room_three_cycles_after_as_many_were_on_the_bus() {
+        let mut beats = Beats::new(Time::ns(1));
+        beats.set_limit(4);
+        beats.add(Time::ZERO, 4, Time::ns(10), Time::ns(13));
+        assert_eq!([1, 2, 4].map(|count| beats.room(count)), [13, 14, 16].map(Time::ns));
+        // More than there is ever room for passes alone.
+        assert_eq!(beats.room(8), Time::ns(16));
     }
 }

@@ -1,209 +1,392 @@
-//! The read channels AR and R: what is in flight, and when its data comes back.
+//! Reads: arbitration among the clients, the channels AR and R, and when data comes back.
 
 use super::latency::LatencySource;
+use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
-use super::{Answer, AxiConfig, AxiTarget, Burst, ReadStream, TimedPort};
-use crate::bus::DelayLine;
+use super::read_client::ReadClient;
+use super::turn::{Clients, Turn};
+use super::{Answer, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use vp_core::observe::{Source, Stage, Transfer, What};
-use vp_core::{Sim, Time};
+use vp_core::Time;
+use vp_core::observe::Stage;
 
 /// A read accepted by the memory and not yet handed back.
+#[derive(Clone, Copy)]
 struct InFlight {
     burst: Burst,
-    /// When its last beat should be on the bus.
+    client: usize,
+    /// When its first beat is on the bus.
+    first: Time,
+    /// When its last beat should be.
     last: Time,
-    answer: Answer<Vec<u8>>,
+    /// Where its data goes among its client's…
+    place: u64,
+    /// …and whether it is there already.
+    placed: bool,
 }
 
 /// A read that a memory with a time of its own has been given.
 struct Asked {
-    burst: Burst,
-    answer: Answer<Vec<u8>>,
-    client: Option<Rc<ReadStream>>,
+    tag: u64,
+    read: InFlight,
+    answer: Option<Answer<Vec<u8>>>,
     served: bool,
 }
 
-/// What is asked of a [`TimedPort`] and not on its way back, by transaction id in the order of the bus, and which id a
-/// tag belongs to.
-#[derive(Default)]
-struct AskedOf {
-    ids: BTreeMap<u32, VecDeque<(u64, Asked)>>,
-    tags: BTreeMap<u64, u32>,
-    count: u64,
+/// What a side of an interface does next.
+pub(super) enum Next {
+    /// Something, at that time; [`Time::MAX`]: nothing, until somebody asks.
+    At(Time),
+    /// It waits for a memory's answer, whose modelled time has come.
+    Answer(Pending),
 }
 
-/// Who gets the data: burst, its bytes, and when the first beat was on the bus.
-type Sink = Box<dyn Fn(Burst, &[u8])>;
+/// An answer whose modelled time has come.
+pub(super) enum Pending {
+    Read(Rc<Completion<Vec<u8>>>),
+    Write(Rc<Completion<()>>),
+}
 
-/// AR and R of one interface. Addresses are accepted one at a time. Data returns in order over all ids, or, from a memory
-/// with a time of its own, in order within each (AXI specification, "Transaction ordering").
-pub(super) struct ReadChannel {
-    sim: Sim,
-    source: Source,
+/// The reads of one interface. Addresses are granted one a cycle, data returns in order over all clients, a beat a
+/// cycle.
+pub(super) struct Reads {
     config: AxiConfig,
-    latency: RefCell<LatencySource>,
     target: Rc<dyn AxiTarget>,
-    pub(super) outstanding: Outstanding,
-    beats: Rc<Beats>,
     timed: Option<Rc<dyn TimedPort>>,
-    asked: RefCell<AskedOf>,
-    /// When the data bus is free for the next beat.
-    bus_free: Cell<Time>,
-    /// When the memory has moved all it was asked to; shared with the write channel.
-    memory_free: Rc<Cell<Time>>,
-    in_flight: DelayLine<InFlight>,
-    completing: DelayLine<Burst>,
+    clients: RefCell<Vec<Rc<ReadClient>>>,
+    /// Clients with reads that wait for the arbiter.
+    asking: Cell<Clients>,
+    /// Clients that make reads by themselves.
+    making: Cell<Clients>,
+    channel: RefCell<Channel>,
 }
 
-impl ReadChannel {
+/// The arbiter and what is behind it.
+struct Channel {
+    turn: Turn,
+    /// Chosen, and waiting for the room of its beats.
+    chosen: Option<(usize, Burst)>,
+    /// When the next one can be chosen: one address a cycle.
+    free: Time,
+    outstanding: Outstanding,
+    /// Beats of reads asked for, as the device counts them.
+    beats: Beats,
+    latency: LatencySource,
+    /// When the data bus is free for the next beat.
+    bus_free: Time,
+    /// When the memory has moved all it was asked to; shared with the writes.
+    memory_free: Rc<Cell<Time>>,
+    in_flight: VecDeque<InFlight>,
+    /// What is asked of a [`TimedPort`] and not on its way back: by transaction id in the order of the bus…
+    asked: BTreeMap<u32, VecDeque<Asked>>,
+    /// …and which id a tag belongs to.
+    ids: BTreeMap<u64, u32>,
+    tags: u64,
+    /// What the memory has answered to those whose data is not in its place yet.
+    answers: VecDeque<Answer<Vec<u8>>>,
+    /// Reads whose last beat is still to come, and when.
+    completing: VecDeque<(Time, Burst)>,
+}
+
+impl Reads {
     pub(super) fn new(
-        sim: &Sim,
-        name: &str,
-        source: Source,
         config: &AxiConfig,
         (target, timed): (Rc<dyn AxiTarget>, Option<Rc<dyn TimedPort>>),
-        (memory_free, beats): (Rc<Cell<Time>>, Rc<Beats>),
-        sink: Sink,
-    ) -> Rc<ReadChannel> {
-        let channel = Rc::new(ReadChannel {
-            sim: sim.clone(),
-            source,
-            latency: RefCell::new(LatencySource::new(config.read_latency, config.seed)),
-            target,
-            outstanding: Outstanding::new(
-                sim,
-                &format!("{name}.read"),
-                config.period,
-                config.read_outstanding,
-            ),
-            beats,
-            timed,
-            asked: RefCell::default(),
-            bus_free: Cell::new(Time::ZERO),
+        memory_free: Rc<Cell<Time>>,
+    ) -> Reads {
+        let channel = Channel {
+            turn: Turn::default(),
+            chosen: None,
+            free: Time::ZERO,
+            outstanding: Outstanding::new(config.period, config.read_outstanding),
+            beats: Beats::new(config.period),
+            latency: LatencySource::new(config.read_latency, config.seed),
+            bus_free: Time::ZERO,
             memory_free,
-            in_flight: DelayLine::new(sim, format!("{name}.r"), Time::ZERO),
-            completing: DelayLine::new(sim, format!("{name}.r_last"), Time::ZERO),
+            in_flight: VecDeque::new(),
+            asked: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            tags: 0,
+            answers: VecDeque::new(),
+            completing: VecDeque::new(),
+        };
+        Reads {
             config: config.clone(),
-        });
-        if let Some(timed) = &channel.timed {
-            let this = Rc::downgrade(&channel);
-            timed.on_served(
-                false,
-                Rc::new(move |tag| {
-                    if let Some(channel) = this.upgrade() {
-                        channel.served(tag);
-                    }
-                }),
-            );
+            target,
+            timed,
+            clients: RefCell::default(),
+            asking: Cell::new(0),
+            making: Cell::new(0),
+            channel: RefCell::new(channel),
         }
-        sim.server(format!("{name}.read_data"), channel.clone().return_data(sink));
-        sim.server(format!("{name}.read_last"), channel.clone().complete());
-        channel
     }
 
-    /// Waits until the memory takes another read.
-    pub(super) async fn room(&self) {
-        self.outstanding.room().await;
-        if let Some(timed) = &self.timed {
-            while !timed.has_room(false) {
-                timed.room(false).wait().await;
+    /// Adds a client; gives its number.
+    pub(super) fn add(&self, client: Rc<ReadClient>) -> usize {
+        let mut clients = self.clients.borrow_mut();
+        assert!(clients.len() < Clients::BITS as usize, "more clients than an interface has places for");
+        clients.push(client);
+        clients.len() - 1
+    }
+
+    pub(super) fn set_weight(&self, id: u32, weight: u32) {
+        if let Some(client) = self.clients.borrow().iter().find(|client| client.id == id) {
+            client.weight.set(weight);
+        }
+    }
+
+    pub(super) fn set_beats(&self, limit: u32) {
+        self.channel.borrow_mut().beats.set_limit(limit);
+    }
+
+    pub(super) fn is_idle(&self, now: Time) -> bool {
+        self.channel.borrow().outstanding.is_empty(now)
+    }
+
+    /// A client asks.
+    pub(super) fn ask(&self, client: usize) {
+        self.asking.set(self.asking.get() | 1 << client);
+    }
+
+    /// A client makes reads by itself from now on.
+    pub(super) fn make(&self, client: usize) {
+        self.making.set(self.making.get() | 1 << client);
+    }
+
+    /// Does all that is due by now, and tells what is next.
+    pub(super) fn step(&self, now: Time, observed: &mut Observed) -> Next {
+        let clients = self.clients.borrow();
+        let channel = &mut *self.channel.borrow_mut();
+        if let Some(pending) = self.return_data(channel, &clients, now, observed) {
+            return Next::Answer(pending);
+        }
+        let mut made = self.make_reads(&clients, now);
+        let mut granted = self.arbitrate(channel, &clients, now, observed);
+        if granted <= now {
+            // One address a cycle: no other follows now. But there is room for another request, and what was asked
+            // for may be back at once.
+            made = self.make_reads(&clients, now);
+            granted = self.next_grant(channel);
+            if channel.in_flight.front().is_some_and(|read| read.first <= now)
+                && let Some(pending) = self.return_data(channel, &clients, now, observed)
+            {
+                return Next::Answer(pending);
             }
         }
+        let first = channel.in_flight.front().map_or(Time::MAX, |read| read.first);
+        let last = channel.completing.front().map_or(Time::MAX, |&(last, _)| last);
+        Next::At(made.min(granted).min(first).min(last))
+    }
+
+    /// Has clients make reads; tells when the next of them will.
+    fn make_reads(&self, clients: &[Rc<ReadClient>], now: Time) -> Time {
+        let (mut left, mut next) = (self.making.get(), Time::MAX);
+        while left != 0 {
+            let number = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let client = &clients[number];
+            let mut at = client.makes();
+            if at <= now {
+                match client.make(now) {
+                    Some(then) => at = then,
+                    None => {
+                        self.making.set(self.making.get() & !(1 << number));
+                        at = Time::MAX;
+                    }
+                }
+                if client.asks() {
+                    self.ask(number);
+                }
+            }
+            next = next.min(at);
+        }
+        next
+    }
+
+    /// When the arbiter can choose a read, or grant the one that it has chosen.
+    fn next_grant(&self, channel: &Channel) -> Time {
+        match channel.chosen {
+            Some((_, burst)) => channel.beats.room(burst.beats),
+            None if self.asking.get() == 0 => Time::MAX,
+            None if self.timed.as_ref().is_some_and(|timed| !timed.has_room(false)) => Time::MAX,
+            None => channel.free.max(channel.outstanding.room()),
+        }
+    }
+
+    /// Grants one read, if there is one and room for it. Otherwise tells when it can.
+    fn arbitrate(
+        &self,
+        channel: &mut Channel,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) -> Time {
+        let at = self.next_grant(channel);
+        if at > now {
+            return at;
+        }
+        let (client, burst) = match channel.chosen {
+            Some(chosen) => chosen,
+            None => {
+                let asking = self.asking.get();
+                let Some(client) = channel.turn.next(asking, |client| clients[client].weight.get()) else {
+                    return Time::MAX;
+                };
+                let (burst, asks) = clients[client].grant();
+                if !asks {
+                    self.asking.set(asking & !(1 << client));
+                }
+                let room = channel.beats.room(burst.beats);
+                if room > now {
+                    channel.chosen = Some((client, burst));
+                    return room;
+                }
+                (client, burst)
+            }
+        };
+        channel.chosen = None;
+        channel.free = now + self.config.period;
+        self.issue(channel, (client, burst), &clients[client], now, observed);
+        now
     }
 
     /// Puts an address on AR now.
-    pub(super) fn issue(&self, burst: Burst, client: Option<Rc<ReadStream>>) {
+    fn issue(
+        &self,
+        channel: &mut Channel,
+        (number, burst): (usize, Burst),
+        client: &ReadClient,
+        now: Time,
+        observed: &mut Observed,
+    ) {
         let config = &self.config;
         if let Some(timed) = &self.timed {
-            self.outstanding.add_open();
-            self.beats.add_open(burst.beats);
-            self.report(Stage::Request, &burst);
-            let answer = self.target.read(&burst);
-            let mut asked = self.asked.borrow_mut();
-            let tag = asked.count;
-            asked.count += 1;
-            asked.tags.insert(tag, burst.id);
-            let read = Asked { burst, answer, client, served: false };
-            asked.ids.entry(burst.id).or_default().push_back((tag, read));
+            channel.outstanding.add_open();
+            channel.beats.add_open(burst.beats);
+            observed.see(now, Stage::Request, false, &burst);
+            let (place, answer) = client.read(&*self.target, &burst);
+            client.granted();
+            let (first, last, placed) = (Time::MAX, Time::MAX, answer.is_none());
+            let read = InFlight { burst, client: number, first, last, place, placed };
+            let tag = channel.tags;
+            channel.tags += 1;
+            channel.ids.insert(tag, burst.id);
+            channel.asked.entry(burst.id).or_default().push_back(Asked { tag, read, answer, served: false });
             return timed.request(false, tag, &burst);
         }
-        let served = config.serve(&self.memory_free, self.sim.now(), &burst);
+        let served = config.serve(&channel.memory_free, now, &burst);
         // In order, one beat a cycle.
-        let first = (served + config.cycles(self.latency.borrow_mut().draw())).max(self.bus_free.get());
-        let (first, last) = self.on_bus(first, &burst, client.as_deref());
-        self.outstanding.add(last);
-        self.beats.add(burst.beats, first, last);
-        self.report(Stage::Request, &burst);
-        let answer = self.target.read(&burst);
-        self.in_flight.push_at(first, InFlight { burst, last, answer });
+        let first = (served + config.period * channel.latency.draw()).max(channel.bus_free);
+        let (first, last) = self.on_bus(channel, first, &burst, client);
+        channel.outstanding.add(now, last);
+        channel.beats.add(now, burst.beats, first, last);
+        observed.see(now, Stage::Request, false, &burst);
+        let (place, answer) = client.read(&*self.target, &burst);
+        let placed = answer.is_none();
+        channel.answers.extend(answer);
+        channel.in_flight.push_back(InFlight { burst, client: number, first, last, place, placed });
+        client.granted();
     }
 
     /// When the first and the last beat are on the bus of a burst whose data can be there from `first` on.
-    fn on_bus(&self, first: Time, burst: &Burst, client: Option<&ReadStream>) -> (Time, Time) {
+    fn on_bus(&self, channel: &mut Channel, first: Time, burst: &Burst, client: &ReadClient) -> (Time, Time) {
         let (first, last) = client
-            .and_then(|client| client.expect(first, burst.beats))
-            .unwrap_or_else(|| (first, first + self.config.cycles(u64::from(burst.beats - 1))));
-        self.bus_free.set(last + self.config.period);
+            .expect(first, burst.beats)
+            .unwrap_or_else(|| (first, first + self.config.period * u64::from(burst.beats - 1)));
+        channel.bus_free = last + self.config.period;
         (first, last)
     }
 
-    /// The memory has the data of a read; it goes on the bus when that of all earlier ones of its id has.
-    fn served(&self, tag: u64) {
-        let mut asked = self.asked.borrow_mut();
-        let Some(id) = asked.tags.remove(&tag) else { return };
-        let Some(queue) = asked.ids.get_mut(&id) else { return };
-        if let Some((_, read)) = queue.iter_mut().find(|(of, _)| *of == tag) {
-            read.served = true;
+    /// A memory with a time of its own has the data of a read; it goes on the bus when that of all earlier ones of its id
+    /// has.
+    pub(super) fn served(&self, tag: u64, now: Time) {
+        let clients = self.clients.borrow();
+        let channel = &mut *self.channel.borrow_mut();
+        let Some(id) = channel.ids.remove(&tag) else { return };
+        let mut queue = channel.asked.remove(&id).unwrap_or_default();
+        if let Some(asked) = queue.iter_mut().find(|asked| asked.tag == tag) {
+            asked.served = true;
         }
-        while queue.front().is_some_and(|(_, read)| read.served)
-            && let Some((_, Asked { burst, answer, client, .. })) = queue.pop_front()
+        while queue.front().is_some_and(|asked| asked.served)
+            && let Some(Asked { read, answer, .. }) = queue.pop_front()
         {
-            let earliest = self.sim.now().max(self.bus_free.get());
-            let (first, last) = self.on_bus(earliest, &burst, client.as_deref());
-            self.outstanding.close(last);
-            self.beats.close(burst.beats, first, last);
-            self.in_flight.push_at(first, InFlight { burst, last, answer });
+            let earliest = now.max(channel.bus_free);
+            let (first, last) = self.on_bus(channel, earliest, &read.burst, &clients[read.client]);
+            channel.outstanding.close(now, last);
+            channel.beats.close(now, read.burst.beats, first, last);
+            channel.answers.extend(answer);
+            channel.in_flight.push_back(InFlight { first, last, ..read });
         }
+        channel.asked.insert(id, queue);
     }
 
-    async fn return_data(self: Rc<Self>, sink: Sink) {
+    /// Hands on what is on the bus by now. Tells if an answer has to be waited for before.
+    fn return_data(
+        &self,
+        channel: &mut Channel,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) -> Option<Pending> {
         loop {
-            let InFlight { burst, last, answer } = self.in_flight.next().await;
-            let data = match answer.get(&self.sim).await {
-                Ok(data) if data.len() == burst.bytes as usize => data,
-                refused => {
-                    // Hardware gets a DECERR response and whatever is on the bus: zeros here.
-                    let why =
-                        refused.map_or_else(|why| why.to_string(), |data| wrong_length(&burst, data.len()));
-                    self.sim.report(self.source, What::Warning(&format!("read: {why}; zeros returned")));
-                    vec![0; burst.bytes as usize]
-                }
+            let first = channel.in_flight.front().map_or(Time::MAX, |read| read.first);
+            if let Some(&(last, burst)) = channel.completing.front()
+                && last <= now
+                && last <= first
+            {
+                channel.completing.pop_front();
+                observed.see(last, Stage::Response, false, &burst);
+                continue;
+            }
+            if first > now {
+                return None;
+            }
+            let read = channel.in_flight.pop_front()?;
+            if !read.placed {
+                let answer = match channel.answers.pop_front() {
+                    Some(Answer::Later(completion)) => match completion.take() {
+                        Some(answer) => answer,
+                        None => {
+                            channel.in_flight.push_front(read);
+                            channel.answers.push_front(Answer::Later(completion.clone()));
+                            return Some(Pending::Read(completion));
+                        }
+                    },
+                    Some(Answer::Now(answer)) => answer,
+                    None => unreachable!("each read without data has an answer"),
+                };
+                place(&read, &clients[read.client], answer, observed);
+            }
+            let InFlight { burst, client, last, .. } = read;
+            observed.see(now, Stage::Data, false, &burst);
+            clients[client].deliver(&burst, now);
+            let last = match burst.beats {
+                1 => last.max(now),
+                beats => last.max(now + self.config.period * u64::from(beats - 1)),
             };
-            self.report(Stage::Data, &burst);
-            sink(burst, &data);
-            let earliest = self.sim.now() + self.config.cycles(u64::from(burst.beats - 1));
-            let last = last.max(earliest);
-            if last > self.sim.now() || !self.completing.is_empty() {
-                self.completing.push_at(last, burst);
+            if last > now || !channel.completing.is_empty() {
+                // In order.
+                let last = channel.completing.back().map_or(last, |&(before, _)| last.max(before));
+                channel.completing.push_back((last, burst));
             } else {
-                self.report(Stage::Response, &burst);
+                observed.see(now, Stage::Response, false, &burst);
             }
         }
     }
+}
 
-    async fn complete(self: Rc<Self>) {
-        loop {
-            let burst = self.completing.next().await;
-            self.report(Stage::Response, &burst);
+/// Puts what the memory has answered into its client's place.
+fn place(read: &InFlight, client: &ReadClient, answer: Result<Vec<u8>, Unmapped>, observed: &mut Observed) {
+    let burst = &read.burst;
+    match answer {
+        Ok(data) if data.len() == burst.bytes as usize => client.place(read.place, &data),
+        // Hardware gets a DECERR response and whatever is on the bus: zeros here, as the place was made.
+        refused => {
+            let why = refused.map_or_else(|why| why.to_string(), |data| wrong_length(burst, data.len()));
+            observed.warn(&format!("read: {why}; zeros returned"));
         }
-    }
-
-    fn report(&self, stage: Stage, burst: &Burst) {
-        let Burst { id, address, bytes, .. } = *burst;
-        self.sim.report(self.source, What::Transfer(Transfer { stage, write: false, id, address, bytes }));
     }
 }
 

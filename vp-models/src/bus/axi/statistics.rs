@@ -12,8 +12,9 @@ pub struct Traffic {
     pub bursts: u64,
     /// Bytes asked for or written.
     pub bytes: u64,
-    /// Bursts by transaction id.
-    pub by_id: BTreeMap<u32, u64>,
+    /// Bursts by transaction id, and which id was the last.
+    by_id: Vec<(u32, u64)>,
+    last_id: usize,
     /// Most bursts outstanding at the end of a cycle: one that ends in the cycle in which another begins
     /// makes room for it.
     most_outstanding: u64,
@@ -47,6 +48,25 @@ impl Traffic {
         self.most_outstanding.max(self.outstanding)
     }
 
+    /// Bursts by transaction id, in its order.
+    pub fn by_id(&self) -> BTreeMap<u32, u64> {
+        self.by_id.iter().copied().collect()
+    }
+
+    #[inline]
+    fn count_id(&mut self, id: u32) {
+        // Mostly a burst is of the client that the one before was of.
+        if self.by_id.get(self.last_id).is_none_or(|&(last, _)| last != id) {
+            let place = self.by_id.iter().position(|&(of, _)| of == id);
+            self.last_id = place.unwrap_or_else(|| {
+                self.by_id.push((id, 0));
+                self.by_id.len() - 1
+            });
+        }
+        self.by_id[self.last_id].1 += 1;
+    }
+
+    #[inline]
     fn see(&mut self, time: Time, transfer: &Transfer) {
         // A read's latency ends with its first data, a write's with its acknowledgement.
         let answered = if transfer.write { Stage::Response } else { Stage::Data };
@@ -57,7 +77,7 @@ impl Traffic {
         if transfer.stage == Stage::Request {
             self.bursts += 1;
             self.bytes += u64::from(transfer.bytes);
-            *self.by_id.entry(transfer.id).or_default() += 1;
+            self.count_id(transfer.id);
             self.pending.entry(transfer.id).or_default().push_back(time);
             self.outstanding += 1;
             self.first.get_or_insert(time);
@@ -109,6 +129,17 @@ impl Observer for AxiStatistics {
             let mut traffic = self.traffic.borrow_mut();
             let (reads, writes) = &mut *traffic;
             if transfer.write { writes } else { reads }.see(observation.time, &transfer);
+        }
+    }
+
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
+        if source != self.source {
+            return;
+        }
+        let mut traffic = self.traffic.borrow_mut();
+        let (reads, writes) = &mut *traffic;
+        for (time, transfer) in transfers {
+            if transfer.write { &mut *writes } else { &mut *reads }.see(*time, transfer);
         }
     }
 }

@@ -43,24 +43,16 @@ impl<T> Completion<T> {
         self.done.notify_delta();
     }
 
-    /// Waits for the answer while simulated time stands.
-    pub(crate) async fn wait(&self, sim: &Sim) -> Result<T, Unmapped> {
-        loop {
-            if let Some(value) = self.value.borrow_mut().take() {
-                return value;
-            }
+    /// The answer, if it has come.
+    pub(crate) fn take(&self) -> Option<Result<T, Unmapped>> {
+        self.value.borrow_mut().take()
+    }
+
+    /// Waits until the answer has come, while simulated time stands.
+    pub(crate) async fn done(&self, sim: &Sim) {
+        while self.value.borrow().is_none() {
             let _hold = sim.hold();
             self.done.wait().await;
-        }
-    }
-}
-
-impl<T> Answer<T> {
-    /// The answer, waited for if need be.
-    pub(crate) async fn get(self, sim: &Sim) -> Result<T, Unmapped> {
-        match self {
-            Answer::Now(value) => value,
-            Answer::Later(completion) => completion.wait(sim).await,
         }
     }
 }
@@ -69,6 +61,13 @@ impl<T> Answer<T> {
 pub trait AxiTarget {
     /// Reads `burst.bytes` bytes.
     fn read(&self, burst: &Burst) -> Answer<Vec<u8>>;
+
+    /// Reads them behind other bytes, if it can answer at once; `None`: it is to be asked by [`AxiTarget::read`]. Adds
+    /// nothing unless it is done.
+    fn read_onto(&self, burst: &Burst, onto: &mut Vec<u8>) -> Option<Result<(), Unmapped>> {
+        let _ = (burst, onto);
+        None
+    }
 
     /// Writes `data`, all of it. Answers when the memory holds it.
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()>;

@@ -1,19 +1,24 @@
-//! The write channels AW, W and B: what is in flight, and when it is acknowledged.
+//! Writes: arbitration among the clients, the channels AW, W and B, and when they are acknowledged.
 
 use super::latency::LatencySource;
+use super::observed::Observed;
 use super::outstanding::Outstanding;
+use super::read::{Next, Pending};
+use super::turn::{Clients, Turn};
+use super::write_client::WriteClient;
 use super::{Answer, AxiConfig, AxiTarget, Burst, TimedPort};
-use crate::bus::DelayLine;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use vp_core::observe::{Source, Stage, Transfer, What};
-use vp_core::{Sim, Time};
+use vp_core::Time;
+use vp_core::observe::Stage;
 
 /// A write whose data is on its way to the memory.
 struct Moving {
     burst: Burst,
-    data: Vec<u8>,
+    client: usize,
+    /// When the memory has all of it.
+    stored: Time,
     /// When it is acknowledged, if that is known already.
     acknowledged: Option<Time>,
 }
@@ -21,176 +26,261 @@ struct Moving {
 /// A write that the memory has been given.
 struct Given {
     burst: Burst,
-    answer: Answer<()>,
+    client: usize,
+    acknowledged: Time,
+    answer: Option<Answer<()>>,
 }
 
-/// Writes that a memory with a time of its own has been given: by transaction id in order, each with its tag and whether
-/// it has been served.
-#[derive(Default)]
-struct AskedOf {
-    ids: BTreeMap<u32, VecDeque<(u64, bool, Given)>>,
-    tags: BTreeMap<u64, u32>,
-    count: u64,
+/// A write that a memory with a time of its own has been given.
+struct Asked {
+    tag: u64,
+    given: Given,
+    served: bool,
 }
 
-type Sink = Box<dyn Fn(Burst)>;
-
-/// AW, W and B of one interface. Data follows its address a beat a cycle; the memory holds it before the
+/// The writes of one interface. Data follows its address a beat a cycle; the memory holds it before the
 /// acknowledgement comes; acknowledgements are in order, from a memory with a time of its own within each id.
-pub(super) struct WriteChannel {
-    sim: Sim,
-    source: Source,
+pub(super) struct Writes {
     config: AxiConfig,
-    latency: RefCell<LatencySource>,
     target: Rc<dyn AxiTarget>,
-    pub(super) outstanding: Outstanding,
     timed: Option<Rc<dyn TimedPort>>,
-    asked: RefCell<AskedOf>,
-    last_acknowledged: Cell<Time>,
-    memory_free: Rc<Cell<Time>>,
-    moving: DelayLine<Moving>,
-    given: DelayLine<Given>,
+    clients: RefCell<Vec<Rc<WriteClient>>>,
+    /// Clients with bursts that wait for the arbiter, or are to come.
+    asking: Cell<Clients>,
+    channel: RefCell<Channel>,
 }
 
-impl WriteChannel {
+/// The arbiter and what is behind it.
+struct Channel {
+    turn: Turn,
+    /// From when on the next address may follow.
+    free: Time,
+    outstanding: Outstanding,
+    latency: LatencySource,
+    last_acknowledged: Time,
+    memory_free: Rc<Cell<Time>>,
+    moving: VecDeque<Moving>,
+    given: VecDeque<Given>,
+    /// What is asked of a [`TimedPort`] and not acknowledged: by transaction id in order…
+    asked: BTreeMap<u32, VecDeque<Asked>>,
+    /// …and which id a tag belongs to.
+    ids: BTreeMap<u64, u32>,
+    tags: u64,
+}
+
+impl Writes {
     pub(super) fn new(
-        sim: &Sim,
-        name: &str,
-        source: Source,
         config: &AxiConfig,
         (target, timed): (Rc<dyn AxiTarget>, Option<Rc<dyn TimedPort>>),
         memory_free: Rc<Cell<Time>>,
-        sink: Sink,
-    ) -> Rc<WriteChannel> {
-        let channel = Rc::new(WriteChannel {
-            sim: sim.clone(),
-            source,
+    ) -> Writes {
+        let channel = Channel {
+            turn: Turn::default(),
+            free: Time::ZERO,
+            outstanding: Outstanding::new(config.period, config.write_outstanding),
             // Another sequence than the reads', from the same seed.
-            latency: RefCell::new(LatencySource::new(config.write_latency, config.seed ^ 0x5757_5757)),
-            target,
-            outstanding: Outstanding::new(
-                sim,
-                &format!("{name}.write"),
-                config.period,
-                config.write_outstanding,
-            ),
-            timed,
-            asked: RefCell::default(),
-            last_acknowledged: Cell::new(Time::ZERO),
+            latency: LatencySource::new(config.write_latency, config.seed ^ 0x5757_5757),
+            last_acknowledged: Time::ZERO,
             memory_free,
-            moving: DelayLine::new(sim, format!("{name}.w"), Time::ZERO),
-            given: DelayLine::new(sim, format!("{name}.b"), Time::ZERO),
+            moving: VecDeque::new(),
+            given: VecDeque::new(),
+            asked: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            tags: 0,
+        };
+        Writes {
             config: config.clone(),
-        });
-        if let Some(timed) = &channel.timed {
-            let this = Rc::downgrade(&channel);
-            timed.on_served(
-                true,
-                Rc::new(move |tag| {
-                    if let Some(channel) = this.upgrade() {
-                        channel.served(tag);
-                    }
-                }),
-            );
+            target,
+            timed,
+            clients: RefCell::default(),
+            asking: Cell::new(0),
+            channel: RefCell::new(channel),
         }
-        sim.server(format!("{name}.write_data"), channel.clone().give());
-        sim.server(format!("{name}.write_response"), channel.clone().acknowledge(sink));
-        channel
     }
 
-    /// Waits until the memory takes another write.
-    pub(super) async fn room(&self) {
-        self.outstanding.room().await;
-        if let Some(timed) = &self.timed {
-            while !timed.has_room(true) {
-                timed.room(true).wait().await;
+    /// Adds a client; gives its number.
+    pub(super) fn add(&self, client: Rc<WriteClient>) -> usize {
+        let mut clients = self.clients.borrow_mut();
+        assert!(clients.len() < Clients::BITS as usize, "more clients than an interface has places for");
+        clients.push(client);
+        clients.len() - 1
+    }
+
+    pub(super) fn set_weight(&self, id: u32, weight: u32) {
+        if let Some(client) = self.clients.borrow().iter().find(|client| client.id == id) {
+            client.weight.set(weight);
+        }
+    }
+
+    pub(super) fn set_outstanding(&self, limit: u32) {
+        self.channel.borrow_mut().outstanding.set_limit(limit);
+    }
+
+    pub(super) fn is_idle(&self, now: Time) -> bool {
+        self.channel.borrow().outstanding.is_empty(now)
+    }
+
+    /// A client asks, or will.
+    pub(super) fn ask(&self, client: usize) {
+        self.asking.set(self.asking.get() | 1 << client);
+    }
+
+    /// Does all that is due by now, and tells what is next.
+    pub(super) fn step(&self, now: Time, observed: &mut Observed) -> Next {
+        let clients = self.clients.borrow();
+        let channel = &mut *self.channel.borrow_mut();
+        self.store(channel, &clients, now, observed);
+        if let Some(pending) = self.acknowledge(channel, &clients, now, observed) {
+            return Next::Answer(pending);
+        }
+        let mut granted = self.arbitrate(channel, &clients, now, observed);
+        if granted <= now {
+            // No other address follows now; but the memory may have all data, and acknowledge it, at once.
+            self.store(channel, &clients, now, observed);
+            if let Some(pending) = self.acknowledge(channel, &clients, now, observed) {
+                return Next::Answer(pending);
+            }
+            granted = self.next_grant(channel, &clients, now).1;
+        }
+        let stored = channel.moving.front().map_or(Time::MAX, |write| write.stored);
+        let acknowledged = channel.given.front().map_or(Time::MAX, |write| write.acknowledged);
+        Next::At(granted.min(stored).min(acknowledged))
+    }
+
+    /// The clients that have a whole burst in their buffers, and when the arbiter can grant one, of these or of others.
+    fn next_grant(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> (Clients, Time) {
+        if self.timed.as_ref().is_some_and(|timed| !timed.has_room(true)) {
+            return (0, Time::MAX);
+        }
+        let (mut left, mut asking, mut first) = (self.asking.get(), 0, Time::MAX);
+        while left != 0 {
+            let number = left.trailing_zeros();
+            left &= left - 1;
+            match clients[number as usize].asks() {
+                Some(at) if at <= now => (asking, first) = (asking | 1 << number, first.min(now)),
+                Some(at) => first = first.min(at),
+                None => self.asking.set(self.asking.get() & !(1 << number)),
             }
         }
+        (asking, first.max(channel.free).max(channel.outstanding.room()))
+    }
+
+    /// Grants one write, if a whole one is in its buffer. Otherwise tells when that is.
+    fn arbitrate(
+        &self,
+        channel: &mut Channel,
+        clients: &[Rc<WriteClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) -> Time {
+        let (asking, at) = self.next_grant(channel, clients, now);
+        if at > now {
+            return at;
+        }
+        let Some(client) = channel.turn.next(asking, |client| clients[client].weight.get()) else {
+            return at;
+        };
+        let burst = clients[client].grant(now);
+        channel.free = now + self.config.period * u64::from(burst.beats);
+        self.issue(channel, burst, client, now, observed);
+        now
     }
 
     /// Puts an address on AW now, and its data on W from now on.
-    pub(super) fn issue(&self, burst: Burst, data: Vec<u8>) {
+    fn issue(&self, channel: &mut Channel, burst: Burst, client: usize, now: Time, observed: &mut Observed) {
         let config = &self.config;
-        let last_beat = self.sim.now() + config.cycles(u64::from(burst.beats - 1));
+        let last_beat = now + config.period * u64::from(burst.beats - 1);
         if self.timed.is_some() {
-            self.outstanding.add_open();
-            self.report(Stage::Request, &burst);
-            return self.move_until(last_beat, Moving { burst, data, acknowledged: None });
+            channel.outstanding.add_open();
+            observed.see(now, Stage::Request, true, &burst);
+            channel.moving.push_back(Moving { burst, client, stored: last_beat, acknowledged: None });
+            return;
         }
-        let stored = config.serve(&self.memory_free, last_beat, &burst);
-        let latency = config.cycles(self.latency.borrow_mut().draw());
-        let acknowledged = (stored + latency).max(self.last_acknowledged.get());
-        self.last_acknowledged.set(acknowledged);
-        self.outstanding.add(acknowledged);
-        self.report(Stage::Request, &burst);
-        self.move_until(stored, Moving { burst, data, acknowledged: Some(acknowledged) });
+        let stored = config.serve(&channel.memory_free, last_beat, &burst);
+        let latency = config.period * channel.latency.draw();
+        let acknowledged = (stored + latency).max(channel.last_acknowledged);
+        channel.last_acknowledged = acknowledged;
+        channel.outstanding.add(now, acknowledged);
+        observed.see(now, Stage::Request, true, &burst);
+        // In order.
+        let stored = channel.moving.back().map_or(stored, |before| stored.max(before.stored));
+        channel.moving.push_back(Moving { burst, client, stored, acknowledged: Some(acknowledged) });
     }
 
-    /// The memory has a burst's data at `stored`.
-    fn move_until(&self, stored: Time, moving: Moving) {
-        if stored > self.sim.now() || !self.moving.is_empty() {
-            self.moving.push_at(stored, moving);
-        } else {
-            self.store(moving);
-        }
-    }
-
-    /// The memory has all of a burst's data.
-    fn store(&self, Moving { burst, data, acknowledged }: Moving) {
-        self.report(Stage::Data, &burst);
-        let answer = self.target.write(&burst, &data);
-        let given = Given { burst, answer };
-        if let Some(acknowledged) = acknowledged {
-            return self.given.push_at(acknowledged, given);
-        }
-        let Some(timed) = &self.timed else { return };
-        let mut asked = self.asked.borrow_mut();
-        let tag = asked.count;
-        asked.count += 1;
-        asked.tags.insert(tag, burst.id);
-        asked.ids.entry(burst.id).or_default().push_back((tag, false, given));
-        timed.request(true, tag, &burst);
-    }
-
-    /// The memory has taken a write; it is acknowledged after all earlier ones of its id.
-    fn served(&self, tag: u64) {
-        let mut asked = self.asked.borrow_mut();
-        let Some(id) = asked.tags.remove(&tag) else { return };
-        let Some(queue) = asked.ids.get_mut(&id) else { return };
-        if let Some((_, served, _)) = queue.iter_mut().find(|(of, ..)| *of == tag) {
-            *served = true;
-        }
-        while queue.front().is_some_and(|&(_, served, _)| served)
-            && let Some((_, _, given)) = queue.pop_front()
+    /// Gives the memory what it has all data of.
+    fn store(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time, observed: &mut Observed) {
+        while let Some(&Moving { burst, client, stored, acknowledged }) = channel.moving.front()
+            && stored <= now
         {
-            let latency = self.config.cycles(self.latency.borrow_mut().draw());
-            let acknowledged = (self.sim.now() + latency).max(self.last_acknowledged.get());
-            self.last_acknowledged.set(acknowledged);
-            self.outstanding.close(acknowledged);
-            self.given.push_at(acknowledged, given);
-        }
-    }
-
-    async fn give(self: Rc<Self>) {
-        loop {
-            let moving = self.moving.next().await;
-            self.store(moving);
-        }
-    }
-
-    async fn acknowledge(self: Rc<Self>, sink: Sink) {
-        loop {
-            let Given { burst, answer } = self.given.next().await;
-            if let Err(why) = answer.get(&self.sim).await {
-                self.sim.report(self.source, What::Warning(&format!("write: {why}; data lost")));
+            channel.moving.pop_front();
+            observed.see(now, Stage::Data, true, &burst);
+            let answer = match clients[client].give(&burst, |data| self.target.write(&burst, data)) {
+                Answer::Now(Ok(())) => None,
+                other => Some(other),
+            };
+            if let Some(acknowledged) = acknowledged {
+                channel.given.push_back(Given { burst, client, acknowledged, answer });
+            } else if let Some(timed) = &self.timed {
+                let given = Given { burst, client, acknowledged: Time::MAX, answer };
+                let tag = channel.tags;
+                channel.tags += 1;
+                channel.ids.insert(tag, burst.id);
+                channel.asked.entry(burst.id).or_default().push_back(Asked { tag, given, served: false });
+                timed.request(true, tag, &burst);
             }
-            self.report(Stage::Response, &burst);
-            sink(burst);
         }
     }
 
-    fn report(&self, stage: Stage, burst: &Burst) {
-        let Burst { id, address, bytes, .. } = *burst;
-        self.sim.report(self.source, What::Transfer(Transfer { stage, write: true, id, address, bytes }));
+    /// A memory with a time of its own has taken a write; it is acknowledged after all earlier ones of its id.
+    pub(super) fn served(&self, tag: u64, now: Time) {
+        let channel = &mut *self.channel.borrow_mut();
+        let Some(id) = channel.ids.remove(&tag) else { return };
+        let mut queue = channel.asked.remove(&id).unwrap_or_default();
+        if let Some(asked) = queue.iter_mut().find(|asked| asked.tag == tag) {
+            asked.served = true;
+        }
+        while queue.front().is_some_and(|asked| asked.served)
+            && let Some(Asked { given, .. }) = queue.pop_front()
+        {
+            let latency = self.config.period * channel.latency.draw();
+            let acknowledged = (now + latency).max(channel.last_acknowledged);
+            channel.last_acknowledged = acknowledged;
+            channel.outstanding.close(now, acknowledged);
+            channel.given.push_back(Given { acknowledged, ..given });
+        }
+        channel.asked.insert(id, queue);
+    }
+
+    /// Hands on the acknowledgements that have come.
+    fn acknowledge(
+        &self,
+        channel: &mut Channel,
+        clients: &[Rc<WriteClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) -> Option<Pending> {
+        while let Some(given) = channel.given.front_mut()
+            && given.acknowledged <= now
+        {
+            let answer = match given.answer.take() {
+                None => Ok(()),
+                Some(Answer::Now(answer)) => answer,
+                Some(Answer::Later(completion)) => match completion.take() {
+                    Some(answer) => answer,
+                    None => {
+                        given.answer = Some(Answer::Later(completion.clone()));
+                        return Some(Pending::Write(completion));
+                    }
+                },
+            };
+            if let Err(why) = answer {
+                observed.warn(&format!("write: {why}; data lost"));
+            }
+            let Given { burst, client, .. } = *given;
+            channel.given.pop_front();
+            observed.see(now, Stage::Response, true, &burst);
+            clients[client].acknowledge();
+        }
+        None
     }
 }

@@ -129,7 +129,7 @@ impl Cdp {
             arrived: sim.event("nvdla.cdp.spread.arrived"),
             places: RefCell::new(vec![Time::ZERO; timing.cdp.spread as usize].into()),
             freed: sim.event("nvdla.cdp.spread.freed"),
-            output: WriteDma::new(sim, ports, "nvdla.cdp", write_id::CDP, hardware.atom, timing.write_buffer),
+            output: WriteDma::new(ports, "nvdla.cdp", write_id::CDP, hardware.atom, timing.write_buffer),
         }
     }
 

@@ -149,20 +149,19 @@ impl Buffer {
         self.begun_at.get()
     }
 
-    /// Waits for room in the data banks and takes it; false if nobody wants the data any more.
-    pub(super) async fn reserve_entries(&self, fetch: &Fetch, entries: u32, capacity: u32) -> bool {
-        loop {
-            if fetch.cancelled.get() {
-                return false;
-            }
-            if let mut state = self.state.borrow_mut()
-                && state.entries.saturating_add(entries) <= capacity
-            {
-                state.entries += entries;
-                return true;
-            }
-            self.freed.wait().await;
-        }
+    /// Waits until room is given back, or nobody wants a layer any more.
+    pub(super) async fn freed(&self) {
+        self.freed.wait().await;
+    }
+
+    /// Whether there is room for so many entries in the data banks.
+    pub(super) fn has_entries(&self, entries: u32, capacity: u32) -> bool {
+        self.state.borrow().entries.saturating_add(entries) <= capacity
+    }
+
+    /// Takes room for so many entries.
+    pub(super) fn take_entries(&self, entries: u32) {
+        self.state.borrow_mut().entries += entries;
     }
 
     /// Puts lines of a layer for which room was reserved.
@@ -185,32 +184,30 @@ impl Buffer {
         self.state.borrow_mut().weights.push_back(set);
     }
 
-    /// Waits for room in the weight banks and takes it, for `bytes` of a layer's weights. If no room will come because
-    /// CSC, which has released so many bytes of them, `starves` for more: for what fits, a multiple of `atom`.
-    pub(super) async fn reserve_weights(
+    /// For how many of `bytes` of a layer's weights there is room in the weight banks: for all or none. If no room will
+    /// come because CSC, which has released so many bytes of them, `starves` for more: for what fits, a multiple of `atom`.
+    pub(super) fn weight_room(
         &self,
         layer: u64,
         (bytes, atom): (u32, u32),
         capacity: u32,
-        mut starves: impl FnMut(u64) -> bool,
+        starves: impl FnOnce(u64) -> bool,
     ) -> u32 {
-        loop {
-            if let mut state = self.state.borrow_mut()
-                && let room = capacity.saturating_sub(state.weight_bytes) / atom * atom
-                && room > 0
-            {
-                let others = |set: &WeightSet| set.layer != layer && set.freed < set.come();
-                let set = state.weights.iter().find(|set| set.layer == layer);
-                let futile = !state.weights.iter().any(others)
-                    && set.is_some_and(|set| !set.consumed && starves(set.released));
-                if room >= bytes || futile {
-                    let taken = bytes.min(room);
-                    state.weight_bytes += taken;
-                    return taken;
-                }
-            }
-            self.freed.wait().await;
+        let state = self.state.borrow();
+        let room = capacity.saturating_sub(state.weight_bytes) / atom * atom;
+        if room >= bytes || room == 0 {
+            return room.min(bytes);
         }
+        let others = |set: &WeightSet| set.layer != layer && set.freed < set.come();
+        let set = state.weights.iter().find(|set| set.layer == layer);
+        let futile = !state.weights.iter().any(others)
+            && set.is_some_and(|set| !set.consumed && starves(set.released));
+        if futile { room } else { 0 }
+    }
+
+    /// Takes room for so many bytes of weights.
+    pub(super) fn take_weight_room(&self, bytes: u32) {
+        self.state.borrow_mut().weight_bytes += bytes;
     }
 
     /// Bytes of weights that are in the buffer.
@@ -437,7 +434,10 @@ mod tests {
         sim.process("cdma", async move {
             let fetch = fetch();
             for value in 0..3 {
-                assert!(cdma.reserve_entries(&fetch, 2, 5).await);
+                while !cdma.has_entries(2, 5) {
+                    cdma.freed().await;
+                }
+                cdma.take_entries(2);
                 cdma.put_slices(&fetch, 0, 2, line(value));
             }
             when.set(clock.now());
@@ -461,10 +461,13 @@ mod tests {
         buffer.start_weights(&fetch(), 4);
         let cdma = buffer.clone();
         simulation.sim().process("cdma", async move {
-            assert_eq!(cdma.reserve_weights(4, (12, 4), 10, |_| true).await, 8);
+            assert_eq!(cdma.weight_room(4, (12, 4), 10, |_| true), 8);
+            cdma.take_weight_room(8);
             cdma.put_weights(4, &[0, 1, 2, 3, 4, 5, 6, 7]);
             cdma.weights_usable(4, 8, Time::ns(3));
-            assert_eq!(cdma.reserve_weights(4, (4, 4), 10, |_| false).await, 4);
+            assert_eq!(cdma.weight_room(4, (4, 4), 10, |_| false), 0);
+            cdma.freed().await;
+            assert_eq!(cdma.weight_room(4, (4, 4), 10, |_| false), 4);
         });
         let csc = buffer.clone();
         simulation.sim().process("csc", async move {

@@ -156,7 +156,7 @@ impl Pdp {
             input: ReadDma::new(ports, "nvdla.pdp_rdma", read_id::PDP, credits),
             ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, cycle, Time::ZERO),
             from_sdp,
-            output: WriteDma::new(sim, ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
+            output: WriteDma::new(ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
         }
     }
 

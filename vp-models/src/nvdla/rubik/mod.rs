@@ -90,7 +90,7 @@ impl Engine for Rubik {
 
 impl Rubik {
     pub(crate) fn new(around: &Surroundings<'_>, control: Rc<Control>) -> Rubik {
-        let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
+        let Surroundings { cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.rubik.credits * 2 * hardware.atom as u32,
@@ -100,14 +100,7 @@ impl Rubik {
             common: Common::new(around, control.clone(), control),
             hardware,
             input: ReadDma::new(ports, "nvdla.rbk", read_id::RUBIK, credits),
-            output: WriteDma::new(
-                sim,
-                ports,
-                "nvdla.rbk",
-                write_id::RUBIK,
-                hardware.atom,
-                timing.write_buffer,
-            ),
+            output: WriteDma::new(ports, "nvdla.rbk", write_id::RUBIK, hardware.atom, timing.write_buffer),
         }
     }
 

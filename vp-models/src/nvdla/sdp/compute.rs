@@ -151,10 +151,26 @@ impl<'a> Datapath<'a> {
         counters
     }
 
+    /// Whether 32 bits hold all values when they are scaled, as they mostly do.
+    #[inline(always)]
+    fn is_narrow(&self, values: &[i32]) -> bool {
+        let Converter { offset, scale, shift } = self.layer.converter;
+        let extent = |value: i32| (i64::from(value) - i64::from(offset)).unsigned_abs();
+        let (least, most) = values
+            .iter()
+            .fold((i32::MAX, i32::MIN), |(least, most), &value| (least.min(value), most.max(value)));
+        let largest = extent(least).max(extent(most)) * u64::from(scale.unsigned_abs());
+        (1..31).contains(&shift) && largest < 1 << 31
+    }
+
     /// The output converter. Counts what its 17-bit clamp changes.
     #[inline(always)]
     fn convert(&self, values: &[i32], output: &mut [u8], counters: &mut Counters) {
         let Converter { offset, scale, shift } = self.layer.converter;
+        if self.layer.output == Precision::Int8 && self.is_narrow(values) {
+            counters.out_saturation = store_narrow(values, output, (offset, i32::from(scale), shift));
+            return;
+        }
         let scaled = |value: i32| (i64::from(value) - i64::from(offset)) * i64::from(scale);
         if self.layer.output == Precision::Fp16 {
             let converted = values.iter().map(|&value| {
@@ -197,6 +213,22 @@ fn store_int8(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> (i64, 
         *byte = rounded.clamp(i8::MIN.into(), i8::MAX.into()) as u8;
     }
     saturated
+}
+
+/// [`store_int8`] of values that 32 bits hold when they are scaled, as few instructions can do it. (The offset itself may
+/// need more, but not what it leaves.)
+#[inline(always)]
+fn store_narrow(values: &[i32], output: &mut [u8], (offset, scale, shift): (i32, i32, u8)) -> u64 {
+    const MAX: i32 = MAX_17 as i32;
+    let mut saturated = 0u32;
+    for (byte, &value) in output.iter_mut().zip(values) {
+        let scaled = value.wrapping_sub(offset).wrapping_mul(scale);
+        let lower = scaled - i32::from(scaled < 0);
+        let rounded = (lower >> shift) + ((lower >> (shift - 1)) & 1);
+        saturated += u32::from(rounded > MAX) | u32::from(scaled >> shift < -MAX - 1);
+        *byte = rounded.clamp(i8::MIN.into(), i8::MAX.into()) as u8;
+    }
+    saturated.into()
 }
 
 /// The same, two bytes each.
@@ -273,6 +305,10 @@ impl Stage {
             None => self.scale(values, operands, |value, _| value.into()),
             Some(AluOperation::Max) => self.scale(values, operands, |value, it| value.max(it).into()),
             Some(AluOperation::Min) => self.scale(values, operands, |value, it| value.min(it).into()),
+            // What 32 bits saturate at is what the sum of 33 is clamped to.
+            Some(AluOperation::Sum) if self.multiplier.is_none() && self.shift == 0 => {
+                each(values, operands, |value, it, _| value.saturating_add(it));
+            }
             Some(AluOperation::Sum) => {
                 self.scale(values, operands, |value, it| i64::from(value) + i64::from(it));
             }

@@ -185,7 +185,7 @@ impl Sdp {
             bs: input("bs", read_id::SDP_BS, credits, 1),
             bn: input("bn", read_id::SDP_BN, credits, 1),
             ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits, 1),
-            output: WriteDma::new(sim, ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
+            output: WriteDma::new(ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
             pooling,
             accumulator,
         }

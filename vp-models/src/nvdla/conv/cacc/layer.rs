@@ -50,12 +50,17 @@ impl Layer {
         (saturate_32(rounded), beyond)
     }
 
+    /// Sums as SDP gets them, of those that 32 bits hold: they are only rounded.
+    pub fn clip_narrow(&self, sums: &mut [i32]) {
+        widest(|| round_shift_all(sums, self.truncate));
+    }
+
     /// Sums as SDP gets them, and how many were clipped: [`Layer::clip`] of each.
     pub(in crate::nvdla::conv) fn clip_all(&self, sums: Sums) -> (Vec<i32>, u64) {
         match sums {
             // What 32 bits hold is not clipped.
             Sums::Narrow(mut sums) => {
-                widest(|| round_shift_all(&mut sums, self.truncate));
+                self.clip_narrow(&mut sums);
                 (sums, 0)
             }
             // Codes are delivered as they are.

@@ -176,6 +176,22 @@ impl Image {
         let planes = bytes.split_at(self.atoms()[0] as usize * self.atom as usize);
         let (pixel, skipped) = (self.format.pixel_bytes().map(|bytes| bytes as usize), self.skipped());
         let channels = self.format.channels() as usize;
+        let mut stored = Elements::filled(precision, self.padding, self.stored_width() as usize * channels);
+        if let (Elements::Int8(stored), None, Some(places)) =
+            (&mut stored, &self.converters, self.format.bytes_of_pixel())
+        {
+            // A byte each, taken as they are: only their order changes.
+            let start = skipped[0] as usize * pixel[0];
+            let pixels = planes.0[start..].chunks_exact(pixel[0]).take(self.width as usize);
+            let places = &places[..channels];
+            let left = self.left as usize * channels;
+            for (stored, pixel) in stored[left..].chunks_exact_mut(channels).zip(pixels) {
+                for (stored, &place) in stored.iter_mut().zip(places) {
+                    *stored = pixel[place as usize].cast_signed();
+                }
+            }
+            return Elements::Int8(std::mem::take(stored));
+        }
         let components = (0..self.width as usize).flat_map(|x| {
             let at = |plane: usize| (x + skipped[plane] as usize) * pixel[plane];
             let pixel = [&planes.0[at(0)..], &planes.1[at(1)..]];
@@ -193,7 +209,6 @@ impl Image {
         if self.nan_to_zero && self.format.is_float() {
             line.flush();
         }
-        let mut stored = Elements::filled(precision, self.padding, self.stored_width() as usize * channels);
         stored.copy(self.left as usize * channels, &line, 0, line.len());
         stored
     }

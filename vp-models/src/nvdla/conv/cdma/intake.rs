@@ -172,7 +172,19 @@ impl Taker for ImageIntake {
 /// Weights are taken at once; this notes when each beat came.
 #[derive(Default)]
 pub(super) struct WeightIntake {
-    pub(super) came: RefCell<VecDeque<Time>>,
+    came: RefCell<VecDeque<Time>>,
+}
+
+impl WeightIntake {
+    /// Whether nothing is noted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.came.borrow().is_empty()
+    }
+
+    /// When the next beat came, if it was noted.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.came.borrow_mut().pop_front()
+    }
 }
 
 impl Taker for WeightIntake {
@@ -199,9 +211,10 @@ impl WeightArrival {
         WeightArrival { cycle, written: Cell::default(), checked: Cell::default() }
     }
 
-    /// A beat can be written at `due`.
-    pub(super) fn write(&self, due: Time) {
-        self.written.set(due.max(self.written.get() + self.cycle));
+    /// So many beats can be written from `due` on.
+    pub(super) fn write(&self, due: Time, beats: u32) {
+        let first = due.max(self.written.get() + self.cycle);
+        self.written.set(first + self.cycle * u64::from(beats.saturating_sub(1)));
     }
 
     /// It was the last of a group: when CSC can use that.
@@ -285,7 +298,7 @@ mod tests {
         let arrival = WeightArrival::new(Time::ns(1));
         let mut usable = Vec::new();
         for _ in 0..2 {
-            arrival.write(Time::ns(20));
+            arrival.write(Time::ns(20), 1);
             usable.push(arrival.usable());
         }
         assert_eq!(cycles(usable), [26, 28]);

@@ -8,13 +8,14 @@ pub mod image;
 mod intake;
 pub mod layer;
 pub mod pixel;
+mod requests;
 
 use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightArrival, WeightIntake};
 use self::layer::{Input, Layer};
+use self::requests::{DataRequests, WeightRequests};
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
-use crate::bus::DelayLine;
-use crate::bus::axi::{ReadStream, Taker};
+use crate::bus::axi::Taker;
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
 use crate::nvdla::engine::Surroundings;
@@ -64,18 +65,13 @@ struct Before {
     was_image: bool,
 }
 
-/// Reads that have been asked for: so many lines, or so many bytes of weights; `None` is the end.
-type Asked = DelayLine<Option<u32>>;
-
 /// Counts what the performance and statistics registers show of one client.
 #[derive(Default)]
 struct Watch {
     /// Elements that are no finite numbers, before they are flushed.
     specials: Cell<Specials>,
-    /// Cycles in which a read could not be made.
-    stalled: Cell<u64>,
-    /// Cycles in which reads were outstanding.
-    waited: Cell<u64>,
+    /// How long reads were outstanding.
+    waited: Cell<Time>,
 }
 
 impl Watch {
@@ -83,6 +79,10 @@ impl Watch {
         let mut all = self.specials.get();
         all += specials;
         self.specials.set(all);
+    }
+
+    fn waited(&self, time: Time) {
+        self.waited.set(self.waited.get() + time);
     }
 }
 
@@ -167,23 +167,32 @@ impl Cdma {
         self.interrupts.raise(source);
     }
 
-    async fn fetch_data(&self, layer: &Layer, fetch: &Fetch, number: u64, group: usize, perf: Option<usize>) {
+    async fn fetch_data(
+        &self,
+        layer: &Layer,
+        fetch: &Rc<Fetch>,
+        number: u64,
+        group: usize,
+        perf: Option<usize>,
+    ) {
         let watch = Watch::default();
         if fetch.slices > 0 {
-            let asked = Asked::new(&self.sim, "nvdla.cdma.data.asked", Time::ZERO);
             let usable = Usable::default();
             let stream = self.data.stream(layer.input.ram());
             if self.atom_a_beat {
                 stream.set_taker(Some(self.intake(&layer.input, usable.clone())));
             }
-            join(
-                self.ask_data(layer, fetch, &asked, &watch),
-                self.take_data(layer, fetch, number, (&asked, &usable), &watch),
-            )
-            .await;
+            let pace = (self.cycle, self.timing.conv.data_path);
+            let requests = DataRequests::new(&self.sim, pace, layer, (&self.buffer, fetch), &self.hardware);
+            let ask = async {
+                while requests.room().await {
+                    stream.make(requests.clone()).await;
+                }
+            };
+            join(ask, self.take_data(layer, fetch, number, (&requests, &usable), &watch)).await;
             stream.set_taker(None);
-            self.show(perf, reg::D_PERF_DAT_READ_STALL, &watch.stalled);
-            self.show(perf, reg::D_PERF_DAT_READ_LATENCY, &watch.waited);
+            self.show(perf, reg::D_PERF_DAT_READ_STALL, requests.stalled());
+            self.show(perf, reg::D_PERF_DAT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
         }
         let Specials { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_DATA_NUM, nan), (reg::D_INF_INPUT_DATA_NUM, infinite)];
@@ -202,91 +211,69 @@ impl Cdma {
         }
     }
 
-    /// Asks for lines, as many at once as are fetched together, when the buffer has room for them.
-    async fn ask_data(&self, layer: &Layer, fetch: &Fetch, asked: &Asked, watch: &Watch) {
-        let input = &layer.input;
-        let stream = self.data.stream(input.ram());
-        let capacity = layer.banks.data * self.hardware.bank_entries;
-        let path = self.cycles(self.timing.conv.data_path);
-        let start = self.cycles(if input.is_image() { TO_OTHERS } else { TO_FEATURES });
-        let mut next = self.sim.now() + start + path;
-        let mut first = 0;
-        while first < input.height() {
-            let lines = input.lines_at_once().min(input.height() - first);
-            let since = self.sim.now();
-            if !self.buffer.reserve_entries(fetch, lines * layer.entries, capacity).await {
-                break;
-            }
-            if self.sim.now() > since {
-                next = next.max(self.sim.now() + path);
-            }
-            asked.push(Some(lines));
-            let reads = input.reads(first, lines);
-            for read in &reads {
-                let due = next + self.cycle * read.cycle;
-                self.sim.wait_until(due).await;
-                self.request(stream, read.address, read.bytes, watch).await;
-                next += self.sim.now() - due;
-            }
-            next += self.cycle * input.request_cycles(reads.len());
-            first += lines;
-        }
-        asked.push(None);
-    }
-
+    /// Puts lines into the buffer; counts the cycles in which reads were outstanding.
     async fn take_data(
         &self,
         layer: &Layer,
         fetch: &Fetch,
         number: u64,
-        (asked, usable): (&Asked, &Usable),
+        (requests, usable): (&DataRequests, &Usable),
         watch: &Watch,
     ) {
         let input = &layer.input;
         let stream = self.data.stream(input.ram());
-        let mut first = 0;
-        while let Some(lines) = asked.next().await {
+        while requests.asked.some().await {
+            let Some(lines) = requests.asked.pop() else { return };
             let start = self.sim.now();
-            let mut bytes = vec![0; input.bytes(lines)];
-            for read in input.reads(first, lines) {
-                stream.take(&mut bytes[read.at..read.at + read.bytes as usize]).await;
-            }
-            self.waited(watch, start);
+            let mut bytes = vec![0; input.bytes(lines.count)];
+            let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
+            stream.come(all).await;
+            stream.take_all(all, |data| {
+                let mut left = data;
+                for read in &*lines.reads {
+                    let (data, rest) = left.split_at(read.bytes as usize);
+                    bytes[read.at..read.at + data.len()].copy_from_slice(data);
+                    left = rest;
+                }
+            });
+            watch.waited(self.sim.now() - start);
             let latest = self.sim.now() + self.cycle * TO_USABLE;
             let usable = usable.borrow_mut().pop_front().unwrap_or(latest);
             self.sim.wait_until(usable).await;
-            let slices = input.lines(layer.precision, lines, &bytes);
+            let slices = input.lines(layer.precision, lines.count, &bytes);
             self.buffer.put_slices(fetch, number, layer.entries, slices);
             watch.count(input.specials(&bytes));
-            first += lines;
         }
     }
 
     async fn fetch_weights(
         &self,
         layer: &Layer,
-        fetch: &Fetch,
+        fetch: &Rc<Fetch>,
         number: u64,
         group: usize,
         perf: Option<usize>,
     ) {
         let watch = Watch::default();
         if fetch.weights {
-            let asked = Asked::new(&self.sim, "nvdla.cdma.weight.asked", Time::ZERO);
             self.buffer.start_weights(fetch, number);
             let stream = self.weights.stream(layer.weights.ram);
             let came = Rc::new(WeightIntake::default());
             if self.atom_a_beat {
                 stream.set_taker(Some(came.clone()));
             }
-            join(
-                self.ask_weights(layer, (fetch, number), &asked, &watch),
-                self.take_weights(layer, number, (&asked, &came), &watch),
-            )
-            .await;
+            let pace = (self.cycle, self.timing.conv.weight_path);
+            let buffer = (&self.buffer, fetch);
+            let requests = WeightRequests::new(&self.sim, pace, (layer, number), buffer, &self.hardware);
+            let ask = async {
+                while requests.room().await {
+                    stream.make(requests.clone()).await;
+                }
+            };
+            join(ask, self.take_weights(layer, number, (&requests, &came), &watch)).await;
             stream.set_taker(None);
-            self.show(perf, reg::D_PERF_WT_READ_STALL, &watch.stalled);
-            self.show(perf, reg::D_PERF_WT_READ_LATENCY, &watch.waited);
+            self.show(perf, reg::D_PERF_WT_READ_STALL, requests.stalled());
+            self.show(perf, reg::D_PERF_WT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
         }
         let Specials { nan, infinite } = watch.specials.get();
         let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
@@ -294,115 +281,96 @@ impl Cdma {
         self.raise(Source::CdmaWeight(group)).await;
     }
 
-    /// Asks for weights, eight atoms at once up to a multiple of eight, as the buffer has room; what lies in its
-    /// FIFOs may come on top (RTL, `NV_NVDLA_CDMA_wt.v`, `wt_req_overflow`).
-    async fn ask_weights(&self, layer: &Layer, (fetch, number): (&Fetch, u64), asked: &Asked, watch: &Watch) {
-        let (weights, atom) = (&layer.weights, self.hardware.atom);
-        let stream = self.weights.stream(weights.ram);
-        let ahead = READ_ATOMS * atom / self.hardware.entry_bytes * atom;
-        let capacity = layer.banks.weight * self.hardware.bank_bytes() + ahead;
-        let together = self.hardware.group_kernels(layer.precision);
-        let path = self.cycles(self.timing.conv.weight_path);
-        let mut next = self.sim.now() + self.cycles(TO_OTHERS) + path;
-        let mut group = 0;
-        let mut done = 0;
-        while done < weights.bytes && !fetch.cancelled.get() {
-            let address = weights.base.wrapping_add(u64::from(done));
-            let run = READ_ATOMS - (address / u64::from(atom) % u64::from(READ_ATOMS)) as u32;
-            let wanted = (run * atom).min(weights.bytes - done);
-            let since = self.sim.now();
-            // CSC releases nothing before it has all of a group.
-            let starves = |released: u64| {
-                while self.group_end(layer, group) <= released && (group + 1) * together < weights.kernels {
-                    group += 1;
-                }
-                u64::from(done) < self.group_end(layer, group)
-            };
-            let bytes = self.buffer.reserve_weights(number, (wanted, atom), capacity, starves).await;
-            if self.sim.now() > since {
-                next = next.max(self.sim.now() + path);
-            }
-            asked.push(Some(bytes));
-            self.sim.wait_until(next).await;
-            self.request(stream, address, bytes, watch).await;
-            next = self.sim.now() + self.cycle;
-            done += bytes;
-        }
-        asked.push(None);
-    }
-
-    /// The bytes of weights that must be there for CSC to use a group of kernels: whole entries, and for the last group
-    /// all that are read, if they have room.
-    fn group_end(&self, layer: &Layer, group: u32) -> u64 {
-        let (weights, entry) = (&layer.weights, u64::from(self.hardware.entry_bytes));
-        let together = self.hardware.group_kernels(layer.precision);
-        let all = u64::from(weights.bytes);
-        let end = |group| weights.group_end(group, together).next_multiple_of(entry).min(all);
-        let is_last = (group + 1) * together >= weights.kernels;
-        let before = if group > 0 { end(group - 1) } else { 0 };
-        let room = u64::from(layer.banks.weight * self.hardware.bank_bytes());
-        if is_last && all - before + entry <= room { all } else { end(group) }
-    }
-
     /// Puts weights into the buffer, and tells which groups of kernels CSC can use when; ends when it can use all.
+    /// Counts the cycles in which reads were outstanding.
+    ///
+    /// CSC sees of weights only that a group has come. So what the buffer has room for is put there together, with the
+    /// last read of a group, or with the last that is asked for.
     async fn take_weights(
         &self,
         layer: &Layer,
         number: u64,
-        (asked, came): (&Asked, &WeightIntake),
+        (requests, came): (&WeightRequests, &WeightIntake),
         watch: &Watch,
     ) {
-        let (weights, atom) = (&layer.weights, self.hardware.atom);
+        let weights = &layer.weights;
         let stream = self.weights.stream(weights.ram);
         let capacity = layer.banks.weight * self.hardware.bank_bytes();
-        let together = self.hardware.group_kernels(layer.precision);
-        let groups = weights.kernels.div_ceil(together);
+        let groups = weights.kernels.div_ceil(self.hardware.group_kernels(layer.precision));
         let latency = self.cycles(self.timing.conv.weight_arrival);
         let arrival = WeightArrival::new(self.cycle);
-        let (mut written, mut group) = (0, 0);
-        let mut bytes = vec![0; (READ_ATOMS * atom) as usize];
-        while let Some(count) = asked.next().await {
-            let start = self.sim.now();
-            let bytes = &mut bytes[..count as usize];
-            stream.take(bytes).await;
-            self.waited(watch, start);
+        let (mut written, mut group, mut taken) = (0, 0, Time::ZERO);
+        let mut group_end = requests.group_end(group);
+        let put = |data: &[u8]| {
             if layer.precision == Precision::Fp16 {
-                watch.count(Specials::of(bytes));
+                watch.count(Specials::of(data));
             }
-            for beat in bytes.chunks(self.weight_beat as usize) {
-                let came = came.came.borrow_mut().pop_front().unwrap_or_else(|| self.sim.now());
-                let mut due = came + latency;
-                if self.buffer.weights_held() + beat.len() as u32 > capacity {
-                    self.buffer.weights_released(beat.len() as u32, capacity).await;
-                    due = due.max(self.sim.now());
+            self.buffer.put_weights(number, data);
+        };
+        while requests.asked.some().await {
+            let room = capacity.saturating_sub(self.buffer.weights_held());
+            let missing = if group < groups { (group_end - written).min(room.into()) as u32 } else { 0 };
+            let (reads, all) = requests.asked.with(|asked| {
+                let (mut reads, mut all) = (0, 0);
+                for &(bytes, _) in asked {
+                    // The last one completes the group, unless room is lacking.
+                    if reads > 0 && (all >= missing || all + bytes > room) {
+                        break;
+                    }
+                    (reads, all) = (reads + 1, all + bytes);
                 }
-                self.buffer.put_weights(number, beat);
-                arrival.write(due);
-                written += beat.len() as u64;
-                while group < groups && written >= self.group_end(layer, group) {
-                    let end = self.group_end(layer, group);
-                    self.buffer.weights_usable(number, end, arrival.usable());
-                    group += 1;
+                (reads, all)
+            });
+            stream.come(all as usize).await;
+            let fits = all <= room;
+            if fits {
+                stream.look(all as usize, put);
+            }
+            for _ in 0..reads {
+                let Some((bytes, asked)) = requests.asked.pop() else { return };
+                let start = taken.max(asked);
+                taken = start.max(stream.due(bytes as usize));
+                watch.waited(taken - start);
+                let mut left = bytes;
+                if fits && came.is_empty() && (group == groups || written + u64::from(bytes) < group_end) {
+                    // Nothing is complete with it.
+                    arrival.write(taken + latency, bytes.div_ceil(self.weight_beat));
+                    written += u64::from(bytes);
+                    left = 0;
+                }
+                while left > 0 {
+                    let beat = left.min(self.weight_beat);
+                    let mut due = came.next().unwrap_or(taken) + latency;
+                    if !fits {
+                        if self.buffer.weights_held() + beat > capacity {
+                            self.buffer.weights_released(beat, capacity).await;
+                            taken = self.sim.now();
+                            due = due.max(taken);
+                        }
+                        stream.look(beat as usize, put);
+                        stream.take_all(beat as usize, |_| ());
+                    }
+                    arrival.write(due, 1);
+                    written += u64::from(beat);
+                    while group < groups && written >= group_end {
+                        self.buffer.weights_usable(number, group_end, arrival.usable());
+                        group += 1;
+                        group_end = requests.group_end(group);
+                    }
+                    left -= beat;
+                }
+                if fits {
+                    stream.take_all(bytes as usize, |_| ());
                 }
             }
         }
         self.sim.wait_until(arrival.last_usable()).await;
     }
 
-    async fn request(&self, stream: &ReadStream, address: u64, bytes: u32, watch: &Watch) {
-        let start = self.sim.now();
-        stream.request(address, bytes).await;
-        watch.stalled.set(watch.stalled.get() + (self.sim.now() - start).cycles(self.cycle));
-    }
-
-    fn waited(&self, watch: &Watch, since: Time) {
-        watch.waited.set(watch.waited.get() + (self.sim.now() - since).cycles(self.cycle));
-    }
-
     /// Puts a counter into its group's register, if counting is switched on.
-    fn show(&self, perf: Option<usize>, register: RegisterRef, count: &Cell<u64>) {
+    fn show(&self, perf: Option<usize>, register: RegisterRef, count: u64) {
         if let Some(group) = perf {
-            let count = count.get().min(u32::MAX.into()) as u32;
+            let count = count.min(u32::MAX.into()) as u32;
             self.control.registers().borrow_mut().set(group, register, count);
         }
     }

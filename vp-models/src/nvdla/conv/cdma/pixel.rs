@@ -91,6 +91,15 @@ impl Format {
         }
     }
 
+    /// Where each component lies among the bytes of a pixel, if each is a byte of one plane.
+    pub const fn bytes_of_pixel(&self) -> Option<[u8; 4]> {
+        match (self.layout, self.element_bytes) {
+            (Layout::Single, 1) => Some([0; 4]),
+            (Layout::Interleaved(places), 1) => Some(places),
+            _ => None,
+        }
+    }
+
     /// Component `channel` of a pixel whose bytes in each plane are given. Panics if they are too few.
     pub fn component(&self, channel: usize, planes: [&[u8]; 2], signed: bool) -> i32 {
         let element = |plane: &[u8], index: usize| match self.element_bytes {

@@ -36,8 +36,15 @@ impl<T: Element> PackedWeights<T> {
             let (block, lane) = (k / LANES, k % LANES);
             let lines = &mut lines[block * per_block..][..per_block];
             for (run, lines) in weights.chunks_exact(run).zip(lines.chunks_exact_mut(groups)) {
-                for (group, line) in run.chunks(T::GROUP).zip(lines) {
-                    line.as_mut()[lane * T::GROUP..][..group.len()].copy_from_slice(group);
+                let (whole, rest) = run.split_at(run.len() / T::GROUP * T::GROUP);
+                // Of a length that the compiler knows.
+                for (group, line) in whole.chunks_exact(T::GROUP).zip(&mut *lines) {
+                    line.as_mut()[lane * T::GROUP..][..T::GROUP].copy_from_slice(group);
+                }
+                if let Some(last) = lines.last_mut()
+                    && !rest.is_empty()
+                {
+                    last.as_mut()[lane * T::GROUP..][..rest.len()].copy_from_slice(rest);
                 }
             }
             let total: i64 = weights.iter().map(|&weight| weight.into()).sum();

@@ -3,13 +3,21 @@
 //! `cargo bench -p vp-tests --bench layers [-- NAME...]` prints a table: a layer is written into the registers of a
 //! device in this process, split where its input does not fit the buffer, as a driver would; lines and weights come
 //! over AXI, results leave through SDP (bias, ReLU, scaling). Beside it stands the same layer's arithmetic alone:
-//! the sums, by the fastest path, weights packed before. Both take turns, and of each the best round counts.
+//! the sums, by the fastest path, weights packed before; and the same layer without time (`functional`), from the same
+//! registers and in the same RAM, from input and weights as they lie there to results. All three take turns, and of each the
+//! best round counts.
+//!
+//! The simulated cycles of a second are compared with those of the vendor's RTL, compiled by Verilator, on a core of the
+//! same kind: how often as fast the model is.
 //!
 //! `-- --once NAME PLATFORM` runs one of them once and prints nothing: for profilers.
+
+mod functional;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use self::functional::Functional;
 use vp_models::nvdla::conv::compute::{Axes, Convolution, Geometry, Kernel, MacArray, PackedWeights, Window};
 use vp_models::platform::Description;
 use vp_tests::device::Device;
@@ -23,7 +31,8 @@ const ROUNDS: usize = 15;
 /// Each side of a round is repeated until it has taken so long.
 const ROUND: Duration = Duration::from_millis(20);
 
-const PLATFORMS: [&str; 2] = ["nv_small", "nv_large"];
+/// Platforms, and the simulated cycles of a second that the verilated RTL of each was measured at.
+const PLATFORMS: [(&str, f64); 3] = [("nv_small", 70e3), ("nv_large", 13e3), ("nv_full", 0.6e3)];
 
 /// Where things lie in memory.
 const INPUT: u64 = 0x8000_0000;
@@ -285,6 +294,28 @@ impl Timed {
         Timed { device, layers: shape.layers(&description), next: 0 }
     }
 
+    /// The same layers without time, in the same memory.
+    fn functional(&self) -> Vec<Functional> {
+        let platform = self.device.host.platform();
+        let config = &platform.description().nvdla.config;
+        let ram = platform.memory("dbb0").expect("primary memory").ram();
+        let of = |(layer, buffer): &(ConvLayer, BufferUse)| {
+            let mut program = self.device.program();
+            program.convolution(layer, buffer, 0);
+            Functional::new(config, platform.map(), &program, ram.clone())
+        };
+        self.layers.iter().map(of).collect()
+    }
+
+    /// All bytes of the results.
+    fn results(&self, shape: &Shape) -> Vec<u8> {
+        let [width, height] = shape.output();
+        let mut bytes = vec![0; (width * height * shape.kernels) as usize];
+        let memory = self.device.host.platform().memory("dbb0").expect("primary memory");
+        memory.peek(OUTPUT, &mut bytes).expect("in memory");
+        bytes
+    }
+
     /// Runs all layers, in turns of the groups, as a driver does.
     fn run(&mut self) {
         /// Done bits of SDP, CDMA data, CDMA weights and CACC of group 0; those of group 1 are one further left.
@@ -338,20 +369,31 @@ fn main() {
         SHAPES.iter().filter(|shape| matches(shape.name, &|part| !is_platform(part))).flat_map(|shape| {
             PLATFORMS
                 .iter()
-                .filter(|name| matches(name, &is_platform))
+                .filter(|(name, _)| matches(name, &is_platform))
                 .map(move |platform| (shape, *platform))
         });
     if has("--once") {
-        cases.for_each(|(shape, platform)| Timed::new(shape, platform).run());
+        cases.for_each(|(shape, (platform, _))| Timed::new(shape, platform).run());
         return;
     }
     // `cargo bench` says so; `cargo test --benches` only wants to see it run.
     let (rounds, round) = if has("--bench") { (ROUNDS, ROUND) } else { (1, Duration::ZERO) };
     println!(
-        "{:28} {:9} {:>6} {:>10} {:>12} {:>12} {:>8} {:>11} {:>12}",
-        "int8", "", "layers", "cycles", "alone", "timed", "ratio", "events", "of an event"
+        "{:28} {:9} {:>6} {:>10} {:>12} {:>12} {:>12} {:>8} {:>8} {:>9} {:>13} {:>8}",
+        "int8",
+        "",
+        "layers",
+        "cycles",
+        "alone",
+        "functional",
+        "timed",
+        "x alone",
+        "x func.",
+        "events",
+        "cycles",
+        "x RTL"
     );
-    for (shape, platform) in cases {
+    for (shape, (platform, rtl)) in cases {
         let (mut alone, mut timed) = (Alone::new(shape), Timed::new(shape, platform));
         let count = |timed: &mut Timed| {
             timed.run();
@@ -359,24 +401,32 @@ fn main() {
             (timed.device.count("kernel.activations"), now)
         };
         let ((before, begin), (after, end)) = (count(&mut timed), count(&mut timed));
-        let [mut arithmetic, mut whole] = [f64::INFINITY; 2];
+        let (functional, results) = (timed.functional(), timed.results(shape));
+        timed.device.load(&Image::new(vec![(OUTPUT, vec![0; results.len()])]));
+        functional.iter().for_each(Functional::run);
+        assert!(results == timed.results(shape), "without time the results are others");
+        let [mut arithmetic, mut untimed, mut whole] = [f64::INFINITY; 3];
         for _ in 0..rounds {
             arithmetic = arithmetic.min(time(round, || alone.run()));
+            untimed = untimed.min(time(round, || functional.iter().for_each(Functional::run)));
             whole = whole.min(time(round, || timed.run()));
         }
         let rate = |seconds: f64| shape.macs() as f64 / seconds / 1e9;
         let events = after - before;
         println!(
-            "{:28} {:9} {:>6} {:>10} {:>7.2} GM/s {:>7.2} GM/s {:>8.2} {:>11} {:>9.1} ns",
+            "{:28} {:9} {:>6} {:>10} {:>7.2} GM/s {:>7.2} GM/s {:>7.2} GM/s {:>8.2} {:>8.2} {:>9} {:>10.2} M/s {:>8.0}",
             shape.name,
             platform,
             timed.layers.len(),
             end - begin,
             rate(arithmetic),
+            rate(untimed),
             rate(whole),
             whole / arithmetic,
+            whole / untimed,
             events,
-            (whole - arithmetic) / events as f64 * 1e9,
+            (end - begin) as f64 / whole / 1e6,
+            (end - begin) as f64 / whole / rtl,
         );
         assert_eq!(timed.device.warnings(), Vec::<String>::new());
     }

@@ -1,0 +1,286 @@
+//! A read client as its memory interface sees it: what it asks for, and where its data goes.
+
+use super::bytes::Bytes;
+use super::intake::{Intake, Taker};
+use super::{Answer, AxiTarget, Burst, bursts};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Time};
+
+/// Beats that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
+pub(super) const REQUESTS_AHEAD: usize = 64;
+
+/// A read that is to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// When it can be made at the earliest.
+    pub due: Time,
+    /// Byte address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+/// Knows which reads a client makes, one after the other.
+pub trait Requester {
+    /// The next read, the one before having been made at `now`. `None`: it is not known yet, or that was all.
+    fn next(&self, now: Time) -> Option<Request>;
+}
+
+/// The reads of a requester: the present one, as far as it is not asked for.
+struct Making {
+    requester: Rc<dyn Requester>,
+    left: Request,
+}
+
+/// What a client and its interface share.
+pub(super) struct ReadClient {
+    pub(super) id: u32,
+    pub(super) weight: Cell<u32>,
+    beat_bytes: u32,
+    burst_beats: u32,
+    period: Time,
+    /// What waits for the arbiter.
+    queue: RefCell<VecDeque<Burst>>,
+    making: RefCell<Option<Making>>,
+    /// When its requester makes the next read; [`Time::MAX`] if there is no room for what it makes.
+    makes: Cell<Time>,
+    /// Its requester has nothing more to make.
+    pub(super) made: Event,
+    /// For a client whose data may have to wait on the bus: the places behind it…
+    pub(super) intake: RefCell<Option<Intake>>,
+    /// …and when the beats asked for will be on the bus.
+    expected: RefCell<VecDeque<Time>>,
+    /// What was asked for, from the first byte that is not taken; what has not come yet holds its place.
+    pub(super) data: RefCell<Bytes>,
+    /// Beats that have come: when each was on the bus, and the bytes of it that are not taken.
+    pub(super) beats: RefCell<VecDeque<(Time, u32)>>,
+    /// Bytes that have come and are not taken.
+    come: Cell<usize>,
+    pub(super) arrived: Event,
+    /// Bytes that the engine waits for; 0 if it does not.
+    pub(super) wanted: Cell<usize>,
+    /// The arbiter has taken a request…
+    pub(super) granted: Event,
+    /// …which somebody waits for.
+    pub(super) awaits_grant: Cell<bool>,
+}
+
+/// The events of a client.
+pub(super) struct Events {
+    pub(super) made: Event,
+    pub(super) arrived: Event,
+    pub(super) granted: Event,
+}
+
+impl ReadClient {
+    pub(super) fn new(id: u32, config: &super::AxiConfig, events: Events) -> ReadClient {
+        ReadClient {
+            id,
+            weight: Cell::new(1),
+            beat_bytes: config.beat_bytes,
+            burst_beats: config.burst_beats,
+            period: config.period,
+            queue: RefCell::default(),
+            making: RefCell::default(),
+            makes: Cell::new(Time::MAX),
+            made: events.made,
+            intake: RefCell::default(),
+            expected: RefCell::default(),
+            data: RefCell::default(),
+            beats: RefCell::default(),
+            come: Cell::new(0),
+            arrived: events.arrived,
+            wanted: Cell::new(0),
+            granted: events.granted,
+            awaits_grant: Cell::new(false),
+        }
+    }
+
+    /// The bursts of a read.
+    pub(super) fn bursts(&self, address: u64, bytes: u32) -> impl Iterator<Item = Burst> + use<> {
+        bursts(self.id, address, bytes, self.beat_bytes, self.burst_beats)
+    }
+
+    pub(super) fn set_taker(&self, taker: Option<Rc<dyn Taker>>) {
+        if let Some(intake) = self.intake.borrow_mut().as_mut() {
+            intake.set_taker(taker);
+        }
+    }
+
+    // What the engine's side does.
+
+    pub(super) fn ask(&self, burst: Burst) {
+        self.queue.borrow_mut().push_back(burst);
+    }
+
+    /// How many bursts wait for the arbiter.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.borrow().len()
+    }
+
+    /// Has a requester make reads; tells when the first is due, if there is one.
+    pub(super) fn start(&self, requester: Rc<dyn Requester>, now: Time) -> Option<Time> {
+        let left = requester.next(now)?;
+        let due = left.due;
+        *self.making.borrow_mut() = Some(Making { requester, left });
+        self.makes.set(due);
+        Some(due)
+    }
+
+    /// Whether its requester has nothing more to make.
+    pub(super) fn has_made(&self) -> bool {
+        self.making.borrow().is_none()
+    }
+
+    /// When so many bytes have come, if they have.
+    pub(super) fn due(&self, bytes: usize) -> Option<Time> {
+        if self.come.get() < bytes {
+            return None;
+        }
+        let mut found = 0;
+        self.beats.borrow().iter().find_map(|&(due, bytes_of_beat)| {
+            found += bytes_of_beat as usize;
+            (found >= bytes).then_some(due)
+        })
+    }
+
+    /// Takes the first bytes out, which have come.
+    pub(super) fn drop_first(&self, bytes: usize) {
+        self.data.borrow_mut().drop_first(bytes);
+        self.come.set(self.come.get() - bytes);
+        let (mut left, mut beats) = (bytes as u32, self.beats.borrow_mut());
+        while left > 0
+            && let Some(front) = beats.front_mut()
+        {
+            let taken = front.1.min(left);
+            front.1 -= taken;
+            left -= taken;
+            if front.1 == 0 {
+                beats.pop_front();
+            }
+        }
+    }
+
+    // What the interface does.
+
+    /// When its requester makes the next read, as far as it need not wait for room.
+    #[inline]
+    pub(super) fn makes(&self) -> Time {
+        self.makes.get()
+    }
+
+    /// Makes reads that are due by now, as far as they have room; tells when the next is due. `None`: there is none.
+    pub(super) fn make(&self, now: Time) -> Option<Time> {
+        let mut place = self.making.borrow_mut();
+        let Making { requester, left } = place.as_mut()?;
+        let mut queue = self.queue.borrow_mut();
+        loop {
+            if left.due > now {
+                self.makes.set(left.due);
+                return Some(left.due);
+            }
+            let room = REQUESTS_AHEAD.saturating_sub(queue.len());
+            for burst in self.bursts(left.address, left.bytes).take(room) {
+                left.address = left.address.wrapping_add(u64::from(burst.bytes));
+                left.bytes -= burst.bytes;
+                queue.push_back(burst);
+            }
+            if left.bytes > 0 {
+                // Goes on with the next grant.
+                self.makes.set(Time::MAX);
+                return Some(Time::MAX);
+            }
+            match requester.next(now) {
+                Some(next) => *left = next,
+                None => {
+                    *place = None;
+                    self.made.notify_delta();
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Whether something waits for the arbiter.
+    pub(super) fn asks(&self) -> bool {
+        !self.queue.borrow().is_empty()
+    }
+
+    /// What is granted of what waits, and whether more does.
+    pub(super) fn grant(&self) -> (Burst, bool) {
+        let mut queue = self.queue.borrow_mut();
+        let burst = queue.pop_front().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
+        (burst, !queue.is_empty())
+    }
+
+    /// The address of what was granted is on the bus.
+    pub(super) fn granted(&self) {
+        if self.awaits_grant.take() {
+            self.granted.notify_delta();
+        }
+        if self.makes.get() == Time::MAX {
+            // What its requester has to make has room now, if there is any.
+            self.makes.set(Time::ZERO);
+        }
+    }
+
+    /// A burst's beats can be on the bus from `offered` on: when the first and the last will be, if that depends on
+    /// the client.
+    pub(super) fn expect(&self, offered: Time, beats: u32) -> Option<(Time, Time)> {
+        let mut intake = self.intake.borrow_mut();
+        let intake = intake.as_mut().filter(|intake| intake.delays())?;
+        let mut expected = self.expected.borrow_mut();
+        let first = intake.pass(offered);
+        expected.push_back(first);
+        let mut last = first;
+        for _ in 1..beats {
+            last = intake.pass(last + self.period);
+            expected.push_back(last);
+        }
+        Some((first, last))
+    }
+
+    /// Asks the memory for a burst's data, and makes a place for it. What comes back is not in its place yet.
+    pub(super) fn read(&self, target: &dyn AxiTarget, burst: &Burst) -> (u64, Option<Answer<Vec<u8>>>) {
+        let mut data = self.data.borrow_mut();
+        let position = data.end();
+        let answer = match target.read_onto(burst, data.store()) {
+            Some(Ok(())) => return (position, None),
+            Some(Err(refused)) => Answer::Now(Err(refused)),
+            None => target.read(burst),
+        };
+        data.grow(burst.bytes as usize);
+        (position, Some(answer))
+    }
+
+    /// The data of a place.
+    pub(super) fn place(&self, position: u64, bytes: &[u8]) {
+        self.data.borrow_mut().at(position, bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// A burst's first beat is on the bus now, the others follow, a cycle each if they need not wait.
+    pub(super) fn deliver(&self, burst: &Burst, now: Time) {
+        let mut beats = self.beats.borrow_mut();
+        let mut expected = self.expected.borrow_mut();
+        let mut due = now;
+        if burst.beats == 1 {
+            due = expected.pop_front().map_or(due, |expected| due.max(expected));
+            beats.push_back((due, burst.bytes));
+        } else {
+            for beat in bursts(self.id, burst.address, burst.bytes, self.beat_bytes, 1) {
+                due = expected.pop_front().map_or(due, |expected| due.max(expected));
+                beats.push_back((due, beat.bytes));
+                due += self.period;
+            }
+        }
+        let come = self.come.get() + burst.bytes as usize;
+        self.come.set(come);
+        let wanted = self.wanted.get();
+        if wanted > 0 && come >= wanted {
+            self.wanted.set(0);
+            self.arrived.notify_delta();
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What an engine's read DMA sees of the memory: bytes in the order in which it asked for them.
+
+use super::Interconnect;
+use super::intake::{Intake, Place, Taker};
+use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// The size of a read client's latency-hiding FIFO, and how its room is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadStreamConfig {
+    /// Bytes asked for and not yet taken, at most.
+    pub capacity: u32,
+    /// From the taking of data to the first request that may use its room.
+    pub credit_return: Time,
+}
+
+/// One DMA read client: a FIFO that is filled from memory and emptied by the engine.
+///
+/// One process asks ([`ReadStream::request`]), another takes ([`ReadStream::take`]); the FIFO between hides
+/// the memory's latency as far as it reaches.
+pub struct ReadStream {
+    sim: Sim,
+    interconnect: Rc<Interconnect>,
+    client: Rc<ReadClient>,
+    /// Its number at the interface.
+    number: usize,
+    config: ReadStreamConfig,
+    /// It has a FIFO; if not, its data may have to wait on the bus.
+    buffered: bool,
+    /// Bytes asked for whose room has not come back.
+    used: Cell<u32>,
+    /// Bytes asked for and not yet taken, of a client with a FIFO.
+    pending: Cell<u64>,
+    emptied: Event,
+    returning: RefCell<VecDeque<(Time, u32)>>,
+    returned: Event,
+    /// Somebody waits for room that was not yet given back.
+    awaits_room: Cell<bool>,
+    /// How long requests have waited for room.
+    stalled: Cell<Time>,
+}
+
+impl ReadStream {
+    /// A client of `interconnect` whose transactions carry `id`.
+    pub fn new(
+        interconnect: &Rc<Interconnect>,
+        name: &str,
+        id: u32,
+        config: ReadStreamConfig,
+    ) -> Rc<ReadStream> {
+        ReadStream::build(interconnect, name, id, config, None)
+    }
+
+    /// A client without a latency FIFO: it asks for all it needs, and its data waits on the bus when `places` are
+    /// full.
+    pub fn unbuffered(
+        interconnect: &Rc<Interconnect>,
+        name: &str,
+        id: u32,
+        places: &[Place],
+    ) -> Rc<ReadStream> {
+        let unlimited = ReadStreamConfig { capacity: u32::MAX, credit_return: Time::ZERO };
+        let intake = Intake::new(interconnect.config().period, places);
+        ReadStream::build(interconnect, name, id, unlimited, Some(intake))
+    }
+
+    fn build(
+        interconnect: &Rc<Interconnect>,
+        name: &str,
+        id: u32,
+        config: ReadStreamConfig,
+        intake: Option<Intake>,
+    ) -> Rc<ReadStream> {
+        let sim = interconnect.sim();
+        let events = Events {
+            made: sim.event(format!("{name}.made")),
+            arrived: sim.event(format!("{name}.data")),
+            granted: sim.event(format!("{name}.granted")),
+        };
+        let client = Rc::new(ReadClient::new(id, interconnect.config(), events));
+        let buffered = intake.is_none();
+        *client.intake.borrow_mut() = intake;
+        Rc::new(ReadStream {
+            sim: sim.clone(),
+            interconnect: interconnect.clone(),
+            number: interconnect.add_reader(client.clone()),
+            client,
+            config,
+            buffered,
+            used: Cell::new(0),
+            pending: Cell::new(0),
+            emptied: sim.event(format!("{name}.emptied")),
+            returning: RefCell::default(),
+            returned: sim.event(format!("{name}.room")),
+            awaits_room: Cell::new(false),
+            stalled: Cell::new(Time::ZERO),
+        })
+    }
+
+    /// Says who takes the beats asked for from now on; at once, if nobody.
+    pub fn set_taker(&self, taker: Option<Rc<dyn Taker>>) {
+        self.client.set_taker(taker);
+    }
+
+    /// Asks for `bytes` from `address` on; waits as long as the FIFO has no room for what comes next.
+    pub async fn request(&self, address: u64, bytes: u32) {
+        for burst in self.client.bursts(address, bytes) {
+            let asked = self.sim.now();
+            if self.buffered {
+                self.room(burst.bytes).await;
+                self.used.set(self.used.get() + burst.bytes);
+                self.pending.set(self.pending.get() + u64::from(burst.bytes));
+            } else {
+                while self.client.waiting() >= REQUESTS_AHEAD {
+                    self.client.awaits_grant.set(true);
+                    self.client.granted.wait().await;
+                }
+            }
+            self.stalled.set(self.stalled.get() + self.sim.now().since(asked));
+            self.client.ask(burst);
+            self.interconnect.asked(self.number);
+        }
+    }
+
+    /// Has the interface make the reads of `requester` of a client without a FIFO, each when it is due, as far as those before have
+    /// been granted; waits until it knows no more.
+    pub async fn make(&self, requester: Rc<dyn Requester>) {
+        let Some(due) = self.client.start(requester, self.sim.now()) else { return };
+        self.interconnect.makes(self.number, due);
+        while !self.client.has_made() {
+            self.client.made.wait().await;
+        }
+    }
+
+    async fn room(&self, bytes: u32) {
+        // A burst larger than the whole FIFO may still pass alone.
+        let capacity = self.config.capacity.max(bytes);
+        loop {
+            let next = {
+                let mut returning = self.returning.borrow_mut();
+                while let Some(&(due, freed)) = returning.front()
+                    && due <= self.sim.now()
+                {
+                    returning.pop_front();
+                    self.used.set(self.used.get() - freed);
+                }
+                returning.front().map(|&(due, _)| due)
+            };
+            if self.used.get() + bytes <= capacity {
+                return;
+            }
+            match next {
+                Some(due) => self.sim.wait_until(due).await,
+                None => {
+                    self.awaits_room.set(true);
+                    self.returned.wait().await;
+                }
+            }
+        }
+    }
+
+    /// How long requests have waited for room since this was last asked.
+    pub fn take_stalled(&self) -> Time {
+        self.stalled.take()
+    }
+
+    /// Takes the next bytes, all of `into`; waits until they have been on the bus.
+    pub async fn take(&self, into: &mut [u8]) {
+        self.come(into.len()).await;
+        self.take_all(into.len(), |data| into.copy_from_slice(data));
+    }
+
+    /// Takes the next bytes, which have come ([`ReadStream::come`]).
+    pub fn take_all(&self, bytes: usize, take: impl FnOnce(&[u8])) {
+        self.look(bytes, take);
+        self.client.drop_first(bytes);
+        self.give_back(bytes as u32);
+    }
+
+    /// Looks at the next bytes, which have come.
+    pub fn look(&self, bytes: usize, look: impl FnOnce(&[u8])) {
+        look(self.client.data.borrow().first(bytes));
+    }
+
+    /// When the next bytes were on the bus, which have come.
+    pub fn due(&self, bytes: usize) -> Time {
+        self.client.due(bytes).unwrap_or(self.sim.now())
+    }
+
+    /// Waits until so many bytes have been on the bus.
+    pub async fn come(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let due = loop {
+            if let Some(due) = self.client.due(bytes) {
+                break due;
+            }
+            self.client.wanted.set(bytes);
+            self.client.arrived.wait().await;
+        };
+        self.client.wanted.set(0);
+        self.sim.wait_until(due).await;
+    }
+
+    /// Waits until all that was asked for is taken.
+    pub async fn emptied(&self) {
+        while self.pending.get() > 0 {
+            self.emptied.wait().await;
+        }
+    }
+
+    fn give_back(&self, bytes: u32) {
+        if !self.buffered {
+            return;
+        }
+        self.pending.set(self.pending.get() - u64::from(bytes));
+        if self.pending.get() == 0 {
+            self.emptied.notify_delta();
+        }
+        let due = self.sim.now() + self.config.credit_return;
+        self.returning.borrow_mut().push_back((due, bytes));
+        if self.awaits_room.take() {
+            self.returned.notify_delta();
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Random traffic of several clients: an interface that goes through the scheduler with every step, and one that does so
+//! only where it must, do the same at the same times.
+
+use super::*;
+use crate::memory::Ram;
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+use vp_core::observe::{Observation, Observer, Transfer, What};
+use vp_core::{Sim, Simulation, Stop};
+
+const MEMORY: u64 = 0x4000;
+
+/// What one client does: so many cycles pass, then so many bytes are asked for, or put, from an address on.
+type Traffic = Vec<(u64, u64, u32)>;
+
+#[derive(Debug, Clone)]
+enum Client {
+    /// Asks as far as its FIFO has room, and takes some bytes every so many cycles.
+    Buffered { capacity: u32, take: usize, every: u64, traffic: Traffic },
+    /// Has the interface make its reads.
+    Unbuffered { places: bool, take: usize, traffic: Traffic },
+    /// Writes, each piece so many cycles after it was put.
+    Writer { latency: u64, limit: u32, traffic: Traffic },
+}
+
+/// How the memory answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// At once, into place.
+    Inside,
+    /// At once.
+    AtOnce,
+    /// When simulated time has come to where it needs the answer.
+    Later,
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    latency: Latency,
+    beats: u32,
+    outstanding: [u32; 2],
+    beats_limit: u32,
+    bandwidth: Option<u64>,
+    memory: Memory,
+    clients: Vec<(u32, Client)>,
+}
+
+fn traffic() -> impl Strategy<Value = Traffic> {
+    prop::collection::vec((0u64..40, 0..MEMORY / 2, 1u32..300), 1..12)
+}
+
+fn client() -> impl Strategy<Value = Client> {
+    prop_oneof![
+        (64u32..600, 1usize..64, 0u64..12, traffic()).prop_map(|(capacity, take, every, traffic)| {
+            Client::Buffered { capacity, take, every, traffic }
+        }),
+        (any::<bool>(), 1usize..200, traffic()).prop_map(|(places, take, traffic)| Client::Unbuffered {
+            places,
+            take,
+            traffic
+        }),
+        (0u64..60, 1u32..8, traffic()).prop_map(|(latency, limit, traffic)| Client::Writer {
+            latency,
+            limit,
+            traffic
+        }),
+    ]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let latency = prop_oneof![
+        (0u32..80).prop_map(Latency::Fixed),
+        (0u32..10, 10u32..90).prop_map(|(min, max)| Latency::Drawn(Drawn::Uniform { min, max })),
+    ];
+    let memory = prop_oneof![Just(Memory::Inside), Just(Memory::AtOnce), Just(Memory::Later)];
+    let bandwidth = prop_oneof![Just(None), (1u64..8).prop_map(|bytes| Some(bytes * 1_000_000_000))];
+    let clients = prop::collection::vec((0u32..4, client()), 1..6);
+    (latency, 0u32..3, [1u32..20, 1u32..20], 1u32..40, bandwidth, memory, clients).prop_map(
+        |(latency, beats, outstanding, beats_limit, bandwidth, memory, clients)| Case {
+            latency,
+            beats: 1 << beats,
+            outstanding,
+            beats_limit,
+            bandwidth,
+            memory,
+            clients,
+        },
+    )
+}
+
+/// A RAM that answers as it is told.
+struct Slow {
+    sim: Sim,
+    ram: Ram,
+    memory: Memory,
+    answers: RefCell<Vec<Box<dyn FnOnce()>>>,
+}
+
+impl Slow {
+    fn answer<T: 'static>(&self, value: Result<T, Unmapped>) -> Answer<T> {
+        if self.memory != Memory::Later {
+            return Answer::Now(value);
+        }
+        let completion = Completion::new(&self.sim, "answer");
+        let later = completion.clone();
+        self.answers.borrow_mut().push(Box::new(move || later.complete(value)));
+        Answer::Later(completion)
+    }
+}
+
+impl AxiTarget for Slow {
+    fn read(&self, burst: &Burst) -> Answer<Vec<u8>> {
+        match AxiTarget::read(&self.ram, burst) {
+            Answer::Now(value) => self.answer(value),
+            later @ Answer::Later(_) => later,
+        }
+    }
+
+    fn read_onto(&self, burst: &Burst, onto: &mut Vec<u8>) -> Option<Result<(), Unmapped>> {
+        (self.memory == Memory::Inside).then(|| self.ram.read_onto(burst, onto))?
+    }
+
+    fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
+        match AxiTarget::write(&self.ram, burst, data) {
+            Answer::Now(value) => self.answer(value),
+            later @ Answer::Later(_) => later,
+        }
+    }
+}
+
+/// What was seen of each direction, in order.
+#[derive(Default)]
+struct Seen(RefCell<[Vec<(Time, Transfer)>; 2]>);
+
+impl Observer for Seen {
+    fn observe(&self, observation: &Observation<'_>) {
+        if let What::Transfer(transfer) = observation.what {
+            self.0.borrow_mut()[usize::from(transfer.write)].push((observation.time, transfer));
+        }
+    }
+}
+
+/// Makes reads one after the other, some cycles after the one before.
+struct Script(RefCell<std::vec::IntoIter<(u64, u64, u32)>>);
+
+impl Requester for Script {
+    fn next(&self, now: Time) -> Option<Request> {
+        let (gap, address, bytes) = self.0.borrow_mut().next()?;
+        Some(Request { due: now + Time::ns(gap), address, bytes })
+    }
+}
+
+/// Takes a beat every three cycles.
+struct Reluctant(Cell<Time>);
+
+impl Taker for Reluctant {
+    fn take(&self, offered: Time) -> Time {
+        let at = offered.max(self.0.get());
+        self.0.set(at + Time::ns(3));
+        at
+    }
+}
+
+/// Which client took what, or was done, and when.
+type Taken = (usize, Time, Vec<u8>);
+
+/// What a run leaves behind.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    transfers: [Vec<(Time, Transfer)>; 2],
+    taken: Vec<Taken>,
+    memory: Vec<u8>,
+    end: Time,
+}
+
+fn run(case: &Case, stepwise: bool) -> Outcome {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    let config = AxiConfig {
+        period: Time::ns(1),
+        beat_bytes: 8,
+        burst_beats: case.beats,
+        read_outstanding: case.outstanding[0],
+        write_outstanding: case.outstanding[1],
+        read_latency: case.latency,
+        write_latency: case.latency,
+        bandwidth: case.bandwidth,
+        seed: 7,
+        write_overlap: false,
+    };
+    let ram = Ram::new(0..MEMORY);
+    let pattern: Vec<u8> = (0..MEMORY).map(|at| (at * 7 + at / 251) as u8).collect();
+    ram.write(0, &pattern).expect("inside");
+    let memory = Rc::new(Slow { sim: sim.clone(), ram, memory: case.memory, answers: RefCell::default() });
+    let interconnect = Interconnect::new(&sim, "axi", config, memory.clone());
+    interconnect.set_stepwise(stepwise);
+    interconnect.set_outstanding(case.beats_limit, 64);
+    let seen = Rc::new(Seen::default());
+    sim.observe(seen.clone());
+    let taken = Rc::new(RefCell::new(Vec::new()));
+    for (number, (weight, client)) in case.clients.iter().cloned().enumerate() {
+        start(&sim, &interconnect, (number, weight), client, &taken);
+    }
+    while simulation.run() == Stop::Held {
+        memory.answers.take().into_iter().for_each(|answer| answer());
+    }
+    let mut left = vec![0; MEMORY as usize];
+    memory.ram.read(0, &mut left).expect("inside");
+    let mut taken = taken.take();
+    taken.sort();
+    Outcome { transfers: seen.0.take(), taken, memory: left, end: simulation.now() }
+}
+
+fn start(
+    sim: &Sim,
+    interconnect: &Rc<Interconnect>,
+    (number, weight): (usize, u32),
+    client: Client,
+    taken: &Rc<RefCell<Vec<Taken>>>,
+) {
+    let id = number as u32;
+    let (clock, log) = (sim.clone(), taken.clone());
+    let taker = move |stream: Rc<ReadStream>, mut left: usize, take: usize, every: u64| async move {
+        while left > 0 {
+            let mut bytes = vec![0; take.min(left)];
+            stream.take(&mut bytes).await;
+            left -= bytes.len();
+            log.borrow_mut().push((number, clock.now(), bytes));
+            clock.wait_until(clock.now() + Time::ns(every)).await;
+        }
+    };
+    let clock = sim.clone();
+    let all = |traffic: &Traffic| traffic.iter().map(|&(.., bytes)| bytes as usize).sum();
+    match client {
+        Client::Buffered { capacity, take, every, traffic } => {
+            let config = ReadStreamConfig { capacity, credit_return: Time::ns(5) };
+            let stream = ReadStream::new(interconnect, "buffered", id, config);
+            interconnect.set_read_weight(id, weight);
+            sim.process("take", taker(stream.clone(), all(&traffic), take.min(capacity as usize), every));
+            sim.process("ask", async move {
+                for (gap, address, bytes) in traffic {
+                    clock.wait_until(clock.now() + Time::ns(gap)).await;
+                    stream.request(address, bytes).await;
+                }
+            });
+        }
+        Client::Unbuffered { places, take, traffic } => {
+            let few = [Place::Fifo(2), Place::Skid];
+            let stream =
+                ReadStream::unbuffered(interconnect, "unbuffered", id, if places { &few } else { &[] });
+            interconnect.set_read_weight(id, weight);
+            if places {
+                stream.set_taker(Some(Rc::new(Reluctant(Cell::default()))));
+            }
+            sim.process("take", taker(stream.clone(), all(&traffic), take, 0));
+            sim.process("ask", async move {
+                stream.make(Rc::new(Script(RefCell::new(traffic.into_iter())))).await;
+            });
+        }
+        Client::Writer { latency, limit, traffic } => {
+            let stream = WriteStream::new(interconnect, "writer", id, limit);
+            interconnect.set_write_weight(id, weight);
+            let log = taken.clone();
+            sim.process("put", async move {
+                for (gap, address, bytes) in traffic {
+                    clock.wait_until(clock.now() + Time::ns(gap)).await;
+                    stream.line(MEMORY / 2 + address, bytes);
+                    for piece in vec![number as u8; bytes as usize].chunks(32) {
+                        stream.at_most(5).await;
+                        stream.put_at(clock.now() + Time::ns(latency), piece);
+                        clock.wait_until(clock.now() + Time::ns(2)).await;
+                    }
+                }
+                stream.drained().await;
+                log.borrow_mut().push((number, clock.now(), Vec::new()));
+            });
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_step_is_at_the_same_time_with_and_without_the_scheduler(case in case()) {
+        let [batched, stepwise] = [false, true].map(|stepwise| run(&case, stepwise));
+        prop_assert!(!batched.transfers.iter().all(Vec::is_empty));
+        prop_assert_eq!(batched, stepwise);
+    }
+}

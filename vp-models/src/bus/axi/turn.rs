@@ -1,0 +1,65 @@
+//! Who of several clients is granted next.
+
+/// Clients, a bit each.
+pub(super) type Clients = u64;
+
+/// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// Who was granted last; nobody at the start, so the first client comes first.
+    granted: Option<u32>,
+    left: u32,
+}
+
+impl Turn {
+    /// The next of the clients that ask.
+    pub(super) fn next(&mut self, asking: Clients, weight: impl Fn(usize) -> u32) -> Option<usize> {
+        if let Some(client) = self.granted
+            && self.left > 0
+            && asking >> client & 1 != 0
+        {
+            self.left -= 1;
+            return Some(client as usize);
+        }
+        let first = self.granted.map_or(0, |client| client + 1);
+        // Those behind the last, or else from the first on.
+        let behind = asking & Clients::MAX.checked_shl(first).unwrap_or(0);
+        let next = if behind != 0 { behind } else { asking };
+        if next == 0 {
+            return None;
+        }
+        let next = next.trailing_zeros();
+        // A weight of zero counts as one: it must not starve the client for ever.
+        *self = Turn { granted: Some(next), left: weight(next as usize).max(1) - 1 };
+        Some(next as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grants(weights: &[u32], rounds: usize) -> Vec<usize> {
+        let mut turn = Turn::default();
+        let all = (1 << weights.len()) - 1;
+        (0..rounds).filter_map(|_| turn.next(all, |client| weights[client])).collect()
+    }
+
+    #[test]
+    fn equal_weights_take_turns() {
+        assert_eq!(grants(&[1, 1, 1], 6), [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn a_weight_is_the_number_of_grants_in_a_row() {
+        assert_eq!(grants(&[1, 3], 8), [0, 1, 1, 1, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_client_that_does_not_ask_is_passed_over() {
+        let mut turn = Turn::default();
+        let mut grant = || turn.next(0b100, |_| 1);
+        assert_eq!((grant(), grant()), (Some(2), Some(2)));
+        assert_eq!(turn.next(0, |_| 1), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! A write client as its memory interface sees it: complete bursts, when they come, and their data.
+
+use super::bytes::Bytes;
+use super::{AxiConfig, Burst};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use vp_core::{Event, Time};
+
+/// A complete burst.
+struct Complete {
+    burst: Burst,
+    /// When it comes.
+    due: Time,
+    /// What was put, piece by piece, that ends in it.
+    pieces: u64,
+}
+
+/// What a client and its interface share.
+pub(super) struct WriteClient {
+    pub(super) id: u32,
+    pub(super) weight: Cell<u32>,
+    /// From its buffer's being free until a burst of one beat is in it.
+    enters: Time,
+    period: Time,
+    /// Bursts announced and not yet complete, in order.
+    pub(super) planned: RefCell<VecDeque<Burst>>,
+    /// Bytes of the first of them.
+    filled: Cell<u32>,
+    /// Complete bursts that were not granted, also those that are still to come.
+    queue: RefCell<VecDeque<Complete>>,
+    /// When each of those came that wait for the arbiter: `limit` of them at most, others wait before.
+    waiting: RefCell<VecDeque<Time>>,
+    limit: usize,
+    /// Data of all bursts that the memory was not given.
+    data: RefCell<Bytes>,
+    /// When its last burst has left its buffer: the next one enters only then, a beat a cycle.
+    buffer_free: Cell<Time>,
+    /// Pieces put that do not wait for the arbiter yet…
+    under_way: Cell<u64>,
+    /// …and of those, the ones that end in a burst that is not complete.
+    incomplete: Cell<u64>,
+    last_granted: Cell<Time>,
+    /// How long complete bursts have waited.
+    pub(super) stalled: Cell<Time>,
+    pub(super) granted: Event,
+    pub(super) awaits_grant: Cell<bool>,
+    pub(super) unacknowledged: Cell<u64>,
+    pub(super) acknowledged: Event,
+}
+
+impl WriteClient {
+    pub(super) fn new(id: u32, config: &AxiConfig, limit: u32, [granted, acknowledged]: [Event; 2]) -> Self {
+        WriteClient {
+            id,
+            weight: Cell::new(1),
+            enters: if config.write_overlap { Time::ZERO } else { config.period },
+            period: config.period,
+            planned: RefCell::default(),
+            filled: Cell::new(0),
+            queue: RefCell::default(),
+            waiting: RefCell::default(),
+            limit: limit.max(1) as usize,
+            data: RefCell::default(),
+            buffer_free: Cell::default(),
+            under_way: Cell::new(0),
+            incomplete: Cell::new(0),
+            last_granted: Cell::default(),
+            stalled: Cell::default(),
+            granted,
+            awaits_grant: Cell::new(false),
+            unacknowledged: Cell::new(0),
+            acknowledged,
+        }
+    }
+
+    // What the engine's side does.
+
+    /// Puts a piece into the bursts announced; those that it completes come at `due`, or with what comes before if
+    /// that is later. False if no burst was announced for it, and it is dropped.
+    pub(super) fn fill(&self, due: Time, mut bytes: &[u8]) -> bool {
+        self.under_way.set(self.under_way.get() + 1);
+        self.incomplete.set(self.incomplete.get() + 1);
+        let (mut planned, mut data) = (self.planned.borrow_mut(), self.data.borrow_mut());
+        while !bytes.is_empty() {
+            let Some(&burst) = planned.front() else { return false };
+            let missing = (burst.bytes - self.filled.get()) as usize;
+            let (now, later) = bytes.split_at(bytes.len().min(missing));
+            data.extend(now);
+            bytes = later;
+            if now.len() < missing {
+                self.filled.set(self.filled.get() + now.len() as u32);
+                break;
+            }
+            planned.pop_front();
+            self.filled.set(0);
+            let pieces = self.incomplete.get() - u64::from(!bytes.is_empty());
+            self.incomplete.set(u64::from(!bytes.is_empty()));
+            let mut queue = self.queue.borrow_mut();
+            let due = queue.back().map_or(due, |last| due.max(last.due));
+            queue.push_back(Complete { burst, due, pieces });
+            self.unacknowledged.set(self.unacknowledged.get() + 1);
+        }
+        true
+    }
+
+    /// Drops what was put and completes no burst.
+    pub(super) fn drop_incomplete(&self) {
+        self.data.borrow_mut().drop_last(self.filled.take() as usize);
+        self.under_way.set(self.under_way.get() - self.incomplete.take());
+        self.notify_granted();
+    }
+
+    /// Pieces that do not wait for the arbiter yet.
+    pub(super) fn under_way(&self, now: Time) -> u64 {
+        self.settle(now, Time::ZERO);
+        self.under_way.get()
+    }
+
+    /// When the next burst that is to come comes, if the arbiter need not take another before.
+    pub(super) fn next_due(&self) -> Option<Time> {
+        let waiting = self.waiting.borrow().len();
+        (waiting < self.limit).then(|| self.queue.borrow().get(waiting).map(|next| next.due))?
+    }
+
+    /// Whether all complete bursts wait for the arbiter, or were granted.
+    pub(super) fn all_wait(&self, now: Time) -> bool {
+        self.settle(now, Time::ZERO);
+        self.waiting.borrow().len() == self.queue.borrow().len()
+    }
+
+    /// What has come by now waits from when it came on, or from `room` on if it had to wait for that.
+    fn settle(&self, now: Time, room: Time) {
+        let (queue, mut waiting) = (self.queue.borrow(), self.waiting.borrow_mut());
+        while waiting.len() < self.limit
+            && let Some(next) = queue.get(waiting.len())
+            && next.due <= now
+        {
+            waiting.push_back(next.due.max(room));
+            self.under_way.set(self.under_way.get() - next.pieces);
+        }
+    }
+
+    fn notify_granted(&self) {
+        if self.awaits_grant.take() {
+            self.granted.notify_delta();
+        }
+    }
+
+    // What the interface does.
+
+    /// From when on it asks for its next burst: when the whole burst is in its buffer at the arbiter.
+    pub(super) fn asks(&self) -> Option<Time> {
+        let queue = self.queue.borrow();
+        let Complete { burst, due, .. } = queue.front()?;
+        Some((self.buffer_free.get() + self.enters * u64::from(burst.beats)).max(*due))
+    }
+
+    /// What is granted now of what waits.
+    pub(super) fn grant(&self, now: Time) -> Burst {
+        self.settle(now, Time::ZERO);
+        let next = self.queue.borrow_mut().pop_front();
+        let Complete { burst, .. } =
+            next.unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
+        let since = self.waiting.borrow_mut().pop_front().unwrap_or(now);
+        let since = since.max(self.last_granted.replace(now));
+        self.stalled.set(self.stalled.get() + now.since(since));
+        self.buffer_free.set(now + self.period * u64::from(burst.beats));
+        self.settle(now, now);
+        self.notify_granted();
+        burst
+    }
+
+    /// The data of the first burst that the memory was not given; it is given it now.
+    pub(super) fn give<R>(&self, burst: &Burst, to: impl FnOnce(&[u8]) -> R) -> R {
+        let mut data = self.data.borrow_mut();
+        let given = to(data.first(burst.bytes as usize));
+        data.drop_first(burst.bytes as usize);
+        given
+    }
+
+    /// The memory has acknowledged a burst.
+    pub(super) fn acknowledge(&self) {
+        self.unacknowledged.set(self.unacknowledged.get() - 1);
+        if self.unacknowledged.get() == 0 {
+            self.acknowledged.notify_delta();
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What an engine's write DMA sees of the memory: lines that it fills piece by piece.
+
+use super::write_client::WriteClient;
+use super::{Interconnect, bursts};
+use std::rc::Rc;
+use vp_core::{Sim, Time};
+
+/// One DMA write client: lines are announced, filled piece by piece, cut into bursts, and acknowledged.
+pub struct WriteStream {
+    sim: Sim,
+    interconnect: Rc<Interconnect>,
+    client: Rc<WriteClient>,
+    /// Its number at the interface.
+    number: usize,
+}
+
+impl WriteStream {
+    /// A client of `interconnect` whose transactions carry `id`; up to `buffer` bursts wait for the arbiter.
+    pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32, buffer: u32) -> Rc<WriteStream> {
+        let sim = interconnect.sim();
+        let events = [sim.event(format!("{name}.room")), sim.event(format!("{name}.acknowledged"))];
+        let client = Rc::new(WriteClient::new(id, interconnect.config(), buffer, events));
+        Rc::new(WriteStream {
+            sim: sim.clone(),
+            interconnect: interconnect.clone(),
+            number: interconnect.add_writer(client.clone()),
+            client,
+        })
+    }
+
+    /// Announces that the next `bytes` put go to `address` on.
+    pub fn line(&self, address: u64, bytes: u32) {
+        let axi = self.interconnect.config();
+        let line = bursts(self.client.id, address, bytes, axi.beat_bytes, axi.burst_beats);
+        self.client.planned.borrow_mut().extend(line);
+    }
+
+    /// Puts the next piece into the bursts announced; those that it completes are sent at `due`, and not before
+    /// others. If no burst was announced for it, it is dropped.
+    pub fn put_at(&self, due: Time, piece: &[u8]) {
+        let waited = self.client.asks().is_some();
+        if !self.client.fill(due, piece) {
+            self.client.drop_incomplete();
+        }
+        // What waits behind another burst changes nothing for the arbiter.
+        if !waited && let Some(at) = self.client.asks() {
+            self.interconnect.writes(self.number, at);
+        }
+    }
+
+    /// Puts the next piece and sends the bursts that it completes now; waits while too many wait for the arbiter.
+    pub async fn put(&self, piece: &[u8]) {
+        self.put_at(self.sim.now(), piece);
+        while !self.client.all_wait(self.sim.now()) {
+            self.client.awaits_grant.set(true);
+            self.client.granted.wait().await;
+        }
+    }
+
+    /// How many pieces were put and are not yet with the arbiter.
+    pub fn under_way(&self) -> u64 {
+        self.client.under_way(self.sim.now())
+    }
+
+    /// Waits until no more than so many pieces are under way.
+    pub async fn at_most(&self, pieces: u64) {
+        while self.under_way() > pieces {
+            match self.client.next_due() {
+                Some(due) => self.sim.wait_until(due).await,
+                None => {
+                    self.client.awaits_grant.set(true);
+                    self.client.granted.wait().await;
+                }
+            }
+        }
+    }
+
+    /// Drops what was announced and not put.
+    pub fn abandon(&self) {
+        self.client.planned.borrow_mut().clear();
+        self.client.drop_incomplete();
+    }
+
+    /// Waits until the memory has acknowledged everything put so far.
+    pub async fn drained(&self) {
+        self.at_most(0).await;
+        while self.client.unacknowledged.get() > 0 {
+            self.client.acknowledged.wait().await;
+        }
+    }
+
+    /// How long complete bursts have waited for the arbiter since this was last asked; several that wait at the
+    /// same time count once.
+    pub fn take_stalled(&self) -> Time {
+        self.client.stalled.take()
+    }
+}

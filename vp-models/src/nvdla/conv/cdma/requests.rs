@@ -1,0 +1,365 @@
+//! Which reads CDMA makes, and when: as far as the convolution buffer has room, one a cycle.
+//!
+//! The memory interface asks for the next read when the one before is made. Where there is none because room is
+//! lacking, CDMA's process waits for room and has the interface go on.
+
+use super::layer::{Input, Layer, Read};
+use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS};
+use crate::bus::axi::{Request, Requester};
+use crate::nvdla::conv::buffer::{Buffer, Fetch};
+use crate::nvdla::conv::hardware::Hardware;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use vp_core::{Event, Sim, Time};
+
+/// What was asked for, for who takes it; in order.
+pub(super) struct Asked<T> {
+    items: RefCell<VecDeque<T>>,
+    /// Nothing more comes.
+    ended: Cell<bool>,
+    awaited: Cell<bool>,
+    more: Event,
+}
+
+impl<T> Asked<T> {
+    fn new(sim: &Sim, name: &str) -> Asked<T> {
+        Asked {
+            items: RefCell::default(),
+            ended: Cell::new(false),
+            awaited: Cell::new(false),
+            more: sim.event(name),
+        }
+    }
+
+    fn push(&self, item: T) {
+        self.items.borrow_mut().push_back(item);
+        self.notify();
+    }
+
+    fn end(&self) {
+        self.ended.set(true);
+        self.notify();
+    }
+
+    fn notify(&self) {
+        if self.awaited.take() {
+            self.more.notify_delta();
+        }
+    }
+
+    /// Waits until something is asked for and not taken; false if nothing comes any more.
+    pub(super) async fn some(&self) -> bool {
+        while self.items.borrow().is_empty() {
+            if self.ended.get() {
+                return false;
+            }
+            self.awaited.set(true);
+            self.more.wait().await;
+        }
+        true
+    }
+
+    /// Looks at what was asked for and is not taken.
+    pub(super) fn with<R>(&self, look: impl FnOnce(&VecDeque<T>) -> R) -> R {
+        look(&self.items.borrow())
+    }
+
+    pub(super) fn pop(&self) -> Option<T> {
+        self.items.borrow_mut().pop_front()
+    }
+}
+
+/// The pace of reads, and how long they could not be made.
+struct Pace {
+    cycle: Time,
+    /// From CDMA's making a read to its address.
+    path: Time,
+    /// When the next read is due, or what its place in time is counted from.
+    next: Cell<Time>,
+    /// Since when the next read lacks room.
+    since: Cell<Option<Time>>,
+    /// The read under way: when it was due, and since when it is being made.
+    present: Cell<Option<(Time, Time)>>,
+    stalled: Cell<u64>,
+}
+
+impl Pace {
+    fn new(cycle: Time, path: u32, start: Time) -> Pace {
+        let path = cycle * u64::from(path);
+        Pace {
+            cycle,
+            path,
+            next: Cell::new(start + path),
+            since: Cell::new(None),
+            present: Cell::new(None),
+            stalled: Cell::new(0),
+        }
+    }
+
+    /// The read under way is made; tells how much later than it was due.
+    fn made(&self, now: Time) -> Option<Time> {
+        let (due, begun) = self.present.take()?;
+        self.stalled.set(self.stalled.get() + (now - begun).cycles(self.cycle));
+        Some(now - due)
+    }
+
+    /// There is room for the next read: it takes its way to the bus anew if that had to be waited for.
+    fn has_room(&self, now: Time) {
+        if self.since.take().is_some_and(|since| now > since) {
+            self.next.set(self.next.get().max(now + self.path));
+        }
+    }
+
+    fn lacks_room(&self, now: Time) {
+        if self.since.get().is_none() {
+            self.since.set(Some(now));
+        }
+    }
+
+    fn begin(&self, now: Time, due: Time) {
+        self.present.set(Some((due, due.max(now))));
+    }
+}
+
+/// Lines that are read together.
+pub(super) struct Lines {
+    pub(super) count: u32,
+    pub(super) reads: Rc<Vec<Read>>,
+}
+
+/// The reads of a layer's input: those of as many lines as are fetched together, when the buffer has room for them.
+pub(super) struct DataRequests {
+    input: Input,
+    buffer: Rc<Buffer>,
+    fetch: Rc<Fetch>,
+    /// Entries of a line, and of the data banks.
+    entries: u32,
+    capacity: u32,
+    pace: Pace,
+    pub(super) asked: Asked<Lines>,
+    /// Lines asked for.
+    first: Cell<u32>,
+    /// The reads of the last of them, and how many are made.
+    lines: RefCell<(Rc<Vec<Read>>, usize)>,
+    ended: Cell<bool>,
+}
+
+impl DataRequests {
+    pub(super) fn new(
+        sim: &Sim,
+        (cycle, path): (Time, u32),
+        layer: &Layer,
+        (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
+        hardware: &Hardware,
+    ) -> Rc<DataRequests> {
+        let start = if layer.input.is_image() { TO_OTHERS } else { TO_FEATURES };
+        Rc::new(DataRequests {
+            input: layer.input.clone(),
+            buffer: buffer.clone(),
+            fetch: fetch.clone(),
+            entries: layer.entries,
+            capacity: layer.banks.data * hardware.bank_entries,
+            pace: Pace::new(cycle, path, sim.now() + cycle * u64::from(start)),
+            asked: Asked::new(sim, "nvdla.cdma.data.asked"),
+            first: Cell::new(0),
+            lines: RefCell::default(),
+            ended: Cell::new(false),
+        })
+    }
+
+    /// How many lines are fetched next; 0 if nobody wants more.
+    fn count(&self) -> u32 {
+        let left = self.input.height() - self.first.get();
+        if self.fetch.cancelled.get() { 0 } else { self.input.lines_at_once().min(left) }
+    }
+
+    /// Waits for room for the next read; false if there is none.
+    pub(super) async fn room(&self) -> bool {
+        while !self.ended.get() && self.count() > 0 && !self.has_room() {
+            self.buffer.freed().await;
+        }
+        !self.ended.get()
+    }
+
+    fn has_room(&self) -> bool {
+        self.buffer.has_entries(self.count() * self.entries, self.capacity)
+    }
+
+    /// Cycles in which a read could not be made.
+    pub(super) fn stalled(&self) -> u64 {
+        self.pace.stalled.get()
+    }
+
+    fn end(&self) -> Option<Request> {
+        self.ended.set(true);
+        self.asked.end();
+        None
+    }
+}
+
+impl Requester for DataRequests {
+    fn next(&self, now: Time) -> Option<Request> {
+        let pace = &self.pace;
+        let mut lines = self.lines.borrow_mut();
+        if let Some(late) = pace.made(now) {
+            let mut next = pace.next.get() + late;
+            lines.1 += 1;
+            if lines.1 == lines.0.len() {
+                next += pace.cycle * self.input.request_cycles(lines.0.len());
+            }
+            pace.next.set(next);
+        }
+        while lines.1 == lines.0.len() {
+            let count = self.count();
+            if count == 0 {
+                return self.end();
+            }
+            if !self.has_room() {
+                pace.lacks_room(now);
+                return None;
+            }
+            self.buffer.take_entries(count * self.entries);
+            pace.has_room(now);
+            *lines = (Rc::new(self.input.reads(self.first.get(), count)), 0);
+            if lines.0.is_empty() {
+                pace.next.set(pace.next.get() + pace.cycle * self.input.request_cycles(0));
+            }
+            self.first.set(self.first.get() + count);
+            self.asked.push(Lines { count, reads: lines.0.clone() });
+        }
+        let Read { address, bytes, cycle, .. } = lines.0[lines.1];
+        let due = pace.next.get() + pace.cycle * cycle;
+        pace.begin(now, due);
+        Some(Request { due, address, bytes })
+    }
+}
+
+/// The reads of a layer's weights: eight atoms at once up to a multiple of eight, as the buffer has room; what lies in
+/// CDMA's FIFOs may come on top (RTL, `NV_NVDLA_CDMA_wt.v`, `wt_req_overflow`).
+pub(super) struct WeightRequests {
+    layer: Layer,
+    number: u64,
+    hardware: Hardware,
+    buffer: Rc<Buffer>,
+    fetch: Rc<Fetch>,
+    pace: Pace,
+    /// Reads: their bytes, and since when they are asked for.
+    pub(super) asked: Asked<(u32, Time)>,
+    /// Bytes asked for.
+    done: Cell<u32>,
+    /// A group of kernels of which CSC has not released all.
+    group: Cell<u32>,
+    ended: Cell<bool>,
+}
+
+impl WeightRequests {
+    pub(super) fn new(
+        sim: &Sim,
+        (cycle, path): (Time, u32),
+        (layer, number): (&Layer, u64),
+        (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
+        hardware: &Hardware,
+    ) -> Rc<WeightRequests> {
+        Rc::new(WeightRequests {
+            layer: layer.clone(),
+            number,
+            hardware: *hardware,
+            buffer: buffer.clone(),
+            fetch: fetch.clone(),
+            pace: Pace::new(cycle, path, sim.now() + cycle * u64::from(TO_OTHERS)),
+            asked: Asked::new(sim, "nvdla.cdma.weight.asked"),
+            done: Cell::new(0),
+            group: Cell::new(0),
+            ended: Cell::new(false),
+        })
+    }
+
+    /// The bytes of weights that must be there for CSC to use a group of kernels: whole entries, and for the last group
+    /// all that are read, if they have room.
+    pub(super) fn group_end(&self, group: u32) -> u64 {
+        let (weights, entry) = (&self.layer.weights, u64::from(self.hardware.entry_bytes));
+        let together = self.hardware.group_kernels(self.layer.precision);
+        let all = u64::from(weights.bytes);
+        let end = |group| weights.group_end(group, together).next_multiple_of(entry).min(all);
+        let is_last = (group + 1) * together >= weights.kernels;
+        let before = if group > 0 { end(group - 1) } else { 0 };
+        let room = u64::from(self.layer.banks.weight * self.hardware.bank_bytes());
+        if is_last && all - before + entry <= room { all } else { end(group) }
+    }
+
+    /// Address and bytes of the next read; no bytes if nobody wants more.
+    fn wanted(&self) -> (u64, u32) {
+        let (weights, atom) = (&self.layer.weights, self.hardware.atom);
+        let done = self.done.get();
+        let address = weights.base.wrapping_add(u64::from(done));
+        let run = READ_ATOMS - (address / u64::from(atom) % u64::from(READ_ATOMS)) as u32;
+        // A read that waits for room is made all the same.
+        let cancelled = self.fetch.cancelled.get() && self.pace.since.get().is_none();
+        let left = if cancelled { 0 } else { weights.bytes - done };
+        (address, (run * atom).min(left))
+    }
+
+    /// For how many of the bytes of the next read there is room. If no room will come because CSC, which has released
+    /// so many of them, starves for more: for what fits.
+    fn bytes_with_room(&self, wanted: u32) -> u32 {
+        let atom = self.hardware.atom;
+        let ahead = READ_ATOMS * atom / self.hardware.entry_bytes * atom;
+        let capacity = self.layer.banks.weight * self.hardware.bank_bytes() + ahead;
+        let together = self.hardware.group_kernels(self.layer.precision);
+        // CSC releases nothing before it has all of a group.
+        let starves = |released: u64| {
+            let mut group = self.group.get();
+            while self.group_end(group) <= released && (group + 1) * together < self.layer.weights.kernels {
+                group += 1;
+            }
+            self.group.set(group);
+            u64::from(self.done.get()) < self.group_end(group)
+        };
+        self.buffer.weight_room(self.number, (wanted, atom), capacity, starves)
+    }
+
+    /// Waits for room for the next read; false if there is none.
+    pub(super) async fn room(&self) -> bool {
+        while !self.ended.get() {
+            let (_, wanted) = self.wanted();
+            if wanted == 0 || self.bytes_with_room(wanted) > 0 {
+                return true;
+            }
+            self.buffer.freed().await;
+        }
+        false
+    }
+
+    /// Cycles in which a read could not be made.
+    pub(super) fn stalled(&self) -> u64 {
+        self.pace.stalled.get()
+    }
+}
+
+impl Requester for WeightRequests {
+    fn next(&self, now: Time) -> Option<Request> {
+        let pace = &self.pace;
+        if pace.made(now).is_some() {
+            pace.next.set(now + pace.cycle);
+        }
+        let (address, wanted) = self.wanted();
+        if wanted == 0 {
+            self.ended.set(true);
+            self.asked.end();
+            return None;
+        }
+        let bytes = self.bytes_with_room(wanted);
+        if bytes == 0 {
+            pace.lacks_room(now);
+            return None;
+        }
+        self.buffer.take_weight_room(bytes);
+        pace.has_room(now);
+        self.done.set(self.done.get() + bytes);
+        self.asked.push((bytes, now));
+        let due = pace.next.get();
+        pace.begin(now, due);
+        Some(Request { due, address, bytes })
+    }
+}
