@@ -16,7 +16,7 @@ mod tests;
 
 pub use client::{Client, LineReader};
 pub use layout::{BYTES, ENTRIES};
-pub use server::Server;
+pub use server::{BadEntry, Server};
 
 use std::io;
 
