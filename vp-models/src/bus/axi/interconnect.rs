@@ -65,7 +65,7 @@ impl Interconnect {
         });
         if let Some(timed) = timed {
             for direction in [READS, WRITES] {
-                interconnect.follow(name, timed.clone(), direction);
+                interconnect.follow(name, &timed, direction);
             }
         }
         sim.server(format!("{name}.interface"), interconnect.clone().serve());
@@ -73,7 +73,7 @@ impl Interconnect {
     }
 
     /// Lets the interface know when a memory with a time of its own has served something, and when it has room.
-    fn follow(self: &Rc<Self>, name: &str, timed: Rc<dyn TimedPort>, direction: usize) {
+    fn follow(self: &Rc<Self>, name: &str, timed: &Rc<dyn TimedPort>, direction: usize) {
         let write = direction == WRITES;
         let this = Rc::downgrade(self);
         timed.on_served(
@@ -89,12 +89,12 @@ impl Interconnect {
                 this.wake(direction, now);
             }),
         );
-        let this = self.clone();
+        let this = Rc::downgrade(self);
         let channel = if write { "aw" } else { "ar" };
-        self.sim.server(format!("{name}.{channel}_room"), async move {
-            loop {
-                timed.room(write).wait().await;
-                this.wake(direction, this.sim.now());
+        let room = self.sim.method(format!("{name}.{channel}_room")).sensitive(timed.room(write));
+        room.run(move |sim| {
+            if let Some(this) = this.upgrade() {
+                this.wake(direction, sim.now());
             }
         });
     }
