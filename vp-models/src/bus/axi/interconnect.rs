@@ -82,9 +82,9 @@ impl Interconnect {
                 let Some(this) = this.upgrade() else { return };
                 let now = this.sim.now();
                 if write {
-                    this.writes.served(tag, now)
+                    this.writes.served(tag, now);
                 } else {
-                    this.reads.served(tag, now)
+                    this.reads.served(tag, now);
                 }
                 this.wake(direction, now);
             }),
