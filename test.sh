@@ -57,7 +57,7 @@ guest_kernel target/guest-kernel-amd64 amd64 "70 MB"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-cargo test --workspace --quiet -- "$@" 2>&1 | tee "$log" || status=$?
+cargo test --workspace --quiet --no-fail-fast -- "$@" 2>&1 | tee "$log" || status=$?
 skipped=$(grep -c 'skipped: .*: no conformance data' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: the vendor's conformance data is not here (a folder \`shared\` beside the project, or VP_SHARED)"

@@ -6,6 +6,7 @@ use common::{Served, copy, description, local, run};
 use vp_bridge::client::MemoryPlace;
 use vp_bridge::server::Options;
 use vp_models::bus::axi::{Drawn, Latency};
+use vp_models::host::Statistics;
 use vp_models::platform::{LocalHost, Platform};
 
 fn is_the_same_run_over(address: &str) {
@@ -49,6 +50,12 @@ fn the_run_does_not_depend_on_the_latency_of_the_memory_model_either() {
         let (_, statistics) = run(&trace, &mut LocalHost::new(Platform::build(&described).unwrap()));
         let served = Served::with("tcp:127.0.0.1:0", Options::default(), described);
         let (_, remote) = run(&trace, &mut served.host(MemoryPlace::Client));
-        assert_eq!(remote.counters, statistics.counters, "{latency:?}");
+        // How often the kernel ran something is no part of the run: a memory interface goes ahead by itself where
+        // nobody can tell, and with memory outside it cannot.
+        let simulated = |statistics: &Statistics| {
+            let counters = statistics.counters.iter().filter(|counter| !counter.name.starts_with("kernel."));
+            counters.cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(simulated(&remote), simulated(&statistics), "{latency:?}");
     }
 }

@@ -632,9 +632,13 @@ fn time_can_be_moved_by_hand_and_requests_scheduled() {
     assert_eq!((time, reply), (Time(123_456), Reply::Reached { why: Why::Time }));
     raw.send(Request::RegisterRead(RegisterRead { port: CSB, address: 0, at: Some(Time(1_000_000)) }));
     let (_, time, _) = raw.reply(&mut Vec::new());
-    assert_eq!(time, Time(1_018_000), "18 cycles after the moment asked for");
+    assert_eq!(
+        time,
+        Time(1_019_000),
+        "18 cycles after the moment asked for, and the one after which a CPU goes on"
+    );
     raw.send(Request::Ping);
-    assert_eq!(raw.reply(&mut Vec::new()).1, Time(1_018_000));
+    assert_eq!(raw.reply(&mut Vec::new()).1, Time(1_019_000));
 }
 
 #[test]
