@@ -1,10 +1,11 @@
 //! Moving time on from within a process, where nobody could tell the difference.
 
 use super::Sim;
+use crate::schedule::NOBODY;
 use crate::time::Time;
 
 impl Sim {
-    /// Inside a process: moves time on to `time`, as if the process had waited until then and nobody else had run
+    /// Inside a process (elsewhere it is false): moves time on to `time`, as if the process had waited until then and nobody else had run
     /// meanwhile. False, and time stays, if anybody else might: if something else is to happen at the present time or
     /// up to and including `time`, or the run ends before. The process then waits as usual.
     ///
@@ -38,7 +39,8 @@ impl Sim {
         if to <= kernel.now.get() {
             return true;
         }
-        let stays = kernel.stop.get()
+        let stays = kernel.running.get() == NOBODY
+            || kernel.stop.get()
             || kernel.holds.get() > 0
             || to > kernel.limit.get()
             || kernel.bell.is_rung()
