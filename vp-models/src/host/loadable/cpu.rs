@@ -2,9 +2,10 @@
 //!
 //! They are computed in single precision and rounded to halves, as the vendor's runtime does.
 
+use super::bus::Bus;
 use super::error::{LoadableError, RunError};
 use super::layout::CPU_BUFFER;
-use super::run::{Bus, Places};
+use super::places::Places;
 use super::{AddressEntry, Generation, Loadable, Task};
 use half::f16;
 

@@ -4,11 +4,12 @@
 //! Each unit has two groups. An operation takes the one that its unit's pointer names, or the other one while that is in
 //! use; read DMAs turn by themselves when they are used, and have a group of their own.
 
+use super::bus::Bus;
 use super::error::RunError;
 use super::layout;
 use super::network::{Event, Kind, Lut, Operation, What};
+use super::places::Places;
 use super::registers::{self, Registers};
-use super::run::{Bus, Places};
 use crate::host::trace::{Interrupt, Source};
 use crate::nvdla::registers::{Unit, bdma, cdma, glb, sdp};
 use vp_core::Time;

@@ -15,6 +15,7 @@
 //! Descriptors came in two generations: data cubes of 28 bytes, and since firmware interface 0.12 of 32 bytes, with an
 //! offset. [`Generation`] says which a loadable has.
 
+mod bus;
 mod container;
 mod cpu;
 mod driver;
@@ -22,6 +23,7 @@ mod error;
 mod image;
 mod layout;
 mod network;
+mod places;
 mod registers;
 mod run;
 #[cfg(test)]

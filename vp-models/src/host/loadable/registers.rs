@@ -9,7 +9,7 @@ mod sdp;
 
 use super::layout;
 use super::network::{Copy, Cube, Operation, Place, What, cube};
-use super::run::Places;
+use super::places::Places;
 use crate::host::program::Program;
 use crate::nvdla::registers::{FieldRef, Unit, bdma, cdp, cdp_rdma, pdp, pdp_rdma, rbk};
 

@@ -2,7 +2,7 @@
 
 use super::super::layout;
 use super::super::network::{Cube, Place, cube};
-use super::super::run::Places;
+use super::super::places::Places;
 use super::{address, extent};
 use crate::host::program::Program;
 use crate::nvdla::registers::{Unit, cacc, cdma, cmac, csc};

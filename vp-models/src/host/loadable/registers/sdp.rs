@@ -2,7 +2,7 @@
 
 use super::super::layout::{self, Stage};
 use super::super::network::{Cube, Place, cube};
-use super::super::run::Places;
+use super::super::places::Places;
 use super::{AddressFields, address, extent};
 use crate::host::program::Program;
 use crate::nvdla::registers::{FieldRef, Unit, sdp, sdp_rdma};

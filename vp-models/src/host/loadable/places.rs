@@ -1,0 +1,65 @@
+//! Where the memory of a loadable lies.
+
+use super::error::LoadableError;
+use super::network::{Cube, Place};
+use super::{AddressEntry, Domain, Loadable, MAX_MEMORY_BYTES};
+use crate::host::Memory;
+use crate::nvdla::registers::RegisterMap;
+use std::collections::BTreeMap;
+
+/// Where memory is allotted: where the vendor's driver has its pool, and where SRAMs begin.
+const DRAM: u64 = 0xc000_0000;
+const SRAM: u64 = 0x5000_0000;
+/// What addresses are at least a multiple of.
+const PAGE: u64 = 4096;
+
+/// Where everything of a loadable is.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) map: RegisterMap,
+    /// Bytes of an atom of this hardware.
+    pub(super) atom: u32,
+    bases: BTreeMap<u16, (u64, Domain)>,
+}
+
+impl Places {
+    pub(super) fn allot(loadable: &Loadable, map: RegisterMap, atom: u32) -> Result<Places, LoadableError> {
+        let (mut dram, mut sram) = (DRAM, SRAM);
+        let mut bases = BTreeMap::new();
+        for memory in loadable.memories() {
+            let next = if memory.domain == Domain::Dram { &mut dram } else { &mut sram };
+            let base = next.next_multiple_of(memory.alignment.clamp(PAGE, MAX_MEMORY_BYTES));
+            bases.insert(memory.id, (base, memory.domain));
+            *next = base.saturating_add(memory.image.len() as u64);
+        }
+        let bytes = (dram - DRAM).max(sram - SRAM);
+        if bytes > MAX_MEMORY_BYTES {
+            return Err(LoadableError::TooLarge { bytes, limit: MAX_MEMORY_BYTES });
+        }
+        Ok(Places { map, atom, bases })
+    }
+
+    /// A cube's address and its `RAM_TYPE`; what passes from unit to unit has none.
+    pub(super) fn of(&self, cube: &Cube) -> (u64, u32) {
+        match cube.place {
+            Place::Memory(entry) => self.address(entry),
+            Place::OnTheFly => (0, 0),
+            Place::None => (0, 1),
+        }
+    }
+
+    /// The same of an address.
+    pub(super) fn address(&self, entry: AddressEntry) -> (u64, u32) {
+        match self.bases.get(&entry.memory) {
+            Some(&(base, domain)) => (base.wrapping_add(entry.offset), (domain == Domain::Dram).into()),
+            None => (0, 1),
+        }
+    }
+
+    pub(super) fn memory(&self, entry: AddressEntry) -> Memory {
+        match self.bases.get(&entry.memory) {
+            Some((_, Domain::Sram)) => Memory::Secondary,
+            _ => Memory::Primary,
+        }
+    }
+}
