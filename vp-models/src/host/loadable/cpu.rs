@@ -204,9 +204,20 @@ fn buffer(
         line_stride: word(rest + 12)? as usize,
         surface_stride: word(rest + 16)? as usize,
     };
+    let line = buffer.width * buffer.lanes() * HALF;
+    if line > buffer.line_stride {
+        return Err(LoadableError::Descriptor {
+            place,
+            field: "line_stride",
+            value: buffer.line_stride as i64,
+            expected: "and a line of the buffer is longer",
+        });
+    }
     let size = loadable.memory(entry.memory).image.len();
     let end = usize::try_from(buffer.place.offset).unwrap_or(usize::MAX).saturating_add(buffer.bytes());
-    if buffer.bytes() > MAX_BYTES || end > size {
+    // Without overlaps, elements take no more room than there is.
+    let elements = buffer.width * buffer.height * buffer.channels * HALF;
+    if buffer.bytes() > MAX_BYTES || end > size || elements > size {
         return Err(LoadableError::Outside {
             what: format!("a buffer of {place}"),
             offset: buffer.place.offset,

@@ -12,7 +12,7 @@ impl Output {
     #[must_use]
     pub fn dimg(&self) -> Option<Vec<u8>> {
         let tensor = self.tensor.as_ref()?;
-        let element = tensor.element_bytes?;
+        let element = tensor.element_bytes.filter(|_| tensor.has_room())?;
         let format: u32 = match (element, tensor.is_half) {
             (1, _) => 40,
             (_, false) => 41,
@@ -24,7 +24,7 @@ impl Output {
         let mut file = b"DIMG\0\0\0\0".to_vec();
         file.extend([format].into_iter().chain(words.map(|word| word as u32)).flat_map(u32::to_le_bytes));
         for at in places(tensor, element) {
-            let bytes = self.bytes.get(at..at + element)?;
+            let bytes = self.bytes.get(at..)?.get(..element)?;
             match *bytes {
                 [low, high] if tensor.is_half => {
                     file.extend(normal(u16::from_le_bytes([low, high])).to_le_bytes());
@@ -44,7 +44,10 @@ fn places(tensor: &Tensor, element: usize) -> impl Iterator<Item = usize> {
     let (line, surface) = (tensor.line_stride, tensor.surface_stride);
     (0..channels).flat_map(move |c| {
         (0..height).flat_map(move |y| {
-            (0..width).map(move |x| offset + c / lanes * surface + y * line + x * ATOM + c % lanes * element)
+            (0..width).map(move |x| {
+                let place = (c / lanes).saturating_mul(surface).saturating_add(y.saturating_mul(line));
+                place.saturating_add(offset).saturating_add(x * ATOM + c % lanes * element)
+            })
         })
     })
 }

@@ -154,14 +154,20 @@ impl Tensor {
     /// How many elements it has.
     #[must_use]
     pub fn elements(&self) -> usize {
-        self.size.iter().product()
+        self.size.iter().fold(1, |product, &extent| product.saturating_mul(extent))
+    }
+
+    /// Whether its memory has room for its elements: no tensor is larger, whatever its header says.
+    fn has_room(&self) -> bool {
+        let bytes = self.elements().saturating_mul(self.element_bytes.unwrap_or(usize::MAX));
+        bytes as u64 <= self.bytes.min(MAX_MEMORY_BYTES)
     }
 
     /// Where each element lies in the tensor's memory, in the order channel, line, column; none where its strides and
     /// its size do not fit together.
     fn places(&self) -> Option<Vec<usize>> {
         let [width, height, channels] = self.size;
-        let element = self.element_bytes?;
+        let element = self.element_bytes.filter(|_| self.has_room())?;
         // Lines are packed; where they are not, atoms are the usual ones.
         let atom = ATOMS.into_iter().find(|atom| atom * width == self.line_stride).unwrap_or(32);
         let lanes = atom / element;
@@ -173,8 +179,9 @@ impl Tensor {
                 for x in 0..width {
                     let surface = (channel / lanes).checked_mul(self.surface_stride)?;
                     let line = y.checked_mul(self.line_stride)?;
-                    let place = offset + surface + line + x * atom + channel % lanes * element;
-                    if place + element > end {
+                    let place = offset.checked_add(surface)?.checked_add(line)?;
+                    let place = place.checked_add(x * atom + channel % lanes * element)?;
+                    if place.checked_add(element)? > end {
                         return None;
                     }
                     places.push(place);

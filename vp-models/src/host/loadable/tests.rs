@@ -245,6 +245,24 @@ fn what_does_not_fit_is_told_with_its_place() {
     assert!(error.to_string().starts_with("input of 1 bytes"), "{error}");
 }
 
+/// A header may say anything: no more is done than its memory holds.
+#[test]
+fn a_tensor_is_not_larger_than_its_memory() {
+    let huge = Tensor {
+        name: String::new(),
+        size: [usize::MAX / 2, 3, 1 << 31],
+        element_bytes: Some(2),
+        is_half: false,
+        line_stride: 0,
+        surface_stride: 0,
+        offset: 0,
+        bytes: 64,
+    };
+    assert_eq!((huge.pack(&[], 64), huge.unpack(&[0; 64])), (None, None));
+    let output = Output { tensor: Some(huge), base: 0, bytes: vec![0; 64] };
+    assert_eq!(output.dimg(), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
