@@ -14,6 +14,9 @@ use vp_core::Time;
 
 use crate::nvdla::registers::RegisterMap;
 
+pub use activity::{Activity, Bound, Bounds, Moved};
+
+mod activity;
 pub mod loadable;
 pub mod network;
 pub mod program;
@@ -60,6 +63,12 @@ pub trait Host {
 
     /// The platform's counters at this moment.
     fn statistics(&mut self) -> Result<Statistics, HostError>;
+
+    /// What the platform did since the last call, and what kept it from doing that sooner. `None` where nobody watches
+    /// it ([`LocalHost::watch`](crate::platform::LocalHost::watch)).
+    fn activity(&mut self) -> Option<Activity> {
+        None
+    }
 
     /// What the platform had to say since the last call: refused layers, accesses that hit no memory.
     fn warnings(&mut self) -> Vec<Warning> {

@@ -9,6 +9,7 @@ use super::dma::MemoryPorts;
 use super::engine::{self, Surroundings};
 use super::interrupts::Interrupts;
 use super::nocif::Nocif;
+use super::occupancy::Occupancy;
 use super::pdp::Pdp;
 use super::registers::{RegisterFile, RegisterMap, Unit, cdma};
 use super::rubik::Rubik;
@@ -35,6 +36,8 @@ pub struct Parts {
     pub cycle: Time,
     /// Threads of the host that may share an engine's arithmetic. Nothing that can be observed depends on it.
     pub threads: NonZeroUsize,
+    /// Whether its engines leave the arithmetic out: nothing takes another time, and results are zeros.
+    pub skips_arithmetic: bool,
     /// The primary memory interface (DBBIF).
     pub primary: Rc<Interconnect>,
     /// The secondary memory interface (SRAMIF), if the configuration has one.
@@ -68,12 +71,15 @@ pub struct Nvdla {
     units: Vec<(Unit, Registers)>,
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
+    occupancy: Rc<Occupancy>,
 }
 
 impl Nvdla {
     /// Builds a device and starts its processes.
     pub fn new(sim: &Sim, parts: Parts) -> Rc<Nvdla> {
-        let Parts { config, capability_rom, timing, cycle, threads, primary, secondary, interrupt } = parts;
+        let Parts { config, capability_rom, timing, cycle, primary, secondary, interrupt, .. } = parts;
+        let Parts { threads, skips_arithmetic, .. } = parts;
+        let occupancy = Rc::<Occupancy>::default();
         let map = config.register_map;
         let interrupts = Interrupts::new(sim, &config, interrupt);
         let ports = MemoryPorts { primary: primary.clone(), secondary: secondary.clone() };
@@ -87,6 +93,8 @@ impl Nvdla {
             ports: &ports,
             interrupts: &interrupts,
             threads,
+            skips_arithmetic,
+            occupancy: &occupancy,
         };
         let (sdp, sdp_rdma) = (control(Unit::Sdp), control(Unit::SdpRdma));
         let (pdp, pdp_rdma) = (control(Unit::Pdp), control(Unit::PdpRdma));
@@ -151,8 +159,8 @@ impl Nvdla {
             };
             (unit, registers)
         });
-        let device =
-            Rc::new(Nvdla { map, units: units.collect(), interrupts, first_enabled: Cell::new(None) });
+        let (units, first_enabled) = (units.collect(), Cell::new(None));
+        let device = Rc::new(Nvdla { map, units, interrupts, first_enabled, occupancy });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
     }
@@ -171,6 +179,11 @@ impl Nvdla {
     /// The register map of the device.
     pub fn map(&self) -> RegisterMap {
         self.map
+    }
+
+    /// When its datapaths had work.
+    pub fn occupancy(&self) -> &Rc<Occupancy> {
+        &self.occupancy
     }
 
     /// When the first write that enabled a group was accepted on the bus.

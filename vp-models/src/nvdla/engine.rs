@@ -9,6 +9,7 @@ use super::control::Control;
 use super::dma::MemoryPorts;
 use super::glb;
 use super::interrupts::Interrupts;
+use super::occupancy::Occupancy;
 use super::refused::Refused;
 use super::registers::Group;
 use super::timing::Timing;
@@ -28,6 +29,9 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) interrupts: &'a Rc<Interrupts>,
     /// Threads of the host that may share an engine's arithmetic.
     pub(crate) threads: NonZeroUsize,
+    /// Whether results are left out: all is done in its time, and zeros come out.
+    pub(crate) skips_arithmetic: bool,
+    pub(crate) occupancy: &'a Rc<Occupancy>,
 }
 
 /// A layer, or why the group's registers are none, with what they say.
@@ -42,6 +46,9 @@ pub(crate) struct Common<Layer> {
     pub(crate) control: Rc<Control>,
     /// Its RDMA's.
     pub(crate) rdma: Rc<Control>,
+    /// Results are left out.
+    pub(crate) skips_arithmetic: bool,
+    pub(crate) occupancy: Rc<Occupancy>,
     interrupts: Rc<Interrupts>,
     /// Layers decoded, their reads under way, in the order in which they run.
     decoded: RefCell<VecDeque<(usize, Decoded<Layer>)>>,
@@ -75,6 +82,8 @@ impl<Layer> Common<Layer> {
             sim: around.sim.clone(),
             cycle: around.cycle,
             timing: around.timing.clone(),
+            skips_arithmetic: around.skips_arithmetic,
+            occupancy: around.occupancy.clone(),
             interrupts: around.interrupts.clone(),
             decoded: RefCell::default(),
             layer_decoded: around.sim.work_event(format!("{}.layer", control.name())),

@@ -22,6 +22,7 @@ mod interrupts;
 pub mod lut;
 pub mod nocif;
 pub mod numeric;
+pub mod occupancy;
 pub mod pdp;
 pub mod refused;
 pub mod registers;

@@ -1,18 +1,20 @@
 //! Builds a platform from its description and holds it.
 
-use super::description::{Description, DescriptionError, MemoryDescription};
+use super::activity::{PortActivity, Watch};
+use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
 use super::memory_port::MemoryPort;
 use super::observers::{Chronicle, LayerRecord, Tally, Warned};
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::csb::Csb;
 use crate::bus::irq::IrqLine;
-use crate::host::Statistics;
+use crate::host::{Activity, Statistics};
 use crate::memory::Ram;
 use crate::nvdla::config::MemoryInterface;
 use crate::nvdla::device::Parts;
 use crate::nvdla::registers::RegisterMap;
 use crate::nvdla::timing::{RtlTree, Timing};
 use crate::nvdla::{Nvdla, registers};
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use vp_core::observe::EventHash;
 use vp_core::{Sim, Simulation, Time};
@@ -57,6 +59,7 @@ pub struct Platform {
     chronicle: Rc<Chronicle>,
     tally: Rc<Tally>,
     hash: Rc<EventHash>,
+    watch: OnceCell<Watch>,
 }
 
 impl Platform {
@@ -92,14 +95,15 @@ impl Platform {
             timing,
             cycle: description.period,
             threads: description.threads,
+            skips_arithmetic: description.arithmetic == Arithmetic::Skipped,
             primary: memories[0].interconnect().clone(),
             secondary: memories.get(1).map(|memory| memory.interconnect().clone()),
             interrupt: irq.clone(),
         };
         let nvdla = Nvdla::new(&sim, parts);
         let csb = Csb::new(&sim, "csb0", description.period, csb_timing, nvdla.clone());
-        let description = description.clone();
-        Ok(Platform { description, simulation, csb, irq, nvdla, memories, chronicle, tally, hash })
+        let (description, watch) = (description.clone(), OnceCell::new());
+        Ok(Platform { description, simulation, csb, irq, nvdla, memories, chronicle, tally, hash, watch })
     }
 
     /// What it was built from.
@@ -171,6 +175,28 @@ impl Platform {
     /// The layers that ran, oldest first.
     pub fn layers(&self) -> Vec<LayerRecord> {
         self.chronicle.layers()
+    }
+
+    /// Keeps from now on what datapaths and memory interfaces do, for [`Platform::take_activity`].
+    pub fn watch(&self) {
+        self.watch.get_or_init(|| {
+            let occupancy = self.nvdla.occupancy().clone();
+            occupancy.watch();
+            let watched = |memory: &MemoryPort| {
+                let interconnect = memory.interconnect();
+                let port =
+                    Rc::new(PortActivity::new(memory.name(), interconnect.source(), interconnect.config()));
+                self.sim().observe(port.clone());
+                port
+            };
+            let ports = self.memories.iter().map(watched).collect();
+            Watch { occupancy, ports, since: Cell::new(self.simulation.now()) }
+        });
+    }
+
+    /// What the device did since the last call, or since [`Platform::watch`]; `None` without that.
+    pub fn take_activity(&self) -> Option<Activity> {
+        self.watch.get().map(|watch| watch.take(self.simulation.now()))
     }
 
     /// The warnings since the last call.

@@ -37,6 +37,9 @@ pub struct Description {
     /// No result and no time depends on it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: NonZeroUsize,
+    /// Whether results are computed. No time depends on it.
+    #[serde(default, skip_serializing_if = "Arithmetic::is_computed")]
+    pub arithmetic: Arithmetic,
     /// The device.
     pub nvdla: NvdlaDescription,
     /// The memory behind the primary interface (DBBIF).
@@ -45,6 +48,24 @@ pub struct Description {
     /// The memory behind the secondary interface (SRAMIF), for configurations that have one.
     #[serde(default = "default_sram", deserialize_with = "sram")]
     pub sram0: MemoryDescription,
+}
+
+/// Whether a device's results are computed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arithmetic {
+    /// They are.
+    #[default]
+    Computed,
+    /// They are left out: everything happens when it does otherwise, and what is written is zeros. For questions of time
+    /// alone.
+    Skipped,
+}
+
+impl Arithmetic {
+    fn is_computed(&self) -> bool {
+        *self == Arithmetic::Computed
+    }
 }
 
 /// An NVDLA.
@@ -311,6 +332,7 @@ impl Description {
             name: name.to_owned(),
             period: default_period(),
             threads: one(),
+            arithmetic: Arithmetic::default(),
             nvdla,
             dbb0,
             sram0,

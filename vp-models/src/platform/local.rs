@@ -3,7 +3,7 @@
 use super::assembly::{NOTHING_RUNS, Platform};
 use super::memory_port::MemoryPort;
 use crate::bus::csb::{CsbAccess, CsbRequest, CsbResponse};
-use crate::host::{Host, HostError, Memory, Statistics, Warning};
+use crate::host::{Activity, Host, HostError, Memory, Statistics, Warning};
 use crate::nvdla::registers::RegisterMap;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -36,6 +36,11 @@ impl LocalHost {
             }
         });
         LocalHost { platform, answer, awaiting, next_tag: 0, limit: Time::MAX }
+    }
+
+    /// Keeps from now on what the platform does and what bounds it ([`Host::activity`]).
+    pub fn watch(&self) {
+        self.platform.watch();
     }
 
     /// The platform.
@@ -149,6 +154,10 @@ impl Host for LocalHost {
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         Ok(self.platform.statistics())
+    }
+
+    fn activity(&mut self) -> Option<Activity> {
+        self.platform.take_activity()
     }
 
     fn warnings(&mut self) -> Vec<Warning> {

@@ -4,6 +4,7 @@
 //! [`LocalHost`] drives it as a CPU in the same process would. The bridge drives the same [`Platform`] for
 //! those who come over a socket.
 
+mod activity;
 mod assembly;
 mod description;
 mod local;
@@ -13,7 +14,7 @@ mod settings;
 
 pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
 pub(crate) use description::time_text;
-pub use description::{Description, DescriptionError, MemoryDescription, NvdlaDescription};
+pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription, NvdlaDescription};
 pub use local::LocalHost;
 pub use memory_port::MemoryPort;
 pub use observers::{LayerRecord, Warned};

@@ -162,7 +162,7 @@ fn layers(out: &mut impl Write, ran: &Ran, whole: f64, period: Time) -> Result<(
         let array: u64 = steps().map(|(_, step)| step.mac_cycles).sum();
         let time = |inference: &Inference| {
             let spans = steps().filter_map(|(step, _)| inference.steps.get(step));
-            spans.fold(Time::ZERO, |sum, &Span { enabled, done }| sum + (done - enabled))
+            spans.fold(Time::ZERO, |sum, Span { enabled, done, .. }| sum + (*done - *enabled))
         };
         let cycles = mean_cycles(ran.inferences.iter().map(time), period);
         in_layers += cycles;

@@ -89,6 +89,19 @@ pub struct Layer {
     pub operation: Operation,
 }
 
+impl Layer {
+    /// Products that it needs.
+    pub fn macs(&self) -> u64 {
+        match &self.operation {
+            Operation::Convolution(Convolution { window: Window { size, .. }, .. }) => {
+                let [columns, rows] = size.map(u64::from);
+                self.output.elements() as u64 * columns * rows * u64::from(self.input.channels)
+            }
+            Operation::Pooling(_) => 0,
+        }
+    }
+}
+
 /// What a layer does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {

@@ -3,6 +3,7 @@
 use super::description::Shape;
 use crate::host::program::FieldOverflow;
 use crate::host::{HostError, Warning};
+use crate::platform::DescriptionError;
 
 /// Why a text describes no network.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -109,6 +110,20 @@ pub enum PlanError {
         /// The configuration.
         config: String,
     },
+}
+
+/// Why there are no figures of a network on a platform.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MeasureError {
+    /// The platform cannot be built.
+    #[error(transparent)]
+    Platform(#[from] DescriptionError),
+    /// It has no room for the network.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The network did not run to its end.
+    #[error(transparent)]
+    Run(#[from] RunError),
 }
 
 /// Why a network did not run to its end.

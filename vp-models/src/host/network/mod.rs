@@ -29,6 +29,7 @@ mod description;
 pub mod digits;
 mod error;
 mod layout;
+mod measured;
 mod plan;
 mod registers;
 mod run;
@@ -36,7 +37,8 @@ mod run;
 pub use description::{
     Bias, Converter, Convolution, Layer, Method, Network, Operation, Pooling, ReadTensor, Shape, Window,
 };
-pub use error::{NetworkError, PlanError, RunError};
+pub use error::{MeasureError, NetworkError, PlanError, RunError};
 pub use layout::Surface;
+pub use measured::{LayerFigures, Measured};
 pub use plan::{Plan, Step};
 pub use run::{Inference, Runner, Span};

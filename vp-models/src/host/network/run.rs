@@ -4,7 +4,7 @@ use super::error::RunError;
 use super::plan::{Plan, Step};
 use crate::host::program::address;
 use crate::host::trace::Interrupt;
-use crate::host::{Host, HostError, Memory};
+use crate::host::{Activity, Host, HostError, Memory};
 use crate::nvdla::registers::{Unit, glb, sdp};
 use vp_core::Time;
 
@@ -17,10 +17,12 @@ pub struct Runner<'a> {
 }
 
 /// What came of one input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inference {
     /// The network's output, `[line][column][channel]`.
     pub output: Vec<i8>,
+    /// When its input was there and its first layer had its turn.
+    pub started: Time,
     /// When each of the plan's hardware layers ran.
     pub steps: Vec<Span>,
 }
@@ -36,12 +38,14 @@ impl Inference {
 }
 
 /// When a hardware layer ran, as its driver sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The driver begins to enable its units.
     pub enabled: Time,
     /// The last of its interrupts.
     pub done: Time,
+    /// What the platform did since the one before was done, if somebody watches it.
+    pub activity: Option<Activity>,
 }
 
 /// A layer whose registers are written, and the groups it took.
@@ -94,12 +98,15 @@ impl<'a> Runner<'a> {
         let plan = self.plan;
         let steps: Vec<(usize, &Step)> =
             (0..inputs.len()).flat_map(|input| plan.steps.iter().map(move |step| (input, step))).collect();
-        let mut spans = Vec::new();
+        let (mut spans, mut started) = (Vec::new(), Time::ZERO);
         let mut programmed = None;
         for (at, &(input, step)) in steps.iter().enumerate() {
             let within = |error| RunError::Host { layer: step.name.clone(), error };
             if spans.is_empty() {
                 self.load_input(inputs[input].as_ref(), step)?;
+                started = self.host.now().map_err(within)?;
+                // From here on.
+                self.host.activity();
             }
             let current = match programmed.take() {
                 Some(programmed) => programmed,
@@ -109,10 +116,10 @@ impl<'a> Runner<'a> {
             if let Some((_, next)) = steps.get(at + 1) {
                 programmed = Some(self.program(next).map_err(within)?);
             }
-            spans.push(Span { enabled, done: self.wait(&current)? });
+            spans.push(Span { enabled, done: self.wait(&current)?, activity: self.host.activity() });
             if spans.len() == plan.steps.len() {
                 let output = self.fetch_output().map_err(within)?;
-                done(input, Inference { output, steps: std::mem::take(&mut spans) });
+                done(input, Inference { output, started, steps: std::mem::take(&mut spans) });
             }
         }
         match self.host.warnings().into_iter().next() {

@@ -18,6 +18,7 @@ use super::dma::{Atom, MAX_ATOM, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
+use super::occupancy::Datapath as Busy;
 use super::refused::Refused;
 use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
 use crate::bus::axi::ReadStreamConfig;
@@ -156,9 +157,10 @@ impl Cdp {
 
     /// Streams one layer, transfer by transfer.
     async fn normalise(&self, layer: &Layer) -> Counters {
-        let Common { sim, timing, cycle, .. } = &self.common;
+        let Common { sim, timing, cycle, occupancy, .. } = &self.common;
         let tables = self.tables();
         let mut block = Block::new(layer, &tables);
+        block.skips_arithmetic = self.common.skips_arithmetic;
         let mut steps = Steps::new(layer, &timing.cdp);
         let (mut first_row, mut counters) = (Vec::new(), Counters::default());
         self.output.start(layer.destination.ram, timing::lines(layer, layer.destination));
@@ -175,6 +177,9 @@ impl Cdp {
             }
             counters += block.compute(transfer);
             let Rows { freed, written } = steps.transfer(&first_row, transfers.peek().is_none());
+            if let Some(&first) = first_row.first() {
+                occupancy.busy(Busy::Cdp, *cycle * first, *cycle * steps.next());
+            }
             self.places.borrow_mut().extend(freed.into_iter().map(|free| *cycle * free));
             self.freed.notify_delta();
             for first in written {
@@ -228,6 +233,7 @@ struct Block<'a> {
     datapath: Datapath<'a>,
     surfaces: u32,
     atom: usize,
+    skips_arithmetic: bool,
     /// Results depend on the surface behind.
     looks_ahead: bool,
     /// Each pixel's atom of the last three surfaces that came, the newest last.
@@ -242,6 +248,7 @@ impl<'a> Block<'a> {
             datapath: Datapath::new(layer, tables),
             surfaces: layer.surfaces(),
             atom: layer.atom,
+            skips_arithmetic: false,
             looks_ahead: layer.square_sum,
             input: Default::default(),
             results: VecDeque::new(),
@@ -290,6 +297,9 @@ impl<'a> Block<'a> {
         let mut counters = Counters::default();
         let result = here.iter().enumerate().map(|(x, here)| {
             let mut output = [0; MAX_ATOM];
+            if self.skips_arithmetic {
+                return output;
+            }
             counters += self.datapath.atom(
                 surface,
                 before.get(x).map(|atom| &atom[..self.atom]),

@@ -124,6 +124,11 @@ impl Steps {
         self.step()
     }
 
+    /// When the datapath can take another row.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
     fn pass_holds(&mut self) {
         while let Some(&(from, cycles)) = self.holds.front()
             && from <= self.next

@@ -105,6 +105,8 @@ enum Packed {
     Int16(PackedWeights<i16>),
     /// With the window, taken apart.
     Fp16(FloatWeights, FloatWindow),
+    /// None: sums are left out.
+    None,
 }
 
 /// Some groups of kernels over a layer's window.
@@ -131,6 +133,20 @@ impl<'a> Batch<'a> {
         positions: usize,
     ) -> Batch<'a> {
         Batch::checked(array, geometry, window, weights, positions).unwrap_or_else(|error| refused(error))
+    }
+
+    /// All of whose sums are zero, whatever the kernels.
+    pub(super) fn without_sums(
+        array: MacArray,
+        geometry: Geometry,
+        window: (&'a Elements, usize),
+    ) -> Batch<'a> {
+        let sums = match window.0 {
+            Elements::Fp16(_) => Sums::Float(Vec::new()),
+            _ => Sums::Narrow(Vec::new()),
+        };
+        let weights = Packed::None;
+        Batch { array, geometry, window, weights, kernels: 0, positions: 0, computed: 0..0, sums }
     }
 
     fn checked(
@@ -166,6 +182,13 @@ impl<'a> Batch<'a> {
 
     /// The sums of some positions for some of the kernels. Positions are asked for in order, unless all are held.
     pub(super) fn of(&mut self, positions: Range<usize>, kernels: Range<usize>) -> Sums {
+        if let Packed::None = self.weights {
+            let count = positions.len() * kernels.len();
+            return match self.sums {
+                Sums::Float(_) => Sums::Float(vec![0; count]),
+                _ => Sums::Narrow(vec![0; count]),
+            };
+        }
         if positions.start < self.computed.start || positions.end > self.computed.end {
             let run = (SUMS_AT_ONCE / self.kernels.max(1)).max(positions.len());
             self.computed = positions.start..(positions.start + run).min(self.positions);

@@ -18,6 +18,7 @@ use super::float::Specials;
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
+use super::occupancy::Datapath;
 use super::refused::Refused;
 use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use crate::bus::Handoff;
@@ -173,7 +174,8 @@ impl Pdp {
 
     /// Streams one layer: gathers the input as it comes, and makes each output in its slot.
     async fn pool(&self, layer: &Layer) -> Counters {
-        let Common { sim, timing, cycle, .. } = &self.common;
+        let Common { sim, timing, cycle, occupancy, skips_arithmetic, .. } = &self.common;
+        let pace = self.common.cycles(timing.pdp.cycles_per_atom);
         let source = match layer.source {
             Source::Memory(_) => &self.ahead,
             Source::Sdp => &*self.from_sdp,
@@ -201,6 +203,7 @@ impl Pdp {
                 sim.wait_until(start).await;
             }
             let slot = *cycle * slots.feed(start.cycles(*cycle), &mut made);
+            occupancy.busy(Datapath::Pdp, slot, slot + pace);
             sim.wait_until(slot).await;
             let Some(Passed { atom: taken, abandoned, .. }) = source.take() else { break };
             if abandoned {
@@ -215,7 +218,9 @@ impl Pdp {
             for slot in made.drain(..) {
                 let Some((surface, x, y)) = outputs.next() else { break };
                 let mut output = [0; MAX_ATOM];
-                compute::output_atom(layer, &input, surface, x, y, &mut output[..atom]);
+                if !skips_arithmetic {
+                    compute::output_atom(layer, &input, surface, x, y, &mut output[..atom]);
+                }
                 if is_float {
                     counters.made += Specials::of(&output[..atom]);
                 }

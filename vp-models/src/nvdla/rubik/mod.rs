@@ -14,6 +14,7 @@ use super::dma::{MAX_ATOM, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
+use super::occupancy::Datapath;
 use super::refused::Refused;
 use super::registers::{Group, rbk as reg};
 use crate::bus::axi::ReadStreamConfig;
@@ -119,7 +120,7 @@ impl Rubik {
 
     /// Fills and drains the register file, tile by tile.
     async fn reorder(&self, layer: &Layer) {
-        let Common { sim, timing, cycle, .. } = &self.common;
+        let Common { sim, timing, cycle, occupancy, .. } = &self.common;
         let stream = self.input.stream(layer.source.ram);
         let mut drain = Drain::new(&timing.rubik);
         let mut free = [0; BANKS];
@@ -136,6 +137,7 @@ impl Rubik {
                     let at = bytes.len();
                     bytes.resize(at + taken, 0);
                     stream.take(&mut bytes[at..]).await;
+                    occupancy.busy(Datapath::Rubik, sim.now(), sim.now() + *cycle);
                     sim.wait(*cycle).await;
                     left -= taken;
                 }

@@ -23,6 +23,7 @@ use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
+use super::occupancy::Datapath as Busy;
 use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::Handoff;
@@ -230,7 +231,8 @@ impl Sdp {
     /// What has come from the accumulator, has all its operands and has room behind the datapath can meet nothing
     /// any more that would delay it: it is computed together, and each atom leaves when its time comes.
     async fn pass(&self, layer: &Layer) -> Counters {
-        let Common { sim, timing, .. } = &self.common;
+        let Common { sim, timing, occupancy, .. } = &self.common;
+        let skips_arithmetic = self.common.skips_arithmetic;
         let tables = self.tables();
         let datapath = Datapath::new(layer, &tables);
         let atom = self.hardware.atom;
@@ -312,7 +314,9 @@ impl Sdp {
                             place.copy_from_slice(&input[..atom]);
                         }
                         let input = &bytes[..layer.lanes() * layer.input.bytes()];
-                        counters += datapath.memory_atom(input, &operands, &mut output);
+                        if !skips_arithmetic {
+                            counters += datapath.memory_atom(input, &operands, &mut output);
+                        }
                         1
                     }
                     Source::Accumulator => {
@@ -326,11 +330,14 @@ impl Sdp {
                             continue;
                         };
                         output.resize(sums.len() * layer.output.bytes(), 0);
-                        counters += datapath.accumulator_atoms(&mut sums, &operands, &mut output);
+                        if !skips_arithmetic {
+                            counters += datapath.accumulator_atoms(&mut sums, &operands, &mut output);
+                        }
                         sums.len() / layer.lanes()
                     }
                 };
                 earliest = start + pace * steps as u64;
+                occupancy.busy(Busy::Sdp, start, earliest);
                 started = earliest - pace;
                 column += steps as u64;
                 let last = surface + 1 == layer.surfaces() && line + 1 == lines && column == columns;

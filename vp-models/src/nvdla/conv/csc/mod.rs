@@ -19,6 +19,7 @@ use super::hardware::Hardware;
 use crate::bus::DelayLine;
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
+use crate::nvdla::occupancy::{Datapath, Occupancy};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::Group;
 use std::ops::Range;
@@ -45,6 +46,8 @@ pub(super) struct Csc {
     pub(super) control: Rc<Control>,
     pub(super) arrays: Arrays,
     pub(super) array: MacArray,
+    skips_arithmetic: bool,
+    occupancy: Rc<Occupancy>,
     pub(super) buffer: Rc<Buffer>,
     pub(super) delivery: Rc<Delivery>,
     pub(super) sums: Rc<DelayLine<Message>>,
@@ -87,6 +90,8 @@ impl Csc {
             control,
             arrays,
             array: MacArray::default().on_up_to(around.threads),
+            skips_arithmetic: around.skips_arithmetic,
+            occupancy: around.occupancy.clone(),
             buffer,
             delivery,
             sums,
@@ -185,7 +190,10 @@ impl Csc {
     async fn sequence(&self, layer: &Layer, weights: u64) {
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
-        let window = self.buffer.with_slices(lines, |slices| layer.frame.lay(slices));
+        let window = match self.skips_arithmetic {
+            true => Elements::filled(layer.precision, 0, 0),
+            false => self.buffer.with_slices(lines, |slices| layer.frame.lay(slices)),
+        };
         let (mut batch, mut batched, mut free) = (None, 0..0, Time::ZERO);
         for group in 0..layer.groups() {
             let end = layer.weights_end(group);
@@ -225,6 +233,9 @@ impl Csc {
 
     /// Some groups of kernels, ready to be computed.
     fn batch<'a>(&self, layer: &Layer, groups: Range<u32>, window: &'a Elements, weights: u64) -> Batch<'a> {
+        if self.skips_arithmetic {
+            return Batch::without_sums(self.array, layer.geometry, (window, layer.frame.pitch()));
+        }
         let mut start = groups.start.checked_sub(1).map_or(0, |before| layer.weights_end(before));
         let ordered = groups.map(|group| {
             let (kernels, end) = (layer.kernels_of(group) as usize, layer.weights_end(group));
@@ -265,9 +276,12 @@ impl Csc {
                     self.released.push_at(room, (weights, Some(end)));
                 }
                 // The last package waits until its sums have room.
-                self.sim.wait_until(start + package * u64::from(layer.packages - 1)).await;
+                let last = start + package * u64::from(layer.packages - 1);
+                self.occupancy.busy(Datapath::Array, start, last);
+                self.sim.wait_until(last).await;
                 self.delivery.take_credits(length).await;
                 loaded = self.sim.now();
+                self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
                 self.sums.push(Message::Stripe(Stripe {
                     positions: length,

@@ -1,0 +1,191 @@
+//! A network run on a platform, with figures for each layer: how long, how much, and what bounded it.
+
+use super::description::Network;
+use super::error::{MeasureError, RunError};
+use super::plan::Plan;
+use super::run::{Inference, Runner};
+use crate::host::{Activity, Bounds, Host, Moved, Statistics};
+use crate::platform::{Description, LocalHost, Platform};
+use vp_core::Time;
+
+/// What came of running a network once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The network's layers, in their order. Together their spans are the whole run.
+    pub layers: Vec<LayerFigures>,
+    /// What came out; all zeros if the platform skips the arithmetic.
+    pub output: Vec<i8>,
+    /// From the first register write after the input was there to the last layer's last interrupt.
+    pub time: Time,
+    /// One cycle of the device.
+    pub period: Time,
+    /// The platform's counters at the end.
+    pub statistics: Statistics,
+}
+
+/// The figures of a layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerFigures {
+    /// Its name.
+    pub name: String,
+    /// Hardware layers that it took.
+    pub steps: usize,
+    /// When the first of these had its turn: when the one before was done.
+    pub begin: Time,
+    /// When the last of them was done.
+    pub end: Time,
+    /// Products that it needs.
+    pub macs: u64,
+    /// Cycles for which these keep the whole MAC array busy, partly filled stripes and groups included.
+    pub mac_cycles: u64,
+    /// What its time went into; together the time it took.
+    pub bounds: Bounds,
+    /// What was moved in its time, by memory interface.
+    pub moved: Vec<Moved>,
+}
+
+impl LayerFigures {
+    /// The time it took.
+    pub fn time(&self) -> Time {
+        self.bounds.total()
+    }
+
+    /// Bytes read, and bytes written, at all interfaces.
+    pub fn bytes(&self) -> (u64, u64) {
+        self.moved.iter().fold((0, 0), |(read, written), moved| (read + moved.read, written + moved.written))
+    }
+}
+
+impl Measured {
+    /// Plans a network for a platform, builds that, and runs the network on it once.
+    ///
+    /// # Errors
+    /// When the platform cannot be built, or has no room for the network, or does not run it to its end.
+    pub fn of(network: &Network, description: &Description, input: &[i8]) -> Result<Measured, MeasureError> {
+        let plan = Plan::new(network, &description.nvdla.config, description.dbb0.range())?;
+        let host = LocalHost::new(Platform::build(description)?);
+        host.watch();
+        Ok(Measured::on(network, &plan, Box::new(host), description.period, input)?)
+    }
+
+    /// Runs a network once as it is planned. Without a host that is watched there is neither what bounded nor what was
+    /// moved: all time counts as compute.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn on(
+        network: &Network,
+        plan: &Plan,
+        mut host: Box<dyn Host>,
+        period: Time,
+        input: &[i8],
+    ) -> Result<Measured, RunError> {
+        let setup = |error| RunError::Host { layer: network.name.clone(), error };
+        let mut inference = None;
+        let mut runner = Runner::new(plan, host.as_mut()).map_err(setup)?;
+        runner.run(&[input], |_, done| inference = Some(done))?;
+        let statistics = host.statistics().map_err(setup)?;
+        let Inference { output, started, steps } = inference.unwrap_or_default();
+        let mut layers: Vec<LayerFigures> = network
+            .layers
+            .iter()
+            .map(|layer| LayerFigures {
+                name: layer.name.clone(),
+                steps: 0,
+                begin: Time::MAX,
+                end: Time::ZERO,
+                macs: layer.macs(),
+                mac_cycles: 0,
+                bounds: Bounds::default(),
+                moved: Vec::new(),
+            })
+            .collect();
+        let mut from = started;
+        for (step, span) in plan.steps.iter().zip(&steps) {
+            let layer = &mut layers[step.layer];
+            let (until, bounds, moved) = match &span.activity {
+                Some(Activity { until, bounds, moved, .. }) => (*until, *bounds, moved.as_slice()),
+                None => {
+                    let compute = span.done - from;
+                    (span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
+                }
+            };
+            layer.steps += 1;
+            layer.begin = layer.begin.min(from);
+            layer.end = until;
+            layer.mac_cycles += step.mac_cycles;
+            layer.bounds += bounds;
+            add(&mut layer.moved, moved);
+            from = until;
+        }
+        Ok(Measured { layers, output, time: from - started, period, statistics })
+    }
+
+    /// What the whole time went into.
+    pub fn bounds(&self) -> Bounds {
+        self.layers.iter().fold(Bounds::default(), |mut sum, layer| {
+            sum += layer.bounds;
+            sum
+        })
+    }
+
+    /// Cycles of the whole run.
+    pub fn cycles(&self) -> u64 {
+        self.time.cycles(self.period)
+    }
+}
+
+fn add(sums: &mut Vec<Moved>, moved: &[Moved]) {
+    for one in moved {
+        match sums.iter_mut().find(|sum| sum.port == one.port) {
+            Some(sum) => (sum.read, sum.written) = (sum.read + one.read, sum.written + one.written),
+            None => sums.push(*one),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Bound;
+    use crate::host::network::digits;
+    use crate::platform::Arithmetic;
+
+    fn digits_on(change: impl Fn(&mut Description)) -> Measured {
+        let mut description = Description::named("nv_small").unwrap();
+        change(&mut description);
+        Measured::of(&digits::network(), &description, &digits::samples()[0].pixels).unwrap()
+    }
+
+    #[test]
+    fn layers_share_the_whole_time_and_all_that_is_moved() {
+        let measured = digits_on(|_| {});
+        let times = measured.layers.iter().fold(Time::ZERO, |sum, layer| sum + layer.time());
+        assert_eq!((times, measured.bounds().total()), (measured.time, measured.time));
+        for (direction, bytes) in [("read", 0), ("write", 1)] {
+            let moved: u64 = measured.layers.iter().map(|layer| <[u64; 2]>::from(layer.bytes())[bytes]).sum();
+            assert_eq!(measured.statistics.get(&format!("dbb0.{direction}.bytes")), Some(moved));
+        }
+    }
+
+    #[test]
+    fn a_slow_memory_bounds_by_its_latency() {
+        let slow = digits_on(|description| {
+            description.dbb0.read_latency = Some(crate::bus::axi::Latency::Fixed(2000));
+            description.dbb0.read_outstanding = 1;
+        });
+        assert_eq!(slow.bounds().largest(), Bound::ReadLatency);
+        let narrow = digits_on(|description| description.dbb0.bandwidth = Some(10_000_000));
+        assert_eq!(narrow.layers[1].bounds.largest(), Bound::ReadBandwidth);
+    }
+
+    #[test]
+    fn without_arithmetic_all_happens_when_it_does_otherwise() {
+        let computed = digits_on(|_| {});
+        let skipped = digits_on(|description| description.arithmetic = Arithmetic::Skipped);
+        assert_eq!(computed.layers, skipped.layers);
+        assert_eq!(computed.statistics.text("events.hash"), skipped.statistics.text("events.hash"));
+        assert!(computed.output.iter().any(|score| *score != 0));
+        assert!(skipped.output.iter().all(|score| *score == 0));
+    }
+}

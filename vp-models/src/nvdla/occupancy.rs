@@ -1,0 +1,189 @@
+//! When the datapaths had work: spans of time, kept only while somebody asks for them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use vp_core::Time;
+
+/// Spans of time that do not overlap, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spans(VecDeque<(Time, Time)>);
+
+impl Spans {
+    /// Adds a span. It begins no earlier than those before did; what they cover already counts once.
+    pub fn add(&mut self, from: Time, until: Time) {
+        match self.0.back_mut() {
+            Some((_, end)) if from <= *end => *end = until.max(*end),
+            _ if from < until => self.0.push_back((from, until)),
+            _ => {}
+        }
+    }
+
+    /// How long they are together.
+    pub fn length(&self) -> Time {
+        self.0.iter().fold(Time::ZERO, |sum, &(from, until)| sum + (until - from))
+    }
+
+    /// When the first begins.
+    pub fn start(&self) -> Option<Time> {
+        self.0.front().map(|&(from, _)| from)
+    }
+
+    /// The part of these that lies in the other, and the rest.
+    pub fn split(&self, other: &Spans) -> (Spans, Spans) {
+        let (mut inside, mut outside) = (Spans::default(), Spans::default());
+        let mut others = other.0.iter().copied().peekable();
+        for &(mut from, until) in &self.0 {
+            while from < until {
+                match others.peek() {
+                    Some(&(_, end)) if end <= from => {
+                        others.next();
+                    }
+                    Some(&(start, end)) if start < until => {
+                        if from < start {
+                            outside.add(from, start);
+                        }
+                        let (start, end) = (start.max(from), end.min(until));
+                        inside.add(start, end);
+                        from = end;
+                    }
+                    _ => {
+                        outside.add(from, until);
+                        from = until;
+                    }
+                }
+            }
+        }
+        (inside, outside)
+    }
+
+    /// These and the other ones.
+    #[must_use]
+    pub fn joined(&self, other: &Spans) -> Spans {
+        let mut joined = Spans::default();
+        let (mut one, mut two) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let Some(&(from, until)) = match (one.peek(), two.peek()) {
+            (Some(a), Some(b)) if b.0 < a.0 => two.next(),
+            (Some(_), _) => one.next(),
+            _ => two.next(),
+        } {
+            joined.add(from, until);
+        }
+        joined
+    }
+
+    /// Forgets what lies before.
+    pub fn forget(&mut self, before: Time) {
+        while let Some((from, until)) = self.0.front_mut() {
+            if *until > before {
+                *from = before.max(*from);
+                return;
+            }
+            self.0.pop_front();
+        }
+    }
+}
+
+impl From<std::ops::Range<Time>> for Spans {
+    fn from(range: std::ops::Range<Time>) -> Spans {
+        let mut spans = Spans::default();
+        spans.add(range.start, range.end);
+        spans
+    }
+}
+
+/// A datapath that has a pace of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Datapath {
+    /// The MAC array.
+    Array,
+    /// SDP.
+    Sdp,
+    /// PDP.
+    Pdp,
+    /// CDP.
+    Cdp,
+    /// RUBIK.
+    Rubik,
+}
+
+impl Datapath {
+    const COUNT: usize = 5;
+}
+
+/// When each datapath had work.
+#[derive(Debug, Default)]
+pub struct Occupancy {
+    watched: Cell<bool>,
+    busy: RefCell<[Spans; Datapath::COUNT]>,
+}
+
+impl Occupancy {
+    /// Keeps what it is told from now on.
+    pub fn watch(&self) {
+        self.watched.set(true);
+    }
+
+    /// A datapath has work from one time to another. Each tells its own in order.
+    #[inline]
+    pub(crate) fn busy(&self, datapath: Datapath, from: Time, until: Time) {
+        if self.watched.get() {
+            self.busy.borrow_mut()[datapath as usize].add(from, until);
+        }
+    }
+
+    /// When each of them had work.
+    pub fn spans(&self) -> std::cell::Ref<'_, [Spans]> {
+        std::cell::Ref::map(self.busy.borrow(), |busy| &busy[..])
+    }
+
+    /// Forgets what lies before.
+    pub fn forget(&self, before: Time) {
+        self.busy.borrow_mut().iter_mut().for_each(|spans| spans.forget(before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn spans(pairs: &[(u64, u64)]) -> Spans {
+        let mut spans = Spans::default();
+        pairs.iter().for_each(|&(from, until)| spans.add(Time::ns(from), Time::ns(until)));
+        spans
+    }
+
+    #[test]
+    fn spans_that_touch_are_one() {
+        assert_eq!(spans(&[(1, 3), (3, 5), (4, 6), (8, 8), (9, 10)]), spans(&[(1, 6), (9, 10)]));
+    }
+
+    #[test]
+    fn what_lies_before_is_forgotten() {
+        let mut kept = spans(&[(1, 3), (5, 9), (10, 12)]);
+        kept.forget(Time::ns(6));
+        assert_eq!(kept, spans(&[(6, 9), (10, 12)]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_split_covers_each_moment_once(
+            one in prop::collection::vec((0u64..60, 1u64..6), 0..8),
+            other in prop::collection::vec((0u64..60, 1u64..6), 0..8),
+        ) {
+            let ordered = |mut pairs: Vec<(u64, u64)>| {
+                pairs.sort_unstable();
+                pairs.into_iter().map(|(from, length)| (from, from + length)).collect::<Vec<_>>()
+            };
+            let (one, other) = (ordered(one), ordered(other));
+            let (inside, outside) = spans(&one).split(&spans(&other));
+            for moment in 0..70 {
+                let is_in = |spans: &Spans| {
+                    spans.0.iter().any(|&(from, until)| from <= Time::ns(moment) && Time::ns(moment) < until)
+                };
+                let (a, b) = (is_in(&spans(&one)), is_in(&spans(&other)));
+                prop_assert_eq!((is_in(&inside), is_in(&outside)), (a && b, a && !b));
+            }
+        }
+    }
+}

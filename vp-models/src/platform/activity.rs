@@ -1,0 +1,202 @@
+//! What a platform did in a span of time, and what kept it from being done sooner.
+//!
+//! Three things have a pace of their own: the datapaths, what moves on reads, and what moves on writes. A moment at which
+//! several of them are at work goes to the one that is at work longest in the span: it is the one that all wait for. A
+//! moment at which none is goes to what is waited for: data of a read, the acknowledgement of a write, or the driver.
+
+use crate::bus::axi::AxiConfig;
+use crate::host::{Activity, Bounds, Moved};
+use crate::nvdla::occupancy::{Occupancy, Spans};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::Time;
+use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, What};
+
+/// One direction of an interface.
+#[derive(Default)]
+struct Direction {
+    /// Bytes asked for since the last look.
+    bytes: u64,
+    outstanding: u64,
+    /// Since when something is outstanding.
+    since: Time,
+    /// When something was…
+    pending: Spans,
+    /// …and when data moved.
+    moving: Spans,
+}
+
+/// Watches a memory interface.
+pub(super) struct PortActivity {
+    name: &'static str,
+    source: Source,
+    config: AxiConfig,
+    /// When a memory slower than the bus has moved all that it was asked for.
+    memory_free: Cell<Time>,
+    directions: [RefCell<Direction>; 2],
+}
+
+impl PortActivity {
+    pub(super) fn new(name: &'static str, source: Source, config: &AxiConfig) -> PortActivity {
+        let config = config.clone();
+        PortActivity { name, source, config, memory_free: Cell::default(), directions: Default::default() }
+    }
+
+    fn see(&self, time: Time, transfer: &Transfer) {
+        let mut direction = self.directions[usize::from(transfer.write)].borrow_mut();
+        let beats = u64::from(transfer.bytes.div_ceil(self.config.beat_bytes));
+        match transfer.stage {
+            Stage::Request => {
+                direction.bytes += u64::from(transfer.bytes);
+                if direction.outstanding == 0 {
+                    direction.since = time;
+                }
+                direction.outstanding += 1;
+                // As the interface has it: a memory with a rate moves one burst after the other.
+                if let Some(rate) = self.config.bandwidth {
+                    let from = time.max(self.memory_free.get());
+                    let bytes = u128::from(beats) * u128::from(self.config.beat_bytes);
+                    let span = Time::ps((bytes * 1_000_000_000_000 / u128::from(rate.max(1))) as u64);
+                    self.memory_free.set(from + span);
+                    direction.moving.add(from, from + span);
+                }
+            }
+            Stage::Data if self.config.bandwidth.is_none() => {
+                // A read is told with its first beat, a write with its last.
+                let span = self.config.period * beats;
+                let from = if transfer.write { time.max(span) - span } else { time };
+                direction.moving.add(from, from + span);
+            }
+            Stage::Data => {}
+            Stage::Response => {
+                direction.outstanding = direction.outstanding.saturating_sub(1);
+                if direction.outstanding == 0 {
+                    let since = direction.since;
+                    direction.pending.add(since, time);
+                }
+            }
+        }
+    }
+}
+
+impl Observer for PortActivity {
+    fn observe(&self, observation: &Observation<'_>) {
+        if let What::Transfer(transfer) = observation.what
+            && observation.source == self.source
+        {
+            self.see(observation.time, &transfer);
+        }
+    }
+
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
+        if source == self.source {
+            transfers.iter().for_each(|(time, transfer)| self.see(*time, transfer));
+        }
+    }
+}
+
+/// Watches a platform.
+pub(super) struct Watch {
+    pub(super) occupancy: Rc<Occupancy>,
+    pub(super) ports: Vec<Rc<PortActivity>>,
+    /// When it was last looked at.
+    pub(super) since: Cell<Time>,
+}
+
+impl Watch {
+    /// What was done since the last look.
+    pub(super) fn take(&self, now: Time) -> Activity {
+        let from = self.since.replace(now);
+        let mut moved = Vec::new();
+        let [mut reading, mut writing] = [(Spans::default(), Spans::default()), Default::default()];
+        for port in &self.ports {
+            let mut bytes = [0; 2];
+            for (at, total) in [&mut reading, &mut writing].into_iter().enumerate() {
+                let direction = &mut *port.directions[at].borrow_mut();
+                if direction.outstanding > 0 {
+                    direction.pending.add(direction.since, now);
+                    direction.since = now;
+                }
+                *total = (total.0.joined(&direction.moving), total.1.joined(&direction.pending));
+                direction.moving.forget(now);
+                direction.pending.forget(now);
+                bytes[at] = std::mem::take(&mut direction.bytes);
+            }
+            moved.push(Moved { port: port.name, read: bytes[0], written: bytes[1] });
+        }
+        let datapaths = self.occupancy.spans().iter().fold(Spans::default(), |all, spans| all.joined(spans));
+        self.occupancy.forget(now);
+        Activity { from, until: now, bounds: bounds(from..now, &datapaths, &reading, &writing), moved }
+    }
+}
+
+/// A part of the bounds.
+type Part = fn(&mut Bounds) -> &mut Time;
+
+/// Parts a span of time by what bounded it. Of reads and writes: when they moved data, and when some were outstanding.
+fn bounds(
+    span: std::ops::Range<Time>,
+    datapaths: &Spans,
+    (reads, reading): &(Spans, Spans),
+    (writes, writing): &(Spans, Spans),
+) -> Bounds {
+    let whole = Spans::from(span.clone());
+    let at_work = |spans: &Spans| whole.split(spans).0.length();
+    let mut bounds = Bounds::default();
+    let paced: [(&Spans, Part); 3] = [
+        (datapaths, |bounds| &mut bounds.compute),
+        (reads, |bounds| &mut bounds.read_bandwidth),
+        (writes, |bounds| &mut bounds.write),
+    ];
+    let mut by_work = paced;
+    by_work.sort_by_key(|(spans, _)| std::cmp::Reverse(at_work(spans)));
+    let waits: [(&Spans, Part); 2] =
+        [(reading, |bounds| &mut bounds.read_latency), (writing, |bounds| &mut bounds.write)];
+    let (mut rest, mut first) = (whole.clone(), span.end);
+    for (spans, part) in by_work.into_iter().chain(waits) {
+        let (inside, outside) = rest.split(spans);
+        first = first.min(inside.start().unwrap_or(span.end));
+        *part(&mut bounds) += inside.length();
+        rest = outside;
+    }
+    // Before anything moves the driver is at work; between and behind, what moves is inside the datapaths.
+    let (before, behind) = rest.split(&Spans::from(span.start..first));
+    bounds.csb += before.length();
+    bounds.compute += behind.length();
+    bounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(pairs: &[(u64, u64)]) -> Spans {
+        let mut spans = Spans::default();
+        pairs.iter().for_each(|&(from, until)| spans.add(Time::ns(from), Time::ns(until)));
+        spans
+    }
+
+    fn parts(bounds: Bounds) -> [u64; 5] {
+        bounds.parts().map(|(_, time)| time.as_ps() / 1000)
+    }
+
+    #[test]
+    fn a_moment_goes_to_what_is_at_work_longest() {
+        let of = |datapaths: &[(u64, u64)], reads: &[(u64, u64)], reading: &[(u64, u64)]| {
+            let reads = (spans(reads), spans(reading));
+            parts(bounds(Time::ns(0)..Time::ns(100), &spans(datapaths), &reads, &Default::default()))
+        };
+        // In the order of `parts`: compute, read latency, read bandwidth, write, CSB.
+        assert_eq!(of(&[(20, 90)], &[(10, 40)], &[(5, 40)]), [80, 5, 10, 0, 5]);
+        assert_eq!(of(&[(20, 30), (60, 70)], &[(10, 90)], &[(5, 90)]), [10, 5, 80, 0, 5]);
+    }
+
+    #[test]
+    fn what_is_waited_for_bounds_where_nothing_is_at_work() {
+        let (reads, writes) =
+            ((spans(&[(30, 32)]), spans(&[(10, 32)])), (spans(&[(50, 54)]), spans(&[(48, 80)])));
+        let of = bounds(Time::ns(0)..Time::ns(100), &spans(&[(32, 48)]), &reads, &writes);
+        assert_eq!(parts(of), [16 + 20, 20, 2, 32, 10]);
+        assert_eq!(of.total(), Time::ns(100));
+    }
+}
