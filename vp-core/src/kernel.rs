@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::event::Event;
 use crate::inject::{Bell, Drain, Injector};
 use crate::name::Name;
-use crate::observe::{Observation, Observer, Source, Transfer, What};
+use crate::observe::{Observation, Observer, Source, Transfers, What};
 use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::IdleReport;
 use crate::schedule::{Kind, NOBODY, Shared};
@@ -730,17 +730,18 @@ impl Sim {
     ///
     /// ```
     /// use std::rc::Rc;
-    /// use vp_core::observe::{EventHash, Stage, Transfer};
+    /// use vp_core::observe::{EventHash, Stage, Transfer, Transfers};
     /// use vp_core::{Simulation, Time};
     /// let sim = Simulation::new().sim();
     /// let hash = Rc::new(EventHash::default());
     /// sim.observe(hash.clone());
     /// let transfer = Transfer { stage: Stage::Request, write: false, id: 3, address: 0x8000, bytes: 64 };
     /// let answered = Transfer { stage: Stage::Data, ..transfer };
-    /// sim.report_transfers(sim.source("bus"), &[(Time::ns(1), transfer), (Time::ns(9), answered)]);
+    /// let both = [(Time::ns(1), transfer), (Time::ns(9), answered)];
+    /// sim.report_transfers(sim.source("bus"), &Transfers::new(&both, &[], [0..0, 0..0, 0..0]));
     /// assert_eq!(hash.count(), 2);
     /// ```
-    pub fn report_transfers(&self, source: Source, transfers: &[(Time, Transfer)]) {
+    pub fn report_transfers(&self, source: Source, transfers: &Transfers<'_>) {
         for observer in self.0.observers.borrow().iter() {
             observer.observe_transfers(self.delta(), source, transfers);
         }

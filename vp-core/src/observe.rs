@@ -4,6 +4,7 @@
 
 use crate::time::Time;
 use std::cell::Cell;
+use std::ops::Range;
 
 /// Something that reports: a port, an engine, a channel. Named once, by [`crate::Sim::source`].
 ///
@@ -59,6 +60,139 @@ pub struct Transfer {
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
+}
+
+/// A read of which all times are known when it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// When its request was on the bus.
+    pub requested: Time,
+    /// When its first data is.
+    pub first: Time,
+    /// When it is over.
+    pub last: Time,
+    /// The request was told by itself.
+    pub told: bool,
+    /// The client or identifier on the bus it belongs to.
+    pub id: u32,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Byte address.
+    pub address: u64,
+}
+
+impl Read {
+    /// The transfer at a stage.
+    pub fn at(&self, stage: Stage) -> Transfer {
+        Transfer { stage, write: false, id: self.id, address: self.address, bytes: self.bytes }
+    }
+}
+
+/// Transfers of one source that follow each other, several at once. For who does not need their order they are there by
+/// stages: reads in the order of the bus, each with all its times.
+///
+/// ```
+/// use vp_core::Time;
+/// use vp_core::observe::{Read, Stage, Transfers};
+/// let read = |requested, first, last| Read {
+///     requested: Time::ns(requested),
+///     first: Time::ns(first),
+///     last: Time::ns(last),
+///     told: false,
+///     id: 0,
+///     bytes: 64,
+///     address: 0x8000,
+/// };
+/// // Two are asked for; the data of one has come, the other has only begun.
+/// let reads = [read(0, 5, 8), read(6, 9, 12)];
+/// let transfers = Transfers::new(&[], &reads, [0..2, 0..2, 0..1]);
+/// let seen: Vec<(u64, Stage)> =
+///     transfers.iter().map(|(time, transfer)| (time.as_ps() / 1000, transfer.stage)).collect();
+/// let [request, data, response] = [Stage::Request, Stage::Data, Stage::Response];
+/// assert_eq!(seen, [(0, request), (5, data), (6, request), (8, response), (9, data)]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Transfers<'a> {
+    single: &'a [(Time, Transfer)],
+    reads: &'a [Read],
+    asked: Range<usize>,
+    begun: Range<usize>,
+    over: Range<usize>,
+}
+
+impl<'a> Transfers<'a> {
+    /// What was told one by one, in order of time; and of some reads, those that were asked for meanwhile, those of which
+    /// the first data came, and those that ended.
+    pub fn new(
+        single: &'a [(Time, Transfer)],
+        reads: &'a [Read],
+        [asked, begun, over]: [Range<usize>; 3],
+    ) -> Transfers<'a> {
+        Transfers { single, reads, asked, begun, over }
+    }
+
+    /// What was told one by one.
+    pub fn single(&self) -> &'a [(Time, Transfer)] {
+        self.single
+    }
+
+    /// Reads that were asked for, and not told one by one.
+    pub fn asked(&self) -> impl Iterator<Item = &'a Read> + use<'a> {
+        self.reads[self.asked.clone()].iter().filter(|read| !read.told)
+    }
+
+    /// Reads whose first data came.
+    pub fn begun(&self) -> &'a [Read] {
+        &self.reads[self.begun.clone()]
+    }
+
+    /// Reads that ended.
+    pub fn over(&self) -> &'a [Read] {
+        &self.reads[self.over.clone()]
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.single.len() + self.asked().count() + self.begun.len() + self.over.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// All of them in order of time. Of one time, those that end come before those that begin.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, Transfer)> + use<'a> {
+        let Transfers { single, reads, mut asked, mut begun, mut over } = self.clone();
+        let mut single = single.iter().copied().peekable();
+        let time = |at: Option<&Read>, of: fn(&Read) -> Time| at.map_or(Time::MAX, of);
+        std::iter::from_fn(move || {
+            while asked.start < asked.end && reads[asked.start].told {
+                asked.start += 1;
+            }
+            let requested = time(reads[..asked.end].get(asked.start), |read| read.requested);
+            // A read begins after it was asked for, and ends after it began.
+            let first = time(reads[..begun.end.min(asked.start)].get(begun.start), |read| read.first);
+            let last = time(reads[..over.end.min(begun.start)].get(over.start), |read| read.last);
+            let told = single.peek().map_or(Time::MAX, |&(time, _)| time);
+            let next = last.min(first).min(requested).min(told);
+            let (read, stage) = if next == Time::MAX {
+                return None;
+            } else if next == last {
+                over.start += 1;
+                (over.start - 1, Stage::Response)
+            } else if next == first {
+                begun.start += 1;
+                (begun.start - 1, Stage::Data)
+            } else if next == requested {
+                asked.start += 1;
+                (asked.start - 1, Stage::Request)
+            } else {
+                return single.next();
+            };
+            Some((next, reads[read].at(stage)))
+        })
+    }
 }
 
 /// What was seen.
@@ -144,10 +278,10 @@ pub trait Observer {
     /// Called for each observation, in order.
     fn observe(&self, observation: &Observation<'_>);
 
-    /// Called for some transfers of one source that follow each other, each with its time. For observers that can do
-    /// better than to look at them one by one, or do not look at them at all.
-    fn observe_transfers(&self, delta: u64, source: Source, transfers: &[(Time, Transfer)]) {
-        for &(time, transfer) in transfers {
+    /// Called for some transfers of one source that follow each other. For observers that can do better than to look at
+    /// them one by one, or do not look at them at all.
+    fn observe_transfers(&self, delta: u64, source: Source, transfers: &Transfers<'_>) {
+        for (time, transfer) in transfers.iter() {
             self.observe(&Observation { time, delta, source, what: What::Transfer(transfer) });
         }
     }
@@ -203,19 +337,23 @@ impl EventHash {
     }
 }
 
-/// The hash of one observation (multiply and fold, word by word).
+/// The hash of one observation (multiply and fold, two words at once).
 #[derive(Clone, Copy)]
 struct Word(u64);
 
 impl Word {
+    const SEED: Word = Word(0xcbf2_9ce4_8422_2325);
+
     #[inline]
-    fn mix(self, word: u64) -> Word {
-        let hash = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Word(hash ^ (hash >> 32))
+    fn mix(self, first: u64, second: u64) -> Word {
+        let product =
+            u128::from(self.0 ^ first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(second ^ 0xd6e8_feb8_6659_fd93);
+        // What neither half of the product keeps when one factor is zero comes from the sum.
+        Word((product >> 64) as u64 ^ product as u64 ^ self.0.wrapping_add(first).rotate_left(29))
     }
 
     fn mix_text(self, text: &str) -> Word {
-        text.bytes().fold(self.mix(text.len() as u64), |hash, byte| hash.mix(u64::from(byte)))
+        text.bytes().fold(self.mix(text.len() as u64, 0), |hash, byte| hash.mix(u64::from(byte), 0))
     }
 }
 
@@ -223,15 +361,16 @@ impl Word {
     /// What hashes of all observations of one source at one time begin with.
     #[inline]
     fn start(time: Time, source: Source) -> Word {
-        Word(0xcbf2_9ce4_8422_2325).mix(time.as_ps()).mix(u64::from(source.0))
+        Word::SEED.mix(time.as_ps(), u64::from(source.0))
     }
 
+    /// The hash of a transfer.
     #[inline]
-    fn mix_transfer(self, transfer: &Transfer) -> Word {
+    fn transfer(time: Time, source: Source, transfer: &Transfer) -> Word {
         let Transfer { stage, write, id, address, bytes } = *transfer;
-        self.mix(2 | u64::from(write) << 8 | (stage as u64) << 16 | u64::from(id) << 32)
-            .mix(address)
-            .mix(u64::from(bytes))
+        let kind = 2 | u64::from(write) << 8 | (stage as u64) << 16;
+        let (source, id) = (u64::from(source.0) | kind << 32, u64::from(id) << 32 | u64::from(bytes));
+        Word::SEED.mix(time.as_ps(), source).mix(address, id)
     }
 }
 
@@ -239,24 +378,33 @@ impl Observer for EventHash {
     fn observe(&self, observation: &Observation<'_>) {
         let start = Word::start(observation.time, observation.source);
         let Word(hash) = match observation.what {
-            What::Level(level) => start.mix(0).mix(level),
+            What::Level(level) => start.mix(0, level),
             What::Register { write, address, value } => {
-                start.mix(1 | u64::from(write) << 8 | u64::from(address) << 32).mix(u64::from(value))
+                start.mix(1 | u64::from(write) << 8 | u64::from(address) << 32, u64::from(value))
             }
-            What::Transfer(transfer) => start.mix_transfer(&transfer),
-            What::Begin { label, id } => start.mix(3).mix_text(label).mix(id),
-            What::End { label, id } => start.mix(4).mix_text(label).mix(id),
-            What::Warning(text) => start.mix(5).mix_text(text),
-            What::Count { label, value } => start.mix(6).mix_text(label).mix(value),
+            What::Transfer(transfer) => Word::transfer(observation.time, observation.source, &transfer),
+            What::Begin { label, id } => start.mix(3, id).mix_text(label),
+            What::End { label, id } => start.mix(4, id).mix_text(label),
+            What::Warning(text) => start.mix(5, 0).mix_text(text),
+            What::Count { label, value } => start.mix(6, value).mix_text(label),
         };
         self.hash.set(self.hash.get().wrapping_add(hash));
         self.count.set(self.count.get() + 1);
     }
 
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
-        let hash = |(time, transfer): &(Time, Transfer)| Word::start(*time, source).mix_transfer(transfer).0;
-        let sum = transfers.iter().fold(self.hash.get(), |sum, seen| sum.wrapping_add(hash(seen)));
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
+        let (mut sum, mut count) = (self.hash.get(), transfers.single().len() as u64);
+        let mut add = |time: Time, transfer: &Transfer| {
+            sum = sum.wrapping_add(Word::transfer(time, source, transfer).0);
+        };
+        transfers.single().iter().for_each(|(time, transfer)| add(*time, transfer));
+        for read in transfers.asked() {
+            add(read.requested, &read.at(Stage::Request));
+            count += 1;
+        }
+        transfers.begun().iter().for_each(|read| add(read.first, &read.at(Stage::Data)));
+        transfers.over().iter().for_each(|read| add(read.last, &read.at(Stage::Response)));
         self.hash.set(sum);
-        self.count.set(self.count.get() + transfers.len() as u64);
+        self.count.set(self.count.get() + count + (transfers.begun().len() + transfers.over().len()) as u64);
     }
 }

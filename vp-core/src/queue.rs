@@ -304,6 +304,36 @@ impl<T: Copy> TimedQueue<T> {
         slots.into_iter().find_map(|at| self.earliest_in(at))
     }
 
+    /// Whether there is no entry up to and including `time`.
+    #[inline]
+    pub(crate) fn is_empty_until(&self, time: u64) -> bool {
+        match self.near.last() {
+            Some(item) if item.time > time => true,
+            Some(item) if self.numbers.is_wanted(item.entry) => false,
+            None if self.levels == 0 || time <= self.near_until || time < self.first_slot() => true,
+            _ => self.earliest().is_none_or(|next| next > time),
+        }
+    }
+
+    /// A time up to and including which there is no entry: not always the latest, but quick to tell.
+    #[inline]
+    pub(crate) fn empty_until(&self) -> u64 {
+        let next = match self.near.last() {
+            Some(item) => item.time,
+            None if self.levels == 0 => return u64::MAX,
+            None => self.first_slot().max(self.near_until.saturating_add(1)),
+        };
+        next.saturating_sub(1)
+    }
+
+    /// The first time that belongs to the first slot of the wheel that holds something.
+    #[inline]
+    fn first_slot(&self) -> u64 {
+        let Some((level, slot)) = self.first() else { return u64::MAX };
+        let bits = level as u32 * BITS;
+        (self.cursor >> bits >> BITS << BITS | slot as u64) << bits
+    }
+
     #[inline(never)]
     fn insert_among(&mut self, time: u64, target: T) -> Entry {
         let entry = self.number();
@@ -507,6 +537,11 @@ mod tests {
             prop_assert_eq!(queue.len(), self.reference.len());
             prop_assert_eq!(queue.far, queue.slots.iter().map(Vec::len).sum::<usize>());
             prop_assert_eq!(queue.earliest(), self.earliest());
+            let next = self.earliest().unwrap_or(u64::MAX);
+            for time in [self.now, next.saturating_sub(1), next, next.saturating_add(1), next / 2] {
+                prop_assert_eq!(queue.is_empty_until(time), self.earliest().is_none_or(|next| next > time));
+            }
+            prop_assert!(self.earliest().is_none_or(|next| queue.empty_until() < next || next == 0));
             prop_assert!(queue.cursor <= self.now);
             prop_assert!(queue.near.windows(2).all(|two| two[0].time >= two[1].time));
             prop_assert!(queue.near.iter().all(|item| item.time <= queue.near_until));

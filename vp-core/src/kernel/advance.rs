@@ -54,4 +54,21 @@ impl Sim {
         kernel.ran.set(true);
         true
     }
+
+    /// The latest time to which [`Sim::advance`] would move time on now, or an earlier one that is quicker to tell; the
+    /// present one if it would not.
+    #[inline]
+    pub fn quiet_until(&self) -> Time {
+        let kernel = &*self.0;
+        let now = kernel.now.get();
+        let stays = kernel.running.get() == NOBODY
+            || kernel.stop.get()
+            || kernel.holds.get() > 0
+            || kernel.bell.is_rung()
+            || !kernel.schedule.is_quiet_until(now);
+        if stays {
+            return self.now();
+        }
+        Time::ps(kernel.schedule.empty_until().min(kernel.limit.get()).max(now))
+    }
 }

@@ -263,8 +263,14 @@ impl Shared {
             schedule.run == schedule.runnable.len()
                 && schedule.next_delta.is_empty()
                 && schedule.updates.is_empty()
-                && schedule.timed.earliest().is_none_or(|next| next > time)
+                && schedule.timed.is_empty_until(time)
         })
+    }
+
+    /// A time until which no timed notification is due, if nothing else happens.
+    #[inline]
+    pub(crate) fn empty_until(&self) -> u64 {
+        self.step(|schedule| schedule.timed.empty_until())
     }
 
     pub(crate) fn earliest(&self) -> Option<u64> {

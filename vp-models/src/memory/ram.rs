@@ -59,6 +59,16 @@ impl Pages {
         self.place(page).map(|place| &*self.pages[place])
     }
 
+    /// Puts bytes behind others.
+    fn append(&self, address: u64, bytes: usize, onto: &mut Vec<u8>) {
+        for (page, offset, part) in parts(address, bytes) {
+            match self.get(page) {
+                Some(bytes) => onto.extend_from_slice(&bytes[offset..offset + part.len()]),
+                None => onto.resize(onto.len() + part.len(), 0),
+            }
+        }
+    }
+
     #[inline]
     fn make(&mut self, page: u64) -> &mut [u8] {
         let place = self.place(page).unwrap_or_else(|| {
@@ -153,15 +163,18 @@ impl AxiTarget for Ram {
         let (page, offset) = (burst.address / PAGE, (burst.address % PAGE) as usize);
         if let Some(bytes) = pages.get(page).and_then(|page| page.get(offset..offset + bytes)) {
             onto.extend_from_slice(bytes);
-            return Some(Ok(()));
-        }
-        for (page, offset, part) in parts(burst.address, bytes) {
-            match pages.get(page) {
-                Some(bytes) => onto.extend_from_slice(&bytes[offset..offset + part.len()]),
-                None => onto.resize(onto.len() + part.len(), 0),
-            }
+        } else {
+            pages.append(burst.address, bytes, onto);
         }
         Some(Ok(()))
+    }
+
+    fn held(&self, address: u64) -> u64 {
+        if self.range.contains(&address) { self.range.end - address } else { 0 }
+    }
+
+    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
+        self.pages.borrow().append(address, bytes as usize, onto);
     }
 
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {

@@ -10,7 +10,7 @@ use crate::nvdla::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;
-use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, What};
+use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, Transfers, What};
 
 /// One direction of an interface.
 #[derive(Default)]
@@ -88,9 +88,9 @@ impl Observer for PortActivity {
         }
     }
 
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
         if source == self.source {
-            transfers.iter().for_each(|(time, transfer)| self.see(*time, transfer));
+            transfers.iter().for_each(|(time, transfer)| self.see(time, &transfer));
         }
     }
 }

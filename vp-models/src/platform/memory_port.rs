@@ -27,6 +27,20 @@ impl AxiTarget for Switch {
         }
     }
 
+    fn held(&self, address: u64) -> u64 {
+        match &*self.outside.borrow() {
+            Some(outside) => outside.held(address),
+            None => self.ram.held(address),
+        }
+    }
+
+    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
+        match &*self.outside.borrow() {
+            Some(outside) => outside.read_held(address, bytes, onto),
+            None => self.ram.read_held(address, bytes, onto),
+        }
+    }
+
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
         match &*self.outside.borrow() {
             Some(outside) => outside.write(burst, data),

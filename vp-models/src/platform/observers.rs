@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use vp_core::observe::{Observation, Observer, Source, Transfer, What};
+use vp_core::observe::{Observation, Observer, Source, Transfers, What};
 use vp_core::{Name, Sim, Time};
 
 /// How many layers and warnings are kept; older ones are forgotten and still counted.
@@ -69,7 +69,7 @@ impl Observer for Tally {
         *counts.entry((observation.source, label.to_owned())).or_default() += 1;
     }
 
-    fn observe_transfers(&self, _: u64, _: Source, _: &[(Time, Transfer)]) {}
+    fn observe_transfers(&self, _: u64, _: Source, _: &Transfers<'_>) {}
 }
 
 /// Keeps layers and warnings.
@@ -172,7 +172,7 @@ impl Observer for Chronicle {
         }
     }
 
-    fn observe_transfers(&self, _: u64, _: Source, _: &[(Time, Transfer)]) {}
+    fn observe_transfers(&self, _: u64, _: Source, _: &Transfers<'_>) {}
 }
 
 fn keep<T>(list: &mut VecDeque<T>, item: T) {

@@ -42,6 +42,64 @@ pub fn bursts(
     })
 }
 
+/// Bytes that follow each other in memory and are still to be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) address: u64,
+    pub(super) bytes: u32,
+}
+
+/// How an interface cuts bytes into bursts: see [`bursts`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    beat_bits: u32,
+    /// Bytes of the longest burst.
+    size: u32,
+}
+
+impl Cut {
+    pub(super) fn new(beat_bytes: u32, burst_beats: u32) -> Cut {
+        let beat_bits = beat_bytes.max(1).trailing_zeros();
+        Cut { beat_bits, size: (1 << beat_bits) << burst_beats.max(1).trailing_zeros() }
+    }
+
+    /// How many bursts a run takes.
+    #[inline]
+    pub(super) fn count(self, run: Run) -> usize {
+        let first = run.address & u64::from(self.size - 1);
+        let bits = self.size.trailing_zeros();
+        ((first + u64::from(run.bytes) + u64::from(self.size - 1)) >> bits) as usize
+    }
+
+    /// Takes the first so many bursts of a run off it; no more than it takes.
+    #[inline]
+    pub(super) fn split(self, run: &mut Run, bursts: usize) -> Run {
+        let first = run.address & u64::from(self.size - 1);
+        let bytes = (bursts as u64 * u64::from(self.size)).saturating_sub(first);
+        let bytes = bytes.min(run.bytes.into()) as u32;
+        let head = Run { address: run.address, bytes };
+        *run = Run { address: run.address.wrapping_add(bytes.into()), bytes: run.bytes - bytes };
+        head
+    }
+
+    /// Whether a run continues another one so that both are cut as one.
+    #[inline]
+    pub(super) fn continues(self, before: Run, run: Run) -> bool {
+        run.address & u64::from(self.size - 1) == 0
+            && before.address.wrapping_add(before.bytes.into()) == run.address
+            && before.bytes.checked_add(run.bytes).is_some()
+    }
+
+    /// Takes the first burst of a run off it.
+    #[inline]
+    pub(super) fn burst(self, id: u32, run: &mut Run) -> Burst {
+        let Run { address, bytes } = self.split(run, 1);
+        let beat = (1 << self.beat_bits) - 1;
+        let beats = ((address as u32 & beat) + bytes + beat) >> self.beat_bits;
+        Burst { id, address, bytes, beats }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +121,26 @@ mod tests {
                 at = last + 1;
             }
             prop_assert_eq!(at, address + u64::from(bytes));
+        }
+
+        #[test]
+        fn a_run_is_cut_as_its_bursts_are(
+            address in 0u64..100_000, bytes in 1u32..5_000, beat in 2u32..7, beats in 0u32..5, head in 0usize..9,
+        ) {
+            let cut = Cut::new(1 << beat, 1 << beats);
+            let mut rest = Run { address, bytes };
+            let expected: Vec<Burst> = bursts(3, address, bytes, 1 << beat, 1 << beats).collect();
+            prop_assert_eq!(cut.count(rest), expected.len());
+            let mut first = cut.split(&mut rest, head);
+            let mut found = Vec::new();
+            while first.bytes > 0 {
+                found.push(cut.burst(3, &mut first));
+            }
+            prop_assert_eq!(found.len(), head.min(expected.len()));
+            while rest.bytes > 0 {
+                found.push(cut.burst(3, &mut rest));
+            }
+            prop_assert_eq!(found, expected);
         }
     }
 

@@ -6,7 +6,7 @@
 //! its arithmetic; where somebody has, it waits like any process. Steps and times are the same either way.
 
 use super::observed::Observed;
-use super::read::{Next, Pending, Reads};
+use super::read::{Advance, Next, Pending, Reads};
 use super::read_client::ReadClient;
 use super::write::Writes;
 use super::write_client::WriteClient;
@@ -180,13 +180,17 @@ impl Interconnect {
     }
 
     /// Does what is due. Tells if an answer has to be waited for before it can go on.
+    ///
+    /// Reads go on as long as nothing else happens: so time may have come further.
     fn step(&self, now: Time, observed: &mut Observed) -> Option<Pending> {
         if self.due[READS].get() <= now {
-            match self.reads.step(now, observed) {
+            let until = self.due[WRITES].get();
+            match self.reads.step(self, until, observed) {
                 Next::At(next) => self.due[READS].set(next),
                 Next::Answer(pending) => return Some(pending),
             }
         }
+        let now = self.sim.now();
         if self.due[WRITES].get() <= now {
             match self.writes.step(now, observed) {
                 Next::At(next) => self.due[WRITES].set(next),
@@ -200,26 +204,46 @@ impl Interconnect {
         let mut observed = Observed::new(&self.sim, self.source);
         loop {
             self.next.set(Time::ZERO);
-            let now = self.sim.now();
-            if let Some(pending) = self.step(now, &mut observed) {
-                observed.tell();
+            if let Some(pending) = self.step(self.sim.now(), &mut observed) {
+                observed.tell(self.sim.now());
                 match pending {
                     Pending::Read(completion) => completion.done(&self.sim).await,
                     Pending::Write(completion) => completion.done(&self.sim).await,
                 }
                 continue;
             }
-            let next = self.due[READS].get().min(self.due[WRITES].get());
-            if !self.stepwise.get() && next < Time::MAX && self.sim.advance(next) {
+            let work = self.due[READS].get().min(self.due[WRITES].get());
+            // Observers hear of what happens until then when it has.
+            if self.advance(work) {
                 continue;
             }
-            observed.tell();
+            let now = self.sim.now();
+            observed.tell(now);
+            let next = work.min(observed.due());
+            if next < work && self.advance(next) {
+                continue;
+            }
             self.next.set(next);
             if next < Time::MAX {
                 self.work.notify_after(next.since(now));
             }
             self.work.wait().await;
         }
+    }
+}
+
+impl Advance for Interconnect {
+    fn now(&self) -> Time {
+        self.sim.now()
+    }
+
+    #[inline]
+    fn advance(&self, to: Time) -> bool {
+        to < Time::MAX && !self.stepwise.get() && self.sim.advance(to)
+    }
+
+    fn quiet_until(&self) -> Time {
+        if self.stepwise.get() { self.sim.now() } else { self.sim.quiet_until() }
     }
 }
 

@@ -22,6 +22,7 @@ mod observed;
 mod outstanding;
 mod read;
 mod read_client;
+mod read_run;
 mod read_stream;
 mod statistics;
 mod target;

@@ -1,48 +1,87 @@
 //! What an interface has done and its observers have not been told yet.
 
 use super::Burst;
-use vp_core::observe::{Source, Stage, Transfer, What};
+use vp_core::observe::{Read, Source, Stage, Transfer, Transfers, What};
 use vp_core::{Sim, Time};
 
 /// Transfers are told several at once, before anybody else runs: so observers hear of everything in its order.
 pub(super) struct Observed {
     sim: Sim,
     source: Source,
-    transfers: Vec<(Time, Transfer)>,
+    /// What is seen as it happens.
+    single: Vec<(Time, Transfer)>,
+    /// Reads of which it is known when their data will be on the bus, in that order…
+    reads: Vec<Read>,
+    /// …and how many of them were told to be asked for, to have begun, and to be over.
+    told: [usize; 3],
 }
 
-/// Transfers that are told at once, at most.
+/// Transfers that are told at once, more or less.
 const MOST: usize = 256;
 
 impl Observed {
     pub(super) fn new(sim: &Sim, source: Source) -> Observed {
-        Observed { sim: sim.clone(), source, transfers: Vec::with_capacity(MOST) }
+        Observed { sim: sim.clone(), source, single: Vec::new(), reads: Vec::new(), told: [0; 3] }
     }
 
     /// A burst has got so far.
     #[inline]
-    pub(super) fn see(&mut self, time: Time, stage: Stage, write: bool, burst: &Burst) {
-        if !self.sim.is_observed() {
-            return;
+    pub(super) fn see(&mut self, now: Time, stage: Stage, write: bool, burst: &Burst) {
+        if self.sim.is_observed() {
+            let Burst { id, address, bytes, .. } = *burst;
+            self.single.push((now, Transfer { stage, write, id, address, bytes }));
+            if self.single.len() >= MOST {
+                self.tell(now);
+            }
         }
-        let Burst { id, address, bytes, .. } = *burst;
-        self.transfers.push((time, Transfer { stage, write, id, address, bytes }));
-        if self.transfers.len() >= MOST {
-            self.tell();
+    }
+
+    /// A burst is asked for at `requested`, if that was not `told` already, and its data is on the bus from `first` to
+    /// `last`, after that of all reads before.
+    #[inline]
+    pub(super) fn expect(&mut self, requested: Time, told: bool, first: Time, last: Time, burst: &Burst) {
+        if self.sim.is_observed() {
+            // A response is not seen before that of the read before.
+            let last = self.reads.last().map_or(last, |before| last.max(before.last));
+            let Burst { id, address, bytes, .. } = *burst;
+            self.reads.push(Read { requested, first, last, told, id, bytes, address });
+            if self.reads.len() - self.told[0] >= MOST && !told {
+                self.tell(requested);
+            }
         }
+    }
+
+    /// When the next of what is expected will be seen; [`Time::MAX`] if nothing is.
+    pub(super) fn due(&self) -> Time {
+        let [_, begun, over] = self.told;
+        let first = self.reads.get(begun).map_or(Time::MAX, |read| read.first);
+        let last = self.reads[..begun].get(over).map_or(Time::MAX, |read| read.last);
+        first.min(last)
     }
 
     /// Something is wrong.
-    pub(super) fn warn(&mut self, text: &str) {
-        self.tell();
+    pub(super) fn warn(&mut self, now: Time, text: &str) {
+        self.tell(now);
         self.sim.report(self.source, What::Warning(text));
     }
 
-    /// Tells the observers.
-    pub(super) fn tell(&mut self) {
-        if !self.transfers.is_empty() {
-            self.sim.report_transfers(self.source, &self.transfers);
-            self.transfers.clear();
+    /// Tells the observers what has been seen by now.
+    pub(super) fn tell(&mut self, now: Time) {
+        let [asked, begun, over] = self.told;
+        let reads = &self.reads[..];
+        let begins = begun + reads[begun..].partition_point(|read| read.first <= now);
+        let ends = over + reads[over..begins].partition_point(|read| read.last <= now);
+        if self.single.is_empty() && [asked, begun, over] == [reads.len(), begins, ends] {
+            return;
+        }
+        let ranges = [asked..reads.len(), begun..begins, over..ends];
+        self.sim.report_transfers(self.source, &Transfers::new(&self.single, reads, ranges));
+        self.single.clear();
+        self.told = [reads.len(), begins, ends];
+        // Those that are over are not worth moving the others for each time.
+        if ends == self.reads.len() || ends >= MOST.max(self.reads.len() - ends) {
+            self.reads.drain(..ends);
+            self.told = self.told.map(|told| told - ends);
         }
     }
 }

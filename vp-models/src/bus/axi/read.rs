@@ -17,6 +17,8 @@ use vp_core::observe::Stage;
 struct InFlight {
     burst: Burst,
     client: usize,
+    /// When it was asked for.
+    requested: Time,
     /// When its first beat is on the bus.
     first: Time,
     /// When its last beat should be.
@@ -33,6 +35,18 @@ struct Asked {
     read: InFlight,
     answer: Option<Answer<Vec<u8>>>,
     served: bool,
+}
+
+/// Time, as an interface moves it on.
+pub(super) trait Advance {
+    /// The present.
+    fn now(&self) -> Time;
+
+    /// Moves time on, if nobody else does anything until then.
+    fn advance(&self, to: Time) -> bool;
+
+    /// A time until which it could be moved on.
+    fn quiet_until(&self) -> Time;
 }
 
 /// What a side of an interface does next.
@@ -52,32 +66,32 @@ pub(super) enum Pending {
 /// The reads of one interface. Addresses are granted one a cycle, data returns in order over all clients, a beat a
 /// cycle.
 pub(super) struct Reads {
-    config: AxiConfig,
-    target: Rc<dyn AxiTarget>,
+    pub(super) config: AxiConfig,
+    pub(super) target: Rc<dyn AxiTarget>,
     timed: Option<Rc<dyn TimedPort>>,
     clients: RefCell<Vec<Rc<ReadClient>>>,
     /// Clients with reads that wait for the arbiter.
-    asking: Cell<Clients>,
+    pub(super) asking: Cell<Clients>,
     /// Clients that make reads by themselves.
     making: Cell<Clients>,
     channel: RefCell<Channel>,
 }
 
 /// The arbiter and what is behind it.
-struct Channel {
-    turn: Turn,
+pub(super) struct Channel {
+    pub(super) turn: Turn,
     /// Chosen, and waiting for the room of its beats.
     chosen: Option<(usize, Burst)>,
     /// When the next one can be chosen: one address a cycle.
-    free: Time,
-    outstanding: Outstanding,
+    pub(super) free: Time,
+    pub(super) outstanding: Outstanding,
     /// Beats of reads asked for, as the device counts them.
-    beats: Beats,
-    latency: LatencySource,
+    pub(super) beats: Beats,
+    pub(super) latency: LatencySource,
     /// When the data bus is free for the next beat.
-    bus_free: Time,
+    pub(super) bus_free: Time,
     /// When the memory has moved all it was asked to; shared with the writes.
-    memory_free: Rc<Cell<Time>>,
+    pub(super) memory_free: Rc<Cell<Time>>,
     in_flight: VecDeque<InFlight>,
     /// What is asked of a [`TimedPort`] and not on its way back: by transaction id in the order of the bus…
     asked: BTreeMap<u32, VecDeque<Asked>>,
@@ -86,8 +100,6 @@ struct Channel {
     tags: u64,
     /// What the memory has answered to those whose data is not in its place yet.
     answers: VecDeque<Answer<Vec<u8>>>,
-    /// Reads whose last beat is still to come, and when.
-    completing: VecDeque<(Time, Burst)>,
 }
 
 impl Reads {
@@ -110,7 +122,6 @@ impl Reads {
             ids: BTreeMap::new(),
             tags: 0,
             answers: VecDeque::new(),
-            completing: VecDeque::new(),
         };
         Reads {
             config: config.clone(),
@@ -155,29 +166,51 @@ impl Reads {
         self.making.set(self.making.get() | 1 << client);
     }
 
-    /// Does all that is due by now, and tells what is next.
-    pub(super) fn step(&self, now: Time, observed: &mut Observed) -> Next {
+    /// Does all that is due by now, and then what is due next, as long as that comes before `until` and time can be moved
+    /// on; tells what is next.
+    pub(super) fn step(&self, time: &impl Advance, until: Time, observed: &mut Observed) -> Next {
         let clients = self.clients.borrow();
         let channel = &mut *self.channel.borrow_mut();
-        if let Some(pending) = self.return_data(channel, &clients, now, observed) {
-            return Next::Answer(pending);
-        }
-        let mut made = self.make_reads(&clients, now);
-        let mut granted = self.arbitrate(channel, &clients, now, observed);
-        if granted <= now {
-            // One address a cycle: no other follows now. But there is room for another request, and what was asked
-            // for may be back at once.
-            made = self.make_reads(&clients, now);
-            granted = self.next_grant(channel);
-            if channel.in_flight.front().is_some_and(|read| read.first <= now)
-                && let Some(pending) = self.return_data(channel, &clients, now, observed)
-            {
+        let (mut now, mut made) = (time.now(), Time::ZERO);
+        loop {
+            if let Some(pending) = self.return_data(channel, &clients, now, observed) {
                 return Next::Answer(pending);
             }
+            if made <= now {
+                made = self.make_reads(&clients, now);
+            }
+            let mut next = self.arbitrate(channel, &clients, now, observed);
+            if next <= now {
+                // One address a cycle: no other follows now. But there is room for another request, and what was asked
+                // for may be back at once.
+                made = self.make_reads(&clients, now);
+                if let Some(client) = self.alone(channel)
+                    && clients[client].is_unnoticed()
+                    && let Some(last) =
+                        self.run(channel, &clients[client], (until.min(made), time.quiet_until()), observed)
+                {
+                    time.advance(last);
+                    made = clients[client].makes().min(made);
+                }
+                next = self.next_grant(channel);
+                if let Some(pending) = self.return_data(channel, &clients, now, observed) {
+                    return Next::Answer(pending);
+                }
+            }
+            next = next.min(made).min(channel.in_flight.front().map_or(Time::MAX, |read| read.first));
+            if next >= until || !time.advance(next) {
+                return Next::At(next);
+            }
+            now = next;
         }
-        let first = channel.in_flight.front().map_or(Time::MAX, |read| read.first);
-        let last = channel.completing.front().map_or(Time::MAX, |&(last, _)| last);
-        Next::At(made.min(granted).min(first).min(last))
+    }
+
+    /// The client that alone asks, if all else of the interface is at rest.
+    #[inline]
+    fn alone(&self, channel: &Channel) -> Option<usize> {
+        let asking = self.asking.get();
+        let rests = self.timed.is_none() && channel.chosen.is_none() && channel.in_flight.is_empty();
+        (rests && asking.is_power_of_two()).then(|| asking.trailing_zeros() as usize)
     }
 
     /// Has clients make reads; tells when the next of them will.
@@ -206,6 +239,7 @@ impl Reads {
     }
 
     /// When the arbiter can choose a read, or grant the one that it has chosen.
+    #[inline]
     fn next_grant(&self, channel: &Channel) -> Time {
         match channel.chosen {
             Some((_, burst)) => channel.beats.room(burst.beats),
@@ -216,6 +250,7 @@ impl Reads {
     }
 
     /// Grants one read, if there is one and room for it. Otherwise tells when it can.
+    #[inline]
     fn arbitrate(
         &self,
         channel: &mut Channel,
@@ -227,7 +262,7 @@ impl Reads {
         if at > now {
             return at;
         }
-        let (client, burst) = match channel.chosen {
+        let (client, burst) = match channel.chosen.take() {
             Some(chosen) => chosen,
             None => {
                 let asking = self.asking.get();
@@ -246,7 +281,6 @@ impl Reads {
                 (client, burst)
             }
         };
-        channel.chosen = None;
         channel.free = now + self.config.period;
         self.issue(channel, (client, burst), &clients[client], now, observed);
         now
@@ -261,7 +295,6 @@ impl Reads {
         now: Time,
         observed: &mut Observed,
     ) {
-        let config = &self.config;
         if let Some(timed) = &self.timed {
             channel.outstanding.add_open();
             channel.beats.add_open(burst.beats);
@@ -269,28 +302,56 @@ impl Reads {
             let (place, answer) = client.read(&*self.target, &burst);
             client.granted();
             let (first, last, placed) = (Time::MAX, Time::MAX, answer.is_none());
-            let read = InFlight { burst, client: number, first, last, place, placed };
+            let read = InFlight { burst, client: number, requested: now, first, last, place, placed };
             let tag = channel.tags;
             channel.tags += 1;
             channel.ids.insert(tag, burst.id);
             channel.asked.entry(burst.id).or_default().push_back(Asked { tag, read, answer, served: false });
             return timed.request(false, tag, &burst);
         }
-        let served = config.serve(&channel.memory_free, now, &burst);
-        // In order, one beat a cycle.
-        let first = (served + config.period * channel.latency.draw()).max(channel.bus_free);
-        let (first, last) = self.on_bus(channel, first, &burst, client);
-        channel.outstanding.add(now, last);
-        channel.beats.add(now, burst.beats, first, last);
-        observed.see(now, Stage::Request, false, &burst);
+        let (first, last) = self.request(channel, &burst, client, now);
         let (place, answer) = client.read(&*self.target, &burst);
         let placed = answer.is_none();
-        channel.answers.extend(answer);
-        channel.in_flight.push_back(InFlight { burst, client: number, first, last, place, placed });
+        if placed && channel.in_flight.is_empty() {
+            // All is known of it: nothing is left to do when its data is on the bus.
+            observed.expect(now, false, first, last, &burst);
+            client.deliver(&burst, first);
+        } else {
+            observed.see(now, Stage::Request, false, &burst);
+            channel.answers.extend(answer);
+            channel.in_flight.push_back(InFlight {
+                burst,
+                client: number,
+                requested: now,
+                first,
+                last,
+                place,
+                placed,
+            });
+        }
         client.granted();
     }
 
+    /// Asks for a burst now; tells when its first and its last beat are on the bus.
+    #[inline]
+    pub(super) fn request(
+        &self,
+        channel: &mut Channel,
+        burst: &Burst,
+        client: &ReadClient,
+        now: Time,
+    ) -> (Time, Time) {
+        let served = self.config.serve(&channel.memory_free, now, burst);
+        // In order, one beat a cycle.
+        let first = (served + self.config.period * channel.latency.draw()).max(channel.bus_free);
+        let (first, last) = self.on_bus(channel, first, burst, client);
+        channel.outstanding.add(now, last);
+        channel.beats.add(now, burst.beats, first, last);
+        (first, last)
+    }
+
     /// When the first and the last beat are on the bus of a burst whose data can be there from `first` on.
+    #[inline]
     fn on_bus(&self, channel: &mut Channel, first: Time, burst: &Burst, client: &ReadClient) -> (Time, Time) {
         let (first, last) = client
             .expect(first, burst.beats)
@@ -330,19 +391,7 @@ impl Reads {
         now: Time,
         observed: &mut Observed,
     ) -> Option<Pending> {
-        loop {
-            let first = channel.in_flight.front().map_or(Time::MAX, |read| read.first);
-            if let Some(&(last, burst)) = channel.completing.front()
-                && last <= now
-                && last <= first
-            {
-                channel.completing.pop_front();
-                observed.see(last, Stage::Response, false, &burst);
-                continue;
-            }
-            if first > now {
-                return None;
-            }
+        while channel.in_flight.front().is_some_and(|read| read.first <= now) {
             let read = channel.in_flight.pop_front()?;
             if !read.placed {
                 let answer = match channel.answers.pop_front() {
@@ -357,35 +406,33 @@ impl Reads {
                     Some(Answer::Now(answer)) => answer,
                     None => unreachable!("each read without data has an answer"),
                 };
-                place(&read, &clients[read.client], answer, observed);
+                place(&read, &clients[read.client], answer, now, observed);
             }
             let InFlight { burst, client, last, .. } = read;
-            observed.see(now, Stage::Data, false, &burst);
+            // Its answer may have come late.
+            let last = last.max(now + self.config.period * u64::from(burst.beats - 1));
+            observed.expect(read.requested, true, now, last, &burst);
             clients[client].deliver(&burst, now);
-            let last = match burst.beats {
-                1 => last.max(now),
-                beats => last.max(now + self.config.period * u64::from(beats - 1)),
-            };
-            if last > now || !channel.completing.is_empty() {
-                // In order.
-                let last = channel.completing.back().map_or(last, |&(before, _)| last.max(before));
-                channel.completing.push_back((last, burst));
-            } else {
-                observed.see(now, Stage::Response, false, &burst);
-            }
         }
+        None
     }
 }
 
 /// Puts what the memory has answered into its client's place.
-fn place(read: &InFlight, client: &ReadClient, answer: Result<Vec<u8>, Unmapped>, observed: &mut Observed) {
+fn place(
+    read: &InFlight,
+    client: &ReadClient,
+    answer: Result<Vec<u8>, Unmapped>,
+    now: Time,
+    observed: &mut Observed,
+) {
     let burst = &read.burst;
     match answer {
         Ok(data) if data.len() == burst.bytes as usize => client.place(read.place, &data),
         // Hardware gets a DECERR response and whatever is on the bus: zeros here, as the place was made.
         refused => {
             let why = refused.map_or_else(|why| why.to_string(), |data| wrong_length(burst, data.len()));
-            observed.warn(&format!("read: {why}; zeros returned"));
+            observed.warn(now, &format!("read: {why}; zeros returned"));
         }
     }
 }

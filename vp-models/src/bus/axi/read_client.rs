@@ -1,8 +1,9 @@
 //! A read client as its memory interface sees it: what it asks for, and where its data goes.
 
+use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{Intake, Taker};
-use super::{Answer, AxiTarget, Burst, bursts};
+use super::{Answer, AxiTarget, Burst};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -26,6 +27,13 @@ pub struct Request {
 pub trait Requester {
     /// The next read, the one before having been made at `now`. `None`: it is not known yet, or that was all.
     fn next(&self, now: Time) -> Option<Request>;
+
+    /// The same, if there is one and nobody is woken by it: then it may be asked before simulated time has come to `now`.
+    /// `None`, and nothing has happened, if it is to be asked by [`Requester::next`] at that time.
+    fn ahead(&self, now: Time) -> Option<Request> {
+        let _ = now;
+        None
+    }
 }
 
 /// The reads of a requester: the present one, as far as it is not asked for.
@@ -39,10 +47,12 @@ pub(super) struct ReadClient {
     pub(super) id: u32,
     pub(super) weight: Cell<u32>,
     beat_bytes: u32,
-    burst_beats: u32,
+    cut: Cut,
     period: Time,
-    /// What waits for the arbiter.
-    queue: RefCell<VecDeque<Burst>>,
+    /// What waits for the arbiter…
+    queue: RefCell<VecDeque<Run>>,
+    /// …in so many bursts.
+    waiting: Cell<usize>,
     making: RefCell<Option<Making>>,
     /// When its requester makes the next read; [`Time::MAX`] if there is no room for what it makes.
     makes: Cell<Time>,
@@ -54,9 +64,9 @@ pub(super) struct ReadClient {
     expected: RefCell<VecDeque<Time>>,
     /// What was asked for, from the first byte that is not taken; what has not come yet holds its place.
     pub(super) data: RefCell<Bytes>,
-    /// Beats that have come: when each was on the bus, and the bytes of it that are not taken.
+    /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
     pub(super) beats: RefCell<VecDeque<(Time, u32)>>,
-    /// Bytes that have come and are not taken.
+    /// Bytes of these.
     come: Cell<usize>,
     pub(super) arrived: Event,
     /// Bytes that the engine waits for; 0 if it does not.
@@ -80,9 +90,10 @@ impl ReadClient {
             id,
             weight: Cell::new(1),
             beat_bytes: config.beat_bytes,
-            burst_beats: config.burst_beats,
+            cut: Cut::new(config.beat_bytes, config.burst_beats),
             period: config.period,
             queue: RefCell::default(),
+            waiting: Cell::new(0),
             making: RefCell::default(),
             makes: Cell::new(Time::MAX),
             made: events.made,
@@ -100,7 +111,8 @@ impl ReadClient {
 
     /// The bursts of a read.
     pub(super) fn bursts(&self, address: u64, bytes: u32) -> impl Iterator<Item = Burst> + use<> {
-        bursts(self.id, address, bytes, self.beat_bytes, self.burst_beats)
+        let (id, cut, mut run) = (self.id, self.cut, Run { address, bytes });
+        std::iter::from_fn(move || (run.bytes > 0).then(|| cut.burst(id, &mut run)))
     }
 
     pub(super) fn set_taker(&self, taker: Option<Rc<dyn Taker>>) {
@@ -111,13 +123,14 @@ impl ReadClient {
 
     // What the engine's side does.
 
-    pub(super) fn ask(&self, burst: Burst) {
-        self.queue.borrow_mut().push_back(burst);
+    pub(super) fn ask(&self, burst: &Burst) {
+        self.queue.borrow_mut().push_back(Run { address: burst.address, bytes: burst.bytes });
+        self.waiting.set(self.waiting.get() + 1);
     }
 
     /// How many bursts wait for the arbiter.
     pub(super) fn waiting(&self) -> usize {
-        self.queue.borrow().len()
+        self.waiting.get()
     }
 
     /// Has a requester make reads; tells when the first is due, if there is one.
@@ -134,7 +147,7 @@ impl ReadClient {
         self.making.borrow().is_none()
     }
 
-    /// When so many bytes have come, if they have.
+    /// When so many bytes have come, if that is known.
     pub(super) fn due(&self, bytes: usize) -> Option<Time> {
         if self.come.get() < bytes {
             return None;
@@ -181,11 +194,13 @@ impl ReadClient {
                 self.makes.set(left.due);
                 return Some(left.due);
             }
-            let room = REQUESTS_AHEAD.saturating_sub(queue.len());
-            for burst in self.bursts(left.address, left.bytes).take(room) {
-                left.address = left.address.wrapping_add(u64::from(burst.bytes));
-                left.bytes -= burst.bytes;
-                queue.push_back(burst);
+            let room = REQUESTS_AHEAD.saturating_sub(self.waiting.get());
+            let mut rest = Run { address: left.address, bytes: left.bytes };
+            let bursts = self.cut.count(rest).min(room);
+            if bursts > 0 {
+                queue.push_back(self.cut.split(&mut rest, bursts));
+                self.waiting.set(self.waiting.get() + bursts);
+                (left.address, left.bytes) = (rest.address, rest.bytes);
             }
             if left.bytes > 0 {
                 // Goes on with the next grant.
@@ -205,14 +220,19 @@ impl ReadClient {
 
     /// Whether something waits for the arbiter.
     pub(super) fn asks(&self) -> bool {
-        !self.queue.borrow().is_empty()
+        self.waiting.get() > 0
     }
 
     /// What is granted of what waits, and whether more does.
     pub(super) fn grant(&self) -> (Burst, bool) {
         let mut queue = self.queue.borrow_mut();
-        let burst = queue.pop_front().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
-        (burst, !queue.is_empty())
+        let run = queue.front_mut().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
+        let burst = self.cut.burst(self.id, run);
+        if run.bytes == 0 {
+            queue.pop_front();
+        }
+        self.waiting.set(self.waiting.get() - 1);
+        (burst, self.asks())
     }
 
     /// The address of what was granted is on the bus.
@@ -224,6 +244,55 @@ impl ReadClient {
             // What its requester has to make has room now, if there is any.
             self.makes.set(Time::ZERO);
         }
+    }
+
+    /// Whether something that waits for the arbiter could be granted without anybody's noticing.
+    #[inline]
+    pub(super) fn is_unnoticed(&self) -> bool {
+        let wanted = self.wanted.get();
+        !self.awaits_grant.get() && self.waiting.get() > 1 && (wanted == 0 || self.come.get() < wanted)
+    }
+
+    /// What is granted at `now` of what waits, if nobody notices that and `fits` agrees; more waits after it. What its
+    /// requester makes in its place waits then, too.
+    #[inline]
+    pub(super) fn next_unnoticed(&self, now: Time, fits: impl FnOnce(&Burst) -> bool) -> Option<Burst> {
+        let mut queue = self.queue.borrow_mut();
+        let mut rest = *queue.front()?;
+        let burst = self.cut.burst(self.id, &mut rest);
+        let wanted = self.wanted.get();
+        let wakes = wanted > 0 && self.come.get() + burst.bytes as usize >= wanted;
+        if self.awaits_grant.get() || self.waiting.get() < 2 || wakes || !fits(&burst) {
+            return None;
+        }
+        let mut made = None;
+        // There was no room for what its requester has to make, and now there is for one burst.
+        if self.makes.get() == Time::MAX
+            && let Some(Making { requester, left }) = &mut *self.making.borrow_mut()
+        {
+            let mut run = Run { address: left.address, bytes: left.bytes };
+            let one = self.cut.split(&mut run, 1);
+            if run.bytes > 0 {
+                (left.address, left.bytes) = (run.address, run.bytes);
+            } else {
+                *left = requester.ahead(now)?;
+                // When it can be granted next, there is no room for it.
+                if left.due > now + self.period {
+                    self.makes.set(left.due);
+                }
+            }
+            made = Some(one);
+        }
+        match queue.front_mut() {
+            Some(front) if rest.bytes > 0 => *front = rest,
+            _ => _ = queue.pop_front(),
+        }
+        match (made, queue.back_mut()) {
+            (Some(made), Some(back)) if self.cut.continues(*back, made) => back.bytes += made.bytes,
+            (Some(made), _) => queue.push_back(made),
+            (None, _) => self.waiting.set(self.waiting.get() - 1),
+        }
+        Some(burst)
     }
 
     /// A burst's beats can be on the bus from `offered` on: when the first and the last will be, if that depends on
@@ -260,11 +329,11 @@ impl ReadClient {
         self.data.borrow_mut().at(position, bytes.len()).copy_from_slice(bytes);
     }
 
-    /// A burst's first beat is on the bus now, the others follow, a cycle each if they need not wait.
-    pub(super) fn deliver(&self, burst: &Burst, now: Time) {
+    /// A burst's first beat is on the bus at `first`, the others follow, a cycle each if they need not wait.
+    pub(super) fn deliver(&self, burst: &Burst, first: Time) {
         let mut beats = self.beats.borrow_mut();
         let mut expected = self.expected.borrow_mut();
-        let mut due = now;
+        let mut due = first;
         if burst.beats == 1 {
             due = expected.pop_front().map_or(due, |expected| due.max(expected));
             beats.push_back((due, burst.bytes));

@@ -120,7 +120,7 @@ impl ReadStream {
                 }
             }
             self.stalled.set(self.stalled.get() + self.sim.now().since(asked));
-            self.client.ask(burst);
+            self.client.ask(&burst);
             self.interconnect.asked(self.number);
         }
     }

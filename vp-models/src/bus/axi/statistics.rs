@@ -3,7 +3,16 @@
 use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use vp_core::Time;
-use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, What};
+use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, Transfers, What};
+
+/// The traffic of one transaction id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Client {
+    id: u32,
+    bursts: u64,
+    /// When each of its outstanding requests was made: they are answered in that order.
+    pending: VecDeque<Time>,
+}
 
 /// The traffic of one direction of one interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,9 +21,9 @@ pub struct Traffic {
     pub bursts: u64,
     /// Bytes asked for or written.
     pub bytes: u64,
-    /// Bursts by transaction id, and which id was the last.
-    by_id: Vec<(u32, u64)>,
-    last_id: usize,
+    clients: Vec<Client>,
+    /// Which of them the last transfer belonged to: mostly the next one as well.
+    last_client: usize,
     /// Most bursts outstanding at the end of a cycle: one that ends in the cycle in which another begins
     /// makes room for it.
     most_outstanding: u64,
@@ -26,8 +35,6 @@ pub struct Traffic {
     pub latency_min: Option<Time>,
     /// …and the longest.
     pub latency_max: Time,
-    /// Requests outstanding, by transaction id: when each was made. In order, as each id is answered.
-    pending: BTreeMap<u32, VecDeque<Time>>,
     outstanding: u64,
     /// The time that `outstanding` belongs to.
     at: Time,
@@ -50,51 +57,94 @@ impl Traffic {
 
     /// Bursts by transaction id, in its order.
     pub fn by_id(&self) -> BTreeMap<u32, u64> {
-        self.by_id.iter().copied().collect()
+        let counted = self.clients.iter().filter(|client| client.bursts > 0);
+        counted.map(|client| (client.id, client.bursts)).collect()
     }
 
     #[inline]
-    fn count_id(&mut self, id: u32) {
-        // Mostly a burst is of the client that the one before was of.
-        if self.by_id.get(self.last_id).is_none_or(|&(last, _)| last != id) {
-            let place = self.by_id.iter().position(|&(of, _)| of == id);
-            self.last_id = place.unwrap_or_else(|| {
-                self.by_id.push((id, 0));
-                self.by_id.len() - 1
+    fn client(&mut self, id: u32) -> &mut Client {
+        if self.clients.get(self.last_client).is_none_or(|client| client.id != id) {
+            let place = self.clients.iter().position(|client| client.id == id);
+            self.last_client = place.unwrap_or_else(|| {
+                self.clients.push(Client { id, ..Client::default() });
+                self.clients.len() - 1
             });
         }
-        self.by_id[self.last_id].1 += 1;
+        &mut self.clients[self.last_client]
     }
 
-    #[inline]
+    /// A transfer told by itself: of its client's, requests are answered in order.
     fn see(&mut self, time: Time, transfer: &Transfer) {
         // A read's latency ends with its first data, a write's with its acknowledgement.
         let answered = if transfer.write { Stage::Response } else { Stage::Data };
+        if transfer.stage == Stage::Request {
+            self.request(time, transfer.id, transfer.bytes);
+            self.client(transfer.id).pending.push_back(time);
+        }
+        if transfer.stage == answered
+            && let Some(requested) = self.client(transfer.id).pending.pop_front()
+        {
+            self.answer(time - requested);
+        }
+        if transfer.stage == Stage::Response {
+            self.end(time);
+        }
+    }
+
+    /// Reads told together, of each of which the times are known.
+    fn see_reads(&mut self, transfers: &Transfers<'_>) {
+        if transfers.single().iter().all(|(_, transfer)| transfer.write) {
+            let mut over = transfers.over().iter().map(|read| read.last).peekable();
+            for read in transfers.asked() {
+                while let Some(last) = over.next_if(|last| *last <= read.requested) {
+                    self.end(last);
+                }
+                self.request(read.requested, read.id, read.bytes);
+            }
+            over.for_each(|last| self.end(last));
+        } else {
+            for (time, transfer) in transfers.iter().filter(|(_, transfer)| !transfer.write) {
+                match transfer.stage {
+                    Stage::Request => self.request(time, transfer.id, transfer.bytes),
+                    Stage::Data => {}
+                    Stage::Response => self.end(time),
+                }
+            }
+        }
+        transfers.begun().iter().for_each(|read| self.answer(read.first - read.requested));
+    }
+
+    #[inline]
+    fn pass_to(&mut self, time: Time) {
         if time > self.at {
             self.most_outstanding = self.most_outstanding();
             self.at = time;
         }
-        if transfer.stage == Stage::Request {
-            self.bursts += 1;
-            self.bytes += u64::from(transfer.bytes);
-            self.count_id(transfer.id);
-            self.pending.entry(transfer.id).or_default().push_back(time);
-            self.outstanding += 1;
-            self.first.get_or_insert(time);
-        }
-        if transfer.stage == answered
-            && let Some(requested) = self.pending.get_mut(&transfer.id).and_then(VecDeque::pop_front)
-        {
-            let latency = time - requested;
-            self.completed += 1;
-            self.latency_sum += latency;
-            self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
-            self.latency_max = self.latency_max.max(latency);
-        }
-        if transfer.stage == Stage::Response {
-            self.outstanding = self.outstanding.saturating_sub(1);
-            self.last = Some(time);
-        }
+    }
+
+    #[inline]
+    fn request(&mut self, time: Time, id: u32, bytes: u32) {
+        self.pass_to(time);
+        self.bursts += 1;
+        self.bytes += u64::from(bytes);
+        self.outstanding += 1;
+        self.first.get_or_insert(time);
+        self.client(id).bursts += 1;
+    }
+
+    #[inline]
+    fn answer(&mut self, latency: Time) {
+        self.completed += 1;
+        self.latency_sum += latency;
+        self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
+        self.latency_max = self.latency_max.max(latency);
+    }
+
+    #[inline]
+    fn end(&mut self, time: Time) {
+        self.pass_to(time);
+        self.outstanding = self.outstanding.saturating_sub(1);
+        self.last = Some(time);
     }
 }
 
@@ -132,14 +182,14 @@ impl Observer for AxiStatistics {
         }
     }
 
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
         if source != self.source {
             return;
         }
         let mut traffic = self.traffic.borrow_mut();
         let (reads, writes) = &mut *traffic;
-        for (time, transfer) in transfers {
-            if transfer.write { &mut *writes } else { &mut *reads }.see(*time, transfer);
-        }
+        reads.see_reads(transfers);
+        let single = transfers.single().iter().filter(|(_, transfer)| transfer.write);
+        single.for_each(|(time, transfer)| writes.see(*time, transfer));
     }
 }

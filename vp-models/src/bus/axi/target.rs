@@ -69,6 +69,19 @@ pub trait AxiTarget {
         None
     }
 
+    /// How many bytes from an address on it has there, to be read at once and in any pieces; 0 if it is to be asked burst by
+    /// burst.
+    fn held(&self, address: u64) -> u64 {
+        let _ = address;
+        0
+    }
+
+    /// Reads bytes behind other bytes: no more than [`AxiTarget::held`] says.
+    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
+        let _ = address;
+        onto.resize(onto.len() + bytes as usize, 0);
+    }
+
     /// Writes `data`, all of it. Answers when the memory holds it.
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()>;
 }

@@ -19,7 +19,7 @@ enum Client {
     /// Asks as far as its FIFO has room, and takes some bytes every so many cycles.
     Buffered { capacity: u32, take: usize, every: u64, traffic: Traffic },
     /// Has the interface make its reads.
-    Unbuffered { places: bool, take: usize, traffic: Traffic },
+    Unbuffered { places: bool, ahead: bool, take: usize, traffic: Traffic },
     /// Writes, each piece so many cycles after it was put.
     Writer { latency: u64, limit: u32, traffic: Traffic },
 }
@@ -47,7 +47,15 @@ struct Case {
 }
 
 fn traffic() -> impl Strategy<Value = Traffic> {
-    prop::collection::vec((0u64..40, 0..MEMORY / 2, 1u32..300), 1..12)
+    let scattered = prop::collection::vec((0u64..40, 0..MEMORY / 2, 1u32..300), 1..12);
+    // Each where the one before ended, most of them the cycle after it.
+    let run =
+        (0..MEMORY / 8, 1u32..200, prop::collection::vec(prop_oneof![5 => Just(1u64), 1 => 0u64..9], 1..30))
+            .prop_map(|(start, bytes, gaps)| {
+                let address = |number: usize| start + number as u64 * u64::from(bytes);
+                gaps.into_iter().enumerate().map(|(number, gap)| (gap, address(number), bytes)).collect()
+            });
+    prop_oneof![scattered, run]
 }
 
 fn client() -> impl Strategy<Value = Client> {
@@ -55,10 +63,8 @@ fn client() -> impl Strategy<Value = Client> {
         (64u32..600, 1usize..64, 0u64..12, traffic()).prop_map(|(capacity, take, every, traffic)| {
             Client::Buffered { capacity, take, every, traffic }
         }),
-        (any::<bool>(), 1usize..200, traffic()).prop_map(|(places, take, traffic)| Client::Unbuffered {
-            places,
-            take,
-            traffic
+        (any::<bool>(), any::<bool>(), 1usize..900, traffic()).prop_map(|(places, ahead, take, traffic)| {
+            Client::Unbuffered { places, ahead, take, traffic }
         }),
         (0u64..60, 1u32..8, traffic()).prop_map(|(latency, limit, traffic)| Client::Writer {
             latency,
@@ -121,6 +127,14 @@ impl AxiTarget for Slow {
         (self.memory == Memory::Inside).then(|| self.ram.read_onto(burst, onto))?
     }
 
+    fn held(&self, address: u64) -> u64 {
+        if self.memory == Memory::Inside { self.ram.held(address) } else { 0 }
+    }
+
+    fn read_held(&self, address: u64, bytes: u32, onto: &mut Vec<u8>) {
+        self.ram.read_held(address, bytes, onto);
+    }
+
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
         match AxiTarget::write(&self.ram, burst, data) {
             Answer::Now(value) => self.answer(value),
@@ -141,13 +155,17 @@ impl Observer for Seen {
     }
 }
 
-/// Makes reads one after the other, some cycles after the one before.
-struct Script(RefCell<std::vec::IntoIter<(u64, u64, u32)>>);
+/// Makes reads one after the other, some cycles after the one before; tells the next ahead or not.
+struct Script(RefCell<std::vec::IntoIter<(u64, u64, u32)>>, bool);
 
 impl Requester for Script {
     fn next(&self, now: Time) -> Option<Request> {
         let (gap, address, bytes) = self.0.borrow_mut().next()?;
         Some(Request { due: now + Time::ns(gap), address, bytes })
+    }
+
+    fn ahead(&self, now: Time) -> Option<Request> {
+        if self.1 { self.next(now) } else { None }
     }
 }
 
@@ -245,7 +263,7 @@ fn start(
                 }
             });
         }
-        Client::Unbuffered { places, take, traffic } => {
+        Client::Unbuffered { places, ahead, take, traffic } => {
             let few = [Place::Fifo(2), Place::Skid];
             let stream =
                 ReadStream::unbuffered(interconnect, "unbuffered", id, if places { &few } else { &[] });
@@ -255,7 +273,7 @@ fn start(
             }
             sim.process("take", taker(stream.clone(), all(&traffic), take, 0));
             sim.process("ask", async move {
-                stream.make(Rc::new(Script(RefCell::new(traffic.into_iter())))).await;
+                stream.make(Rc::new(Script(RefCell::new(traffic.into_iter()), ahead))).await;
             });
         }
         Client::Writer { latency, limit, traffic } => {

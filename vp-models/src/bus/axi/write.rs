@@ -274,7 +274,7 @@ impl Writes {
                 },
             };
             if let Err(why) = answer {
-                observed.warn(&format!("write: {why}; data lost"));
+                observed.warn(now, &format!("write: {why}; data lost"));
             }
             let Given { burst, client, .. } = *given;
             channel.given.pop_front();
