@@ -244,7 +244,8 @@ impl CompressedRequests {
     /// mark as many weights as its size says, that.
     fn next_group(&self, written: [u64; 2]) -> Result<Option<u32>, String> {
         let group = self.complete.get();
-        let has = |stored: Stored| self.needed(group, stored).is_some_and(|end| end <= written[stored as usize]);
+        let has =
+            |stored: Stored| self.needed(group, stored).is_some_and(|end| end <= written[stored as usize]);
         if group == self.groups() || !has(Stored::Weights) || !has(Stored::Mask) {
             return Ok(None);
         }

@@ -296,11 +296,9 @@ fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Compressed>, 
         return Err(Refused::new(group, WEIGHT_FORMAT, "this configuration has no weight compression"));
     }
     Ok(Some(Compressed {
-        mask_base: group
-            .address(reg::d_wmb_addr_low::WMB_ADDR_LOW, reg::d_wmb_addr_high::WMB_ADDR_HIGH),
+        mask_base: group.address(reg::d_wmb_addr_low::WMB_ADDR_LOW, reg::d_wmb_addr_high::WMB_ADDR_HIGH),
         mask_bytes: group.actual(reg::d_wmb_bytes::WMB_BYTES),
-        sizes_base: group
-            .address(reg::d_wgs_addr_low::WGS_ADDR_LOW, reg::d_wgs_addr_high::WGS_ADDR_HIGH),
+        sizes_base: group.address(reg::d_wgs_addr_low::WGS_ADDR_LOW, reg::d_wgs_addr_high::WGS_ADDR_HIGH),
         turns: [s_arbiter::ARB_WEIGHT, s_arbiter::ARB_WMB].map(|field| group.get(field) + 1),
     }))
 }

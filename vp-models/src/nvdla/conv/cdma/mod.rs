@@ -281,8 +281,7 @@ impl Cdma {
                 join(ask, self.take_compressed(layer, number, (&requests, &came), &watch)).await;
                 requests.stalled()
             } else {
-                let requests =
-                    WeightRequests::new(&self.sim, pace, (layer, number), buffer, &self.hardware);
+                let requests = WeightRequests::new(&self.sim, pace, (layer, number), buffer, &self.hardware);
                 let ask = async {
                     while requests.room().await {
                         stream.make(requests.clone()).await;

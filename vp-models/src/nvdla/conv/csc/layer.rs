@@ -285,7 +285,8 @@ impl Layer {
             return refuse(reg::d_misc_cfg::WEIGHT_REUSE, why);
         }
         if !fetch.weights && kept.compressed != group.flag(reg::d_weight_format::WEIGHT_FORMAT) {
-            let why = if kept.compressed { "the weights kept are compressed" } else { "the weights kept are not" };
+            let why =
+                if kept.compressed { "the weights kept are compressed" } else { "the weights kept are not" };
             return refuse(reg::d_weight_format::WEIGHT_FORMAT, why.into());
         }
         let slices = kept.slices + fetch.slices;
