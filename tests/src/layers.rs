@@ -4,8 +4,8 @@ use vp_models::nvdla::config::Config;
 
 use crate::program::{BufferUse, Program};
 use crate::reference::{
-    Alu, Carries, CdpLayer, ConvInput, ConvLayer, Converter, Format, Image, Lut, LutTable, Operand, Operands,
-    PdpLayer, Place, PoolingMethod, SdpLayer, Stage, StageAlu, WeightOrder,
+    Alu, Carries, CdpLayer, ConvInput, ConvLayer, Converter, Format, Image, Lut, LutTable, Mode, Operand,
+    Operands, PdpLayer, Place, PoolingMethod, SdpLayer, Stage, StageAlu, WeightOrder,
 };
 
 /// Where weights lie.
@@ -158,6 +158,7 @@ pub fn convolving(width: u32, height: u32, source: u64, destination: u64) -> Con
         before: [1, 1],
         after: [1, 1],
         padding: 0,
+        mode: Mode::default(),
         floats_in_memory: false,
         converter: None,
         kernels: 8,

@@ -2,6 +2,7 @@
 //! lines.
 
 mod conv;
+mod modes;
 
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

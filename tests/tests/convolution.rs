@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use vp_core::Time;
-use vp_models::host::{Host as _, HostError};
+use vp_models::host::{Host as _, HostError, Memory};
 use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
 use vp_tests::device::Device;
 use vp_tests::program::{BufferUse, Program};
@@ -20,6 +20,11 @@ fn platforms() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["nv_small", "nv_small_256_full", "nv_medium_512", "nv_large", "nv_full"])
 }
 
+/// Those that have all modes of convolution.
+fn large_platforms() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["nv_large", "nv_full"])
+}
+
 fn expected(draw: &Draw, layers: &[ConvLayer]) -> Image {
     let mut image = draw.image();
     layers.iter().for_each(|layer| reference::run_convolution(layer, &mut image));
@@ -30,15 +35,25 @@ fn expected(draw: &Draw, layers: &[ConvLayer]) -> Image {
 fn leaves_the_references_bytes(platform: &str, seed: u64, is_image: bool, sdp_first: bool) {
     let mut draw = Draw::new(platform, seed);
     let (layer, buffer) = draw.convolution(is_image);
+    draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, sdp_first);
+}
+
+fn draw_leaves_the_references_bytes(
+    platform: &str,
+    draw: &Draw,
+    layer: &ConvLayer,
+    buffer: &BufferUse,
+    sdp_first: bool,
+) {
     let mut device = Device::new(draw.description());
     device.load(&draw.image());
     device.run_new(|program| {
-        program.convolution(&layer, &buffer, 0);
-        program.enable_convolution(&layer, 0, sdp_first);
+        program.convolution(layer, buffer, 0);
+        program.enable_convolution(layer, 0, sdp_first);
     });
     device.interrupts(DONE);
     assert_eq!(device.warnings(), Vec::<String>::new(), "{platform}: {layer:?} {buffer:?}");
-    let expected = expected(&draw, std::slice::from_ref(&layer));
+    let expected = expected(draw, std::slice::from_ref(layer));
     assert_eq!(
         device.difference(&expected),
         None,
@@ -57,6 +72,14 @@ proptest! {
     #[test]
     fn an_image_is_convolved_as_the_reference_does(platform in platforms(), seed: u64, sdp_first: bool) {
         leaves_the_references_bytes(platform, seed, true, sdp_first);
+    }
+
+    #[test]
+    fn compressed_weights_are_those_they_were(platform in large_platforms(), seed: u64, is_image: bool) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution(is_image);
+        let Some(layer) = draw.compressed(layer, &buffer) else { return Ok(()) };
+        draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, true);
     }
 }
 
@@ -109,11 +132,21 @@ proptest! {
 
     /// The second layer finds input, weights or both in the buffer, and reads none of them.
     #[test]
-    fn what_is_kept_is_not_read_again(platform in platforms(), seed: u64, is_image: bool, reuse: [bool; 2]) {
+    fn what_is_kept_is_not_read_again(
+        platform in platforms(),
+        seed: u64,
+        is_image: bool,
+        reuse: [bool; 2],
+        compresses: bool,
+    ) {
         let mut draw = Draw::new(platform, seed);
         let (layer, buffer) = draw.convolution(is_image);
         let layer = Draw::without_operands(&layer);
         let Some(buffer) = draw.with_room_for_all_weights(&layer, buffer) else { return Ok(()) };
+        let layer = match compresses && draw.description().nvdla.config.weight_compression {
+            true => draw.compressed(layer.clone(), &buffer).unwrap_or(layer),
+            false => layer,
+        };
         let destination = draw.output_of(&layer);
         let sdp = reference::SdpLayer { destination: Some(destination), ..layer.sdp.clone() };
         let second = ConvLayer { sdp, truncate: 9 - layer.truncate, ..layer.clone() };
@@ -142,7 +175,7 @@ proptest! {
 /// Fields of each unit that a convolution passes, and a value that none of them takes.
 const WRONG: [(Unit, FieldRef, u32); 9] = [
     (Unit::Cdma, cdma::d_misc_cfg::CONV_MODE, 1),
-    (Unit::Cdma, cdma::d_weight_format::WEIGHT_FORMAT, 1),
+    (Unit::Cdma, cdma::d_weight_bytes::WEIGHT_BYTES, 0),
     (Unit::Csc, csc::d_misc_cfg::CONV_MODE, 1),
     (Unit::Csc, csc::d_datain_size_ext_0::DATAIN_HEIGHT_EXT, 4000),
     (Unit::Csc, csc::d_weight_size_ext_1::WEIGHT_KERNEL, 7777),
@@ -181,6 +214,42 @@ fn a_layer_that_any_unit_refuses_ends_in_all_of_them() {
             assert_eq!(device.warnings(), Vec::<String>::new(), "after {refused}");
             assert_eq!(device.difference(&expected), None, "(address, found, expected) after {refused}");
         }
+    }
+}
+
+/// Sizes, masks or weights of a group that do not fit each other: told, and ended, and the next layer runs.
+#[test]
+fn a_layer_whose_sizes_and_masks_contradict_each_other_ends_early() {
+    for (seed, part) in (0..12).zip([0, 1, 2].into_iter().cycle()) {
+        let mut draw = Draw::new("nv_full", seed);
+        let (layer, buffer) = draw.convolution(seed % 2 == 0);
+        let layer = draw.compressed(Draw::without_operands(&layer), &buffer).expect("a bank for masks");
+        let compressed = layer.mode.compressed.expect("compressed");
+        let expected = expected(&draw, std::slice::from_ref(&layer));
+        let mut device = Device::new(draw.description());
+        device.load(&draw.image());
+        // The sizes say too much, or too little; or the mask marks something else.
+        let (at, xor) = [(compressed.sizes, 2), (compressed.sizes + 3, 0x80), (compressed.mask.0, 1)][part];
+        let memory = if at >= 0x8000_0000 { Memory::Primary } else { Memory::Secondary };
+        let mut byte = [0];
+        device.host.fetch(memory, at, &mut byte).unwrap();
+        device.host.load(memory, at, &[byte[0] ^ xor]).unwrap();
+        device.run_new(|program| {
+            program.convolution(&layer, &buffer, 0);
+            program.enable_convolution(&layer, 0, true);
+        });
+        device.interrupts(DONE);
+        let warnings = device.warnings();
+        let told = warnings.iter().any(|warning| warning.contains("CDMA.D_WGS_ADDR_LOW"));
+        assert!(told, "{layer:?}: {warnings:?}");
+        device.load(&draw.image());
+        device.run_new(|program| {
+            program.convolution(&layer, &buffer, 1);
+            program.enable_convolution(&layer, 1, true);
+        });
+        device.interrupts(DONE << 1);
+        assert_eq!(device.warnings(), Vec::<String>::new());
+        assert_eq!(device.difference(&expected), None, "(address, found, expected)");
     }
 }
 

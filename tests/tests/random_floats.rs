@@ -158,9 +158,12 @@ proptest! {
     }
 
     #[test]
-    fn convolutions_leave_the_references_bytes(seed: u64, is_image: bool, flush: bool) {
+    fn convolutions_leave_the_references_bytes(seed: u64, is_image: bool, flush: bool, compresses: bool) {
         let mut draw = Draw::floats("nv_full", seed, 2000);
-        let (layer, buffer) = draw.convolution(is_image);
+        let (mut layer, buffer) = draw.convolution(is_image);
+        if compresses && let Some(compressed) = draw.compressed(layer.clone(), &buffer) {
+            layer = compressed;
+        }
         let layer = ConvLayer { floats_in_memory: !is_image, ..layer };
         convolution_leaves(&draw, layer, &buffer, flush);
     }

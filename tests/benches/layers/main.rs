@@ -23,8 +23,8 @@ use vp_models::platform::Description;
 use vp_tests::device::Device;
 use vp_tests::program::BufferUse;
 use vp_tests::reference::{
-    Alu, Carries, ConvInput, ConvLayer, Converter, Format, Image, Operand, Operands, Pixels, Place, SdpLayer,
-    Stage, StageAlu, WeightOrder,
+    Alu, Carries, ConvInput, ConvLayer, Converter, Format, Image, Mode, Operand, Operands, Pixels, Place,
+    SdpLayer, Stage, StageAlu, WeightOrder,
 };
 
 const ROUNDS: usize = 15;
@@ -191,6 +191,7 @@ impl Shape {
             before: [self.padding; 2],
             after: [(reach - self.padding).saturating_sub(self.size[0]); 2],
             padding: 0,
+            mode: Mode::default(),
             floats_in_memory: false,
             converter: None,
             kernels: self.kernels,

@@ -4,7 +4,7 @@ use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
 
 use super::{Program, high, low, ram};
-use crate::reference::{ConvInput, ConvLayer, Format, Place};
+use crate::reference::{Compressed, ConvInput, ConvLayer, Format, Place};
 
 /// How a convolution uses the convolution buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +130,10 @@ impl Program {
         };
         let converter = layer.converter.map_or(crate::reference::Converter::NONE, |converters| converters[0]);
         let mean = layer.converter.map_or([0; 4], |converters| converters.map(|it| it.offset as u16 as u32));
-        let weights = Place { base: layer.weights, ..nowhere };
-        let bytes = (layer.kernels * layer.kernel_bytes()).next_multiple_of(128);
+        let at = |base| Place { base, ..nowhere };
+        let all = (layer.weights, (layer.kernels * layer.kernel_bytes()).next_multiple_of(128));
+        let (weights, bytes) = layer.mode.compressed.map_or(all, |compressed| compressed.weights);
+        let weights = at(weights);
         let packed = u32::from(buffer.grain.is_some());
         self.fields(
             Unit::Cdma,
@@ -187,6 +189,22 @@ impl Program {
                 (WEIGHT_BANK, buffer.banks[1]),
             ],
         );
+        if let Some(Compressed { mask, sizes, .. }) = layer.mode.compressed {
+            use cdma::{
+                d_wgs_addr_high::*, d_wgs_addr_low::*, d_wmb_addr_high::*, d_wmb_addr_low::*, d_wmb_bytes::*,
+            };
+            self.fields(
+                Unit::Cdma,
+                &[
+                    (WEIGHT_FORMAT, 1),
+                    (WMB_ADDR_LOW, low(at(mask.0))),
+                    (WMB_ADDR_HIGH, high(at(mask.0))),
+                    (WMB_BYTES, mask.1),
+                    (WGS_ADDR_LOW, low(at(sizes))),
+                    (WGS_ADDR_HIGH, high(at(sizes))),
+                ],
+            );
+        }
         if let ConvInput::Pixels(pixels) = &layer.input {
             self.fields(
                 Unit::Cdma,
@@ -232,7 +250,7 @@ impl Program {
                 (BATCHES, 1),
                 (Y_EXTENSION, layer.rows_at_once.ilog2()),
                 (ENTRIES, buffer.entries),
-                (WEIGHT_FORMAT, 0),
+                (WEIGHT_FORMAT, layer.mode.compressed.is_some().into()),
                 (WEIGHT_WIDTH_EXT, columns),
                 (WEIGHT_HEIGHT_EXT, layer.kernel[1]),
                 (WEIGHT_CHANNEL_EXT, channels),

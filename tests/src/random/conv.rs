@@ -6,7 +6,7 @@ use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
 use super::Draw;
 use crate::program::BufferUse;
 use crate::reference::{
-    self, ConvInput, ConvLayer, Converter, Elementwise, Format, Pixels, Place, SdpLayer, WeightOrder,
+    self, ConvInput, ConvLayer, Converter, Elementwise, Format, Mode, Pixels, Place, SdpLayer, WeightOrder,
 };
 
 /// A format of pixels: code, bytes of a component, components in each plane, and plane and place of each channel.
@@ -87,6 +87,7 @@ impl Draw {
             before,
             after,
             padding: self.any(-200..200),
+            mode: Mode::default(),
             floats_in_memory: false,
             converter: self.input_converter(format, is_image),
             kernels,

@@ -26,6 +26,8 @@ pub struct ConvLayer {
     pub after: [u32; 2],
     /// What padding reads as.
     pub padding: i32,
+    /// What else is different from a plain convolution.
+    pub mode: Mode,
     /// Of a layer of fp16: the input is that in memory already, and not converted.
     pub floats_in_memory: bool,
     /// Applied to every element, with an offset for each channel modulo four.
@@ -42,6 +44,24 @@ pub struct ConvLayer {
     pub truncate: u32,
     /// What happens to the results. Its source is not looked at.
     pub sdp: SdpLayer,
+}
+
+/// What a convolution may be besides plain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Where the hardware finds weights that are compressed. The reference reads them as they were.
+    pub compressed: Option<Compressed>,
+}
+
+/// Compressed weights: address and bytes of each part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// What is not zero.
+    pub weights: (u64, u32),
+    /// Which elements are not.
+    pub mask: (u64, u32),
+    /// How much of each group is not: where.
+    pub sizes: u64,
 }
 
 /// Where input comes from.

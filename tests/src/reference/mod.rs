@@ -13,7 +13,9 @@ mod pdp;
 mod sdp;
 
 pub use cdp::CdpLayer;
-pub use conv::{ConvInput, ConvLayer, Pixels, WeightOrder, run_convolution, run_convolution_to_pdp};
+pub use conv::{
+    Compressed, ConvInput, ConvLayer, Mode, Pixels, WeightOrder, run_convolution, run_convolution_to_pdp,
+};
 pub use lut::{Lut, LutTable};
 pub use network::run_network;
 pub use pdp::{PdpLayer, PoolingMethod};

@@ -7,8 +7,8 @@ use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT;
 use super::{INPUT, OPERANDS, OUTPUT, OwnTrace, SMALL, Script, bytes, packed, plain_stage, sum_with_memory};
 use crate::program::BufferUse;
 use crate::reference::{
-    self, Carries, ConvInput, ConvLayer, Converter, Format, Operands, PdpLayer, Pixels, Place, PoolingMethod,
-    SdpLayer, Stage, StageMultiplier, WeightOrder,
+    self, Carries, ConvInput, ConvLayer, Converter, Format, Mode, Operands, PdpLayer, Pixels, Place,
+    PoolingMethod, SdpLayer, Stage, StageMultiplier, WeightOrder,
 };
 
 /// Where weights lie.
@@ -43,6 +43,7 @@ fn plain(
         before: [0, 0],
         after: [0, 0],
         padding: 0,
+        mode: Mode::default(),
         floats_in_memory: false,
         converter: None,
         kernels,
@@ -148,6 +149,7 @@ fn dilated() -> OwnTrace {
         before: [2, 0],
         after: [1, 1],
         padding: -23,
+        mode: Mode::default(),
         floats_in_memory: false,
         truncate: 3,
         ..plain("nv_small", SMALL, [17, 16], 8, [3, 2], 8)

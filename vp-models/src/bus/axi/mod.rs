@@ -44,6 +44,7 @@ pub use read_stream::{ReadStream, ReadStreamConfig};
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};
+pub(crate) use turn::Turn;
 pub use write_stream::WriteStream;
 
 use std::cell::Cell;

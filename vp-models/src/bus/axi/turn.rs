@@ -1,11 +1,11 @@
 //! Who of several clients is granted next.
 
 /// Clients, a bit each.
-pub(super) type Clients = u64;
+pub(crate) type Clients = u64;
 
 /// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(crate) struct Turn {
     /// Who was granted last; nobody at the start, so the first client comes first.
     granted: Option<u32>,
     left: u32,
@@ -13,7 +13,7 @@ pub(super) struct Turn {
 
 impl Turn {
     /// The next of the clients that ask.
-    pub(super) fn next(&mut self, asking: Clients, weight: impl Fn(usize) -> u32) -> Option<usize> {
+    pub(crate) fn next(&mut self, asking: Clients, weight: impl Fn(usize) -> u32) -> Option<usize> {
         if let Some(client) = self.granted
             && self.left > 0
             && asking >> client & 1 != 0

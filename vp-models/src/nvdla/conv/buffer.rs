@@ -1,10 +1,12 @@
 //! CBUF, the convolution buffer: input lines and weights between CDMA, which fills it, and CSC, which empties it.
 //!
 //! The buffer counts room and holds what lies in it. Data is a queue of *slices*, one input line each; weights are
-//! the bytes of a layer's kernels in a row. What layers share (reuse) is decided by whom the registers tell:
-//! CDMA whether to fetch, CSC what to keep. Layers are numbered, in the order in which both units run them.
+//! the bytes of a layer's kernels in a row ([`WeightSet`]), wherever they lie in memory. What layers share (reuse) is
+//! decided by whom the registers tell: CDMA whether to fetch, CSC what to keep. Layers are numbered, in the order in
+//! which both units run them.
 
 use super::elements::Elements;
+use super::weight_set::{Stored, WeightSet};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Group;
 use std::cell::{Cell, RefCell};
@@ -59,25 +61,13 @@ struct Slice {
     elements: Elements,
 }
 
-/// The weights of one layer, as far as they have come and are not released.
-struct WeightSet {
-    layer: u64,
-    /// Bytes released, at the front.
-    released: u64,
-    /// Bytes whose room is free: as far as the entries that they share are released.
-    freed: u64,
-    /// Up to which byte CSC can use them from when on.
-    usable: Vec<(u64, Time)>,
-    /// No kernel is left that would use what still comes.
-    consumed: bool,
-    bytes: VecDeque<u8>,
-}
-
-impl WeightSet {
-    /// Bytes that have come.
-    fn come(&self) -> u64 {
-        self.released + self.bytes.len() as u64
-    }
+/// Room for one part of the weights, in bytes.
+#[derive(Default)]
+struct Room {
+    /// Held or on their way.
+    taken: u32,
+    /// Held.
+    held: u32,
 }
 
 #[derive(Default)]
@@ -85,18 +75,22 @@ struct State {
     slices: VecDeque<Slice>,
     /// Entries held or on their way.
     entries: u32,
-    weights: VecDeque<WeightSet>,
-    /// Bytes of weights held or on their way.
-    weight_bytes: u32,
-    /// Bytes of weights held.
-    weights_held: u32,
+    sets: VecDeque<WeightSet>,
+    /// Of the weight banks, and of the mask bank.
+    rooms: [Room; 2],
 }
 
 impl State {
+    fn set(&mut self, layer: u64) -> Option<&mut WeightSet> {
+        self.sets.iter_mut().find(|set| set.layer == layer)
+    }
+
     /// Gives room for weights back.
-    fn free(&mut self, bytes: u32) {
-        self.weight_bytes -= bytes;
-        self.weights_held -= bytes;
+    fn free(&mut self, freed: [u64; 2]) {
+        for (room, freed) in self.rooms.iter_mut().zip(freed) {
+            room.taken -= freed as u32;
+            room.held -= freed as u32;
+        }
     }
 }
 
@@ -176,43 +170,42 @@ impl Buffer {
         self.arrived.notify_delta();
     }
 
-    /// Begins the weights of a layer.
-    pub(super) fn start_weights(&self, fetch: &Fetch, layer: u64) {
-        let consumed = fetch.cancelled.get();
-        let (bytes, usable) = (VecDeque::new(), Vec::new());
-        let set = WeightSet { layer, released: 0, freed: 0, usable, consumed, bytes };
-        self.state.borrow_mut().weights.push_back(set);
+    /// Begins the weights of a layer: compressed, if the bytes of an element are given.
+    pub(super) fn start_weights(&self, fetch: &Fetch, layer: u64, compressed: Option<u32>) {
+        let set = WeightSet::new(layer, self.entry_bytes, compressed, fetch.cancelled.get());
+        self.state.borrow_mut().sets.push_back(set);
     }
 
-    /// For how many of `bytes` of a layer's weights there is room in the weight banks: for all or none. If no room will
-    /// come because CSC, which has released so many bytes of them, `starves` for more: for what fits, a multiple of `atom`.
+    /// For how many of `bytes` of a part of a layer's weights there is room in its banks: for all or none. If no room
+    /// will come because CSC, which has released the kernels up to some byte, `starves` for more: for what fits, a
+    /// multiple of `atom`.
     pub(super) fn weight_room(
         &self,
-        layer: u64,
+        (layer, part): (u64, Stored),
         (bytes, atom): (u32, u32),
         capacity: u32,
         starves: impl FnOnce(u64) -> bool,
     ) -> u32 {
         let state = self.state.borrow();
-        let room = capacity.saturating_sub(state.weight_bytes) / atom * atom;
+        let room = capacity.saturating_sub(state.rooms[part as usize].taken) / atom * atom;
         if room >= bytes || room == 0 {
             return room.min(bytes);
         }
-        let others = |set: &WeightSet| set.layer != layer && set.freed < set.come();
-        let set = state.weights.iter().find(|set| set.layer == layer);
-        let futile = !state.weights.iter().any(others)
-            && set.is_some_and(|set| !set.consumed && starves(set.released));
+        let others = |set: &WeightSet| set.layer != layer && set.holds_room(part);
+        let set = state.sets.iter().find(|set| set.layer == layer);
+        let futile = !state.sets.iter().any(others)
+            && set.is_some_and(|set| !set.is_consumed() && starves(set.released()));
         if futile { room } else { 0 }
     }
 
-    /// Takes room for so many bytes of weights.
-    pub(super) fn take_weight_room(&self, bytes: u32) {
-        self.state.borrow_mut().weight_bytes += bytes;
+    /// Takes room for so many bytes.
+    pub(super) fn take_weight_room(&self, part: Stored, bytes: u32) {
+        self.state.borrow_mut().rooms[part as usize].taken += bytes;
     }
 
     /// Bytes of weights that are in the buffer.
     pub(super) fn weights_held(&self) -> u32 {
-        self.state.borrow().weights_held
+        self.state.borrow().rooms[Stored::Weights as usize].held
     }
 
     /// Waits until so many bytes of weights can be put.
@@ -222,25 +215,43 @@ impl Buffer {
         }
     }
 
-    /// CSC can use a layer's weights up to byte `end` from then on.
+    /// CSC can use a layer's kernels up to byte `end` from then on.
     pub(super) fn weights_usable(&self, layer: u64, end: u64, when: Time) {
-        if let Some(set) = self.state.borrow_mut().weights.iter_mut().find(|set| set.layer == layer) {
+        if let Some(set) = self.state.borrow_mut().set(layer) {
             set.usable.push((end, when));
         }
         self.arrived.notify_delta();
     }
 
+    /// Bytes of weights that the masks of a layer have marked between two bytes of its kernels.
+    pub(super) fn marked(&self, layer: u64, range: Range<u64>) -> u64 {
+        self.state.borrow_mut().set(layer).map_or(0, |set| set.marked(range))
+    }
+
+    /// The rest of a layer's weights will not come.
+    pub(super) fn fail_weights(&self, layer: u64) {
+        if let Some(set) = self.state.borrow_mut().set(layer) {
+            set.failed = true;
+        }
+        self.arrived.notify_delta();
+    }
+
+    /// Something else than room lets CDMA go on.
+    pub(super) fn goes_on(&self) {
+        self.freed.notify_delta();
+    }
+
     /// Puts bytes of the newest layer's weights, for which room was reserved.
-    pub(super) fn put_weights(&self, layer: u64, bytes: &[u8]) {
+    pub(super) fn put_weights(&self, layer: u64, part: Stored, bytes: &[u8]) {
         let mut state = self.state.borrow_mut();
-        match state.weights.iter_mut().find(|set| set.layer == layer) {
-            Some(set) if !set.consumed => {
-                set.bytes.extend(bytes);
-                state.weights_held += bytes.len() as u32;
+        match state.set(layer) {
+            Some(set) if !set.is_consumed() => {
+                set.put(part, bytes);
+                state.rooms[part as usize].held += bytes.len() as u32;
             }
             // Beyond the last kernel: nobody will read it.
             _ => {
-                state.weight_bytes -= bytes.len() as u32;
+                state.rooms[part as usize].taken -= bytes.len() as u32;
                 self.freed.notify_delta();
             }
         }
@@ -326,63 +337,48 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
-    /// Up to which byte the weights of `layer` have come.
+    /// Up to which byte the kernels of `layer` have come.
     pub(super) fn weights_come(&self, layer: u64) -> u64 {
-        let state = self.state.borrow();
-        state.weights.iter().find(|set| set.layer == layer).map_or(0, WeightSet::come)
+        self.state.borrow_mut().set(layer).map_or(0, |set| set.come())
     }
 
-    /// Waits until the weights of `layer` up to byte `end` can be used; tells since when.
-    pub(super) async fn weights(&self, layer: u64, end: u64) -> Time {
+    /// Waits until the kernels of `layer` up to byte `end` can be used; tells since when. `None` if they will not come.
+    pub(super) async fn weights(&self, layer: u64, end: u64) -> Option<Time> {
         loop {
-            let usable = {
-                let state = self.state.borrow();
-                let set = state.weights.iter().find(|set| set.layer == layer);
-                set.and_then(|set| set.usable.iter().find(|(to, _)| *to >= end)).map(|&(_, when)| when)
+            let (usable, failed) = match self.state.borrow_mut().set(layer) {
+                Some(set) => (set.usable.iter().find(|(to, _)| *to >= end).copied(), set.failed),
+                None => (None, false),
             };
             match usable {
-                Some(when) => {
+                Some((_, when)) => {
                     self.sim.wait_until(when).await;
-                    return when;
+                    return Some(when);
                 }
+                None if failed => return None,
                 None => self.arrived.wait().await,
             }
         }
     }
 
-    /// Bytes of a layer's weights that have come and are not released.
+    /// Bytes of a layer's kernels that have come and are not released, as they are without compression.
     pub(super) fn weight_bytes(&self, layer: u64, range: Range<u64>) -> Vec<u8> {
-        let state = self.state.borrow();
-        let Some(set) = state.weights.iter().find(|set| set.layer == layer) else { return Vec::new() };
-        let at = |byte: u64| (byte.saturating_sub(set.released) as usize).min(set.bytes.len());
-        let (from, to) = (at(range.start), at(range.end));
-        let (front, back) = set.bytes.as_slices();
-        let cut = |at: usize| (at.min(front.len()), at.saturating_sub(front.len()));
-        let ((from, back_from), (to, back_to)) = (cut(from), cut(to));
-        [&front[from..to], &back[back_from..back_to]].concat()
+        self.state.borrow_mut().set(layer).map_or_else(Vec::new, |set| set.bytes(range))
     }
 
-    /// Releases a layer's weights up to byte `end`.
+    /// Releases a layer's kernels up to byte `end`.
     pub(super) fn release_weights(&self, layer: u64, end: u64) {
         let mut state = self.state.borrow_mut();
-        let Some(set) = state.weights.iter_mut().find(|set| set.layer == layer) else { return };
-        let count = (end.saturating_sub(set.released) as usize).min(set.bytes.len());
-        set.bytes.drain(..count);
-        set.released += count as u64;
-        let entry = u64::from(self.entry_bytes);
-        let whole = end.checked_next_multiple_of(entry).unwrap_or(end).min(set.come());
-        let freed = whole.saturating_sub(set.freed);
-        set.freed += freed;
-        state.free(freed as u32);
+        let Some(freed) = state.set(layer).map(|set| set.release(end)) else { return };
+        state.free(freed);
         self.freed.notify_delta();
     }
 
     /// Releases all of a layer's weights, also those that have not come yet.
     pub(super) fn consume_weights(&self, layer: u64) {
-        self.release_weights(layer, u64::MAX);
-        if let Some(set) = self.state.borrow_mut().weights.iter_mut().find(|set| set.layer == layer) {
-            set.consumed = true;
-        }
+        let mut state = self.state.borrow_mut();
+        let Some(freed) = state.set(layer).map(WeightSet::consume) else { return };
+        state.free(freed);
+        self.freed.notify_delta();
     }
 
     fn drop_slices(&self, of: impl Fn(u64) -> bool) {
@@ -392,12 +388,10 @@ impl Buffer {
 
     fn drop_weights(&self, of: impl Fn(u64) -> bool) {
         let mut state = self.state.borrow_mut();
-        while let Some(set) = state.weights.front()
-            && of(set.layer)
-        {
-            let freed = (set.come() - set.freed) as u32;
-            state.free(freed);
-            state.weights.pop_front();
+        while state.sets.front().is_some_and(|set| of(set.layer)) {
+            if let Some(mut set) = state.sets.pop_front() {
+                state.free(set.consume());
+            }
         }
         self.freed.notify_delta();
     }
@@ -458,20 +452,20 @@ mod tests {
     fn weights_are_read_where_they_lie_and_released_from_the_front() {
         let mut simulation = Simulation::new();
         let buffer = Buffer::new(&simulation.sim(), 1);
-        buffer.start_weights(&fetch(), 4);
+        buffer.start_weights(&fetch(), 4, None);
         let cdma = buffer.clone();
         simulation.sim().process("cdma", async move {
-            assert_eq!(cdma.weight_room(4, (12, 4), 10, |_| true), 8);
-            cdma.take_weight_room(8);
-            cdma.put_weights(4, &[0, 1, 2, 3, 4, 5, 6, 7]);
+            assert_eq!(cdma.weight_room((4, Stored::Weights), (12, 4), 10, |_| true), 8);
+            cdma.take_weight_room(Stored::Weights, 8);
+            cdma.put_weights(4, Stored::Weights, &[0, 1, 2, 3, 4, 5, 6, 7]);
             cdma.weights_usable(4, 8, Time::ns(3));
-            assert_eq!(cdma.weight_room(4, (4, 4), 10, |_| false), 0);
+            assert_eq!(cdma.weight_room((4, Stored::Weights), (4, 4), 10, |_| false), 0);
             cdma.freed().await;
-            assert_eq!(cdma.weight_room(4, (4, 4), 10, |_| false), 4);
+            assert_eq!(cdma.weight_room((4, Stored::Weights), (4, 4), 10, |_| false), 4);
         });
         let csc = buffer.clone();
         simulation.sim().process("csc", async move {
-            assert_eq!(csc.weights(4, 8).await, Time::ns(3));
+            assert_eq!(csc.weights(4, 8).await, Some(Time::ns(3)));
             csc.release_weights(4, 3);
         });
         simulation.run();
@@ -483,13 +477,13 @@ mod tests {
         let simulation = Simulation::new();
         let buffer = Buffer::new(&simulation.sim(), 1);
         let fetch = fetch();
-        buffer.start_weights(&fetch, 0);
+        buffer.start_weights(&fetch, 0, None);
         buffer.state.borrow_mut().entries = 2;
-        buffer.state.borrow_mut().weight_bytes = 4;
+        buffer.take_weight_room(Stored::Weights, 4);
         buffer.cancel(0, &fetch);
         buffer.put_slices(&fetch, 0, 2, line(1));
-        buffer.put_weights(0, &[0; 4]);
+        buffer.put_weights(0, Stored::Weights, &[0; 4]);
         let state = buffer.state.borrow();
-        assert_eq!((state.entries, state.weight_bytes, state.slices.len()), (0, 0, 0));
+        assert_eq!((state.entries, state.rooms[0].taken, state.slices.len()), (0, 0, 0));
     }
 }

@@ -30,6 +30,12 @@ pub struct Hardware {
     pub stripe: (u32, u32),
     /// The same for images.
     pub image_stripe: u32,
+    /// Weights may be compressed.
+    pub compression: bool,
+    /// Kernels of 3 x 3 may be computed by Winograd's method.
+    pub winograd: bool,
+    /// Cubes that one layer takes at most.
+    pub batches: u32,
 }
 
 impl From<&Config> for Hardware {
@@ -55,6 +61,9 @@ impl From<&Config> for Hardware {
             surfaces_at_once: if full { 2 } else { 1 },
             stripe,
             image_stripe,
+            compression: config.weight_compression,
+            winograd: config.winograd,
+            batches: if config.batch { config.max_batch } else { 1 },
         }
     }
 }

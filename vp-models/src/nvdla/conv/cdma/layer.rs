@@ -52,6 +52,21 @@ pub struct Weights {
     pub kernel_bytes: u32,
     /// Kernels.
     pub kernels: u32,
+    /// What belongs to them if they are compressed.
+    pub compressed: Option<Compressed>,
+}
+
+/// What lies in memory beside compressed weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// Byte address of the masks (WMB): a bit for each element of the kernels.
+    pub mask_base: u64,
+    /// Bytes to read of them.
+    pub mask_bytes: u32,
+    /// Byte address of the sizes (WGS): four bytes for each group of kernels that are multiplied together.
+    pub sizes_base: u64,
+    /// Reads of weights, and of masks, that are made in a row while the other ones wait.
+    pub turns: [u32; 2],
 }
 
 impl Weights {
@@ -174,9 +189,6 @@ impl Layer {
         if group.flag(misc::CONV_MODE) {
             return refuse(misc::CONV_MODE, "Winograd is not modelled".into());
         }
-        if group.flag(reg::d_weight_format::WEIGHT_FORMAT) {
-            return refuse(reg::d_weight_format::WEIGHT_FORMAT, "compressed weights are not modelled".into());
-        }
         if group.actual(reg::d_batch_number::BATCHES) != 1 {
             return refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube".into());
         }
@@ -199,6 +211,7 @@ impl Layer {
                 bytes: group.actual(reg::d_weight_bytes::WEIGHT_BYTES),
                 kernel_bytes: group.actual(reg::d_weight_size_0::BYTE_PER_KERNEL),
                 kernels: group.actual(reg::d_weight_size_1::WEIGHT_KERNEL),
+                compressed: compressed(group, hardware)?,
             },
             banks: Banks {
                 data: group.actual(reg::d_bank::DATA_BANK),
@@ -220,8 +233,10 @@ impl Layer {
     fn check_room(&self, group: &Group, hardware: &Hardware) -> Result<(), Refused> {
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
         let Layer { banks, weights, entries, .. } = self;
-        if banks.data + banks.weight > hardware.banks {
-            let why = format!("with {} data banks there are more than {}", banks.data, hardware.banks);
+        // The last bank is the masks'.
+        let there = hardware.banks - u32::from(weights.compressed.is_some());
+        if banks.data + banks.weight > there {
+            let why = format!("with {} data banks there are more than {there}", banks.data);
             return refuse(reg::d_bank::WEIGHT_BANK, why);
         }
         let line = self.input.line_bytes(self.precision);
@@ -234,19 +249,58 @@ impl Layer {
             return refuse(reg::d_bank::DATA_BANK, format!("the input takes {needed} entries of {there}"));
         }
         let kernels = u64::from(weights.kernel_bytes) * u64::from(weights.kernels);
+        let together = hardware.group_kernels(self.precision).min(weights.kernels);
+        let held = if self.reuse.keep_weight { weights.kernels } else { together };
+        let at_once = u64::from(held) * u64::from(weights.kernel_bytes);
+        let there = banks.weight * hardware.bank_bytes();
+        if let Some(Compressed { mask_bytes, .. }) = weights.compressed {
+            let element = self.precision.bytes() as u64;
+            if !u64::from(weights.kernel_bytes).is_multiple_of(element) {
+                let why = "kernels have elements of two bytes".into();
+                return refuse(reg::d_weight_size_0::BYTE_PER_KERNEL, why);
+            }
+            let bits = kernels / element;
+            if bits > 8 * u64::from(mask_bytes) {
+                return refuse(reg::d_wmb_bytes::WMB_BYTES, format!("the kernels have {bits} elements"));
+            }
+            let (bytes, bank) = ((at_once / element).div_ceil(8), hardware.bank_bytes());
+            if bytes > u64::from(bank) {
+                let why = format!("masks that are needed at once take {bytes} bytes of {bank}");
+                return refuse(reg::d_weight_size_1::WEIGHT_KERNEL, why);
+            }
+            // How much of the weights is needed at once, only the sizes say.
+            if self.reuse.keep_weight && weights.bytes > there {
+                let why = format!("weights that stay take {} bytes", weights.bytes);
+                return refuse(reg::d_bank::WEIGHT_BANK, why);
+            }
+            return Ok(());
+        }
         if kernels > u64::from(weights.bytes) {
             return refuse(reg::d_weight_bytes::WEIGHT_BYTES, format!("the kernels have {kernels} bytes"));
         }
-        let together = hardware.group_kernels(self.precision).min(weights.kernels);
-        let held = if self.reuse.keep_weight { weights.kernels } else { together };
-        let (needed, there) =
-            (u64::from(held) * u64::from(weights.kernel_bytes), banks.weight * hardware.bank_bytes());
-        if needed > u64::from(there) {
-            let why = format!("{held} kernels that are needed at once take {needed} bytes of {there}");
+        if at_once > u64::from(there) {
+            let why = format!("{held} kernels that are needed at once take {at_once} bytes of {there}");
             return refuse(reg::d_bank::WEIGHT_BANK, why);
         }
         Ok(())
     }
+}
+
+/// What is read beside the weights, if they are compressed.
+fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Compressed>, Refused> {
+    use reg::{d_weight_format::WEIGHT_FORMAT, s_arbiter};
+    if !group.flag(WEIGHT_FORMAT) {
+        return Ok(None);
+    }
+    if !hardware.compression {
+        return Err(Refused::new(group, WEIGHT_FORMAT, "this configuration has no weight compression"));
+    }
+    Ok(Some(Compressed {
+        mask_base: group.address(reg::d_wmb_addr_low::WMB_ADDR_LOW, reg::d_wmb_addr_high::WMB_ADDR_HIGH),
+        mask_bytes: group.actual(reg::d_wmb_bytes::WMB_BYTES),
+        sizes_base: group.address(reg::d_wgs_addr_low::WGS_ADDR_LOW, reg::d_wgs_addr_high::WGS_ADDR_HIGH),
+        turns: [s_arbiter::ARB_WEIGHT, s_arbiter::ARB_WMB].map(|field| group.get(field) + 1),
+    }))
 }
 
 fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Feature, Refused> {
@@ -474,7 +528,6 @@ mod tests {
             }
             group.set_word(reg::D_MISC_CFG, 0);
             group.set_word(reg::D_BATCH_NUMBER, 0);
-            group.set_word(reg::D_WEIGHT_FORMAT, 0);
             if let Ok(layer) = Layer::decode(&group, &hardware) {
                 let held = hardware.banks as usize * hardware.bank_bytes() as usize;
                 let elements = layer.input.line_elements() * layer.input.height() as usize;

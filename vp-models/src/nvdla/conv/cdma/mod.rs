@@ -1,8 +1,10 @@
 //! CDMA, the convolution DMA: brings input and weights to the convolution buffer, each at its own pace.
 //!
 //! [`layer`] decodes a register group; [`feature`] and [`image`] (with [`pixel`]) know the two kinds of input: which
-//! reads bring it, and what the buffer then holds. Here are the processes that read as far as the buffer has room.
+//! reads bring it, and what the buffer then holds. `requests` are the reads, `compressed` those of compressed weights. Here
+//! are the processes that read as far as the buffer has room.
 
+mod compressed;
 pub mod feature;
 pub mod image;
 mod intake;
@@ -10,11 +12,13 @@ pub mod layer;
 pub mod pixel;
 mod requests;
 
+use self::compressed::CompressedRequests;
 use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightArrival, WeightIntake};
 use self::layer::{Input, Layer};
 use self::requests::{DataRequests, WeightRequests};
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
+use super::weight_set::Stored;
 use crate::bus::axi::Taker;
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
@@ -256,7 +260,9 @@ impl Cdma {
     ) {
         let watch = Watch::default();
         if fetch.weights {
-            self.buffer.start_weights(fetch, number);
+            let compressed = layer.weights.compressed;
+            let element = compressed.map(|_| layer.precision.bytes() as u32);
+            self.buffer.start_weights(fetch, number, element);
             let stream = self.weights.stream(layer.weights.ram);
             let came = Rc::new(WeightIntake::default());
             if self.atom_a_beat {
@@ -264,15 +270,28 @@ impl Cdma {
             }
             let pace = (self.cycle, self.timing.conv.weight_path);
             let buffer = (&self.buffer, fetch);
-            let requests = WeightRequests::new(&self.sim, pace, (layer, number), buffer, &self.hardware);
-            let ask = async {
-                while requests.room().await {
-                    stream.make(requests.clone()).await;
-                }
+            let stalled = if let Some(compressed) = compressed {
+                let of = (layer, compressed, number);
+                let requests = CompressedRequests::new(&self.sim, pace, of, buffer, &self.hardware);
+                let ask = async {
+                    while requests.room().await {
+                        stream.make(requests.clone()).await;
+                    }
+                };
+                join(ask, self.take_compressed(layer, number, (&requests, &came), &watch)).await;
+                requests.stalled()
+            } else {
+                let requests = WeightRequests::new(&self.sim, pace, (layer, number), buffer, &self.hardware);
+                let ask = async {
+                    while requests.room().await {
+                        stream.make(requests.clone()).await;
+                    }
+                };
+                join(ask, self.take_weights(layer, number, (&requests, &came), &watch)).await;
+                requests.stalled()
             };
-            join(ask, self.take_weights(layer, number, (&requests, &came), &watch)).await;
             stream.set_taker(None);
-            self.show(perf, reg::D_PERF_WT_READ_STALL, requests.stalled());
+            self.show(perf, reg::D_PERF_WT_READ_STALL, stalled);
             self.show(perf, reg::D_PERF_WT_READ_LATENCY, watch.waited.get().cycles(self.cycle));
         }
         let Specials { nan, infinite } = watch.specials.get();
@@ -305,7 +324,7 @@ impl Cdma {
             if layer.precision == Precision::Fp16 {
                 watch.count(Specials::of(data));
             }
-            self.buffer.put_weights(number, data);
+            self.buffer.put_weights(number, Stored::Weights, data);
         };
         while requests.asked.some().await {
             let room = capacity.saturating_sub(self.buffer.weights_held());

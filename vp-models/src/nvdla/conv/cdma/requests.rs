@@ -8,6 +8,7 @@ use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS};
 use crate::bus::axi::{Request, Requester};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
 use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::conv::weight_set::Stored;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -23,7 +24,7 @@ pub(super) struct Asked<T> {
 }
 
 impl<T> Asked<T> {
-    fn new(sim: &Sim, name: &str) -> Asked<T> {
+    pub(super) fn new(sim: &Sim, name: &str) -> Asked<T> {
         Asked {
             items: RefCell::default(),
             ended: Cell::new(false),
@@ -32,12 +33,12 @@ impl<T> Asked<T> {
         }
     }
 
-    fn push(&self, item: T) {
+    pub(super) fn push(&self, item: T) {
         self.items.borrow_mut().push_back(item);
         self.notify();
     }
 
-    fn end(&self) {
+    pub(super) fn end(&self) {
         self.ended.set(true);
         self.notify();
     }
@@ -71,21 +72,21 @@ impl<T> Asked<T> {
 }
 
 /// The pace of reads, and how long they could not be made.
-struct Pace {
-    cycle: Time,
+pub(super) struct Pace {
+    pub(super) cycle: Time,
     /// From CDMA's making a read to its address.
     path: Time,
     /// When the next read is due, or what its place in time is counted from.
-    next: Cell<Time>,
+    pub(super) next: Cell<Time>,
     /// Since when the next read lacks room.
     since: Cell<Option<Time>>,
     /// The read under way: when it was due, and since when it is being made.
     present: Cell<Option<(Time, Time)>>,
-    stalled: Cell<u64>,
+    pub(super) stalled: Cell<u64>,
 }
 
 impl Pace {
-    fn new(cycle: Time, path: u32, start: Time) -> Pace {
+    pub(super) fn new(cycle: Time, path: u32, start: Time) -> Pace {
         let path = cycle * u64::from(path);
         Pace {
             cycle,
@@ -98,26 +99,26 @@ impl Pace {
     }
 
     /// The read under way is made; tells how much later than it was due.
-    fn made(&self, now: Time) -> Option<Time> {
+    pub(super) fn made(&self, now: Time) -> Option<Time> {
         let (due, begun) = self.present.take()?;
         self.stalled.set(self.stalled.get() + (now - begun).cycles(self.cycle));
         Some(now - due)
     }
 
     /// There is room for the next read: it takes its way to the bus anew if that had to be waited for.
-    fn has_room(&self, now: Time) {
+    pub(super) fn has_room(&self, now: Time) {
         if self.since.take().is_some_and(|since| now > since) {
             self.next.set(self.next.get().max(now + self.path));
         }
     }
 
-    fn lacks_room(&self, now: Time) {
+    pub(super) fn lacks_room(&self, now: Time) {
         if self.since.get().is_none() {
             self.since.set(Some(now));
         }
     }
 
-    fn begin(&self, now: Time, due: Time) {
+    pub(super) fn begin(&self, now: Time, due: Time) {
         self.present.set(Some((due, due.max(now))));
     }
 }
@@ -325,7 +326,8 @@ impl WeightRequests {
             self.group.set(group);
             u64::from(self.done.get()) < self.group_end(group)
         };
-        self.buffer.weight_room(self.number, (wanted, atom), capacity, starves)
+        let part = (self.number, Stored::Weights);
+        self.buffer.weight_room(part, (wanted, atom), capacity, starves)
     }
 
     /// Waits for room for the next read; false if there is none.
@@ -351,7 +353,7 @@ impl WeightRequests {
     fn made(&self, now: Time, address: u64, bytes: u32) -> Request {
         let pace = &self.pace;
         self.made_one(now);
-        self.buffer.take_weight_room(bytes);
+        self.buffer.take_weight_room(Stored::Weights, bytes);
         pace.has_room(now);
         self.done.set(self.done.get() + bytes);
         self.asked.push((bytes, now));

@@ -43,6 +43,8 @@ pub struct Layer {
     pub reuse: Reuse,
     /// Input lines released at the end, if not all stay.
     pub released: u32,
+    /// Weights come compressed.
+    pub compressed: bool,
 }
 
 impl Layer {
@@ -93,8 +95,9 @@ impl Decoder<'_> {
         if group.flag(misc::CONV_MODE) {
             return self.refuse(misc::CONV_MODE, "Winograd is not modelled");
         }
-        if group.flag(reg::d_weight_format::WEIGHT_FORMAT) {
-            return self.refuse(reg::d_weight_format::WEIGHT_FORMAT, "compressed weights are not modelled");
+        let compressed = reg::d_weight_format::WEIGHT_FORMAT;
+        if group.flag(compressed) && !hardware.compression {
+            return self.refuse(compressed, "this configuration has no weight compression");
         }
         if group.actual(reg::d_batch_number::BATCHES) != 1 {
             return self.refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube");
@@ -156,6 +159,7 @@ impl Decoder<'_> {
             run: if is_image { geometry.output_width as u32 } else { positions },
             reuse,
             released,
+            compressed: group.flag(compressed),
         })
     }
 
@@ -258,6 +262,7 @@ impl Layer {
         let pairs = [
             (reg::d_datain_format::DATAIN_FORMAT, cdma_reg::d_datain_format::DATAIN_FORMAT),
             (reg::d_misc_cfg::PROC_PRECISION, cdma_reg::d_misc_cfg::PROC_PRECISION),
+            (reg::d_weight_format::WEIGHT_FORMAT, cdma_reg::d_weight_format::WEIGHT_FORMAT),
             (reg::d_weight_size_ext_1::WEIGHT_KERNEL, cdma_reg::d_weight_size_1::WEIGHT_KERNEL),
             (reg::d_entry_per_slice::ENTRIES, cdma_reg::d_entry_per_slice::ENTRIES),
             (reg::d_bank::DATA_BANK, cdma_reg::d_bank::DATA_BANK),
@@ -278,6 +283,11 @@ impl Layer {
         if !fetch.weights && kept.weight_bytes < self.weights_end(self.groups() - 1) {
             let why = format!("{} bytes of weights were kept", kept.weight_bytes);
             return refuse(reg::d_misc_cfg::WEIGHT_REUSE, why);
+        }
+        if !fetch.weights && kept.compressed != group.flag(reg::d_weight_format::WEIGHT_FORMAT) {
+            let why =
+                if kept.compressed { "the weights kept are compressed" } else { "the weights kept are not" };
+            return refuse(reg::d_weight_format::WEIGHT_FORMAT, why.into());
         }
         let slices = kept.slices + fetch.slices;
         if slices < self.lines {
@@ -312,7 +322,9 @@ pub(super) struct Kept {
     pub(super) slices: u32,
     /// Format and elements of a slice.
     pub(super) slice: Option<(Precision, usize)>,
+    /// Bytes of kernels, without compression.
     pub(super) weight_bytes: u64,
+    pub(super) compressed: bool,
 }
 
 #[cfg(test)]

@@ -72,6 +72,8 @@ struct Before {
     was_image: bool,
     /// The weights that stay: whose they are, and how many bytes.
     weights: Option<(u64, u64)>,
+    /// They are compressed.
+    compressed: bool,
 }
 
 impl Csc {
@@ -130,17 +132,21 @@ impl Csc {
                         kernel.width, kernel.height, kernel.channels, layer.kernels, stride.x, stride.y
                     );
                     self.control.begin(&label, group);
-                    self.sequence(&layer, weights).await;
+                    let complete = self.sequence(&layer, weights).await;
                     self.control.end(&label, group);
                     let left =
                         layer.reuse.keep_weight.then(|| (weights, layer.weights_end(layer.groups() - 1)));
-                    before = Some(Before { was_image: layer.is_image, weights: left });
+                    before = complete.then_some(Before {
+                        was_image: layer.is_image,
+                        weights: left,
+                        compressed: layer.compressed,
+                    });
                 }
-                None => {
-                    self.buffer.cancel(number, &fetch);
-                    self.sums.push(Message::Abandoned);
-                    before = None;
-                }
+                None => before = None,
+            }
+            if before.is_none() {
+                self.buffer.cancel(number, &fetch);
+                self.sums.push(Message::Abandoned);
             }
             self.arrays.finish();
             self.control.finish();
@@ -177,6 +183,7 @@ impl Csc {
             slices: self.buffer.kept_slices(number) as u32,
             slice: self.buffer.kept_slice(),
             weight_bytes: kept_weights.map_or(0, |(_, bytes)| bytes),
+            compressed: before.is_some_and(|before| before.compressed),
         };
         if let Err(refused) = layer.agree(registers, fetch, cdma, kept) {
             warn(&self.control, &refused);
@@ -186,8 +193,8 @@ impl Csc {
         Some((layer, weights))
     }
 
-    /// Has all sums of a layer computed.
-    async fn sequence(&self, layer: &Layer, weights: u64) {
+    /// Has all sums of a layer computed; false if weights for that do not come.
+    async fn sequence(&self, layer: &Layer, weights: u64) -> bool {
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
         let window = match self.skips_arithmetic {
@@ -199,7 +206,10 @@ impl Csc {
             let end = layer.weights_end(group);
             // A group's first weights may be taken with the last package of the group before.
             let before = self.sim.now();
-            let usable = self.buffer.weights(weights, end).await;
+            let Some(usable) = self.buffer.weights(weights, end).await else {
+                self.sim.wait_until(free).await;
+                return false;
+            };
             let usable = if group == 0 { self.sim.now() } else { usable };
             let loaded = before.max(usable + self.cycle * TO_PACKAGE);
             if group >= batched.end {
@@ -222,6 +232,7 @@ impl Csc {
             self.buffer.release_slices(layer.released as usize);
         }
         self.sim.wait_until(free + self.cycle * TO_NEXT_LAYER).await;
+        true
     }
 
     /// How many groups from this one on are computed together: of those whose weights have come.

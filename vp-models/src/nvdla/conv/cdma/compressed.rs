@@ -1,0 +1,354 @@
+//! Compressed weights: three streams share CDMA's read client for weights. Sizes of groups of kernels (WGS) always come
+//! first, as far as there is room for some ahead; weights and masks (WMB) take turns by `S_ARBITER` (RTL, branch nvdlav1,
+//! `NV_NVDLA_CDMA_wt.v`, `u_sp_arb`, `u_wrr_arb`).
+//!
+//! A group of kernels can be used when its size, its masks and its weights have come. That they fit each other, hardware
+//! relies on; here a layer for which they do not ends early.
+
+use super::intake::{WeightArrival, WeightIntake};
+use super::layer::{Compressed, Layer};
+use super::requests::{Asked, Pace};
+use super::{Cdma, READ_ATOMS, TO_OTHERS, Watch};
+use crate::bus::axi::{Request, Requester, Turn};
+use crate::nvdla::conv::buffer::{Buffer, Fetch};
+use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::conv::weight_set::Stored;
+use crate::nvdla::float::Specials;
+use crate::nvdla::numeric::Precision;
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::cdma as reg;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use vp_core::{Sim, Time};
+
+/// Bytes of the size of a group.
+const SIZE_BYTES: u32 = 4;
+
+/// Sizes that are read ahead of the groups that have come, at most (RTL, `wgs_req_overflow`).
+const SIZES_AHEAD: u32 = 32;
+
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Weights or masks.
+    Stored(Stored),
+    /// Sizes of groups.
+    Sizes,
+}
+
+/// Those that take turns, in the arbiter's order.
+const TURNS: [Stored; 2] = [Stored::Mask, Stored::Weights];
+
+/// The reads of a layer's compressed weights, as the buffer has room.
+pub(super) struct CompressedRequests {
+    layer: Layer,
+    compressed: Compressed,
+    number: u64,
+    hardware: Hardware,
+    buffer: Rc<Buffer>,
+    fetch: Rc<Fetch>,
+    pace: Pace,
+    /// Reads: what of, their bytes, and since when they are asked for.
+    pub(super) asked: Asked<(Stream, u32, Time)>,
+    turn: RefCell<Turn>,
+    /// Bytes asked for of weights, masks and sizes.
+    done: [Cell<u32>; 3],
+    /// Where each group's weights end among all, as far as its size has come.
+    ends: RefCell<Vec<u64>>,
+    /// Groups that have come.
+    complete: Cell<u32>,
+    ended: Cell<bool>,
+}
+
+impl CompressedRequests {
+    pub(super) fn new(
+        sim: &Sim,
+        (cycle, path): (Time, u32),
+        (layer, compressed, number): (&Layer, Compressed, u64),
+        (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
+        hardware: &Hardware,
+    ) -> Rc<CompressedRequests> {
+        Rc::new(CompressedRequests {
+            layer: layer.clone(),
+            compressed,
+            number,
+            hardware: *hardware,
+            buffer: buffer.clone(),
+            fetch: fetch.clone(),
+            pace: Pace::new(cycle, path, sim.now() + cycle * u64::from(TO_OTHERS)),
+            asked: Asked::new(sim, "nvdla.cdma.weight.asked"),
+            turn: RefCell::default(),
+            done: Default::default(),
+            ends: RefCell::default(),
+            complete: Cell::new(0),
+            ended: Cell::new(false),
+        })
+    }
+
+    fn together(&self) -> u32 {
+        self.hardware.group_kernels(self.layer.precision)
+    }
+
+    fn groups(&self) -> u32 {
+        self.layer.weights.kernels.div_ceil(self.together())
+    }
+
+    /// Where a group ends among the kernels without compression, in bytes.
+    fn kernels_end(&self, group: u32) -> u64 {
+        self.layer.weights.group_end(group, self.together())
+    }
+
+    fn kernels_start(&self, group: u32) -> u64 {
+        group.checked_sub(1).map_or(0, |before| self.kernels_end(before))
+    }
+
+    /// Where what a group needs ends among all, if that is known.
+    fn end(&self, group: u32, stored: Stored) -> Option<u64> {
+        match stored {
+            Stored::Weights => self.ends.borrow().get(group as usize).copied(),
+            Stored::Mask => {
+                let elements = self.kernels_end(group) / self.layer.precision.bytes() as u64;
+                Some(elements.div_ceil(8))
+            }
+        }
+    }
+
+    /// Bytes of all weights, or masks, and of their banks.
+    fn extent(&self, stored: Stored) -> (u32, u32) {
+        let bank = self.hardware.bank_bytes();
+        match stored {
+            Stored::Weights => (self.layer.weights.bytes, self.layer.banks.weight * bank),
+            Stored::Mask => (self.compressed.mask_bytes, bank),
+        }
+    }
+
+    /// Up to where weights, or masks, must have come for a group to be usable: whole entries, and for the last group
+    /// all that are read, if they have room.
+    fn needed(&self, group: u32, stored: Stored) -> Option<u64> {
+        let entry = u64::from(self.hardware.entry_bytes);
+        let (all, room) = self.extent(stored);
+        let (all, end) = (u64::from(all), self.end(group, stored)?);
+        let before = group.checked_sub(1).and_then(|before| self.end(before, stored)).unwrap_or(0);
+        let is_last = group + 1 == self.groups();
+        let whole = end.next_multiple_of(entry).min(all);
+        Some(if is_last && all - before.min(all) + entry <= u64::from(room) { all } else { whole })
+    }
+
+    fn done(&self, stream: Stream) -> &Cell<u32> {
+        &self.done[match stream {
+            Stream::Stored(stored) => stored as usize,
+            Stream::Sizes => 2,
+        }]
+    }
+
+    /// Address and bytes of the next read of one stream; no bytes if nobody wants more.
+    fn wanted(&self, stream: Stream) -> (u64, u32) {
+        let (atom, done) = (self.hardware.atom, self.done(stream).get());
+        let (base, all, atoms) = match stream {
+            Stream::Stored(Stored::Weights) => {
+                (self.layer.weights.base, self.layer.weights.bytes, READ_ATOMS)
+            }
+            Stream::Stored(Stored::Mask) => {
+                (self.compressed.mask_base, self.compressed.mask_bytes, READ_ATOMS)
+            }
+            Stream::Sizes => {
+                (self.compressed.sizes_base, (SIZE_BYTES * self.groups()).next_multiple_of(atom), 1)
+            }
+        };
+        let address = base.wrapping_add(u64::from(done));
+        let run = atoms - (address / u64::from(atom) % u64::from(atoms)) as u32;
+        let left = if self.fetch.cancelled.get() { 0 } else { all - done };
+        (address, (run * atom).min(left))
+    }
+
+    /// For how many bytes of a stream's next read there is room.
+    fn bytes_with_room(&self, stream: Stream) -> u32 {
+        let (_, wanted) = self.wanted(stream);
+        match stream {
+            _ if wanted == 0 => 0,
+            Stream::Sizes => {
+                let ahead = (self.done(stream).get() + wanted) / SIZE_BYTES;
+                if ahead <= self.complete.get() + SIZES_AHEAD { wanted } else { 0 }
+            }
+            Stream::Stored(stored) => {
+                // CSC releases nothing before it has all of a group.
+                let starves = |released: u64| {
+                    let group = (0..self.groups()).find(|&group| self.kernels_end(group) > released);
+                    let end = group.and_then(|group| self.end(group, stored));
+                    end.is_some_and(|end| u64::from(self.done(stream).get()) < end)
+                };
+                let (_, capacity) = self.extent(stored);
+                let atom = self.hardware.atom;
+                self.buffer.weight_room((self.number, stored), (wanted, atom), capacity, starves)
+            }
+        }
+    }
+
+    fn all_is_asked_for(&self) -> bool {
+        let streams = [Stream::Sizes, Stream::Stored(Stored::Weights), Stream::Stored(Stored::Mask)];
+        streams.into_iter().all(|stream| self.wanted(stream).1 == 0)
+    }
+
+    /// Waits until a read can be made; false if there is none.
+    pub(super) async fn room(&self) -> bool {
+        while !self.ended.get() {
+            let stored = TURNS.into_iter().any(|stored| self.bytes_with_room(Stream::Stored(stored)) > 0);
+            if stored || self.bytes_with_room(Stream::Sizes) > 0 || self.all_is_asked_for() {
+                return true;
+            }
+            self.buffer.freed().await;
+        }
+        false
+    }
+
+    /// Cycles in which a read could not be made.
+    pub(super) fn stalled(&self) -> u64 {
+        self.pace.stalled.get()
+    }
+
+    /// Whose turn it is of those that have room.
+    fn choose(&self) -> Option<Stream> {
+        if self.bytes_with_room(Stream::Sizes) > 0 {
+            return Some(Stream::Sizes);
+        }
+        let asking = |at: usize| u64::from(self.bytes_with_room(Stream::Stored(TURNS[at])) > 0) << at;
+        let turns = |at: usize| self.compressed.turns[TURNS[at] as usize];
+        let next = self.turn.borrow_mut().next(asking(0) | asking(1), turns);
+        next.map(|at| Stream::Stored(TURNS[at]))
+    }
+
+    /// Takes sizes that have come. Says what is wrong with one that no group can have.
+    fn sizes(&self, data: &[u8]) -> Result<(), String> {
+        let (_, room) = self.extent(Stored::Weights);
+        let mut ends = self.ends.borrow_mut();
+        for &size in data.as_chunks().0 {
+            let group = ends.len() as u32;
+            if group == self.groups() {
+                break;
+            }
+            let size = u64::from(u32::from_le_bytes(size));
+            let most = (self.kernels_end(group) - self.kernels_start(group)).min(room.into());
+            if size > most || !size.is_multiple_of(self.layer.precision.bytes() as u64) {
+                return Err(format!("the size of group {group} is {size}, its kernels have {most} bytes"));
+            }
+            let end = ends.last().copied().unwrap_or(0) + size;
+            if end > self.layer.weights.bytes.into() {
+                return Err(format!("group {group} ends at byte {end} of {}", self.layer.weights.bytes));
+            }
+            ends.push(end);
+        }
+        Ok(())
+    }
+
+    /// Whether the next group has come, given how much has been written of weights and masks; and if its mask does not
+    /// mark as many weights as its size says, that.
+    fn next_group(&self, written: [u64; 2]) -> Result<Option<u32>, String> {
+        let group = self.complete.get();
+        let has =
+            |stored: Stored| self.needed(group, stored).is_some_and(|end| end <= written[stored as usize]);
+        if group == self.groups() || !has(Stored::Weights) || !has(Stored::Mask) {
+            return Ok(None);
+        }
+        let start = group.checked_sub(1).and_then(|before| self.end(before, Stored::Weights)).unwrap_or(0);
+        let size = self.end(group, Stored::Weights).unwrap_or(start) - start;
+        let marked = self.buffer.marked(self.number, self.kernels_start(group)..self.kernels_end(group));
+        if marked != size && !self.fetch.cancelled.get() {
+            return Err(format!("the size of group {group} is {size}, its mask marks {marked} bytes"));
+        }
+        self.complete.set(group + 1);
+        Ok(Some(group))
+    }
+}
+
+impl Requester for CompressedRequests {
+    fn next(&self, now: Time) -> Option<Request> {
+        let pace = &self.pace;
+        if pace.made(now).is_some() {
+            pace.next.set(now + pace.cycle);
+        }
+        if self.all_is_asked_for() {
+            self.ended.set(true);
+            self.asked.end();
+            return None;
+        }
+        let Some(stream) = self.choose() else {
+            pace.lacks_room(now);
+            return None;
+        };
+        let (address, bytes) = (self.wanted(stream).0, self.bytes_with_room(stream));
+        if let Stream::Stored(stored) = stream {
+            self.buffer.take_weight_room(stored, bytes);
+        }
+        pace.has_room(now);
+        let done = self.done(stream);
+        done.set(done.get() + bytes);
+        self.asked.push((stream, bytes, now));
+        let due = pace.next.get();
+        pace.begin(now, due);
+        Some(Request { due, address, bytes })
+    }
+}
+
+impl Cdma {
+    /// Puts weights and masks into the buffer, read by read, and tells which groups of kernels CSC can use when; ends when
+    /// it can use all, or when some will not come.
+    pub(super) async fn take_compressed(
+        &self,
+        layer: &Layer,
+        number: u64,
+        (requests, came): (&CompressedRequests, &WeightIntake),
+        watch: &Watch,
+    ) {
+        let stream = self.weights.stream(layer.weights.ram);
+        let latency = self.cycles(self.timing.conv.weight_arrival);
+        let arrival = WeightArrival::new(self.cycle);
+        let (mut written, mut taken, mut failed) = ([0; 2], Time::ZERO, false);
+        while requests.asked.some().await {
+            let Some((of, bytes, asked)) = requests.asked.pop() else { return };
+            stream.come(bytes as usize).await;
+            let start = taken.max(asked);
+            taken = start.max(stream.due(bytes as usize));
+            watch.waited(taken - start);
+            let mut data = Vec::new();
+            stream.take_all(bytes as usize, |bytes| data = bytes.to_vec());
+            for _ in 0..bytes.div_ceil(self.weight_beat) {
+                let due = came.next().unwrap_or(taken) + latency;
+                if of != Stream::Sizes {
+                    arrival.write(due, 1);
+                }
+            }
+            let mut state = match of {
+                Stream::Stored(stored) => {
+                    if stored == Stored::Weights && layer.precision == Precision::Fp16 {
+                        watch.count(Specials::of(&data));
+                    }
+                    self.buffer.put_weights(number, stored, &data);
+                    written[stored as usize] += u64::from(bytes);
+                    Ok(())
+                }
+                Stream::Sizes if failed => Ok(()),
+                Stream::Sizes => requests.sizes(&data),
+            };
+            while state.is_ok() && !failed {
+                match requests.next_group(written) {
+                    Ok(None) => break,
+                    Ok(Some(group)) => {
+                        let end = requests.kernels_end(group);
+                        self.buffer.weights_usable(number, end, arrival.usable());
+                        self.buffer.goes_on();
+                    }
+                    Err(why) => state = Err(why),
+                }
+            }
+            if let Err(why) = state {
+                failed = true;
+                self.buffer.fail_weights(number);
+                if let Some(registers) = &requests.fetch.registers {
+                    let refused = Refused::new(registers, reg::d_wgs_addr_low::WGS_ADDR_LOW, why);
+                    self.control.warn(&format!("layer ended early: {refused}"));
+                }
+            }
+        }
+        self.sim.wait_until(arrival.last_usable()).await;
+    }
+}

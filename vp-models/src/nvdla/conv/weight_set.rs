@@ -1,0 +1,224 @@
+//! The weights of one layer in the convolution buffer, as far as they have come and are not released.
+//!
+//! Places are those of the layer's kernels in a row, without compression. Of compressed weights the buffer holds those
+//! that are not zero, and a mask with a bit for each element of the kernels (architecture text, "Weight compression").
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use vp_core::Time;
+
+/// What the buffer holds of weights, each in banks of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// Weights: all, or of compressed ones those that are not zero.
+    Weights = 0,
+    /// Masks of compressed weights.
+    Mask = 1,
+}
+
+/// A stream of bytes that comes at the end and is released from the front.
+#[derive(Default)]
+struct Held {
+    /// Bytes released.
+    released: u64,
+    /// Bytes whose room is free: as far as the entries that they share are released.
+    freed: u64,
+    bytes: VecDeque<u8>,
+}
+
+impl Held {
+    /// Bytes that have come.
+    fn come(&self) -> u64 {
+        self.released + self.bytes.len() as u64
+    }
+
+    /// Those between two places, as far as they have come and are not released.
+    fn copy(&self, range: Range<u64>) -> Vec<u8> {
+        let at = |byte: u64| (byte.saturating_sub(self.released) as usize).min(self.bytes.len());
+        let (from, to) = (at(range.start), at(range.end));
+        let (front, back) = self.bytes.as_slices();
+        let cut = |at: usize| (at.min(front.len()), at.saturating_sub(front.len()));
+        let ((from, back_from), (to, back_to)) = (cut(from), cut(to));
+        [&front[from..to], &back[back_from..back_to]].concat()
+    }
+
+    /// Releases the bytes up to `end`; tells for how many there is room.
+    fn release(&mut self, end: u64, entry: u64) -> u64 {
+        let count = (end.saturating_sub(self.released) as usize).min(self.bytes.len());
+        self.bytes.drain(..count);
+        self.released += count as u64;
+        let whole = end.checked_next_multiple_of(entry).unwrap_or(end).min(self.come());
+        let freed = whole.saturating_sub(self.freed);
+        self.freed += freed;
+        freed
+    }
+}
+
+/// Masks, and what they say of the weights released so far.
+struct Mask {
+    bits: Held,
+    /// Bytes of an element.
+    element: u64,
+}
+
+impl Mask {
+    /// Whether each element between two bytes of the kernels is there.
+    fn marks(&self, range: Range<u64>) -> impl Iterator<Item = bool> {
+        let elements = range.start / self.element..range.end / self.element;
+        let bytes = self.bits.copy(elements.start / 8..elements.end.div_ceil(8));
+        let first = elements.start / 8 * 8;
+        elements.map(move |element| {
+            let bit = element - first;
+            // What has not come is not there.
+            bytes.get(bit as usize / 8).is_some_and(|byte| byte >> (bit % 8) & 1 != 0)
+        })
+    }
+
+    /// Bytes of weights that it marks between two bytes of the kernels.
+    fn marked(&self, range: Range<u64>) -> u64 {
+        self.marks(range).filter(|&mark| mark).count() as u64 * self.element
+    }
+}
+
+/// The weights of one layer.
+pub(super) struct WeightSet {
+    pub(super) layer: u64,
+    /// Up to which byte CSC can use the kernels from when on.
+    pub(super) usable: Vec<(u64, Time)>,
+    /// The rest will not come.
+    pub(super) failed: bool,
+    /// Up to which byte the kernels are released.
+    released: u64,
+    entry: u64,
+    /// No kernel is left that would use what still comes.
+    consumed: bool,
+    weights: Held,
+    mask: Option<Mask>,
+}
+
+impl WeightSet {
+    /// Of a buffer with entries of that many bytes; compressed, if the bytes of an element are given.
+    pub(super) fn new(layer: u64, entry_bytes: u32, compressed: Option<u32>, consumed: bool) -> WeightSet {
+        let mask = |element: u32| Mask { bits: Held::default(), element: element.into() };
+        WeightSet {
+            layer,
+            usable: Vec::new(),
+            failed: false,
+            released: 0,
+            entry: entry_bytes.into(),
+            consumed,
+            weights: Held::default(),
+            mask: compressed.map(mask),
+        }
+    }
+
+    pub(super) fn put(&mut self, part: Stored, bytes: &[u8]) {
+        match (part, &mut self.mask) {
+            (Stored::Weights, _) => self.weights.bytes.extend(bytes),
+            (Stored::Mask, Some(mask)) => mask.bits.bytes.extend(bytes),
+            (Stored::Mask, None) => {}
+        }
+    }
+
+    pub(super) fn is_consumed(&self) -> bool {
+        self.consumed
+    }
+
+    /// Up to which byte the kernels are released.
+    pub(super) fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// Whether it takes room of that part that it may give back.
+    pub(super) fn holds_room(&self, part: Stored) -> bool {
+        let held = match (part, &self.mask) {
+            (Stored::Weights, _) => Some(&self.weights),
+            (Stored::Mask, mask) => mask.as_ref().map(|mask| &mask.bits),
+        };
+        held.is_some_and(|held| held.freed < held.come())
+    }
+
+    /// Up to which byte the kernels have come.
+    pub(super) fn come(&self) -> u64 {
+        match &self.mask {
+            None => self.weights.come(),
+            Some(_) => self.usable.last().map_or(0, |&(end, _)| end),
+        }
+    }
+
+    /// Bytes of weights that are marked between two bytes of the kernels.
+    pub(super) fn marked(&self, range: Range<u64>) -> u64 {
+        self.mask.as_ref().map_or(range.end - range.start, |mask| mask.marked(range))
+    }
+
+    /// The kernels between two bytes.
+    pub(super) fn bytes(&self, range: Range<u64>) -> Vec<u8> {
+        let Some(mask) = &self.mask else { return self.weights.copy(range) };
+        let element = mask.element as usize;
+        let first = self.weights.released + mask.marked(self.released..range.start);
+        let there = self.weights.copy(first..first + mask.marked(range.clone()));
+        let mut left = there.chunks_exact(element);
+        let mut all = vec![0; (range.end - range.start) as usize];
+        for (place, mark) in all.chunks_exact_mut(element).zip(mask.marks(range)) {
+            if mark && let Some(weight) = left.next() {
+                place.copy_from_slice(weight);
+            }
+        }
+        all
+    }
+
+    /// Releases the kernels up to byte `end`; tells how much room of each part is free.
+    pub(super) fn release(&mut self, end: u64) -> [u64; 2] {
+        if end <= self.released {
+            return [0; 2];
+        }
+        let Some(mask) = &mut self.mask else {
+            self.released = end.min(self.weights.come());
+            return [self.weights.release(end, self.entry), 0];
+        };
+        let weights = self.weights.released + mask.marked(self.released..end);
+        self.released = end;
+        let bits = end / mask.element / 8;
+        [self.weights.release(weights, self.entry), mask.bits.release(bits, self.entry)]
+    }
+
+    /// Releases all, also what has not come yet.
+    pub(super) fn consume(&mut self) -> [u64; 2] {
+        self.consumed = true;
+        let mask = self.mask.as_mut().map_or(0, |mask| mask.bits.release(u64::MAX, self.entry));
+        [self.weights.release(u64::MAX, self.entry), mask]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Elements of two bytes; of nine the second, the third, the eighth and the ninth are there.
+    fn compressed() -> WeightSet {
+        let mut set = WeightSet::new(0, 4, Some(2), false);
+        set.put(Stored::Mask, &[0b1000_0110, 0b0000_0001]);
+        set.put(Stored::Weights, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        set
+    }
+
+    #[test]
+    fn weights_that_are_not_marked_are_zero() {
+        let set = compressed();
+        let all = [0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7, 8];
+        assert_eq!((set.bytes(0..18), set.bytes(4..16)), (all.to_vec(), all[4..16].to_vec()));
+        assert_eq!(set.marked(0..6), 4);
+    }
+
+    #[test]
+    fn what_is_released_is_counted_by_marks() {
+        let mut set = compressed();
+        // Four bytes, an entry of weights; the byte of the mask is not done with.
+        assert_eq!(set.release(6), [4, 0]);
+        assert_eq!(set.bytes(12..18), [0, 0, 5, 6, 7, 8]);
+        // The entry of the mask is shared by both its bytes.
+        assert_eq!(set.release(16), [4, 2]);
+        assert_eq!(set.bytes(16..18), [7, 8]);
+        assert_eq!(set.consume(), [0, 0]);
+    }
+}
