@@ -1,8 +1,8 @@
 //! RAM: bytes in a range of addresses, zero until written.
 
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ops::Range;
 use vp_core::Time;
 use vp_core::tlm::{DirectError, DirectMemory, Flow, Payload, Target};
@@ -35,7 +35,7 @@ pub struct Ram {
 #[derive(Debug, Default)]
 struct Pages {
     /// Their places by their numbers.
-    places: HashMap<u64, usize>,
+    places: FxHashMap<u64, usize>,
     pages: Vec<Box<[u8]>>,
     /// Number and place of the last one used, which is mostly the next as well.
     last: Cell<Option<(u64, usize)>>,

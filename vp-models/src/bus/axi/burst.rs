@@ -43,7 +43,7 @@ pub fn bursts(
 }
 
 /// Bytes that follow each other in memory and are still to be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) address: u64,
     pub(super) bytes: u32,

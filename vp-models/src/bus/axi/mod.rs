@@ -24,6 +24,7 @@ mod read;
 mod read_client;
 mod read_run;
 mod read_stream;
+mod ring;
 mod statistics;
 mod target;
 #[cfg(test)]

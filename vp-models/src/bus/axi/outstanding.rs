@@ -1,6 +1,6 @@
 //! How many transactions of one direction are in flight, and when there is room for another.
 
-use std::collections::VecDeque;
+use super::ring::Ring;
 use vp_core::Time;
 
 pub(super) struct Outstanding {
@@ -8,7 +8,7 @@ pub(super) struct Outstanding {
     most: u32,
     limit: u32,
     /// When each is over, in order; those that are over go when another is added.
-    ends: VecDeque<Time>,
+    ends: Ring<Time>,
     /// How many there are of which that is not known yet.
     open: usize,
 }
@@ -16,7 +16,7 @@ pub(super) struct Outstanding {
 impl Outstanding {
     pub(super) fn new(period: Time, most: u32) -> Outstanding {
         let most = most.max(1);
-        Outstanding { period, most, limit: most, ends: VecDeque::new(), open: 0 }
+        Outstanding { period, most, limit: most, ends: Ring::default(), open: 0 }
     }
 
     /// Sets a limit below the one given at the start.
@@ -25,8 +25,9 @@ impl Outstanding {
     }
 
     /// Adds one that begins now and will be over at `end`; the ends come in order.
+    #[inline]
     pub(super) fn add(&mut self, now: Time, end: Time) {
-        while self.ends.front().is_some_and(|&end| end + self.period <= now) {
+        while self.ends.front().is_some_and(|end| end + self.period <= now) {
             self.ends.pop_front();
         }
         self.ends.push_back(end);
@@ -45,15 +46,16 @@ impl Outstanding {
 
     /// Whether nothing is in flight.
     pub(super) fn is_empty(&self, now: Time) -> bool {
-        self.open == 0 && self.ends.back().is_none_or(|&end| end <= now)
+        self.open == 0 && self.ends.back().is_none_or(|end| end <= now)
     }
 
     /// From when on there is room: the cycle after one is over (`arready` and `awready` are registered). [`Time::MAX`] if
     /// that is not known yet.
+    #[inline]
     pub(super) fn room(&self) -> Time {
         match (self.ends.len() + self.open).checked_sub(self.limit as usize) {
             None => Time::ZERO,
-            Some(last) => self.ends.get(last).map_or(Time::MAX, |&end| end + self.period),
+            Some(last) => self.ends.get(last).map_or(Time::MAX, |end| end + self.period),
         }
     }
 }
@@ -66,14 +68,14 @@ pub(super) struct Beats {
     period: Time,
     limit: u32,
     /// When each is on the bus, in order; those that were go when others are added.
-    ends: VecDeque<Time>,
+    ends: Ring<Time>,
     /// How many there are of which that is not known yet.
     open: usize,
 }
 
 impl Beats {
     pub(super) fn new(period: Time) -> Beats {
-        Beats { lag: period * 3, period, limit: u32::MAX, ends: VecDeque::new(), open: 0 }
+        Beats { lag: period * 3, period, limit: u32::MAX, ends: Ring::default(), open: 0 }
     }
 
     pub(super) fn set_limit(&mut self, limit: u32) {
@@ -81,15 +83,20 @@ impl Beats {
     }
 
     /// Adds the beats of a burst that is asked for now, of which the first and the last are on the bus then.
+    #[inline]
     pub(super) fn add(&mut self, now: Time, beats: u32, first: Time, last: Time) {
-        while self.ends.front().is_some_and(|&end| end + self.lag <= now) {
+        while self.ends.front().is_some_and(|end| end + self.lag <= now) {
             self.ends.pop_front();
         }
         self.ends.push_back(first);
         if beats > 1 {
             // Should they have to wait in between, all but the first are late.
             let held = last - first - self.period * u64::from(beats - 1);
-            self.ends.extend((1..beats).map(|beat| first + held + self.period * u64::from(beat)));
+            let mut end = first + held;
+            for _ in 1..beats {
+                end += self.period;
+                self.ends.push_back(end);
+            }
         }
     }
 
@@ -106,11 +113,12 @@ impl Beats {
 
     /// From when on there is room for a burst; one that is larger than the limit may pass alone. [`Time::MAX`] if that is
     /// not known yet.
+    #[inline]
     pub(super) fn room(&self, beats: u32) -> Time {
         let limit = self.limit.max(beats) as usize;
         match (self.ends.len() + self.open + beats as usize).checked_sub(limit + 1) {
             None => Time::ZERO,
-            Some(last) => self.ends.get(last).map_or(Time::MAX, |&end| end + self.lag),
+            Some(last) => self.ends.get(last).map_or(Time::MAX, |end| end + self.lag),
         }
     }
 }

@@ -184,13 +184,12 @@ impl Reads {
                 // One address a cycle: no other follows now. But there is room for another request, and what was asked
                 // for may be back at once.
                 made = self.make_reads(&clients, now);
-                if let Some(client) = self.alone(channel)
-                    && clients[client].is_unnoticed()
+                if self.rests(channel)
                     && let Some(last) =
-                        self.run(channel, &clients[client], (until.min(made), time.quiet_until()), observed)
+                        self.run(channel, &clients, (until.min(made), time.quiet_until()), observed)
                 {
                     time.advance(last);
-                    made = clients[client].makes().min(made);
+                    made = self.make_reads(&clients, now);
                 }
                 next = self.next_grant(channel);
                 if let Some(pending) = self.return_data(channel, &clients, now, observed) {
@@ -205,12 +204,10 @@ impl Reads {
         }
     }
 
-    /// The client that alone asks, if all else of the interface is at rest.
+    /// Whether nothing is left to do for reads that were granted.
     #[inline]
-    fn alone(&self, channel: &Channel) -> Option<usize> {
-        let asking = self.asking.get();
-        let rests = self.timed.is_none() && channel.chosen.is_none() && channel.in_flight.is_empty();
-        (rests && asking.is_power_of_two()).then(|| asking.trailing_zeros() as usize)
+    fn rests(&self, channel: &Channel) -> bool {
+        self.timed.is_none() && channel.chosen.is_none() && channel.in_flight.is_empty()
     }
 
     /// Has clients make reads; tells when the next of them will.

@@ -3,14 +3,17 @@
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{Intake, Taker};
+use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Time};
 
 /// Beats that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
 pub(super) const REQUESTS_AHEAD: usize = 64;
+
+/// Bytes that are read from memory at once, at most.
+const MOST_READ: u32 = 1 << 16;
 
 /// A read that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +53,7 @@ pub(super) struct ReadClient {
     cut: Cut,
     period: Time,
     /// What waits for the arbiter…
-    queue: RefCell<VecDeque<Run>>,
+    queue: RefCell<Ring<Run>>,
     /// …in so many bursts.
     waiting: Cell<usize>,
     making: RefCell<Option<Making>>,
@@ -61,11 +64,13 @@ pub(super) struct ReadClient {
     /// For a client whose data may have to wait on the bus: the places behind it…
     pub(super) intake: RefCell<Option<Intake>>,
     /// …and when the beats asked for will be on the bus.
-    expected: RefCell<VecDeque<Time>>,
+    expected: RefCell<Ring<Time>>,
+    /// What the memory is to be asked for, and up to how many bytes it has there.
+    reading: Cell<(Run, u64)>,
     /// What was asked for, from the first byte that is not taken; what has not come yet holds its place.
     pub(super) data: RefCell<Bytes>,
     /// Beats of which it is known when each is on the bus, and the bytes of it that are not taken.
-    pub(super) beats: RefCell<VecDeque<(Time, u32)>>,
+    pub(super) beats: RefCell<Ring<(Time, u32)>>,
     /// Bytes of these.
     come: Cell<usize>,
     pub(super) arrived: Event,
@@ -99,6 +104,7 @@ impl ReadClient {
             made: events.made,
             intake: RefCell::default(),
             expected: RefCell::default(),
+            reading: Cell::default(),
             data: RefCell::default(),
             beats: RefCell::default(),
             come: Cell::new(0),
@@ -153,7 +159,7 @@ impl ReadClient {
             return None;
         }
         let mut found = 0;
-        self.beats.borrow().iter().find_map(|&(due, bytes_of_beat)| {
+        self.beats.borrow().iter().find_map(|(due, bytes_of_beat)| {
             found += bytes_of_beat as usize;
             (found >= bytes).then_some(due)
         })
@@ -246,11 +252,38 @@ impl ReadClient {
         }
     }
 
-    /// Whether something that waits for the arbiter could be granted without anybody's noticing.
+    /// Whether the memory has the data of a burst there, so that it need not be asked for it at once.
     #[inline]
-    pub(super) fn is_unnoticed(&self) -> bool {
-        let wanted = self.wanted.get();
-        !self.awaits_grant.get() && self.waiting.get() > 1 && (wanted == 0 || self.come.get() < wanted)
+    pub(super) fn can_read_later(&self, target: &dyn AxiTarget, burst: &Burst) -> bool {
+        self.continues(burst) || target.held(burst.address) >= burst.bytes.into()
+    }
+
+    /// Whether a burst continues what is left to be read.
+    #[inline]
+    fn continues(&self, burst: &Burst) -> bool {
+        let (run, held) = self.reading.get();
+        run.address.wrapping_add(run.bytes.into()) == burst.address
+            && u64::from(run.bytes + burst.bytes) <= held
+    }
+
+    /// Leaves the data of a burst to be read by [`ReadClient::read_now`]; nobody writes it before.
+    #[inline]
+    pub(super) fn read_later(&self, target: &dyn AxiTarget, burst: &Burst) {
+        if !self.continues(burst) {
+            self.read_now(target);
+            let held = target.held(burst.address).min(MOST_READ.into());
+            self.reading.set((Run { address: burst.address, bytes: 0 }, held));
+        }
+        let (run, held) = self.reading.get();
+        self.reading.set((Run { bytes: run.bytes + burst.bytes, ..run }, held));
+    }
+
+    /// Reads the data that was left for later.
+    pub(super) fn read_now(&self, target: &dyn AxiTarget) {
+        let (Run { address, bytes }, _) = self.reading.take();
+        if bytes > 0 {
+            target.read_held(address, bytes, self.data.borrow_mut().store());
+        }
     }
 
     /// What is granted at `now` of what waits, if nobody notices that and `fits` agrees; more waits after it. What its
@@ -258,7 +291,7 @@ impl ReadClient {
     #[inline]
     pub(super) fn next_unnoticed(&self, now: Time, fits: impl FnOnce(&Burst) -> bool) -> Option<Burst> {
         let mut queue = self.queue.borrow_mut();
-        let mut rest = *queue.front()?;
+        let mut rest = queue.front()?;
         let burst = self.cut.burst(self.id, &mut rest);
         let wanted = self.wanted.get();
         let wakes = wanted > 0 && self.come.get() + burst.bytes as usize >= wanted;

@@ -1,56 +1,54 @@
-//! Reads of one client granted one after the other while nobody else could notice.
+//! Reads granted one after the other while nobody could notice a single one.
 //!
-//! Much of what an engine reads is a long run of bursts: weights above all. As long as no other client asks, nobody else has
-//! anything to do, and the engine waits for more than what comes, all of these go the same way, and nothing happens that
-//! anybody could react to. Then they need no steps; each still has its own times, by the rules of [`super::read`].
+//! Much of what an engine reads is a long run of bursts: weights above all. As long as nobody else has anything to do, and the
+//! engines wait for more than what comes next, nothing happens that anybody could react to. Then grants need no steps;
+//! each still has its own times, by the rules of [`super::read`].
 
-use super::burst::Run;
+use super::Burst;
 use super::observed::Observed;
 use super::read::{Channel, Reads};
 use super::read_client::ReadClient;
+use super::turn::Clients;
+use std::rc::Rc;
 use vp_core::Time;
 
 impl Reads {
-    /// Grants reads to the client that alone asks, before `until` and no later than `quiet`; tells when the last one was
-    /// granted.
+    /// Grants reads before `until` and no later than `quiet`; tells when the last one was granted.
     pub(super) fn run(
         &self,
         channel: &mut Channel,
-        client: &ReadClient,
-        (until, quiet): (Time, Time),
+        clients: &[Rc<ReadClient>],
+        (mut until, quiet): (Time, Time),
         observed: &mut Observed,
     ) -> Option<Time> {
-        let config = &self.config;
-        let mut granted = None;
-        // Asked of the memory together, as nobody writes meanwhile…
-        let mut reading = Run { address: 0, bytes: 0 };
-        // …for no more than it has there.
-        let mut held = 0;
+        let (asking, period) = (self.asking.get(), self.config.period);
+        let (mut granted, mut reading): (_, Clients) = (None, 0);
         loop {
             let now = channel.free.max(channel.outstanding.room());
-            if now > quiet || now >= until.min(client.makes()) {
+            let mut turn = channel.turn.clone();
+            if now > quiet || now >= until {
                 break;
             }
-            let next = client.next_unnoticed(now, |burst| {
-                if granted.is_none() {
-                    reading.address = burst.address;
-                    held = self.target.held(burst.address);
-                }
-                burst.address == reading.address.wrapping_add(reading.bytes.into())
-                    && u64::from(reading.bytes) + u64::from(burst.bytes) <= held
-                    && channel.beats.room(burst.beats) <= now
-            });
-            let Some(burst) = next else { break };
-            channel.turn.next(self.asking.get(), |_| client.weight.get());
-            channel.free = now + config.period;
+            let Some(number) = turn.next(asking, |client| clients[client].weight.get()) else { break };
+            let client = &*clients[number];
+            let readable = |burst: &Burst| {
+                channel.beats.room(burst.beats) <= now && client.can_read_later(&*self.target, burst)
+            };
+            let Some(burst) = client.next_unnoticed(now, readable) else { break };
+            channel.turn = turn;
+            channel.free = now + period;
             let (first, last) = self.request(channel, &burst, client, now);
             observed.expect(now, false, first, last, &burst);
             client.deliver(&burst, first);
-            reading.bytes += burst.bytes;
+            client.read_later(&*self.target, &burst);
+            until = until.min(client.makes());
+            reading |= 1 << number;
             granted = Some(now);
         }
-        if reading.bytes > 0 {
-            self.target.read_held(reading.address, reading.bytes, client.data.borrow_mut().store());
+        // Nobody has written meanwhile.
+        while reading != 0 {
+            clients[reading.trailing_zeros() as usize].read_now(&*self.target);
+            reading &= reading - 1;
         }
         granted
     }
