@@ -5,6 +5,7 @@ use super::measured::{Direction, Layer, Machine, Measured, Outcome, Port, Timeli
 use super::networks;
 use super::point::Point;
 use super::watch::{Gauge, Latencies, Outstanding};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -13,7 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use twox_hash::XxHash3_64;
 use vp_core::Time;
 use vp_models::bus::axi::Traffic;
-use vp_models::host::network::{Inference, Network, Operation, Plan, Runner};
+use vp_models::host::network::{self, Inference, Network, Plan, Runner};
+use vp_models::nvdla::occupancy::BufferFill;
 use vp_models::platform::{Description, LocalHost, Platform};
 
 /// A point, ready to run.
@@ -132,6 +134,7 @@ impl Bench {
         let platform = Platform::build(&job.description).map_err(|error| error.to_string())?;
         let watched = Watched::start(&platform, closely);
         let mut host = LocalHost::new(platform);
+        host.watch();
         // No time depends on what is in it.
         let input = vec![0; plan.input.shape.elements()];
         let inputs = vec![input.as_slice(); self.frames as usize];
@@ -140,9 +143,9 @@ impl Bench {
             .map_err(|error| error.to_string())?
             .run(&inputs, |_, inference| inferences.push(inference))
             .map_err(|error| error.to_string())?;
-        let spans = inferences.iter().flat_map(|inference| &inference.steps);
-        let start = spans.clone().map(|span| span.enabled).min().unwrap_or_default();
-        let end = spans.map(|span| span.done).max().unwrap_or_default();
+        let start = inferences.first().map_or(Time::ZERO, |inference| inference.started);
+        let last = inferences.last().and_then(|inference| inference.steps.last());
+        let end = last.and_then(|span| span.activity.as_ref()).map_or(start, |activity| activity.until);
         let layers = layers(&loaded.network, plan, &inferences);
         let platform = host.platform();
         Ok(Measured {
@@ -180,30 +183,26 @@ fn machine(description: &Description) -> Machine {
 
 /// The layers of a network, over all its frames.
 fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer> {
-    let mut layers: Vec<Layer> = network
-        .layers
-        .iter()
-        .map(|layer| {
-            let taps = match &layer.operation {
-                Operation::Convolution(it) => it.weights.len() as u64 / u64::from(it.kernels.max(1)),
-                Operation::Pooling(_) => 0,
-            };
-            Layer {
-                name: layer.name.clone(),
-                macs: taps * layer.output.elements() as u64 * inferences.len() as u64,
-                ..Layer::default()
-            }
-        })
-        .collect();
+    let frames = inferences.len() as u64;
+    let layer = |layer: &network::Layer| Layer {
+        name: layer.name.clone(),
+        macs: layer.macs() * frames,
+        ..Layer::default()
+    };
+    let mut layers: Vec<Layer> = network.layers.iter().map(layer).collect();
     for step in &plan.steps {
         layers[step.layer].parts += 1;
+        layers[step.layer].mac_cycles += step.mac_cycles * frames;
     }
     for (step, span) in inferences.iter().flat_map(|inference| plan.steps.iter().zip(&inference.steps)) {
-        let layer = &mut layers[step.layer];
-        let time = (span.done - span.enabled).as_ps();
-        layer.time += time;
-        layer.mac_cycles += step.mac_cycles;
-        layer.bounds[0] += time;
+        let (layer, Some(activity)) = (&mut layers[step.layer], &span.activity) else { continue };
+        layer.time += activity.bounds.total().as_ps();
+        for (sum, (_, part)) in layer.bounds.iter_mut().zip(activity.bounds.parts()) {
+            *sum += part.as_ps();
+        }
+        for moved in &activity.moved {
+            (layer.read, layer.written) = (layer.read + moved.read, layer.written + moved.written);
+        }
     }
     layers
 }
@@ -212,6 +211,8 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer
 struct Watched {
     latencies: Vec<Rc<Latencies>>,
     outstanding: Vec<Rc<Outstanding>>,
+    /// Bytes of input and of weights in the convolution buffer.
+    buffer: Rc<RefCell<[Gauge; 2]>>,
 }
 
 impl Watched {
@@ -226,7 +227,16 @@ impl Watched {
         };
         latencies.iter().for_each(|it| sim.observe(it.clone()));
         outstanding.iter().for_each(|it| sim.observe(it.clone()));
-        Watched { latencies, outstanding }
+        let buffer = Rc::new(RefCell::new([Gauge::new(period), Gauge::new(period)]));
+        if closely {
+            let gauges = buffer.clone();
+            platform.on_buffer(move |time, BufferFill { data, weights }| {
+                let [of_data, of_weights] = &mut *gauges.borrow_mut();
+                of_data.set(time, data);
+                of_weights.set(time, weights);
+            });
+        }
+        Watched { latencies, outstanding, buffer }
     }
 
     /// What went over each interface that was used.
@@ -256,6 +266,8 @@ impl Watched {
             gauges.push((format!("{name} reads"), reads));
             gauges.push((format!("{name} writes"), writes));
         }
+        let [data, weights] = self.buffer.borrow().clone();
+        gauges.extend([("buffer data".to_owned(), data), ("buffer weights".to_owned(), weights)]);
         let span = gauges.iter().map(|(_, gauge)| gauge.span_at(end)).max().unwrap_or(1);
         let levels = gauges.into_iter().map(|(name, gauge)| gauge.levels(&name, end, span)).collect();
         let mut layers: Vec<(u64, String)> = Vec::new();

@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What can bound a layer, in the order in which times are kept.
-pub const BOUNDS: [&str; 5] = ["compute", "read latency", "read bandwidth", "write", "CSB"];
-
 /// What came of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -131,7 +128,7 @@ pub struct Layer {
     pub read: u64,
     /// Bytes that it wrote.
     pub written: u64,
-    /// What the time went into, in the order of [`BOUNDS`].
+    /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
     pub bounds: [u64; 5],
 }
 

@@ -69,8 +69,8 @@ impl Point {
         own.map(|(name, value)| Ok(format!("{name}={}", cycles(name, value, period)?))).collect()
     }
 
-    /// The platform, and the settings that made it of the one named. Drawn latencies start at this seed, where the point sets
-    /// none itself.
+    /// The platform, and the settings that made it of the one named. Drawn latencies start at this seed and arithmetic is
+    /// left out, where the point says nothing else.
     ///
     /// # Errors
     /// Why there is no such platform.
@@ -81,6 +81,10 @@ impl Point {
             Some(value) => text(value).parse().map_err(|error| format!("period = {value}: {error}"))?,
         };
         let mut settings = self.platform_settings(period)?;
+        // Time does not depend on results, and a study asks for time.
+        if self.get("arithmetic").is_none() {
+            settings.push("arithmetic=skipped".to_owned());
+        }
         // What a description has already needs no setting.
         let seeds = [("dbb0.seed", base.dbb0.seed), ("sram0.seed", base.sram0.seed)];
         let seeds = seeds.into_iter().filter(|&(name, is)| self.get(name).is_none() && is != seed);

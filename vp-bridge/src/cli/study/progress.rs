@@ -35,12 +35,9 @@ impl Bar {
 
     pub(super) fn done(&mut self, planned: &Planned, finished: &Finished, took: Duration) {
         if let Outcome::Failed(why) = &finished.outcome {
+            // Where there is no bar it is said in the end.
             let what = styled(text::RED, "failed");
-            self.bar.suspend(|| {
-                let line = format!("point {} {what}: {}: {why}", planned.point.number, planned.point);
-                // Whether it is seen does not matter to the study.
-                let _unseen = writeln!(anstream::stderr(), "{line}");
-            });
+            self.bar.println(format!("point {} {what}: {}: {why}", planned.point.number, planned.point));
         }
         let kind = format!("{:?} {}", planned.point.get("network"), planned.point.platform());
         let (count, sum) = self.seen.entry(kind).or_default();

@@ -5,7 +5,8 @@ use crate::cli::text::{self, counted, grouped, styled, table};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use std::path::Path;
-use vp_bridge::study::{self, BOUNDS, Knee, Measured, Outcome, Planned, Row, Shard, Store};
+use vp_bridge::study::{self, Knee, Measured, Outcome, Planned, Row, Shard, Store};
+use vp_models::host::Bound;
 
 /// A shard: what it has.
 pub(super) fn shard(
@@ -42,9 +43,7 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         .collect();
     let mut out = anstream::stdout().lock();
     knees(&mut out, loaded, &rows)?;
-    for (row, why) in &failed {
-        writeln!(out, "point {} {}: {}: {why}", row.point.number, styled(text::RED, "failed"), row.point)?;
-    }
+    failures(&mut out, &failed)?;
     writeln!(
         out,
         "{}, {} failed; results.csv, layers.csv, .parquet of both and report.html in {}",
@@ -53,6 +52,27 @@ pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) 
         folder.display()
     )?;
     Ok(verdict(failed.len()))
+}
+
+/// Points that failed, those for the same reason together.
+fn failures(out: &mut impl Write, failed: &[(&Row<'_>, &str)]) -> Result<(), Failure> {
+    let mut reasons: Vec<(&str, Vec<&Row<'_>>)> = Vec::new();
+    for &(row, why) in failed {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, rows)) => rows.push(row),
+            None => reasons.push((why, vec![row])),
+        }
+    }
+    for (why, rows) in reasons {
+        let Some(first) = rows.first() else { continue };
+        let (number, what) = (first.point.number, styled(text::RED, "failed"));
+        let others = match rows.len() - 1 {
+            0 => String::new(),
+            others => format!(", and {}", counted(others as u64, "other")),
+        };
+        writeln!(out, "point {number} ({}){others} {what}: {why}", first.point)?;
+    }
+    Ok(())
 }
 
 fn verdict(failed: usize) -> Verdict {
@@ -118,8 +138,10 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
         100.0 * measured.utilisation(),
         measured.event_hash
     )?;
-    let header: Vec<&str> =
-        ["layer", "cycles", "MACs", "read", "written"].into_iter().chain(BOUNDS).collect();
+    let header: Vec<&str> = ["layer", "cycles", "MACs", "read", "written"]
+        .into_iter()
+        .chain(Bound::ALL.map(Bound::name))
+        .collect();
     let numbers: Vec<usize> = (1..header.len()).collect();
     let mut table = table(&header, &numbers);
     let all = measured.layers.iter();

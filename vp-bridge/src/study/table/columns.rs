@@ -1,9 +1,10 @@
 //! Which columns there are.
 
 use super::Table;
-use crate::study::measured::{BOUNDS, Direction, Measured, Outcome};
+use crate::study::measured::{Direction, Measured, Outcome};
 use crate::study::results::Row;
 use toml::Value;
+use vp_models::host::Bound;
 
 /// A row a point: what varied, what was measured, then everything else that the platform is.
 pub fn points(rows: &[Row<'_>]) -> Table {
@@ -94,8 +95,8 @@ fn figures(measured: &Measured) -> Vec<(String, super::Cell)> {
 
 /// Cycles by what bounded them: `bound.read_latency_cycles`.
 fn parts(bounds: [u64; 5]) -> impl Iterator<Item = (String, u64)> {
-    let name = |bound: &str| format!("bound.{}_cycles", bound.to_lowercase().replace(' ', "_"));
-    BOUNDS.into_iter().map(name).zip(bounds)
+    let name = |bound: Bound| format!("bound.{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+    Bound::ALL.into_iter().map(name).zip(bounds)
 }
 
 fn direction(table: &mut Table, at: usize, name: &str, direction: &Direction) {
