@@ -210,7 +210,7 @@ pub(super) fn short(value: f64) -> String {
 }
 
 /// How large text is.
-pub(super) const FONT: u32 = 13;
+pub(super) const FONT: u32 = 14;
 
 /// About how wide a text is.
 pub(super) fn width(text: &str) -> i32 {
@@ -225,16 +225,21 @@ pub(super) fn style<'a>(colour: RGBColor, horizontal: HPos, vertical: VPos) -> T
 pub(super) fn chart<'a>(area: &Area<'a>, x: &Axis, y: &Axis, left: u32) -> Result<Chart<'a>, Error> {
     let mut chart = ChartBuilder::on(area)
         .margin_top(8)
+        .margin_left(8)
         .margin_right(18)
         .margin_bottom(2)
         .x_label_area_size(if x.name.is_empty() { 22 } else { 42 })
         .y_label_area_size(left)
         .build_cartesian_2d(x.places(), y.places())?;
-    chart
-        .configure_mesh()
-        .x_desc(x.name.as_str())
-        .y_desc(y.name.as_str())
-        .x_labels(x.ticks.len().max(1))
+    let mut mesh = chart.configure_mesh();
+    // An empty name would be an empty text in the picture.
+    if !x.name.is_empty() {
+        mesh.x_desc(x.name.as_str());
+    }
+    if !y.name.is_empty() {
+        mesh.y_desc(y.name.as_str());
+    }
+    mesh.x_labels(x.ticks.len().max(1))
         .y_labels(y.ticks.len().max(1))
         .x_label_formatter(&|place| x.label(*place))
         .y_label_formatter(&|place| y.label(*place))
