@@ -4,7 +4,7 @@ use super::measured::{Histogram, Levels};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use vp_core::Time;
-use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, What};
+use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, Transfers, What};
 
 /// How long the bursts of an interface took.
 pub(super) struct Latencies {
@@ -59,34 +59,48 @@ fn lower_end(bucket: usize) -> u64 {
     }
 }
 
+impl Pending {
+    fn took(&mut self, time: Time, period: Time) {
+        let bucket = bucket(time.cycles(period));
+        if self.buckets.len() <= bucket {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+    }
+
+    /// A transfer that is told by itself.
+    fn see(&mut self, time: Time, transfer: &Transfer, period: Time) {
+        // A read's latency ends with its first data, a write's with its acknowledgement.
+        let answered = if transfer.write { Stage::Response } else { Stage::Data };
+        if transfer.stage == Stage::Request {
+            self.asked.entry(transfer.id).or_default().push_back(time);
+        } else if transfer.stage == answered
+            && let Some(asked) = self.asked.get_mut(&transfer.id).and_then(VecDeque::pop_front)
+        {
+            self.took(time - asked, period);
+        }
+    }
+}
+
 impl Observer for Latencies {
     fn observe(&self, observation: &Observation<'_>) {
-        if let What::Transfer(transfer) = observation.what {
-            self.observe_transfers(0, observation.source, &[(observation.time, transfer)]);
+        if let What::Transfer(transfer) = observation.what
+            && observation.source == self.source
+        {
+            let direction = &mut self.directions.borrow_mut()[usize::from(transfer.write)];
+            direction.see(observation.time, &transfer, self.period);
         }
     }
 
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
+    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
         if source != self.source {
             return;
         }
-        let mut directions = self.directions.borrow_mut();
-        for (time, transfer) in transfers {
-            let direction = &mut directions[usize::from(transfer.write)];
-            // A read's latency ends with its first data, a write's with its acknowledgement.
-            let answered = if transfer.write { Stage::Response } else { Stage::Data };
-            if transfer.stage == Stage::Request {
-                direction.asked.entry(transfer.id).or_default().push_back(*time);
-            } else if transfer.stage == answered
-                && let Some(asked) = direction.asked.get_mut(&transfer.id).and_then(VecDeque::pop_front)
-            {
-                let bucket = bucket((*time - asked).cycles(self.period));
-                if direction.buckets.len() <= bucket {
-                    direction.buckets.resize(bucket + 1, 0);
-                }
-                direction.buckets[bucket] += 1;
-            }
-        }
+        let [reads, writes] = &mut *self.directions.borrow_mut();
+        // Reads told together come with all their times.
+        transfers.begun().iter().for_each(|read| reads.took(read.first - read.requested, self.period));
+        let single = transfers.single().iter().filter(|(_, transfer)| transfer.write);
+        single.for_each(|(time, transfer)| writes.see(*time, transfer, self.period));
     }
 }
 
@@ -191,21 +205,13 @@ impl Outstanding {
 
 impl Observer for Outstanding {
     fn observe(&self, observation: &Observation<'_>) {
-        if let What::Transfer(transfer) = observation.what {
-            self.observe_transfers(0, observation.source, &[(observation.time, transfer)]);
-        }
-    }
-
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &[(Time, Transfer)]) {
-        if source != self.source {
-            return;
-        }
-        let mut gauges = self.gauges.borrow_mut();
-        for (time, transfer) in transfers {
-            let gauge = &mut gauges[usize::from(transfer.write)];
+        if let What::Transfer(transfer) = observation.what
+            && observation.source == self.source
+        {
+            let gauge = &mut self.gauges.borrow_mut()[usize::from(transfer.write)];
             match transfer.stage {
-                Stage::Request => gauge.add(*time, 1),
-                Stage::Response => gauge.add(*time, -1),
+                Stage::Request => gauge.add(observation.time, 1),
+                Stage::Response => gauge.add(observation.time, -1),
                 Stage::Data => {}
             }
         }
@@ -216,6 +222,7 @@ impl Observer for Outstanding {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use vp_core::observe::Read;
 
     #[test]
     fn buckets_follow_each_other_without_gaps() {
@@ -240,21 +247,21 @@ mod tests {
         let simulation = vp_core::Simulation::new();
         let source = simulation.sim().source("dbb0");
         let latencies = Latencies::new(source, Time::ns(1));
-        let at = |time: u64, stage, write| {
-            let transfer = Transfer { stage, write, id: 1, address: 0, bytes: 64 };
-            (Time::ns(time), transfer)
+        let read = |requested, first| Read {
+            requested: Time::ns(requested),
+            first: Time::ns(first),
+            last: Time::ns(first),
+            told: false,
+            id: 1,
+            bytes: 64,
+            address: 0,
         };
-        let transfers = [
-            at(0, Stage::Request, false),
-            at(1, Stage::Request, false),
-            at(2, Stage::Request, true),
-            at(20, Stage::Data, false),
-            at(21, Stage::Response, false),
-            at(21, Stage::Data, false),
-            at(30, Stage::Data, true),
-            at(33, Stage::Response, true),
-        ];
-        latencies.observe_transfers(0, source, &transfers);
+        let write =
+            |time, stage| (Time::ns(time), Transfer { stage, write: true, id: 1, address: 0, bytes: 64 });
+        let reads = [read(0, 20), read(1, 21)];
+        let writes = [write(2, Stage::Request), write(30, Stage::Data), write(33, Stage::Response)];
+        latencies.observe_transfers(0, source, &Transfers::new(&writes, &reads, [0..2, 0..1, 0..0]));
+        latencies.observe_transfers(0, source, &Transfers::new(&[], &reads, [2..2, 1..2, 0..2]));
         let [reads, writes] = latencies.histograms();
         assert_eq!((reads.0, writes.0), (vec![(20, 2)], vec![(31, 1)]));
     }
