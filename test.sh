@@ -44,6 +44,15 @@ want x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 [ -e /usr/lib/x86_64-linux-gnu/libc.a ] || want /usr/x86_64-linux-gnu/lib/libc.a libc6-dev-amd64-cross
 want make make
 want xz xz-utils
+
+# A browser, for the reports of studies, and a cluster of one node for their job arrays.
+want chromium chromium
+want /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf fonts-dejavu-core
+want /usr/sbin/munged munge
+want sbatch slurm-client
+want /usr/sbin/slurmctld slurmctld
+want /usr/sbin/slurmd slurmd
+
 guest_kernel() { # guest_kernel FOLDER ARCHITECTURE SIZE
   [ ! -e "$1/release" ] || return 0
   echo "getting Debian's $2 kernel for the guests of QEMU, about $3"
@@ -70,6 +79,10 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
+for missing in Chromium Slurm; do
+  skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
+  [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
+done
 
 # The kernel's unsafe code, under the interpreter that finds undefined behaviour: a part of nightly Rust.
 miri() { cargo +nightly miri "$@"; }

@@ -15,6 +15,7 @@ mod regs;
 mod rtl;
 mod run;
 mod serve;
+mod study;
 mod text;
 
 use clap::{Parser, Subcommand};
@@ -44,6 +45,8 @@ enum Command {
     Regs(regs::Args),
     /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
     CompareRtl(compare_rtl::Args),
+    /// Ask a question at many points: sweeps of platforms, memories and networks, with tables and a report
+    Study(study::Args),
     /// List, describe, check and print platforms
     Platform(platform::Args),
 }
@@ -117,6 +120,7 @@ pub(super) fn main() -> ExitCode {
         Command::Qemu(args) => qemu::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),
+        Command::Study(args) => study::main(&args),
         Command::Platform(args) => platform::main(&args),
     };
     match result {

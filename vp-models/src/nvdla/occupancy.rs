@@ -1,6 +1,6 @@
-//! When the datapaths had work: spans of time, kept only while somebody asks for them.
+//! When the datapaths had work, and how full the convolution buffer is: kept, or told, only while somebody asks for it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use vp_core::Time;
 
@@ -110,11 +110,24 @@ impl Datapath {
     const COUNT: usize = 5;
 }
 
-/// When each datapath had work.
-#[derive(Debug, Default)]
+/// How full the convolution buffer is, room that is promised to reads under way included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferFill {
+    /// Bytes of input.
+    pub data: u64,
+    /// Bytes of weights.
+    pub weights: u64,
+}
+
+/// Who is told how full the buffer is, and from when on.
+type OnBuffer = Box<dyn Fn(Time, BufferFill)>;
+
+/// When each datapath had work, and who is told of the buffer.
+#[derive(Default)]
 pub struct Occupancy {
     watched: Cell<bool>,
     busy: RefCell<[Spans; Datapath::COUNT]>,
+    on_buffer: OnceCell<OnBuffer>,
 }
 
 impl Occupancy {
@@ -128,6 +141,20 @@ impl Occupancy {
     pub(crate) fn busy(&self, datapath: Datapath, from: Time, until: Time) {
         if self.watched.get() {
             self.busy.borrow_mut()[datapath as usize].add(from, until);
+        }
+    }
+
+    /// Tells this, from now on, whenever the buffer's fill changes. It may be asked for once; later ones are not told.
+    pub fn on_buffer(&self, told: impl Fn(Time, BufferFill) + 'static) {
+        self.on_buffer.get_or_init(|| Box::new(told));
+    }
+
+    /// The buffer's fill has changed.
+    #[inline]
+    pub(crate) fn buffer(&self, now: impl FnOnce() -> (Time, BufferFill)) {
+        if let Some(told) = self.on_buffer.get() {
+            let (time, fill) = now();
+            told(time, fill);
         }
     }
 

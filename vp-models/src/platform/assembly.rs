@@ -11,6 +11,7 @@ use crate::host::{Activity, Statistics};
 use crate::memory::Ram;
 use crate::nvdla::config::MemoryInterface;
 use crate::nvdla::device::Parts;
+use crate::nvdla::occupancy::BufferFill;
 use crate::nvdla::registers::RegisterMap;
 use crate::nvdla::timing::{RtlTree, Timing};
 use crate::nvdla::{Nvdla, registers};
@@ -197,6 +198,11 @@ impl Platform {
     /// What the device did since the last call, or since [`Platform::watch`]; `None` without that.
     pub fn take_activity(&self) -> Option<Activity> {
         self.watch.get().map(|watch| watch.take(self.simulation.now()))
+    }
+
+    /// Tells this, from now on, whenever the fill of the convolution buffer changes. One asks; who comes later is not told.
+    pub fn on_buffer(&self, told: impl Fn(Time, BufferFill) + 'static) {
+        self.nvdla.occupancy().on_buffer(told);
     }
 
     /// The warnings since the last call.

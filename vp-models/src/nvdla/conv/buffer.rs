@@ -8,6 +8,7 @@
 use super::elements::Elements;
 use super::weight_set::{Stored, WeightSet};
 use crate::nvdla::numeric::Precision;
+use crate::nvdla::occupancy::{BufferFill, Occupancy};
 use crate::nvdla::registers::Group;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -97,6 +98,7 @@ impl State {
 /// The buffer.
 pub(super) struct Buffer {
     sim: Sim,
+    occupancy: Rc<Occupancy>,
     entry_bytes: u32,
     state: RefCell<State>,
     announced: RefCell<VecDeque<Rc<Fetch>>>,
@@ -111,9 +113,10 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn new(sim: &Sim, entry_bytes: u32) -> Rc<Buffer> {
+    pub(super) fn new(sim: &Sim, entry_bytes: u32, occupancy: Rc<Occupancy>) -> Rc<Buffer> {
         Rc::new(Buffer {
             sim: sim.clone(),
+            occupancy,
             entry_bytes,
             state: RefCell::default(),
             announced: RefCell::default(),
@@ -124,6 +127,16 @@ impl Buffer {
             begun_at: Cell::default(),
             beginning: sim.event("nvdla.cbuf.begun"),
         })
+    }
+
+    /// Tells who asks how full it is, after a change.
+    #[inline]
+    fn tell(&self, state: &State) {
+        self.occupancy.buffer(|| {
+            let data = u64::from(state.entries) * u64::from(self.entry_bytes);
+            let weights = state.rooms.iter().map(|room| u64::from(room.taken)).sum();
+            (self.sim.now(), BufferFill { data, weights })
+        });
     }
 
     // CDMA's side.
@@ -155,7 +168,9 @@ impl Buffer {
 
     /// Takes room for so many entries.
     pub(super) fn take_entries(&self, entries: u32) {
-        self.state.borrow_mut().entries += entries;
+        let mut state = self.state.borrow_mut();
+        state.entries += entries;
+        self.tell(&state);
     }
 
     /// Puts lines of a layer for which room was reserved.
@@ -163,6 +178,7 @@ impl Buffer {
         let mut state = self.state.borrow_mut();
         if fetch.cancelled.get() {
             state.entries -= entries * lines.len() as u32;
+            self.tell(&state);
             self.freed.notify_delta();
             return;
         }
@@ -200,7 +216,9 @@ impl Buffer {
 
     /// Takes room for so many bytes.
     pub(super) fn take_weight_room(&self, part: Stored, bytes: u32) {
-        self.state.borrow_mut().rooms[part as usize].taken += bytes;
+        let mut state = self.state.borrow_mut();
+        state.rooms[part as usize].taken += bytes;
+        self.tell(&state);
     }
 
     /// Bytes of weights that are in the buffer.
@@ -252,6 +270,7 @@ impl Buffer {
             // Beyond the last kernel: nobody will read it.
             _ => {
                 state.rooms[part as usize].taken -= bytes.len() as u32;
+                self.tell(&state);
                 self.freed.notify_delta();
             }
         }
@@ -334,6 +353,7 @@ impl Buffer {
         let count = count.min(state.slices.len());
         let freed: u32 = state.slices.drain(..count).map(|slice| slice.entries).sum();
         state.entries -= freed;
+        self.tell(&state);
         self.freed.notify_delta();
     }
 
@@ -370,6 +390,7 @@ impl Buffer {
         let mut state = self.state.borrow_mut();
         let Some(freed) = state.set(layer).map(|set| set.release(end)) else { return };
         state.free(freed);
+        self.tell(&state);
         self.freed.notify_delta();
     }
 
@@ -378,6 +399,7 @@ impl Buffer {
         let mut state = self.state.borrow_mut();
         let Some(freed) = state.set(layer).map(WeightSet::consume) else { return };
         state.free(freed);
+        self.tell(&state);
         self.freed.notify_delta();
     }
 
@@ -393,6 +415,7 @@ impl Buffer {
                 state.free(set.consume());
             }
         }
+        self.tell(&state);
         self.freed.notify_delta();
     }
 }
@@ -422,7 +445,7 @@ mod tests {
     fn a_full_buffer_takes_the_next_line_when_one_is_released() {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
-        let buffer = Buffer::new(&sim, 1);
+        let buffer = Buffer::new(&sim, 1, Rc::default());
         let (cdma, clock, seen) = (buffer.clone(), sim.clone(), Rc::new(Cell::new(Time::ZERO)));
         let when = seen.clone();
         sim.process("cdma", async move {
@@ -449,9 +472,28 @@ mod tests {
     }
 
     #[test]
+    fn who_asks_is_told_how_full_it_is() {
+        let simulation = Simulation::new();
+        let occupancy = Rc::<Occupancy>::default();
+        let buffer = Buffer::new(&simulation.sim(), 8, occupancy.clone());
+        let (told, seen) = (Rc::new(RefCell::new(Vec::new())), fetch());
+        let fills = told.clone();
+        buffer.take_entries(1);
+        occupancy.on_buffer(move |_, fill| fills.borrow_mut().push((fill.data, fill.weights)));
+        buffer.take_entries(2);
+        buffer.put_slices(&seen, 0, 3, line(1));
+        buffer.start_weights(&seen, 0, None);
+        buffer.take_weight_room(Stored::Weights, 8);
+        buffer.put_weights(0, Stored::Weights, &[0; 8]);
+        buffer.release_slices(1);
+        buffer.release_weights(0, 8);
+        assert_eq!(*told.borrow(), [(24, 0), (24, 8), (0, 8), (0, 0)]);
+    }
+
+    #[test]
     fn weights_are_read_where_they_lie_and_released_from_the_front() {
         let mut simulation = Simulation::new();
-        let buffer = Buffer::new(&simulation.sim(), 1);
+        let buffer = Buffer::new(&simulation.sim(), 1, Rc::default());
         buffer.start_weights(&fetch(), 4, None);
         let cdma = buffer.clone();
         simulation.sim().process("cdma", async move {
@@ -475,7 +517,7 @@ mod tests {
     #[test]
     fn what_nobody_wants_any_more_leaves_no_trace() {
         let simulation = Simulation::new();
-        let buffer = Buffer::new(&simulation.sim(), 1);
+        let buffer = Buffer::new(&simulation.sim(), 1, Rc::default());
         let fetch = fetch();
         buffer.start_weights(&fetch, 0, None);
         buffer.state.borrow_mut().entries = 2;

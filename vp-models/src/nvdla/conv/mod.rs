@@ -49,7 +49,7 @@ pub(crate) fn start(around: &Surroundings<'_>, controls: Controls, delivery: Rc<
     let sim = around.sim;
     let Controls { cdma, csc, cmac_a, cmac_b, cacc } = controls;
     let names = [cdma.name(), csc.name(), cacc.name()];
-    let buffer = Buffer::new(sim, Hardware::from(around.config).entry_bytes);
+    let buffer = Buffer::new(sim, Hardware::from(around.config).entry_bytes, around.occupancy.clone());
     let sums = Rc::new(DelayLine::new(sim, "nvdla.cmac.sums", Time::ZERO));
     let arrays = Arrays { a: cmac_a, b: cmac_b };
     let cdma = Cdma::new(around, cdma, buffer.clone());

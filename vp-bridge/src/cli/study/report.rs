@@ -1,0 +1,159 @@
+//! What is said of a study when it is done.
+
+use super::Loaded;
+use crate::cli::text::{self, counted, grouped, styled, table};
+use crate::cli::{Failure, Verdict};
+use std::io::Write;
+use std::path::Path;
+use vp_bridge::study::{self, Knee, Measured, Outcome, Planned, Row, Shard, Store};
+use vp_models::host::Bound;
+
+/// A shard: what it has.
+pub(super) fn shard(
+    own: &[Planned],
+    store: &Store,
+    program: &str,
+    shard: Shard,
+    folder: &Path,
+) -> Result<Verdict, Failure> {
+    let kept = store.of_program(program);
+    let outcomes = own.iter().filter_map(|planned| kept.get(planned.key.as_str()));
+    let failed = outcomes.filter(|finished| finished.outcome.measured().is_none()).count();
+    let mut out = anstream::stdout().lock();
+    writeln!(
+        out,
+        "shard {shard}: {}, {failed} failed, in {}",
+        counted(own.len() as u64, "point"),
+        folder.join(shard.file()).display()
+    )?;
+    Ok(verdict(failed))
+}
+
+/// A whole study: files are written, and what matters most is said.
+pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) -> Result<Verdict, Failure> {
+    let kept = store.of_program(&loaded.program);
+    let rows = study::rows(&loaded.points, &kept);
+    study::write(&loaded.study, &loaded.layout, &rows, folder, file).map_err(Failure::new)?;
+    let failed: Vec<(&Row<'_>, &str)> = rows
+        .iter()
+        .filter_map(|row| match row.outcome {
+            Outcome::Failed(why) => Some((row, why.as_str())),
+            Outcome::Ran(_) => None,
+        })
+        .collect();
+    let mut out = anstream::stdout().lock();
+    knees(&mut out, loaded, &rows)?;
+    failures(&mut out, &failed)?;
+    writeln!(
+        out,
+        "{}, {} failed; results.csv, layers.csv, .parquet of both and report.html in {}",
+        counted(rows.len() as u64, "point"),
+        failed.len(),
+        folder.display()
+    )?;
+    Ok(verdict(failed.len()))
+}
+
+/// Points that failed, those for the same reason together.
+fn failures(out: &mut impl Write, failed: &[(&Row<'_>, &str)]) -> Result<(), Failure> {
+    let mut reasons: Vec<(&str, Vec<&Row<'_>>)> = Vec::new();
+    for &(row, why) in failed {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, rows)) => rows.push(row),
+            None => reasons.push((why, vec![row])),
+        }
+    }
+    for (why, rows) in reasons {
+        let Some(first) = rows.first() else { continue };
+        let (number, what) = (first.point.number, styled(text::RED, "failed"));
+        let others = match rows.len() - 1 {
+            0 => String::new(),
+            others => format!(", and {}", counted(others as u64, "other")),
+        };
+        writeln!(out, "point {number} ({}){others} {what}: {why}", first.point)?;
+    }
+    Ok(())
+}
+
+fn verdict(failed: usize) -> Verdict {
+    if failed == 0 { Verdict::Right } else { Verdict::Wrong }
+}
+
+/// Where each curve begins to fall.
+fn knees(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>]) -> Result<(), Failure> {
+    let share = loaded.study.report.knee;
+    let x = loaded.layout.x.as_str();
+    let curves = loaded.layout.curves.as_deref().unwrap_or("");
+    let lost = format!("{:.0} % lost at", 100.0 * (1.0 - share));
+    let mut table = table(&["", curves, "frames/s at best", &lost], &[1, 2, 3]);
+    let mut any = false;
+    for panel in &loaded.layout.panels {
+        for curve in &panel.curves {
+            let points = study::curve(curve, rows);
+            if points.len() < 2 {
+                continue;
+            }
+            any = true;
+            let best = points.iter().map(|(_, frames)| *frames).fold(0.0, f64::max);
+            let place = match study::knee(&points, share) {
+                Some(Knee::At(place)) => format!("{place:.0}"),
+                Some(Knee::Beyond(last)) => format!("> {last:.0}"),
+                None => "-".to_owned(),
+            };
+            table.add_row([panel.title.clone(), curve.label.clone(), study::rounded(best), place]);
+        }
+    }
+    if any {
+        writeln!(out, "{}\nover {x}\n", table.to_string().trim_end())?;
+    }
+    Ok(())
+}
+
+/// One point alone, run now: what it is, and its layers.
+pub(super) fn point(loaded: &Loaded, number: usize) -> Result<Verdict, Failure> {
+    let planned = number.checked_sub(1).and_then(|at| loaded.points.get(at)).ok_or_else(|| {
+        Failure::new(format!(
+            "--point {number}: the study has {}",
+            counted(loaded.points.len() as u64, "point")
+        ))
+    })?;
+    let job = planned.job.as_ref().map_err(Failure::new)?;
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "point {number}: {}", planned.point)?;
+    match loaded.bench.run(job, false) {
+        Outcome::Failed(why) => Err(Failure::new(why)),
+        Outcome::Ran(measured) => {
+            layers(&mut out, &measured)?;
+            Ok(Verdict::Right)
+        }
+    }
+}
+
+fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
+    writeln!(
+        out,
+        "{} cycles a frame, {} frames/s, MACs busy {:.0} %\nevent hash {}\n",
+        grouped(measured.cycles_per_frame().round() as u64),
+        study::rounded(measured.frames_per_second()),
+        100.0 * measured.utilisation(),
+        measured.event_hash
+    )?;
+    let header: Vec<&str> = ["layer", "cycles", "MACs", "read", "written"]
+        .into_iter()
+        .chain(Bound::ALL.map(Bound::name))
+        .collect();
+    let numbers: Vec<usize> = (1..header.len()).collect();
+    let mut table = table(&header, &numbers);
+    let all = measured.layers.iter();
+    for layer in all {
+        let cells = [layer.time / measured.period.max(1), layer.macs, layer.read, layer.written];
+        let bounds = layer.bounds.iter().map(|part| match layer.time {
+            0 => "-".to_owned(),
+            time => format!("{:.0} %", 100.0 * *part as f64 / time as f64),
+        });
+        table
+            .add_row(std::iter::once(layer.name.clone()).chain(cells.into_iter().map(grouped)).chain(bounds));
+    }
+    writeln!(out, "{}", table.to_string().trim_end())?;
+    Ok(())
+}

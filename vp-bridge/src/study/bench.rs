@@ -1,0 +1,281 @@
+//! Runs points: makes platforms and plans of them, and measures.
+
+use super::file::Study;
+use super::measured::{Direction, Layer, Machine, Measured, Outcome, Port, Timeline};
+use super::networks;
+use super::point::Point;
+use super::watch::{Gauge, Latencies, Outstanding};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use twox_hash::XxHash3_64;
+use vp_core::Time;
+use vp_models::bus::axi::Traffic;
+use vp_models::host::network::{self, Inference, Network, Plan, Runner};
+use vp_models::nvdla::occupancy::BufferFill;
+use vp_models::platform::{Description, LocalHost, Platform};
+
+/// A point, ready to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The point.
+    pub point: Point,
+    /// Everything that its numbers depend on, as a hash.
+    pub key: String,
+    /// The platform.
+    pub description: Description,
+    /// The settings that made it of the one that the point names.
+    pub settings: Vec<String>,
+}
+
+/// What points share: networks, and what has been planned of them.
+pub struct Bench {
+    folder: PathBuf,
+    seed: u64,
+    frames: u32,
+    plans: Mutex<HashMap<String, Arc<Once<Planned>>>>,
+    networks: Mutex<HashMap<String, Arc<Once<Loaded>>>>,
+}
+
+/// Made by the first who asks for it, while others who do wait.
+type Once<T> = OnceLock<Result<Arc<T>, String>>;
+
+/// A network, and what its numbers depend on.
+struct Loaded {
+    network: Network,
+    identity: u64,
+}
+
+struct Planned {
+    loaded: Arc<Loaded>,
+    plan: Plan,
+}
+
+impl Bench {
+    /// For the points of this study.
+    pub fn new(study: &Study) -> Bench {
+        Bench {
+            folder: study.folder.clone(),
+            seed: study.seed,
+            frames: study.frames,
+            plans: Mutex::default(),
+            networks: Mutex::default(),
+        }
+    }
+
+    /// What is to be run at a point.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub fn job(&self, point: &Point) -> Result<Job, String> {
+        let (description, settings) = point.description(&self.folder, self.seed)?;
+        let network = self.network(point)?;
+        let identity = format!("{}\n{:016x}\n{}", description.to_toml(), network.identity, self.frames);
+        let key = format!("{:016x}", XxHash3_64::oneshot(identity.as_bytes()));
+        Ok(Job { point: point.clone(), key, description, settings })
+    }
+
+    /// The key of a point that cannot be run: of what it says.
+    pub fn key_of_failure(&self, point: &Point) -> String {
+        let parameters: Vec<String> = point.all().map(|(name, value)| format!("{name}={value}")).collect();
+        format!(
+            "{:016x}",
+            XxHash3_64::oneshot(format!("{}\n{}", parameters.join("\n"), self.seed).as_bytes())
+        )
+    }
+
+    /// Runs a point; `closely` keeps what happened over time. A panic of a model is the point's failure.
+    pub fn run(&self, job: &Job, closely: bool) -> Outcome {
+        let ran = catch_unwind(AssertUnwindSafe(|| self.measure(job, closely)));
+        match ran {
+            Ok(Ok(measured)) => Outcome::Ran(Box::new(measured)),
+            Ok(Err(why)) => Outcome::Failed(why),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+                Outcome::Failed(format!("the model gave up: {text}"))
+            }
+        }
+    }
+
+    fn network(&self, point: &Point) -> Result<Arc<Loaded>, String> {
+        let name = point.network()?;
+        let settings = point.network_settings();
+        let key = format!("{name} {settings:?}");
+        let place = once(&self.networks, key);
+        place
+            .get_or_init(|| {
+                let (network, identity) = networks::load(name, &settings, &self.folder)?;
+                Ok(Arc::new(Loaded { network, identity }))
+            })
+            .clone()
+    }
+
+    fn plan(&self, job: &Job) -> Result<Arc<Planned>, String> {
+        let loaded = self.network(&job.point)?;
+        let Description { nvdla, dbb0, .. } = &job.description;
+        let key = format!("{:016x} {:?} {:?}", loaded.identity, nvdla.config, dbb0.range());
+        let place = once(&self.plans, key);
+        place
+            .get_or_init(|| {
+                let plan = Plan::new(&loaded.network, &nvdla.config, dbb0.range());
+                let plan = plan.map_err(|error| error.to_string())?;
+                Ok(Arc::new(Planned { loaded: loaded.clone(), plan }))
+            })
+            .clone()
+    }
+
+    fn measure(&self, job: &Job, closely: bool) -> Result<Measured, String> {
+        let planned = self.plan(job)?;
+        let Planned { loaded, plan } = &*planned;
+        let platform = Platform::build(&job.description).map_err(|error| error.to_string())?;
+        let watched = Watched::start(&platform, closely);
+        let mut host = LocalHost::new(platform);
+        host.watch();
+        // No time depends on what is in it.
+        let input = vec![0; plan.input.shape.elements()];
+        let inputs = vec![input.as_slice(); self.frames as usize];
+        let mut inferences = Vec::with_capacity(inputs.len());
+        Runner::new(plan, &mut host)
+            .map_err(|error| error.to_string())?
+            .run(&inputs, |_, inference| inferences.push(inference))
+            .map_err(|error| error.to_string())?;
+        let start = inferences.first().map_or(Time::ZERO, |inference| inference.started);
+        let last = inferences.last().and_then(|inference| inference.steps.last());
+        let end = last.and_then(|span| span.activity.as_ref()).map_or(start, |activity| activity.until);
+        let layers = layers(&loaded.network, plan, &inferences);
+        let platform = host.platform();
+        Ok(Measured {
+            period: job.description.period.as_ps(),
+            time: (end - start).as_ps(),
+            frames: self.frames,
+            macs: layers.iter().map(|layer| layer.macs).sum(),
+            event_hash: format!("{:016x}", platform.event_hash()),
+            machine: machine(&job.description),
+            ports: watched.ports(platform),
+            timeline: closely.then(|| watched.timeline(plan, &inferences, start, end)),
+            layers,
+        })
+    }
+}
+
+fn once<T>(map: &Mutex<HashMap<String, Arc<Once<T>>>>, key: String) -> Arc<Once<T>> {
+    map.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone()
+}
+
+/// What the hardware can do at best.
+fn machine(description: &Description) -> Machine {
+    let (config, memory) = (&description.nvdla.config, &description.dbb0);
+    let interface = config.primary();
+    let bus = f64::from(interface.width_bytes);
+    let memory_bytes = memory.bandwidth.map(|rate| rate as f64 * description.period.as_ps() as f64 / 1e12);
+    Machine {
+        macs: config.macs().into(),
+        read_bytes: memory_bytes.map_or(bus, |bytes| bytes.min(bus)),
+        burst_bytes: u64::from(interface.width_bytes * interface.max_burst),
+        read_outstanding: memory.read_outstanding.into(),
+        buffer_bytes: config.cbuf_bytes().into(),
+    }
+}
+
+/// The layers of a network, over all its frames.
+fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer> {
+    let frames = inferences.len() as u64;
+    let layer = |layer: &network::Layer| Layer {
+        name: layer.name.clone(),
+        macs: layer.macs() * frames,
+        ..Layer::default()
+    };
+    let mut layers: Vec<Layer> = network.layers.iter().map(layer).collect();
+    for step in &plan.steps {
+        layers[step.layer].parts += 1;
+        layers[step.layer].mac_cycles += step.mac_cycles * frames;
+    }
+    for (step, span) in inferences.iter().flat_map(|inference| plan.steps.iter().zip(&inference.steps)) {
+        let (layer, Some(activity)) = (&mut layers[step.layer], &span.activity) else { continue };
+        layer.time += activity.bounds.total().as_ps();
+        for (sum, (_, part)) in layer.bounds.iter_mut().zip(activity.bounds.parts()) {
+            *sum += part.as_ps();
+        }
+        for moved in &activity.moved {
+            (layer.read, layer.written) = (layer.read + moved.read, layer.written + moved.written);
+        }
+    }
+    layers
+}
+
+/// What is watched of a run.
+struct Watched {
+    latencies: Vec<Rc<Latencies>>,
+    outstanding: Vec<Rc<Outstanding>>,
+    /// Bytes of input and of weights in the convolution buffer.
+    buffer: Rc<RefCell<[Gauge; 2]>>,
+}
+
+impl Watched {
+    fn start(platform: &Platform, closely: bool) -> Watched {
+        let (sim, period) = (platform.sim(), platform.description().period);
+        let sources = platform.memories().iter().map(|memory| memory.interconnect().source());
+        let latencies: Vec<_> =
+            sources.clone().map(|source| Rc::new(Latencies::new(source, period))).collect();
+        let outstanding: Vec<_> = match closely {
+            true => sources.map(|source| Rc::new(Outstanding::new(source, period))).collect(),
+            false => Vec::new(),
+        };
+        latencies.iter().for_each(|it| sim.observe(it.clone()));
+        outstanding.iter().for_each(|it| sim.observe(it.clone()));
+        let buffer = Rc::new(RefCell::new([Gauge::new(period), Gauge::new(period)]));
+        if closely {
+            let gauges = buffer.clone();
+            platform.on_buffer(move |time, BufferFill { data, weights }| {
+                let [of_data, of_weights] = &mut *gauges.borrow_mut();
+                of_data.set(time, data);
+                of_weights.set(time, weights);
+            });
+        }
+        Watched { latencies, outstanding, buffer }
+    }
+
+    /// What went over each interface that was used.
+    fn ports(&self, platform: &Platform) -> Vec<Port> {
+        let ports = platform.memories().iter().zip(&self.latencies).map(|(memory, latencies)| {
+            let [reads, writes] = latencies.histograms();
+            let statistics = memory.statistics();
+            let direction = |traffic: &Traffic, latencies| Direction {
+                bursts: traffic.bursts,
+                bytes: traffic.bytes,
+                most_outstanding: traffic.most_outstanding(),
+                latencies,
+            };
+            Port {
+                name: memory.name().to_owned(),
+                reads: direction(&statistics.reads(), reads),
+                writes: direction(&statistics.writes(), writes),
+            }
+        });
+        ports.filter(|port| port.reads.bursts + port.writes.bursts > 0).collect()
+    }
+
+    fn timeline(&self, plan: &Plan, inferences: &[Inference], start: Time, end: Time) -> Timeline {
+        let mut gauges: Vec<(String, Gauge)> = Vec::new();
+        for (name, outstanding) in ["dbb0", "sram0"].into_iter().zip(&self.outstanding) {
+            let [reads, writes] = outstanding.gauges();
+            gauges.push((format!("{name} reads"), reads));
+            gauges.push((format!("{name} writes"), writes));
+        }
+        let [data, weights] = self.buffer.borrow().clone();
+        gauges.extend([("buffer data".to_owned(), data), ("buffer weights".to_owned(), weights)]);
+        let span = gauges.iter().map(|(_, gauge)| gauge.span_at(end)).max().unwrap_or(1);
+        let levels = gauges.into_iter().map(|(name, gauge)| gauge.levels(&name, end, span)).collect();
+        let mut layers: Vec<(u64, String)> = Vec::new();
+        for (step, at) in inferences.iter().flat_map(|inference| plan.steps.iter().zip(&inference.steps)) {
+            if layers.last().is_none_or(|(_, name)| *name != step.name) {
+                layers.push((at.enabled.as_ps(), step.name.clone()));
+            }
+        }
+        Timeline { span, start: start.as_ps(), levels, layers }
+    }
+}

@@ -1,0 +1,199 @@
+//! Which points stand where in a report: a chart for each combination of what is not on an axis, in it a curve for each value of one
+//! parameter, over another.
+
+use super::file::Study;
+use super::point::{Chosen, Point, number, text};
+use toml::Value;
+
+/// How a study's points are laid out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// The parameter along the horizontal axis.
+    pub x: String,
+    /// The parameter that has a curve for each of its values, if one is left.
+    pub curves: Option<String>,
+    /// The charts.
+    pub panels: Vec<Panel>,
+}
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// What its points have in common.
+    pub title: String,
+    /// Its curves.
+    pub curves: Vec<Curve>,
+    /// The number of the point that is looked at closely.
+    pub chosen: usize,
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The value that its points have in common.
+    pub label: String,
+    /// Places along the axis, in order, and the numbers of the points there.
+    pub points: Vec<(f64, usize)>,
+}
+
+/// What is varied most often, for who says nothing else.
+const USUAL_X: &str = "dbb0.read_latency";
+const USUAL_CURVES: &str = "dbb0.read_outstanding";
+
+impl Layout {
+    /// Lays out a study's points.
+    ///
+    /// # Errors
+    /// When its report asks for what its points do not vary.
+    pub fn of(study: &Study) -> Result<Layout, String> {
+        let varied = |name: &&String| study.varied.contains(name);
+        let asked = |what: &str, name: &Option<String>| match name {
+            Some(name) if !varied(&name) => {
+                Err(format!("[report] {what} = \"{name}\": [sweep] varies {}", study.varied.join(", ")))
+            }
+            name => Ok(name.clone()),
+        };
+        let (x, curves) = (asked("x", &study.report.x)?, asked("curves", &study.report.curves)?);
+        let x = x.or_else(|| usual(study, USUAL_X, &[curves.as_deref()])).ok_or_else(|| {
+            "nothing in [sweep] has several values that are numbers: there is nothing to draw over".to_owned()
+        });
+        // A study without any axis has a chart with a point a curve.
+        let x = x.or_else(|why| study.varied.first().cloned().ok_or(why))?;
+        let curves = curves.or_else(|| usual(study, USUAL_CURVES, &[Some(&x)]));
+        let mut chosen = study.report.chosen.clone();
+        middle(study, &mut chosen, &x);
+        if let Some(curves) = &curves {
+            middle(study, &mut chosen, curves);
+        }
+        let mut panels: Vec<Panel> = Vec::new();
+        for point in &study.points {
+            let title = title(point, &x, curves.as_deref());
+            let panel = match panels.iter_mut().position(|panel| panel.title == title) {
+                Some(at) => &mut panels[at],
+                None => {
+                    panels.push(Panel { title, curves: Vec::new(), chosen: point.number });
+                    let last = panels.len() - 1;
+                    &mut panels[last]
+                }
+            };
+            let label = curves.as_ref().and_then(|name| point.get(name)).map_or_else(String::new, text);
+            let curve = match panel.curves.iter_mut().position(|curve| curve.label == label) {
+                Some(at) => &mut panel.curves[at],
+                None => {
+                    panel.curves.push(Curve { label, points: Vec::new() });
+                    let last = panel.curves.len() - 1;
+                    &mut panel.curves[last]
+                }
+            };
+            let place = point.get(&x).and_then(number).unwrap_or(curve.points.len() as f64);
+            curve.points.push((place, point.number));
+            let distance = |number: usize| chosen.distance(&study.points[number - 1]);
+            if distance(point.number) < distance(panel.chosen) {
+                panel.chosen = point.number;
+            }
+        }
+        for curve in panels.iter_mut().flat_map(|panel| &mut panel.curves) {
+            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        Ok(Layout { x, curves, panels })
+    }
+
+    /// Points that are looked at closely.
+    pub fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
+        self.panels.iter().map(|panel| panel.chosen)
+    }
+}
+
+/// What the points of a chart have in common, in words.
+fn title(point: &Point, x: &str, curves: Option<&str>) -> String {
+    let rest = point.varied.iter().filter(|(name, _)| name != x && Some(name.as_str()) != curves);
+    // Together with an axis goes what changes with it.
+    let own = rest.filter(|(name, value)| {
+        !goes_with(point, name, value, x) && !curves.is_some_and(|it| goes_with(point, name, value, it))
+    });
+    let words: Vec<String> = own
+        .map(|(name, value)| match name.as_str() {
+            "network" | "platform" => text(value),
+            name => format!("{name} {}", text(value)),
+        })
+        .collect();
+    if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
+}
+
+/// Whether a parameter is the counterpart of another: writes of reads.
+fn goes_with(point: &Point, name: &str, value: &Value, other: &str) -> bool {
+    name.replace("write", "read") == other && point.get(other) == Some(value)
+}
+
+/// The usual parameter if it is varied, or else the one with the most values that are numbers.
+fn usual(study: &Study, name: &str, taken: &[Option<&str>]) -> Option<String> {
+    let free = study.varied.iter().filter(|name| !taken.contains(&Some(name.as_str())));
+    let counted = free.map(|name| (values(study, name).len(), name)).filter(|(count, _)| *count > 1);
+    let best = counted.rev().max_by_key(|(count, of)| (*of == name, *count));
+    best.map(|(_, name)| name.clone())
+}
+
+/// The numbers that a parameter takes, in order.
+fn values(study: &Study, name: &str) -> Vec<f64> {
+    let mut values: Vec<f64> =
+        study.points.iter().filter_map(|point| point.get(name).and_then(number)).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}
+
+/// Looks for the middle of the values of a parameter that nothing else is asked of.
+fn middle(study: &Study, chosen: &mut Chosen, name: &str) {
+    let values = values(study, name);
+    if let Some(value) = values.get(values.len() / 2) {
+        chosen.or(name, Value::Float(*value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn study(rest: &str) -> Study {
+        let text = format!("name = 's'\n{rest}");
+        Study::parse(&text, Path::new("")).unwrap()
+    }
+
+    #[test]
+    fn latency_is_along_the_axis_and_limits_are_curves() {
+        let study = study(
+            "[sweep]\nplatform = ['nv_small', 'nv_large']\n'dbb0.read_latency' = [400, 50]\n\
+             'dbb0.read_outstanding, dbb0.write_outstanding' = [4, 8, 16]",
+        );
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!((layout.x.as_str(), layout.curves.as_deref()), (USUAL_X, Some(USUAL_CURVES)));
+        let titles: Vec<&str> = layout.panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["nv_small", "nv_large"]);
+        let curve = &layout.panels[1].curves[2];
+        assert_eq!((curve.label.as_str(), &curve.points[..]), ("16", &[(50.0, 12), (400.0, 9)][..]));
+        // The middle of the values, the larger of two.
+        assert_eq!(layout.panels[0].chosen, 2);
+    }
+
+    #[test]
+    fn a_report_says_otherwise() {
+        let study =
+            study("[report]\nx = 'b'\nchosen = { a = 3, b = 100 }\n[sweep]\na = [1, 2, 3]\nb = [10, 100]");
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!((layout.x.as_str(), layout.curves.as_deref()), ("b", Some("a")));
+        assert_eq!(layout.panels[0].chosen, 6);
+    }
+
+    #[test]
+    fn what_is_not_varied_is_no_axis() {
+        let study = study("[report]\nx = 'c'\n[sweep]\na = [1, 2]");
+        assert_eq!(Layout::of(&study).unwrap_err(), "[report] x = \"c\": [sweep] varies a");
+    }
+
+    #[test]
+    fn a_study_of_one_point_has_a_chart() {
+        let layout = Layout::of(&study("[sweep]\nnetwork = 'digits'")).unwrap();
+        assert_eq!((layout.panels.len(), layout.panels[0].chosen), (1, 1));
+    }
+}

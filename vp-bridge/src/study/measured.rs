@@ -1,0 +1,198 @@
+//! What a point's run came to: everything that tables and pictures are made of.
+
+use serde::{Deserialize, Serialize};
+
+/// What came of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It ran.
+    Ran(Box<Measured>),
+    /// It could not run, and why.
+    Failed(String),
+}
+
+impl Outcome {
+    /// What was measured, if it ran.
+    pub fn measured(&self) -> Option<&Measured> {
+        match self {
+            Outcome::Ran(measured) => Some(measured),
+            Outcome::Failed(_) => None,
+        }
+    }
+}
+
+/// A run of all frames at one point. Times are picoseconds of simulated time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// A clock cycle.
+    pub period: u64,
+    /// From the first frame's first layer to the last frame's last interrupt.
+    pub time: u64,
+    /// Frames that it took.
+    pub frames: u32,
+    /// Multiplications in all frames that the network asks for, without what hardware adds.
+    pub macs: u64,
+    /// The hash of all that happened.
+    pub event_hash: String,
+    /// What the hardware could do at best.
+    pub machine: Machine,
+    /// The memory interfaces that were used.
+    pub ports: Vec<Port>,
+    /// The layers of the network, in their order, over all frames.
+    pub layers: Vec<Layer>,
+    /// What happened over time, for points that are looked at closely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+}
+
+/// What hardware could do at best.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Multiplications a cycle.
+    pub macs: u64,
+    /// Bytes that DBBIF can read a cycle, by its width or its memory's bandwidth.
+    pub read_bytes: f64,
+    /// Bytes of a burst at most.
+    pub burst_bytes: u64,
+    /// Reads outstanding at most.
+    pub read_outstanding: u64,
+    /// Bytes of the convolution buffer.
+    pub buffer_bytes: u64,
+}
+
+/// What went over a memory interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Port {
+    /// Its name: `dbb0`, `sram0`.
+    pub name: String,
+    /// Reads.
+    pub reads: Direction,
+    /// Writes.
+    pub writes: Direction,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Direction {
+    /// Bursts.
+    pub bursts: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Most bursts outstanding.
+    pub most_outstanding: u64,
+    /// From request to first data, or to acknowledgement: cycles, and how many bursts took that many.
+    pub latencies: Histogram,
+}
+
+/// How often which latency was seen: the lower end of a bucket in cycles, and the bursts in it. Buckets are a cycle wide up to 32
+/// cycles, and from there a sixteenth of their power of two.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Histogram(pub Vec<(u64, u64)>);
+
+impl Histogram {
+    /// Bursts in it.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The latency that this share of the bursts does not exceed, up to a bucket's width.
+    pub fn percentile(&self, share: f64) -> Option<u64> {
+        let wanted = (share * self.count() as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.0
+            .iter()
+            .find(|(_, count)| {
+                seen += count;
+                seen >= wanted
+            })
+            .map(|(cycles, _)| *cycles)
+    }
+}
+
+/// A layer of the network, over all frames.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Its name.
+    pub name: String,
+    /// Hardware layers that it is made of, a frame.
+    pub parts: u64,
+    /// How long it took.
+    pub time: u64,
+    /// Multiplications that it asks for.
+    pub macs: u64,
+    /// Cycles for which these keep the whole MAC array busy.
+    pub mac_cycles: u64,
+    /// Bytes that it read.
+    pub read: u64,
+    /// Bytes that it wrote.
+    pub written: u64,
+    /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
+    pub bounds: [u64; 5],
+}
+
+/// Levels over time, in spans of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// How long a span is.
+    pub span: u64,
+    /// When the first begins.
+    pub start: u64,
+    /// Levels, by what they are of.
+    pub levels: Vec<Levels>,
+    /// When layers began: their names.
+    pub layers: Vec<(u64, String)>,
+}
+
+/// A level over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Levels {
+    /// Of what.
+    pub name: String,
+    /// Its mean in each span.
+    pub means: Vec<f64>,
+    /// The highest in each span.
+    pub most: Vec<u64>,
+}
+
+impl Measured {
+    /// Frames in a second of simulated time.
+    pub fn frames_per_second(&self) -> f64 {
+        f64::from(self.frames) * 1e12 / (self.time.max(1) as f64)
+    }
+
+    /// Cycles a frame.
+    pub fn cycles_per_frame(&self) -> f64 {
+        self.time as f64 / self.period.max(1) as f64 / f64::from(self.frames.max(1))
+    }
+
+    /// The share of the time in which the MAC array could not have done more.
+    pub fn utilisation(&self) -> f64 {
+        let peak = self.machine.macs as f64 * self.time as f64 / self.period.max(1) as f64;
+        if peak > 0.0 { self.macs as f64 / peak } else { 0.0 }
+    }
+
+    /// Bytes read and written over all interfaces.
+    pub fn bytes(&self) -> (u64, u64) {
+        self.ports
+            .iter()
+            .fold((0, 0), |(read, written), port| (read + port.reads.bytes, written + port.writes.bytes))
+    }
+
+    /// What the time went into, over all layers.
+    pub fn bounds(&self) -> [u64; 5] {
+        let mut sum = [0; 5];
+        for layer in &self.layers {
+            for (sum, part) in sum.iter_mut().zip(layer.bounds) {
+                *sum += part;
+            }
+        }
+        sum
+    }
+
+    /// The port of that name.
+    pub fn port(&self, name: &str) -> Option<&Port> {
+        self.ports.iter().find(|port| port.name == name)
+    }
+}

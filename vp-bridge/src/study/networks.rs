@@ -1,0 +1,81 @@
+//! Networks by name or path, with values of their files changed.
+
+use std::path::Path;
+use toml::{Table, Value};
+use twox_hash::XxHash3_64;
+use vp_models::host::network::{Network, digits};
+
+/// A network, and a hash of everything that it is made of.
+pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Result<(Network, u64), String> {
+    if name == "digits" && settings.is_empty() {
+        return Ok((digits::network(), 0));
+    }
+    let path = folder.join(name);
+    let path = if path.is_dir() { path.join("network.toml") } else { path };
+    let read =
+        |path: &Path| std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
+    let text = String::from_utf8(read(&path)?).map_err(|_| format!("{} is no text", path.display()))?;
+    let text = changed(&text, settings).map_err(|why| format!("{}: {why}", path.display()))?;
+    let mut identity = XxHash3_64::oneshot(text.as_bytes());
+    let home = path.parent().unwrap_or(Path::new(""));
+    let network = Network::parse(&text, &mut |file| {
+        let bytes = read(&home.join(file))?;
+        identity = XxHash3_64::oneshot_with_seed(identity, &bytes);
+        Ok(bytes)
+    })
+    .map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((network, identity))
+}
+
+/// The text with these values changed: sections with dots between, layers by their names, as `layer.conv1.stride`.
+fn changed(text: &str, settings: &[(&str, &Value)]) -> Result<String, String> {
+    if settings.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let mut table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    for &(name, value) in settings {
+        let wrong = || format!("network.{name}: there is nothing of that name");
+        let (sections, key) = name.rsplit_once('.').unwrap_or(("", name));
+        let mut at = &mut table;
+        let mut parts = sections.split('.').filter(|part| !part.is_empty());
+        while let Some(part) = parts.next() {
+            at = match at.get_mut(part) {
+                Some(Value::Table(section)) => section,
+                Some(Value::Array(list)) => {
+                    let element = parts.next().ok_or_else(wrong)?;
+                    let is_it =
+                        |value: &&mut Value| value.get("name").and_then(Value::as_str) == Some(element);
+                    list.iter_mut().find(is_it).and_then(Value::as_table_mut).ok_or_else(wrong)?
+                }
+                _ => return Err(wrong()),
+            };
+        }
+        at.insert(key.to_owned(), value.clone());
+    }
+    toml::to_string(&table).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_changed_by_name() {
+        let text = "name = 'n'\n[input]\nwidth = 8\n[[layer]]\nname = 'a'\nstride = [1, 1]";
+        let changed = |name: &str, value: Value| changed(text, &[(name, &value)]);
+        assert!(changed("input.width", 16.into()).unwrap().contains("width = 16"));
+        let stride = changed("layer.a.stride", Value::from(vec![2, 2])).unwrap();
+        assert!(stride.contains("stride = [2, 2]"), "{stride}");
+        assert_eq!(
+            changed("layer.b.stride", 1.into()).unwrap_err(),
+            "network.layer.b.stride: there is nothing of that name"
+        );
+        assert!(changed("inpt.width", 1.into()).is_err());
+    }
+
+    #[test]
+    fn a_network_that_is_not_there_is_told() {
+        let error = load("nowhere", &[], Path::new("")).unwrap_err();
+        assert!(error.contains("cannot read nowhere"), "{error}");
+    }
+}

@@ -1,0 +1,235 @@
+//! A point of a study: the parameters, and the platform and the network that follow from them.
+
+use super::sweep::Assignment;
+use serde::Deserialize;
+use std::fmt;
+use std::path::Path;
+use toml::{Table, Value};
+use vp_core::Time;
+use vp_models::platform::Description;
+
+/// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file;
+/// all others are the platform's own, as `--set` has them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Its place in the study, from one.
+    pub number: usize,
+    /// What varies, in the order of the file.
+    pub varied: Vec<Assignment>,
+    /// What is the same at all points.
+    pub fixed: Vec<Assignment>,
+}
+
+/// Values that a point should be near to.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(transparent)]
+pub struct Chosen(Table);
+
+/// The platform that a point has if it names none.
+pub const DEFAULT_PLATFORM: &str = "nv_small";
+
+impl Point {
+    pub(super) fn new(number: usize, varied: Vec<Assignment>, fixed: Vec<Assignment>) -> Point {
+        Point { number, varied, fixed }
+    }
+
+    /// The value of a parameter that it sets.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.all().find(|(set, _)| set == name).map(|(_, value)| value)
+    }
+
+    /// All it sets: what varies first.
+    pub fn all(&self) -> impl Iterator<Item = &Assignment> {
+        self.varied.iter().chain(&self.fixed)
+    }
+
+    /// The network's name or path.
+    ///
+    /// # Errors
+    /// When it names none.
+    pub fn network(&self) -> Result<&str, String> {
+        let name = self.get("network").ok_or("no `network` is named: add one to [sweep] or [fixed]")?;
+        name.as_str().ok_or_else(|| format!("network = {name}: a name or a path"))
+    }
+
+    /// Values in the network's file, and what they become.
+    pub fn network_settings(&self) -> Vec<(&str, &Value)> {
+        self.all().filter_map(|(name, value)| Some((name.strip_prefix("network.")?, value))).collect()
+    }
+
+    /// The platform's name or path.
+    pub fn platform(&self) -> String {
+        self.get("platform").map_or_else(|| DEFAULT_PLATFORM.to_owned(), text)
+    }
+
+    /// What changes in the platform, as `--set` takes it. Latencies that are times become cycles of this period.
+    fn platform_settings(&self, period: Time) -> Result<Vec<String>, String> {
+        let own = |name: &str| name != "network" && name != "platform" && !name.starts_with("network.");
+        let own = self.all().filter(|(name, _)| own(name));
+        own.map(|(name, value)| Ok(format!("{name}={}", cycles(name, value, period)?))).collect()
+    }
+
+    /// The platform, and the settings that made it of the one named. Drawn latencies start at this seed and arithmetic is
+    /// left out, where the point says nothing else.
+    ///
+    /// # Errors
+    /// Why there is no such platform.
+    pub fn description(&self, folder: &Path, seed: u64) -> Result<(Description, Vec<String>), String> {
+        let base = platform_named(&self.platform(), folder)?;
+        let period = match self.get("period") {
+            None => base.period,
+            Some(value) => text(value).parse().map_err(|error| format!("period = {value}: {error}"))?,
+        };
+        let mut settings = self.platform_settings(period)?;
+        // Time does not depend on results, and a study asks for time.
+        if self.get("arithmetic").is_none() {
+            settings.push("arithmetic=skipped".to_owned());
+        }
+        // What a description has already needs no setting.
+        let seeds = [("dbb0.seed", base.dbb0.seed), ("sram0.seed", base.sram0.seed)];
+        let seeds = seeds.into_iter().filter(|&(name, is)| self.get(name).is_none() && is != seed);
+        settings.extend(seeds.map(|(name, _)| format!("{name}={seed}")));
+        let description =
+            base.with(settings.iter().map(String::as_str)).map_err(|error| error.to_string())?;
+        description.check().map_err(|error| error.to_string())?;
+        Ok((description, settings))
+    }
+}
+
+/// A built-in platform, or one from a file.
+fn platform_named(name: &str, folder: &Path) -> Result<Description, String> {
+    let built_in = Description::named(name);
+    let path = folder.join(name);
+    match built_in {
+        Ok(description) => Ok(description),
+        Err(error) if !path.exists() => Err(error.to_string()),
+        Err(_) => {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| format!("cannot read the platform {}: {error}", path.display()))?;
+            Description::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+        }
+    }
+}
+
+/// A latency that is a time, as `400 ns`, in cycles; any other value as it is.
+fn cycles(name: &str, value: &Value, period: Time) -> Result<String, String> {
+    let is_latency = name.ends_with("read_latency") || name.ends_with("write_latency");
+    match value.as_str() {
+        Some(time) if is_latency => {
+            let time: Time = time.parse().map_err(|error| format!("{name} = {value}: {error}"))?;
+            Ok(time.as_ps().div_ceil(period.as_ps().max(1)).to_string())
+        }
+        _ => Ok(value.to_string()),
+    }
+}
+
+/// A value as people write it: text without quotes.
+pub(super) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What a value is as a number, if it is one: a time counts in nanoseconds.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    let time = |text: &str| text.parse::<Time>().ok().map(|time| time.as_ps() as f64 / 1e3);
+    value
+        .as_float()
+        .or_else(|| value.as_integer().map(|number| number as f64))
+        .or_else(|| value.as_str().and_then(time))
+}
+
+impl Chosen {
+    /// How far a point is from these values: the sum of the differences, of numbers as ratios.
+    pub fn distance(&self, point: &Point) -> f64 {
+        let far = |(name, wanted): (&String, &Value)| match point.get(name) {
+            None => 0.0,
+            Some(value) if value == wanted => 0.0,
+            Some(value) => match (number(value), number(wanted)) {
+                (Some(is), Some(wanted)) if is > 0.0 && wanted > 0.0 => (is / wanted).ln().abs(),
+                _ => 1e3,
+            },
+        };
+        self.0.iter().map(far).sum()
+    }
+
+    /// Whether no values are given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a value for a parameter that has none.
+    pub fn or(&mut self, name: &str, value: Value) {
+        self.0.entry(name).or_insert(value);
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> =
+            self.varied.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
+        f.write_str(&parts.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(parameters: &[(&str, Value)]) -> Point {
+        let varied = parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        Point::new(1, varied, Vec::new())
+    }
+
+    fn described(parameters: &[(&str, Value)]) -> Result<Description, String> {
+        point(parameters).description(Path::new(""), 7).map(|(description, _)| description)
+    }
+
+    #[test]
+    fn parameters_are_the_platforms_unless_they_are_the_networks() {
+        let description = described(&[
+            ("network", "digits".into()),
+            ("network.input.width", 8.into()),
+            ("platform", "nv_large".into()),
+            ("dbb0.read_outstanding", 8.into()),
+            ("nvdla.cbuf_banks", 16.into()),
+        ])
+        .unwrap();
+        assert_eq!((description.dbb0.read_outstanding, description.nvdla.config.cbuf_banks), (8, 16));
+        assert_eq!((description.dbb0.seed, description.sram0.seed), (7, 7));
+    }
+
+    #[test]
+    fn a_latency_may_be_a_time() {
+        let latency = |period: &str| {
+            let parameters = [("dbb0.read_latency", "400 ns".into()), ("period", period.into())];
+            described(&parameters).unwrap().dbb_latency().to_owned()
+        };
+        use vp_models::bus::axi::Latency;
+        assert_eq!((latency("1 ns"), latency("3 ns")), (Latency::Fixed(400), Latency::Fixed(134)));
+    }
+
+    #[test]
+    fn a_seed_of_the_points_own_counts() {
+        assert_eq!(described(&[("dbb0.seed", 3.into())]).unwrap().dbb0.seed, 3);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        assert!(described(&[("platform", "nv_tiny".into())]).unwrap_err().contains("nv_tiny"));
+        assert!(described(&[("dbb0.latency", 3.into())]).unwrap_err().contains("latency"));
+        assert!(described(&[("dbb0.read_latency", "4 miles".into())]).unwrap_err().contains("4 miles"));
+        assert!(point(&[]).network().unwrap_err().contains("no `network` is named"));
+    }
+
+    #[test]
+    fn the_nearest_point_is_the_least_distant() {
+        let mut chosen = Chosen::default();
+        chosen.or("dbb0.read_latency", 400.into());
+        chosen.or("platform", "nv_large".into());
+        let distance = |latency: i64, platform: &str| {
+            chosen.distance(&point(&[("dbb0.read_latency", latency.into()), ("platform", platform.into())]))
+        };
+        assert_eq!(distance(400, "nv_large"), 0.0);
+        assert!(distance(500, "nv_large") < distance(200, "nv_large"));
+        assert!(distance(10, "nv_large") < distance(400, "nv_small"));
+    }
+}

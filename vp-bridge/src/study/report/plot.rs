@@ -1,0 +1,327 @@
+//! What all pictures share: colours, axes, legends. Pictures are SVG; in a page their colours are its style's, so that they
+//! are light and dark with it.
+
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+pub(super) type Error = Box<dyn std::error::Error>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Coordinates = Cartesian2d<Places, Places>;
+pub(super) type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Coordinates>;
+
+/// Text and axes. All colours are of middling lightness: without a page's style they show on light and on dark.
+pub(super) const TEXT: RGBColor = RGBColor(0x80, 0x88, 0x90);
+/// Text upon lines: it has a rim in the colour of the paper.
+pub(super) const LABEL: RGBColor = RGBColor(0x80, 0x88, 0x91);
+/// Guides.
+pub(super) const GUIDE: RGBColor = RGBColor(0x80, 0x88, 0x92);
+
+/// One colour after the other, for what has no colour of its own.
+pub(super) const SERIES: [RGBColor; 8] = [
+    RGBColor(0xd9, 0x6c, 0x06),
+    RGBColor(0x2f, 0x81, 0xd6),
+    RGBColor(0x2e, 0x9e, 0x5b),
+    RGBColor(0xc7, 0x4b, 0x9b),
+    RGBColor(0x8b, 0x6c, 0xd9),
+    RGBColor(0xb0, 0x8a, 0x00),
+    RGBColor(0x0f, 0x9b, 0xa8),
+    RGBColor(0xd6, 0x4a, 0x4a),
+];
+
+/// What bounds, in the order of [`vp_models::host::Bound::ALL`].
+pub(super) const BOUNDS: [RGBColor; 5] = [
+    RGBColor(0x3a, 0xa0, 0x62),
+    RGBColor(0xdd, 0x74, 0x18),
+    RGBColor(0x3b, 0x83, 0xcf),
+    RGBColor(0x92, 0x71, 0xd4),
+    RGBColor(0x8a, 0x82, 0x78),
+];
+
+/// Replaces colours by the variables of a page's style: `--text`, `--series-1`, `--bound-1` and so on.
+pub(super) fn themed(svg: &str) -> String {
+    let hex = |RGBColor(red, green, blue): RGBColor| format!("\"#{red:02X}{green:02X}{blue:02X}\"");
+    let mut text = svg.replace(&hex(TEXT), "\"var(--text)\"").replace(&hex(GUIDE), "\"var(--guide)\"");
+    text = text.replace(&hex(LABEL), "\"var(--text)\" class=\"label\"");
+    for (family, colours) in [("series", &SERIES[..]), ("bound", &BOUNDS[..])] {
+        for (at, colour) in colours.iter().enumerate() {
+            text = text.replace(&hex(*colour), &format!("\"var(--{family}-{})\"", at + 1));
+        }
+    }
+    text
+}
+
+/// Draws a picture.
+pub(super) fn svg(
+    size: (u32, u32),
+    draw: impl FnOnce(&Area<'_>) -> Result<(), Error>,
+) -> Result<String, Error> {
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        draw(&root)?;
+        root.present()?;
+    }
+    Ok(text)
+}
+
+/// An axis: what it is of, which values, and where they stand.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    name: String,
+    ends: (f64, f64),
+    log: bool,
+    ticks: Vec<f64>,
+}
+
+impl Axis {
+    /// From zero, or from the least value below it, to a round number not below the largest.
+    pub(super) fn linear(name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Axis {
+        let most = values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let most = if most > 0.0 { most } else { 1.0 };
+        let step = step(most / 5.0);
+        let end = (most * 1.02 / step).ceil() * step;
+        let ticks = (0..=(end / step).round() as u32).map(|at| f64::from(at) * step).collect();
+        Axis { name: name.into(), ends: (0.0, end), log: false, ticks }
+    }
+
+    /// Exactly up to an end.
+    pub(super) fn up_to(name: impl Into<String>, end: f64) -> Axis {
+        let mut axis = Axis::linear(name, [end]);
+        axis.ends.1 = end.max(f64::MIN_POSITIVE);
+        axis.ticks.retain(|tick| *tick <= axis.ends.1 * 1.0001);
+        axis
+    }
+
+    /// Without ticks and guides: what stands along it has names.
+    pub(super) fn without_ticks(mut self) -> Axis {
+        self.ticks.clear();
+        self
+    }
+
+    /// Logarithmic, around all values above zero.
+    pub(super) fn log(name: impl Into<String>, values: impl IntoIterator<Item = f64>, room: f64) -> Axis {
+        let above = values.into_iter().filter(|value| *value > 0.0 && value.is_finite());
+        let (least, most) = above.fold((f64::MAX, 0.0_f64), |(least, most), x| (least.min(x), most.max(x)));
+        let (least, most) = if most > 0.0 { (least / room, most * room) } else { (1.0, 10.0) };
+        let decades = (least.log10().floor() as i32)..=(most.log10().ceil() as i32);
+        let each = |factors: &[f64]| -> Vec<f64> {
+            let all =
+                decades.clone().flat_map(|decade| factors.iter().map(move |it| it * 10f64.powi(decade)));
+            all.filter(|tick| (least..=most).contains(tick)).collect()
+        };
+        let ticks = match (most / least).log10() {
+            ..2.4 => each(&[1.0, 2.0, 5.0]),
+            2.4..4.5 => each(&[1.0, 3.0]),
+            _ => each(&[1.0]),
+        };
+        Axis { name: name.into(), ends: (least, most), log: true, ticks }
+    }
+
+    /// Logarithmic where values reach over more than a decade, and are above zero.
+    pub(super) fn fitting(name: impl Into<String>, values: &[f64]) -> Axis {
+        let least = values.iter().copied().fold(f64::MAX, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        match least > 0.0 && most / least > 8.0 {
+            true => Axis::log(name, values.iter().copied(), 1.06),
+            false => Axis::linear(name, values.iter().copied()),
+        }
+    }
+
+    /// Where a value stands.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value }
+    }
+
+    /// Where it ends.
+    pub(super) fn end(&self) -> f64 {
+        self.ends.1
+    }
+
+    /// Where it begins.
+    pub(super) fn start(&self) -> f64 {
+        self.ends.0
+    }
+
+    fn places(&self) -> Places {
+        let ends = (self.place(self.ends.0), self.place(self.ends.1));
+        Places { ends, ticks: self.ticks.iter().map(|tick| self.place(*tick)).collect() }
+    }
+
+    fn label(&self, place: f64) -> String {
+        let value = if self.log { 10f64.powf(place) } else { place };
+        short(value)
+    }
+}
+
+/// Where things stand along an axis, with ticks exactly where it has them.
+pub(super) struct Places {
+    ends: (f64, f64),
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Places {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, (from, to): (i32, i32)) -> i32 {
+        let share = (place - self.ends.0) / (self.ends.1 - self.ends.0);
+        from + (f64::from(to - from) * share).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // Guides are drawn at the bold ones, and labels too.
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.ends.0..self.ends.1
+    }
+}
+
+impl ValueFormatter<f64> for Places {
+    fn format(place: &f64) -> String {
+        short(*place)
+    }
+}
+
+/// A round step not below this: 1, 2 or 5 times a power of ten.
+fn step(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= least * 0.999);
+    factor.unwrap_or(10.0) * power
+}
+
+/// A number as it stands at an axis: `0.5`, `12`, `3 k`, `1.5 M`.
+pub(super) fn short(value: f64) -> String {
+    let units = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k")];
+    let (scale, unit) =
+        units.into_iter().find(|(from, _)| value.abs() >= *from * 0.9999).unwrap_or((1.0, ""));
+    let scale = if unit == " k" { 1e3 } else { scale };
+    let text = match value.abs() / scale {
+        100.0.. => format!("{:.0}", value / scale),
+        1.0.. => format!("{:.2}", value / scale),
+        0.1.. => format!("{:.3}", value / scale),
+        _ => format!("{:.5}", value / scale),
+    };
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
+}
+
+/// How large text is.
+pub(super) const FONT: u32 = 14;
+
+/// About how wide a text is.
+pub(super) fn width(text: &str) -> i32 {
+    (text.chars().count() as f64 * f64::from(FONT) * 0.54).ceil() as i32
+}
+
+pub(super) fn style<'a>(colour: RGBColor, horizontal: HPos, vertical: VPos) -> TextStyle<'a> {
+    ("sans-serif", FONT).into_font().color(&colour).pos(Pos::new(horizontal, vertical))
+}
+
+/// A chart with both axes and guides, in an area; `left` is room for the labels of the vertical one.
+pub(super) fn chart<'a>(area: &Area<'a>, x: &Axis, y: &Axis, left: u32) -> Result<Chart<'a>, Error> {
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(8)
+        .margin_left(8)
+        .margin_right(18)
+        .margin_bottom(2)
+        .x_label_area_size(if x.name.is_empty() { 22 } else { 42 })
+        .y_label_area_size(left)
+        .build_cartesian_2d(x.places(), y.places())?;
+    let mut mesh = chart.configure_mesh();
+    // An empty name would be an empty text in the picture.
+    if !x.name.is_empty() {
+        mesh.x_desc(x.name.as_str());
+    }
+    if !y.name.is_empty() {
+        mesh.y_desc(y.name.as_str());
+    }
+    mesh.x_labels(x.ticks.len().max(1))
+        .y_labels(y.ticks.len().max(1))
+        .x_label_formatter(&|place| x.label(*place))
+        .y_label_formatter(&|place| y.label(*place))
+        .label_style(("sans-serif", FONT).with_color(TEXT))
+        .axis_desc_style(("sans-serif", FONT).with_color(TEXT))
+        .axis_style(TEXT)
+        .bold_line_style(GUIDE.mix(0.3))
+        .light_line_style(TRANSPARENT)
+        .draw()?;
+    Ok(chart)
+}
+
+/// How something is marked in a legend.
+#[derive(Clone, Copy)]
+pub(super) enum Mark {
+    Line,
+    Box,
+}
+
+/// How high a legend is.
+pub(super) const LEGEND: u32 = 26;
+
+/// A legend in one line at the top of an area: what it is of, then each entry behind its mark.
+pub(super) fn legend(
+    area: &Area<'_>,
+    title: &str,
+    entries: &[(String, RGBColor)],
+    mark: Mark,
+) -> Result<(), Error> {
+    let middle = LEGEND as i32 / 2 + 2;
+    let text = style(TEXT, HPos::Left, VPos::Center);
+    let mut x = 8;
+    if !title.is_empty() {
+        area.draw(&Text::new(title.to_owned(), (x, middle), text.clone()))?;
+        x += width(title) + 14;
+    }
+    for (name, colour) in entries {
+        match mark {
+            Mark::Line => {
+                area.draw(&PathElement::new(vec![(x, middle), (x + 16, middle)], colour.stroke_width(2)))?;
+                area.draw(&Circle::new((x + 8, middle), 3, colour.filled()))?;
+            }
+            Mark::Box => {
+                area.draw(&Rectangle::new([(x, middle - 5), (x + 11, middle + 6)], colour.filled()))?;
+            }
+        }
+        x += if matches!(mark, Mark::Line) { 21 } else { 16 };
+        area.draw(&Text::new(name.clone(), (x, middle), text.clone()))?;
+        x += width(name) + 16;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, 0.5, 12.0, 1500.0, 30_000.0, 1.5e6, 2e9, 0.05].map(short);
+        assert_eq!(texts, ["0", "0.5", "12", "1500", "30 k", "1.5 M", "2 G", "0.05"]);
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers_and_have_ticks() {
+        let axis = Axis::linear("", [3.0, 87.0]);
+        assert_eq!((axis.ends, axis.ticks.len()), ((0.0, 100.0), 6));
+        let axis = Axis::log("", [10.0, 1000.0], 1.0);
+        assert_eq!(axis.ticks, [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
+        assert!(Axis::linear("", []).end() > 0.0 && Axis::log("", [], 1.0).end() > 1.0);
+    }
+
+    #[test]
+    fn colours_become_the_pages() {
+        let drawn = svg((100, 50), |area| {
+            area.draw(&Circle::new((5, 5), 3, SERIES[1].filled()))?;
+            area.draw(&Text::new("knee", (5, 5), style(LABEL, HPos::Left, VPos::Top)))?;
+            Ok(())
+        })
+        .unwrap();
+        let themed = themed(&drawn);
+        assert!(themed.contains("var(--series-2)") && themed.contains("class=\"label\""), "{themed}");
+        assert!(!themed.contains("#2F81D6"));
+    }
+}

@@ -1,0 +1,140 @@
+//! A study's points with what came of them: what tables and reports are made of.
+
+use super::file::Study;
+use super::layout::{Curve, Layout};
+use super::measured::{Measured, Outcome};
+use super::point::Point;
+use super::report;
+use super::run::Planned;
+use super::store::Finished;
+use super::table::{self, flat};
+use std::collections::HashMap;
+use std::path::Path;
+use toml::Value;
+use twox_hash::XxHash3_64;
+
+/// A point with what came of it.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    /// The point.
+    pub point: &'a Point,
+    /// All values of its platform, by their names; none if there is no such platform.
+    pub parameters: Vec<(String, Value)>,
+    /// What came of it.
+    pub outcome: &'a Outcome,
+    /// How to run it alone, without the study.
+    pub command: Option<String>,
+}
+
+/// The points that are done, in the study's order.
+pub fn rows<'a>(points: &'a [Planned], finished: &HashMap<&str, &'a Finished>) -> Vec<Row<'a>> {
+    let row = |planned: &'a Planned| {
+        let finished = finished.get(planned.key.as_str())?;
+        let mut parameters = Vec::new();
+        if let Ok(job) = &planned.job
+            && let Ok(table) = toml::Table::try_from(&job.description)
+        {
+            flat("", &Value::Table(table), &mut parameters);
+        }
+        Some(Row { point: &planned.point, parameters, outcome: &finished.outcome, command: command(planned) })
+    };
+    points.iter().filter_map(row).collect()
+}
+
+/// The command that runs a point alone, if its network's file is as it lies.
+fn command(planned: &Planned) -> Option<String> {
+    let job = planned.job.as_ref().ok()?;
+    let network = planned.point.network().ok()?;
+    if !planned.point.network_settings().is_empty() {
+        return None;
+    }
+    let mut words = vec!["vp".to_owned(), "run".to_owned(), quoted(network)];
+    words.extend(["--platform".to_owned(), quoted(&planned.point.platform())]);
+    words.extend(job.settings.iter().flat_map(|setting| ["--set".to_owned(), quoted(setting)]));
+    Some(words.join(" "))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |it: char| it.is_ascii_alphanumeric() || "._-/=:,".contains(it);
+    match word.chars().all(plain) && !word.is_empty() {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// Frames/s along a curve, where its points ran.
+pub fn curve(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, f64)> {
+    let frames = |number: usize| of(rows, number).map(Measured::frames_per_second);
+    curve.points.iter().filter_map(|&(x, number)| Some((x, frames(number)?))).collect()
+}
+
+/// What was measured at the point of this number.
+pub(super) fn of<'a>(rows: &[Row<'a>], number: usize) -> Option<&'a Measured> {
+    let at = rows.binary_search_by_key(&number, |row| row.point.number).ok()?;
+    rows[at].outcome.measured()
+}
+
+/// A number as people read it: three digits that count, thousands apart.
+pub fn rounded(number: f64) -> String {
+    let digits = match number.abs() {
+        it if it >= 100.0 => 0,
+        it if it >= 10.0 => 1,
+        it if it >= 1.0 => 2,
+        _ => 3,
+    };
+    if digits > 0 {
+        return format!("{number:.digits$}");
+    }
+    let whole = format!("{number:.0}");
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole.as_str()), |whole| ("-", whole));
+    let mut text = sign.to_owned();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Which program this is: a hash of its file. What another has run may have come out otherwise.
+///
+/// # Errors
+/// When its file cannot be read.
+pub fn program() -> std::io::Result<String> {
+    let file = std::fs::read(std::env::current_exe()?)?;
+    Ok(format!("{:016x}", XxHash3_64::oneshot(&file)))
+}
+
+/// Writes tables and report into a folder.
+///
+/// # Errors
+/// The disk's.
+pub fn write(
+    study: &Study,
+    layout: &Layout,
+    rows: &[Row<'_>],
+    folder: &Path,
+    file: &Path,
+) -> Result<(), String> {
+    for (name, table) in [("results", table::points(rows)), ("layers", table::layers(rows))] {
+        table.write_csv(&folder.join(name).with_extension("csv"))?;
+        table.write_parquet(&folder.join(name).with_extension("parquet"))?;
+    }
+    let path = folder.join("report.html");
+    let page = report::page(study, layout, rows, file)?;
+    std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(quoted("dbb0.read_latency=50"), "dbb0.read_latency=50");
+        assert_eq!(quoted("a='b c'"), r"'a='\''b c'\'''");
+        assert_eq!(quoted(""), "''");
+    }
+}

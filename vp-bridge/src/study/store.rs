@@ -1,0 +1,213 @@
+//! Where finished points are kept: a line of JSON each, written whole or not at all.
+//!
+//! A line is on the disk before its point counts as done, so whatever kills a study, the points that were done are done. A last line that
+//! was cut off is no line. The file is locked while a study runs: two programs cannot do the same points.
+
+use super::measured::Outcome;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A finished point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// What was run: everything that its numbers depend on, as a hash.
+    pub key: String,
+    /// Which program ran it: the hash of its file.
+    pub program: String,
+    /// What it is, as a person says it.
+    pub point: String,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// A file of finished points, held by this program alone.
+pub struct Store {
+    path: PathBuf,
+    file: File,
+    finished: Vec<Finished>,
+}
+
+/// Why points cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The disk's.
+    #[error("{path}: {error}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// What happened.
+        error: std::io::Error,
+    },
+    /// Another program holds the file.
+    #[error("{path}: another vp runs this study")]
+    Held {
+        /// Which file.
+        path: String,
+    },
+    /// A line that no program of this kind writes.
+    #[error("{path}:{line}: {why}; take the line out, or begin anew with --fresh")]
+    Line {
+        /// Which file.
+        path: String,
+        /// Which line.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Store {
+    /// Opens a file of finished points, or begins one; cuts off a line that was not finished.
+    ///
+    /// # Errors
+    /// When the file cannot be had, or is no such file.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let io = |error| StoreError::Io { path: path.display().to_string(), error };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(io)?;
+        }
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Held { path: path.display().to_string() });
+            }
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(io)?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if whole < text.len() {
+            file.set_len(whole as u64).map_err(io)?;
+            file.seek(SeekFrom::End(0)).map_err(io)?;
+        }
+        let finished = lines(path, &text[..whole])?;
+        Ok(Store { path: path.to_owned(), file, finished })
+    }
+
+    /// Reads a file of finished points that others may be writing.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(path: &Path) -> Result<Vec<Finished>, StoreError> {
+        let text = std::fs::read(path)
+            .map_err(|error| StoreError::Io { path: path.display().to_string(), error })?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        lines(path, &text[..whole])
+    }
+
+    /// Forgets everything.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn clear(&mut self) -> Result<(), StoreError> {
+        self.finished.clear();
+        self.file.set_len(0).map_err(|error| self.io(error))
+    }
+
+    /// Keeps a point; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn keep(&mut self, finished: Finished) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(&finished).map_err(|error| self.io(error.into()))?;
+        line.push(b'\n');
+        self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(|error| self.io(error))?;
+        self.finished.push(finished);
+        Ok(())
+    }
+
+    /// What is kept of this program, by key. Of several the last counts.
+    pub fn of_program(&self, program: &str) -> HashMap<&str, &Finished> {
+        let own = self.finished.iter().filter(|finished| finished.program == program);
+        own.map(|finished| (finished.key.as_str(), finished)).collect()
+    }
+
+    /// All that is kept, in the order in which it was.
+    pub fn all(&self) -> &[Finished] {
+        &self.finished
+    }
+
+    fn io(&self, error: std::io::Error) -> StoreError {
+        StoreError::Io { path: self.path.display().to_string(), error }
+    }
+}
+
+fn lines(path: &Path, text: &[u8]) -> Result<Vec<Finished>, StoreError> {
+    let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    lines
+        .map(|(at, line)| {
+            serde_json::from_slice(line).map_err(|error| StoreError::Line {
+                path: path.display().to_string(),
+                line: at + 1,
+                why: error.to_string(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(key: &str) -> Finished {
+        let outcome = Outcome::Failed("no such network".to_owned());
+        Finished { key: key.to_owned(), program: "p".to_owned(), point: "network=x".to_owned(), outcome }
+    }
+
+    fn keys(store: &Store) -> Vec<&str> {
+        store.all().iter().map(|finished| finished.key.as_str()).collect()
+    }
+
+    #[test]
+    fn what_was_kept_is_there_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/points.jsonl");
+        let mut store = Store::open(&path).unwrap();
+        store.keep(finished("a")).unwrap();
+        store.keep(finished("b")).unwrap();
+        drop(store);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(keys(&store), ["a", "b"]);
+        assert_eq!(store.of_program("p").len(), 2);
+        assert!(store.of_program("another").is_empty());
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("points.jsonl");
+        Store::open(&path).unwrap().keep(finished("a")).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 1..whole.len() {
+            std::fs::write(&path, [&whole[..], &whole[..cut]].concat()).unwrap();
+            let mut store = Store::open(&path).unwrap();
+            assert_eq!(keys(&store), ["a"]);
+            store.keep(finished("b")).unwrap();
+            drop(store);
+            assert_eq!(keys(&Store::open(&path).unwrap()), ["a", "b"]);
+        }
+    }
+
+    #[test]
+    fn a_file_has_one_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("points.jsonl");
+        let store = Store::open(&path).unwrap();
+        assert!(matches!(Store::open(&path), Err(StoreError::Held { .. })));
+        drop(store);
+        assert!(Store::open(&path).is_ok());
+    }
+
+    #[test]
+    fn a_strange_line_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("points.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let error = Store::open(&path).err().unwrap().to_string();
+        assert!(error.contains("points.jsonl:1: missing field"), "{error}");
+    }
+}

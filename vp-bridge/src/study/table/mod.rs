@@ -1,0 +1,173 @@
+//! Results as tables, for those who go on with tools of their own: CSV and Parquet, with the same columns.
+
+mod columns;
+mod parquet;
+
+pub(super) use columns::flat;
+pub use columns::{layers, points};
+
+use std::path::Path;
+
+/// A column: its name, and a cell a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What it holds, with its unit behind: `time_ns`.
+    pub name: String,
+    /// A cell for each row.
+    pub cells: Vec<Cell>,
+}
+
+/// A table, column by column; all are equally long.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Its columns.
+    pub columns: Vec<Column>,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// None.
+    Empty,
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// Yes or no.
+    Boolean(bool),
+    /// A text.
+    Text(String),
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Cell {
+        i64::try_from(number).map_or(Cell::Number(number as f64), Cell::Integer)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(number: f64) -> Cell {
+        Cell::Number(number)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or(Cell::Empty, Into::into)
+    }
+}
+
+impl From<&toml::Value> for Cell {
+    fn from(value: &toml::Value) -> Cell {
+        match value {
+            toml::Value::Integer(number) => Cell::Integer(*number),
+            toml::Value::Float(number) => Cell::Number(*number),
+            toml::Value::Boolean(is) => Cell::Boolean(*is),
+            toml::Value::String(text) => Cell::Text(text.clone()),
+            other => Cell::Text(other.to_string()),
+        }
+    }
+}
+
+impl Cell {
+    /// As it is written into a CSV file.
+    fn text(&self) -> String {
+        match self {
+            Cell::Empty => String::new(),
+            Cell::Integer(number) => number.to_string(),
+            Cell::Number(number) => number.to_string(),
+            Cell::Boolean(is) => is.to_string(),
+            Cell::Text(text) => text.clone(),
+        }
+    }
+}
+
+impl Table {
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.cells.len())
+    }
+
+    /// Adds a cell at the end of the column of that name, in row `row`; a new column is empty above.
+    fn put(&mut self, row: usize, name: &str, cell: impl Into<Cell>) {
+        let column = match self.columns.iter_mut().position(|column| column.name == name) {
+            Some(at) => &mut self.columns[at],
+            None => {
+                self.columns.push(Column { name: name.to_owned(), cells: Vec::new() });
+                let last = self.columns.len() - 1;
+                &mut self.columns[last]
+            }
+        };
+        if column.cells.len() <= row {
+            column.cells.resize(row + 1, Cell::Empty);
+        }
+        column.cells[row] = cell.into();
+    }
+
+    /// Makes all columns as long.
+    fn level(&mut self, rows: usize) {
+        self.columns.iter_mut().for_each(|column| column.cells.resize(rows, Cell::Empty));
+    }
+
+    /// Writes it as CSV.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write_csv(&self, path: &Path) -> Result<(), String> {
+        let wrong = |error: csv::Error| format!("{}: {error}", path.display());
+        let mut file = csv::Writer::from_path(path).map_err(wrong)?;
+        file.write_record(self.columns.iter().map(|column| &column.name)).map_err(wrong)?;
+        for row in 0..self.rows() {
+            file.write_record(self.columns.iter().map(|column| column.cells[row].text())).map_err(wrong)?;
+        }
+        file.flush().map_err(|error| wrong(error.into()))
+    }
+
+    /// Writes it as Parquet.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write_parquet(&self, path: &Path) -> Result<(), String> {
+        parquet::write(self, path).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_that_comes_late_is_empty_above() {
+        let mut table = Table::default();
+        table.put(0, "a", 1u64);
+        table.put(1, "b", 0.5);
+        table.level(2);
+        assert_eq!(table.rows(), 2);
+        assert_eq!(table.columns[1].cells, [Cell::Empty, Cell::Number(0.5)]);
+        assert_eq!(table.columns[0].cells, [Cell::Integer(1), Cell::Empty]);
+    }
+
+    #[test]
+    fn csv_holds_what_the_table_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        let mut table = Table::default();
+        table.put(0, "text", "a, \"b\"");
+        table.put(0, "yes", Cell::Boolean(true));
+        table.put(0, "none", Cell::Empty);
+        table.write_csv(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "text,yes,none\n\"a, \"\"b\"\"\",true,\n");
+    }
+}

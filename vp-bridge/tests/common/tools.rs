@@ -1,0 +1,18 @@
+//! Programs of a distribution that some tests need, and what is said where they are missing.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The first of these commands that is there.
+pub(crate) fn command(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    // Where Debian puts daemons, which is not in everyone's path.
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(["/usr/sbin".into()]).collect();
+    let places = folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    places.into_iter().find(|place| place.is_file())
+}
+
+/// Says on standard error what is skipped, past the test harness, which keeps what passing tests print.
+pub(crate) fn skipped(test: &str, why: &str) {
+    _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
+}

@@ -1,0 +1,254 @@
+//! `vp study`, as it is called: points that fail, programs that are killed, shards, and what is written.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A folder with a study in it.
+struct Studied {
+    folder: TempDir,
+}
+
+impl Studied {
+    fn new(text: &str) -> Studied {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("study.toml"), text).unwrap();
+        Studied { folder }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vp"));
+        command.current_dir(self.folder.path()).arg("study").args(arguments);
+        command
+    }
+
+    fn vp(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// What it prints; it must end well.
+    fn shown(&self, arguments: &[&str]) -> String {
+        let output = self.vp(arguments);
+        let (shown, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{arguments:?}: {shown}{errors}");
+        shown
+    }
+
+    fn told(&self, arguments: &[&str]) -> String {
+        let output = self.vp(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        text(&output.stderr)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("study.results").join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    fn columns(&self, name: &str) -> Vec<String> {
+        let mut table = csv::Reader::from_path(self.file("results.csv")).unwrap();
+        let at = table.headers().unwrap().iter().position(|it| it == name);
+        let at = at.unwrap_or_else(|| panic!("no column {name}"));
+        table.records().map(|row| row.unwrap()[at].to_owned()).collect()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn lines(path: &Path) -> usize {
+    fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+const SMALL: &str = "name = 'small'\n[sweep]\nnetwork = 'digits'\nplatform = ['nv_small', 'nv_large']\n\
+                     'dbb0.read_latency' = [10, 100, 1000]\n'dbb0.read_outstanding' = [2, 64]\n";
+
+#[test]
+fn every_combination_is_a_row_with_all_parameters_and_a_picture() {
+    let study = Studied::new(SMALL);
+    let shown = study.shown(&["study.toml"]);
+    assert!(shown.contains("12 points, 0 failed"), "{shown}");
+    assert_eq!(study.columns("dbb0.read_latency").len(), 12);
+    assert!(study.columns("nvdla.cbuf_banks").iter().all(|banks| !banks.is_empty()));
+    let frames: Vec<f64> =
+        study.columns("frames_per_second").iter().map(|cell| cell.parse().unwrap()).collect();
+    // Of a pair the second may have more reads under way; the last pair's memory is the slowest.
+    assert!(frames.chunks(2).all(|pair| pair[0] <= pair[1]) && frames[0] > frames[4]);
+    let layers = fs::read_to_string(study.file("layers.csv")).unwrap();
+    assert_eq!(layers.lines().count(), 1 + 12 * 6);
+    for parquet in ["results.parquet", "layers.parquet"] {
+        assert!(fs::read(study.file(parquet)).unwrap().starts_with(b"PAR1"));
+    }
+    let report = study.read("report.html");
+    for section in ["throughput", "bounds", "roofline", "latency", "time", "points"] {
+        assert!(report.contains(&format!("<section id=\"{section}\">")), "no {section}");
+    }
+    for elsewhere in ["http://", "https://", "<script", "@import", "url("] {
+        let fetched = report.replace("http://www.w3.org/2000/svg", "");
+        assert!(!fetched.contains(elsewhere), "{elsewhere}");
+    }
+}
+
+#[test]
+fn layers_times_are_the_sum_of_what_bounds_them() {
+    let study = Studied::new(SMALL);
+    study.shown(&["study.toml"]);
+    let parts = ["compute", "read_latency", "read_bandwidth", "write", "csb"];
+    let parts = parts.map(|part| study.columns(&format!("bound.{part}_cycles")));
+    for (row, cycles) in study.columns("cycles").iter().enumerate() {
+        let sum: u64 = parts.iter().map(|part| part[row].parse::<u64>().unwrap()).sum();
+        assert_eq!(sum, cycles.parse::<u64>().unwrap());
+    }
+}
+
+#[test]
+fn a_point_that_fails_is_told_with_its_reason_and_the_rest_goes_on() {
+    let study = Studied::new(&SMALL.replace("[2, 64]", "[2, 300]"));
+    let output = study.vp(&["study.toml"]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("and 5 others failed: [dbb0] read_outstanding = 300"), "{shown}");
+    let status = study.columns("status");
+    assert_eq!(status.iter().filter(|status| *status == "failed").count(), 6);
+    assert!(study.columns("failure")[1].contains("read_outstanding = 300"));
+    assert!(study.read("report.html").contains("Points that failed"));
+}
+
+#[test]
+fn a_study_that_cannot_run_is_refused_before_it_begins() {
+    let study = Studied::new(&SMALL.replace("dbb0.read_latency", "dbb0.raed_latency"));
+    let told = study.told(&["study.toml"]);
+    assert!(told.contains("no point can run") && told.contains("raed_latency"), "{told}");
+    assert!(!study.file("points.jsonl").exists());
+    assert!(study.told(&["nowhere.toml"]).contains("cannot read the study nowhere.toml"));
+    assert!(study.told(&[]).contains("<FILE>"));
+}
+
+#[test]
+fn what_is_done_is_not_done_again() {
+    let study = Studied::new(SMALL);
+    study.shown(&["study.toml"]);
+    let (points, table) = (study.read("points.jsonl"), study.read("results.csv"));
+    study.shown(&["study.toml"]);
+    assert_eq!(study.read("points.jsonl"), points);
+    assert_eq!(study.read("results.csv"), table);
+    // Another latency is as many points more, and no other is run.
+    fs::write(study.folder.path().join("study.toml"), SMALL.replace("[10,", "[20, 10,")).unwrap();
+    study.shown(&["study.toml"]);
+    assert!(study.read("points.jsonl").starts_with(&points));
+    assert_eq!(lines(&study.file("points.jsonl")), 12 + 4);
+    assert_eq!(study.columns("point").len(), 16);
+}
+
+/// A study of some seconds.
+fn long() -> String {
+    "name = 'long'\nframes = 3\n[sweep]\nnetwork = 'digits'\n\
+     'dbb0.read_latency' = { from = 10, to = 400, points = 150 }\n"
+        .to_owned()
+}
+
+#[test]
+fn a_killed_study_loses_nothing_and_does_nothing_twice() {
+    let whole = Studied::new(&long());
+    whole.shown(&["study.toml"]);
+    let study = Studied::new(&long());
+    let points = study.file("points.jsonl");
+    let mut kills = 0;
+    for wanted in [5, 40, 80] {
+        let mut running = study
+            .command(&["study.toml", "--jobs", "2"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let started = Instant::now();
+        while lines(&points) < wanted && running.try_wait().unwrap().is_none() {
+            assert!(started.elapsed() < Duration::from_secs(120));
+            std::thread::yield_now();
+        }
+        // SIGKILL.
+        running.kill().unwrap();
+        kills += usize::from(!running.wait().unwrap().success());
+    }
+    assert!(kills > 0, "it was always done before it could be killed");
+    let before = fs::read(&points).unwrap();
+    study.shown(&["study.toml"]);
+    // What was whole is still there, and each point once.
+    let kept = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let after = fs::read(&points).unwrap();
+    assert_eq!(after[..kept], before[..kept]);
+    let lines: Vec<String> = text(&after).lines().map(str::to_owned).collect();
+    assert_eq!((lines.len(), lines.iter().collect::<HashSet<_>>().len()), (150, 150));
+    for table in ["results.csv", "layers.csv"] {
+        assert_eq!(study.read(table), whole.read(table));
+    }
+    for table in ["results.parquet", "layers.parquet"] {
+        assert_eq!(fs::read(study.file(table)).unwrap(), fs::read(whole.file(table)).unwrap());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_numbers_on_any_number_of_cores() {
+    let drawn = "name = 'drawn'\nseed = 5\n[sweep]\nnetwork = 'digits'\n\
+                 'dbb0.read_latency' = [{ distribution = 'uniform', min = 10, max = 200 }, 50]\n";
+    let table = |text: &str, jobs: &str| {
+        let study = Studied::new(text);
+        study.shown(&["study.toml", "--jobs", jobs]);
+        study.read("results.csv")
+    };
+    assert_eq!(table(drawn, "1"), table(drawn, "4"));
+    assert_ne!(table(drawn, "1"), table(&drawn.replace("seed = 5", "seed = 6"), "1"));
+}
+
+#[test]
+fn shards_make_the_same_whole() {
+    let whole = Studied::new(SMALL);
+    whole.shown(&["study.toml"]);
+    let study = Studied::new(SMALL);
+    for shard in ["1/3", "3/3"] {
+        let shown = study.shown(&["study.toml", "--shard", shard]);
+        assert!(shown.contains("4 points, 0 failed"), "{shown}");
+    }
+    let told = study.told(&["merge", "study.toml"]);
+    assert!(told.contains("4 points of the study in no shard, the first is 2"), "{told}");
+    study.shown(&["study.toml", "--shard", "2/3"]);
+    study.shown(&["merge", "study.toml"]);
+    assert_eq!(study.read("results.csv"), whole.read("results.csv"));
+    assert_eq!(study.read("layers.csv"), whole.read("layers.csv"));
+    // Merging again adds nothing.
+    let merged = study.read("points.jsonl");
+    study.shown(&["merge", "study.toml"]);
+    assert_eq!(study.read("points.jsonl"), merged);
+    assert!(study.told(&["study.toml", "--shard", "4/3"]).contains("a shard is I/N"));
+}
+
+#[test]
+fn a_new_study_is_one_that_runs() {
+    let study = Studied::new("");
+    study.shown(&["new", "mine.toml"]);
+    assert!(study.told(&["new", "mine.toml"]).contains("mine.toml"), "it was overwritten");
+    let printed = study.shown(&["new"]);
+    assert_eq!(printed, fs::read_to_string(study.folder.path().join("mine.toml")).unwrap());
+    let shown = study.shown(&["mine.toml"]);
+    assert!(shown.contains("54 points, 0 failed"), "{shown}");
+    assert!(study.folder.path().join("mine.results/report.html").exists());
+}
+
+#[test]
+fn a_point_alone_shows_its_layers_and_its_hash() {
+    let study = Studied::new(SMALL);
+    study.shown(&["study.toml"]);
+    let shown = study.shown(&["study.toml", "--point", "5"]);
+    for part in ["dbb0.read_latency=1000 dbb0.read_outstanding=2", "conv3", "read bandwidth"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.contains(&study.columns("event_hash")[4]));
+    assert!(study.told(&["study.toml", "--point", "13"]).contains("the study has 12 points"));
+}

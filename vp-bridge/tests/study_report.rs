@@ -1,0 +1,166 @@
+//! A study's report in a real browser, without a network: what is in it, what can be seen, that nothing lies upon anything else.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use image::RgbImage;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+const STUDY: &str = "name = 'limits'\nabout = 'What do outstanding reads hide?'\n[sweep]\nnetwork = 'digits'\n\
+                     platform = ['nv_small', 'nv_large']\n\
+                     'dbb0.read_latency' = { from = 10, to = 1000, points = 9, scale = 'log' }\n\
+                     'dbb0.read_outstanding, dbb0.write_outstanding' = [2, 8, 64, 300]\n";
+
+/// The report of a study in which some points fail, made once.
+fn report() -> &'static Path {
+    static MADE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("limits.toml"), STUDY).unwrap();
+        let vp = Command::new(env!("CARGO_BIN_EXE_vp"))
+            .current_dir(folder.path())
+            .args(["study", "limits.toml"])
+            .output()
+            .unwrap();
+        assert!(String::from_utf8_lossy(&vp.stdout).contains("72 points, 18 failed"));
+        let path = folder.path().join("limits.results/report.html");
+        (folder, path)
+    });
+    path
+}
+
+/// A browser that reaches no network.
+struct Browser {
+    program: PathBuf,
+    profile: TempDir,
+}
+
+impl Browser {
+    /// Chromium, or else says that the test is skipped.
+    fn find(test: &str) -> Option<Browser> {
+        let program = tools::command(&["chromium", "chromium-browser", "google-chrome"]);
+        if program.is_none() {
+            tools::skipped(test, "no Chromium (Debian: apt-get install chromium fonts-dejavu-core)");
+        }
+        Some(Browser { program: program?, profile: tempfile::tempdir().unwrap() })
+    }
+
+    /// Looks at a page; gives what is printed.
+    fn look(&self, page: &Path, arguments: &[&str]) -> String {
+        let output = Command::new(&self.program)
+            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=5000"])
+            .arg(format!("--user-data-dir={}", self.profile.path().display()))
+            .args(arguments)
+            .arg(format!("file://{}", page.display()))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn screenshot(&self, page: &Path, arguments: &[&str]) -> RgbImage {
+        let file = self.profile.path().join("seen.png");
+        let screenshot = format!("--screenshot={}", file.display());
+        self.look(page, &[&[screenshot.as_str(), "--window-size=1280,6000"], arguments].concat());
+        image::open(&file).unwrap().to_rgb8()
+    }
+}
+
+/// Runs a script in the page when it is loaded, and gives what it leaves in `found`.
+fn probe(browser: &Browser, script: &str) -> Vec<String> {
+    let page = fs::read_to_string(report()).unwrap();
+    let script = format!(
+        "<script>addEventListener('load', () => {{ const found = []; {script}; \
+         document.body.dataset.found = found.join('|') }})</script></body>"
+    );
+    let file = browser.profile.path().join("probed.html");
+    fs::write(&file, page.replace("</body>", &script)).unwrap();
+    let seen = browser.look(&file, &["--dump-dom", "--window-size=1280,2000"]);
+    let (_, rest) = seen.split_once("data-found=\"").expect("the script ran");
+    let (found, _) = rest.split_once('"').unwrap();
+    found.split('|').filter(|it| !it.is_empty()).map(str::to_owned).collect()
+}
+
+fn colours(image: &RgbImage) -> HashMap<[u8; 3], usize> {
+    let mut colours = HashMap::new();
+    image.pixels().for_each(|pixel| *colours.entry(pixel.0).or_default() += 1);
+    colours
+}
+
+#[test]
+fn every_section_has_its_pictures_and_their_tables() {
+    let Some(browser) = Browser::find("every_section_has_its_pictures_and_their_tables") else { return };
+    let script = "for (const section of document.querySelectorAll('section')) found.push([section.id, \
+                  section.querySelectorAll('svg').length, section.querySelectorAll('figure table').length].join(' '))";
+    let found = probe(&browser, script);
+    // Of each of the two platforms one, of the bounds two: by latency and by layer.
+    let expected = [
+        "failed 0 0",
+        "throughput 2 2",
+        "bounds 4 4",
+        "roofline 2 2",
+        "latency 2 2",
+        "time 2 2",
+        "points 0 0",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn no_text_lies_upon_another_or_leaves_its_picture() {
+    let Some(browser) = Browser::find("no_text_lies_upon_another_or_leaves_its_picture") else { return };
+    let script = "for (const svg of document.querySelectorAll('svg')) { \
+         const edge = svg.getBoundingClientRect(); \
+         const texts = [...svg.querySelectorAll('text')].map(it => [it.textContent.trim(), it.getBoundingClientRect()]); \
+         texts.forEach(([text, a], at) => { \
+           if (a.left < edge.left - 1 || a.right > edge.right + 1 || a.top < edge.top - 1 || a.bottom > edge.bottom + 1) \
+             found.push('outside: ' + text); \
+           for (const [other, b] of texts.slice(at + 1)) \
+             if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && \
+                 Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3) found.push(text + ' on ' + other) }) }";
+    assert_eq!(probe(&browser, script), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_fetched_and_nothing_is_wider_than_the_page() {
+    let Some(browser) = Browser::find("nothing_is_fetched_and_nothing_is_wider_than_the_page") else {
+        return;
+    };
+    let script = "found.push(performance.getEntriesByType('resource').length, \
+                  document.documentElement.scrollWidth > innerWidth)";
+    assert_eq!(probe(&browser, script), ["0", "false"]);
+}
+
+#[test]
+fn it_is_seen_in_light_and_in_dark() {
+    let Some(browser) = Browser::find("it_is_seen_in_light_and_in_dark") else { return };
+    let paper = |dress: &[&str]| {
+        let colours = colours(&browser.screenshot(report(), dress));
+        // Curves, bars, texts and their rims.
+        assert!(colours.len() > 200, "{} colours", colours.len());
+        colours.into_iter().max_by_key(|(_, count)| *count).unwrap().0
+    };
+    let light = paper(&[]);
+    let dark = paper(&["--force-dark-mode"]);
+    assert!(
+        light.iter().all(|part| *part > 0xe0) && dark.iter().all(|part| *part < 0x30),
+        "{light:?} {dark:?}"
+    );
+}
+
+#[test]
+fn it_can_be_printed() {
+    let Some(browser) = Browser::find("it_can_be_printed") else { return };
+    let file = browser.profile.path().join("printed.pdf");
+    browser.look(report(), &[&format!("--print-to-pdf={}", file.display())]);
+    let printed = fs::read(file).unwrap();
+    let pages = printed.windows(11).filter(|part| part == b"/Type /Page").count();
+    assert!(printed.starts_with(b"%PDF") && pages > 3, "{pages} pages");
+}
