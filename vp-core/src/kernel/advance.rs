@@ -56,7 +56,23 @@ impl Sim {
     }
 
     /// The latest time to which [`Sim::advance`] would move time on now, or an earlier one that is quicker to tell; the
-    /// present one if it would not.
+    /// present one if it would not. For models that do many steps at once when nobody looks.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Time};
+    ///
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let clock = sim.clone();
+    /// sim.process("cpu", async move { clock.wait_until(Time::ns(5)).await });
+    /// let clock = sim.clone();
+    /// sim.process("bus", async move {
+    ///     assert!(clock.quiet_until() < Time::ns(5));
+    ///     clock.wait_until(Time::ns(7)).await;
+    ///     assert_eq!(clock.quiet_until(), Time::ns(100));
+    /// });
+    /// simulation.run_until(Time::ns(100));
+    /// ```
     #[inline]
     pub fn quiet_until(&self) -> Time {
         let kernel = &*self.0;
