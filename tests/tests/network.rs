@@ -6,8 +6,8 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, PlanError, Pooling,
-    RunError, Runner, Shape, Window, digits,
+    Activation, Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, PlanError,
+    Pooling, RunError, Runner, Shape, Window, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
@@ -141,24 +141,24 @@ fn an_input_of_another_size_is_refused() {
 
 #[test]
 fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
-    // Wider than PDP's line buffer.
+    // A window that may hold padding only.
     let nv_small = description("nv_small");
-    let input = Shape { width: 64, height: 4, channels: 8 };
-    let window = Window { size: [3, 3], stride: [1, 1], before: [0, 0], after: [0, 0] };
+    let input = Shape { width: 8, height: 4, channels: 8 };
+    let window = Window { size: [1, 1], stride: [1, 1], before: [1, 0], after: [0, 0] };
     let layer = Layer {
         name: "wide".into(),
-        source: None,
+        sources: vec![None],
         input,
-        output: Shape { width: 62, height: 2, channels: 8 },
+        output: Shape { width: 9, height: 4, channels: 8 },
         operation: Operation::Pooling(Pooling { method: Method::Max, window }),
     };
-    let network = Network { name: "wide".into(), input, layers: vec![layer] };
+    let network = Network { name: "wide".into(), input, is_image: false, layers: vec![layer] };
     let plan = plan(&network, &nv_small);
     let mut host = local(&nv_small);
     let refused = Runner::new(&plan, &mut host).unwrap().run(&[vec![0; input.elements()]], |_, _| {});
     let Err(RunError::Warned(warning)) = refused else { panic!("{refused:?}") };
     assert!(
-        warning.text.contains("layer refused: PDP.") && warning.text.contains("line buffer"),
+        warning.text.contains("layer refused: PDP.") && warning.text.contains("only padding"),
         "{warning}"
     );
 }
@@ -207,13 +207,15 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
         window,
         weights: (0..8 * 3 * 3 * 64).map(|_| draw.element()).collect(),
         bias: None,
-        relu: false,
+        groups: 1,
+        added: None,
+        activation: Activation::None,
         converter: Converter { offset: 0, scale: 1, shift: 10 },
     };
     let output = Shape { width: 54, height: 54, channels: 8 };
     let operation = Operation::Convolution(convolution);
-    let layer = Layer { name: "large".into(), source: None, input, output, operation };
-    let network = Network { name: "large".into(), input, layers: vec![layer] };
+    let layer = Layer { name: "large".into(), sources: vec![None], input, output, operation };
+    let network = Network { name: "large".into(), input, is_image: false, layers: vec![layer] };
     let plan = plan(&network, &nv_small);
     assert_eq!(plan.steps.len(), 2);
     let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
@@ -255,7 +257,10 @@ impl Draw {
 
     fn convolution(&mut self, input: Shape, source: Option<usize>, size: [u32; 2], kernels: u32) -> Layer {
         let (window, [width, height]) = self.window(input, size);
-        let weights = (0..kernels * size[0] * size[1] * input.channels).map(|_| self.element()).collect();
+        let scale = self.0.random_range(-100..100);
+        let groups = if self.any(0..4) == 0 { self.groups(input.channels, kernels) } else { 1 };
+        let taps = kernels * size[0] * size[1] * input.channels / groups;
+        let weights = (0..taps).map(|_| self.element()).collect();
         let shift = self.any(0..8);
         let bias = (0..kernels).map(|_| self.0.random_range(-2000..2000)).collect();
         let convolution = Convolution {
@@ -263,7 +268,10 @@ impl Draw {
             window,
             weights,
             bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
-            relu: self.0.random(),
+            groups,
+            added: None,
+            activation: [Activation::None, Activation::Relu, Activation::Leaky { scale, shift: 7 }]
+                [self.any(0..3) as usize],
             converter: Converter {
                 offset: self.0.random_range(-100..100),
                 scale: self.0.random_range(-300..300),
@@ -271,7 +279,21 @@ impl Draw {
             },
         };
         let output = Shape { width, height, channels: kernels };
-        Layer { name: "conv".into(), source, input, output, operation: Operation::Convolution(convolution) }
+        Layer {
+            name: "conv".into(),
+            sources: vec![source],
+            input,
+            output,
+            operation: Operation::Convolution(convolution),
+        }
+    }
+
+    /// A number of groups that both are multiples of.
+    fn groups(&mut self, channels: u32, kernels: u32) -> u32 {
+        let right: Vec<u32> = (1..=channels)
+            .filter(|groups| channels.is_multiple_of(*groups) && kernels.is_multiple_of(*groups))
+            .collect();
+        right[self.any(0..right.len() as u32) as usize]
     }
 
     fn pooling(&mut self, input: Shape, source: Option<usize>, size: [u32; 2]) -> Layer {
@@ -280,7 +302,7 @@ impl Draw {
         let output = Shape { width, height, channels: input.channels };
         Layer {
             name: "pool".into(),
-            source,
+            sources: vec![source],
             input,
             output,
             operation: Operation::Pooling(Pooling { method, window }),
@@ -306,7 +328,7 @@ impl Draw {
             };
             layers.push(layer);
         }
-        Network { name: "drawn".into(), input, layers }
+        Network { name: "drawn".into(), input, is_image: false, layers }
     }
 }
 

@@ -65,7 +65,7 @@ impl CdpLayer {
 }
 
 /// Looks a value up as CDP does: 16 bits of fraction, 16 bits of answer.
-fn look_up(lut: &Lut, x: i64) -> i128 {
+pub(super) fn look_up(lut: &Lut, x: i64) -> i128 {
     let ([le, lo], lo_counts) = lut.find(x, 16);
     let first = match lut.exponent {
         Some(offset) if offset >= 0 => 1i128 << offset.min(60),

@@ -17,7 +17,7 @@ pub use conv::{
     Compressed, ConvInput, ConvLayer, Mode, Pixels, WeightOrder, run_convolution, run_convolution_to_pdp,
 };
 pub use lut::{Lut, LutTable};
-pub use network::run_network;
+pub use network::{run_layers, run_network};
 pub use pdp::{PdpLayer, PoolingMethod};
 pub use sdp::{
     Alu, Carries, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier, ElementwiseOperand, Operand,

@@ -144,8 +144,10 @@ impl Bench {
             .run(&inputs, |_, inference| inferences.push(inference))
             .map_err(|error| error.to_string())?;
         let start = inferences.first().map_or(Time::ZERO, |inference| inference.started);
-        let last = inferences.last().and_then(|inference| inference.steps.last());
-        let end = last.and_then(|span| span.activity.as_ref()).map_or(start, |activity| activity.until);
+        // Not always the last step ends last.
+        let ends = inferences.iter().flat_map(|inference| &inference.steps);
+        let ends = ends.filter_map(|span| Some(span.activity.as_ref()?.until));
+        let end = ends.max().unwrap_or(start);
         let layers = layers(&loaded.network, plan, &inferences);
         let platform = host.platform();
         Ok(Measured {

@@ -3,12 +3,17 @@
 use std::path::Path;
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
-use vp_models::host::network::{Network, digits};
+use vp_models::host::network::{Network, Options, digits};
 
 /// A network, and a hash of everything that it is made of.
 pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Result<(Network, u64), String> {
     if name == "digits" && settings.is_empty() {
         return Ok((digits::network(), 0));
+    }
+    if settings.is_empty()
+        && let Ok(Some(network)) = Network::named(name, &Options::default())
+    {
+        return Ok((network, XxHash3_64::oneshot(name.as_bytes())));
     }
     let path = folder.join(name);
     let path = if path.is_dir() { path.join("network.toml") } else { path };

@@ -42,11 +42,13 @@ impl Sample {
 /// Never: its files are part of the program, and tests read them.
 pub fn network() -> Network {
     let text = include_str!("../../../../networks/digits/network.toml");
-    let read = &mut |name: &str| {
-        let tensor = TENSORS.iter().find(|(file, _)| *file == name);
-        tensor.map(|(_, bytes)| bytes.to_vec()).ok_or_else(|| "it is not built in".to_owned())
-    };
-    Network::parse(text, read).unwrap_or_else(|error| panic!("networks/digits: {error}"))
+    Network::parse(text, &mut tensor).unwrap_or_else(|error| panic!("networks/digits: {error}"))
+}
+
+/// One of its tensors, by the name of its file.
+pub(super) fn tensor(name: &str) -> Result<Vec<u8>, String> {
+    let tensor = TENSORS.iter().find(|(file, _)| *file == name);
+    tensor.map(|(_, bytes)| bytes.to_vec()).ok_or_else(|| "it is not built in".to_owned())
 }
 
 /// Samples that were held out when the network was trained.

@@ -55,6 +55,38 @@ pub enum NetworkError {
         /// What it lies on.
         input: Shape,
     },
+    /// A layer reads two cubes whose sizes do not go together.
+    #[error("layer `{layer}`: {one} and {other} do not go together")]
+    Sizes {
+        /// The layer.
+        layer: String,
+        /// One.
+        one: Shape,
+        /// The other.
+        other: Shape,
+    },
+    /// A layer says what it cannot.
+    #[error("layer `{layer}`: {why}")]
+    Value {
+        /// The layer.
+        layer: String,
+        /// Why.
+        why: String,
+    },
+    /// An image has more channels than pixels have components.
+    #[error("an image has 1 to 4 channels, not {channels}")]
+    Image {
+        /// Channels.
+        channels: u32,
+    },
+    /// A row of a sheet is no layer.
+    #[error("line {line}: {why}")]
+    Sheet {
+        /// The line, from 1 on.
+        line: usize,
+        /// Why.
+        why: String,
+    },
     /// A tensor is not what its layer needs.
     #[error("layer `{layer}`: {file}: {why}")]
     Tensor {
@@ -85,6 +117,25 @@ pub enum PlanError {
         weights: u32,
         /// Banks that there are.
         banks: u32,
+    },
+    /// The parts of a layer cannot lie in its memory.
+    #[error(
+        "layer `{layer}` cannot hold `{part}`: what is concatenated is made by a layer with hardware, and is part of \
+         one whole only; put a layer between that copies it, such as a pooling of 1x1"
+    )]
+    Concatenation {
+        /// The layer.
+        layer: String,
+        /// The part.
+        part: String,
+    },
+    /// Channels do not lie as a layer needs them.
+    #[error("layer `{layer}`: {why}; concatenate channels in multiples of a memory atom")]
+    Channels {
+        /// The layer.
+        layer: String,
+        /// Why.
+        why: &'static str,
     },
     /// A register has no room for what a layer needs.
     #[error("layer `{layer}`: {overflow}")]

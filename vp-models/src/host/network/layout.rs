@@ -9,28 +9,189 @@ use crate::nvdla::config::Config;
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// A feature cube in memory, its lines and surfaces back to back.
-///
-/// Channels lie in surfaces of one memory atom each; atom (x, y) of a surface holds that many channels of a pixel
-/// (hardware manual, "Feature data format").
+/// A run of channels, and where they lie among those of a cube in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Surface {
+pub struct Run {
+    /// Channels.
+    pub channels: u32,
+    /// The place of the first.
+    pub at: u32,
+}
+
+/// Which channels of a cube in memory a tensor's are. Of what is concatenated each part begins with an atom, so that there
+/// may be places between that nobody fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channels(Vec<Run>);
+
+impl Channels {
+    /// One behind the other.
+    pub fn plain(channels: u32) -> Channels {
+        Channels(vec![Run { channels, at: 0 }])
+    }
+
+    /// Parts one behind the other, each from an atom on.
+    pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Channels>, atom: u32) -> Channels {
+        let (mut runs, mut end): (Vec<Run>, u32) = (Vec::new(), 0);
+        for part in parts {
+            let start = end.next_multiple_of(atom);
+            for run in &part.0 {
+                let at = start + run.at;
+                end = at + run.channels;
+                match runs.last_mut() {
+                    Some(last) if last.at + last.channels == at => last.channels += run.channels,
+                    _ => runs.push(Run { at, ..*run }),
+                }
+            }
+        }
+        Channels(runs)
+    }
+
+    /// The runs, in order.
+    pub fn runs(&self) -> &[Run] {
+        &self.0
+    }
+
+    /// Channels in memory, those that nobody fills included.
+    pub fn places(&self) -> u32 {
+        self.0.last().map_or(0, |last| last.at + last.channels)
+    }
+
+    /// Whether there are none between that nobody fills.
+    pub fn is_plain(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    /// The place of each channel.
+    pub fn each(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        self.0.iter().flat_map(|run| run.at..run.at + run.channels)
+    }
+}
+
+/// How a tensor lies in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As features: channels lie in surfaces of one memory atom each; atom (x, y) of a surface holds that many channels
+    /// of a pixel (hardware manual, "Feature data format").
+    Features {
+        /// Bytes of an atom, which are its channels.
+        atom: u32,
+        /// Which of the cube's channels are the tensor's.
+        channels: Channels,
+    },
+    /// As an image: pixels of four bytes, or of one, a line after the other.
+    Pixels {
+        /// Bytes of a pixel.
+        bytes: u32,
+        /// Bytes from a line to the next.
+        line_stride: u32,
+    },
+}
+
+/// A tensor in memory. On the host's side it is `[line][column][channel]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
     /// Address of its first byte.
     pub base: u64,
     /// Its size.
     pub shape: Shape,
-    /// Bytes of an atom, which are its channels.
-    pub atom: u32,
+    /// How it lies.
+    pub form: Form,
 }
 
-impl Surface {
+impl Tensor {
+    /// Features with channels one behind the other.
+    pub(super) fn features(shape: Shape, channels: Channels, config: &Config) -> Tensor {
+        let atom = config.memory_atom;
+        Tensor { base: 0, shape, form: Form::Features { atom, channels } }
+    }
+
+    /// An image.
+    pub(super) fn image(shape: Shape) -> Tensor {
+        let bytes = if shape.channels == 1 { 1 } else { 4 };
+        // Lines begin with an atom, whatever its size.
+        let line_stride = (shape.width * bytes).next_multiple_of(64);
+        Tensor { base: 0, shape, form: Form::Pixels { bytes, line_stride } }
+    }
+
+    /// The cube that it lies in, of features.
+    pub(super) fn cube(&self) -> Cube {
+        let Form::Features { atom, channels } = &self.form else {
+            unreachable!("only convolutions read images, and they know")
+        };
+        let shape = Shape { channels: channels.places(), ..self.shape };
+        Cube { base: self.base, shape, atom: *atom }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        match &self.form {
+            Form::Features { .. } => self.cube().bytes(),
+            Form::Pixels { line_stride, .. } => u64::from(*line_stride) * u64::from(self.shape.height),
+        }
+    }
+
+    /// Where each element lies, in bytes from the base.
+    fn offsets(&self) -> Vec<usize> {
+        let Shape { width, height, channels } = self.shape;
+        let mut offsets = Vec::with_capacity(self.shape.elements());
+        let places: Vec<u32> = match &self.form {
+            Form::Features { channels, .. } => channels.each().collect(),
+            Form::Pixels { .. } => (0..channels).collect(),
+        };
+        for y in 0..height {
+            for x in 0..width {
+                offsets.extend(places.iter().map(|&channel| match self.form {
+                    Form::Features { atom, .. } => {
+                        let surface = (channel / atom) as usize;
+                        let pixel = (surface * height as usize + y as usize) * width as usize + x as usize;
+                        pixel * atom as usize + (channel % atom) as usize
+                    }
+                    Form::Pixels { bytes, line_stride } => {
+                        (y as usize) * line_stride as usize + (x * bytes + channel) as usize
+                    }
+                }));
+            }
+        }
+        offsets
+    }
+
+    /// The bytes of a tensor `[line][column][channel]`; what is beside it is zero.
+    pub fn pack(&self, elements: &[i8]) -> Vec<u8> {
+        let mut bytes = vec![0; self.bytes() as usize];
+        self.pack_onto(elements, &mut bytes);
+        bytes
+    }
+
+    /// The same, where what is beside it is left.
+    pub(super) fn pack_onto(&self, elements: &[i8], bytes: &mut [u8]) {
+        for (offset, element) in self.offsets().into_iter().zip(elements) {
+            bytes[offset] = *element as u8;
+        }
+    }
+
+    /// The tensor `[line][column][channel]` that lies in these bytes.
+    pub fn unpack(&self, bytes: &[u8]) -> Vec<i8> {
+        self.offsets().into_iter().map(|offset| bytes[offset] as i8).collect()
+    }
+}
+
+/// A feature cube in memory, its lines and surfaces back to back, as the units see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cube {
+    /// Address of its first byte.
+    pub(super) base: u64,
+    pub(super) shape: Shape,
+    pub(super) atom: u32,
+}
+
+impl Cube {
     /// Bytes from a line to the next.
-    pub fn line_stride(&self) -> u32 {
+    pub(super) fn line_stride(&self) -> u32 {
         self.shape.width * self.atom
     }
 
     /// Bytes from a surface to the next.
-    pub fn surface_stride(&self) -> u32 {
+    pub(super) fn surface_stride(&self) -> u32 {
         self.shape.height * self.line_stride()
     }
 
@@ -43,40 +204,19 @@ impl Surface {
         }
     }
 
+    /// Its part of so many channels from one on that begins an atom.
+    pub(super) fn channels(&self, from: u32, channels: u32) -> Cube {
+        let base = self.base + u64::from(from / self.atom) * u64::from(self.surface_stride());
+        Cube { base, shape: Shape { channels, ..self.shape }, ..*self }
+    }
+
+    pub(super) fn surfaces(&self) -> u32 {
+        self.shape.channels.div_ceil(self.atom)
+    }
+
     /// Bytes of memory.
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.shape.channels.div_ceil(self.atom)) * u64::from(self.surface_stride())
-    }
-
-    /// Where an element lies, in bytes from the base.
-    fn offset(&self, y: usize, x: usize, channel: usize) -> usize {
-        let atom = self.atom as usize;
-        channel / atom * self.surface_stride() as usize
-            + y * self.line_stride() as usize
-            + x * atom
-            + channel % atom
-    }
-
-    fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
-        let [height, width, channels] =
-            [self.shape.height, self.shape.width, self.shape.channels].map(|size| size as usize);
-        (0..height).flat_map(move |y| {
-            (0..width).flat_map(move |x| (0..channels).map(move |channel| self.offset(y, x, channel)))
-        })
-    }
-
-    /// The bytes of a tensor `[line][column][channel]`; channels that fill the last atom are zero.
-    pub fn pack(&self, elements: &[i8]) -> Vec<u8> {
-        let mut bytes = vec![0; self.bytes() as usize];
-        for (offset, element) in self.offsets().zip(elements) {
-            bytes[offset] = *element as u8;
-        }
-        bytes
-    }
-
-    /// The tensor `[line][column][channel]` that lies in these bytes.
-    pub fn unpack(&self, bytes: &[u8]) -> Vec<i8> {
-        self.offsets().map(|offset| bytes[offset] as i8).collect()
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.surfaces()) * u64::from(self.surface_stride())
     }
 }
 
@@ -96,34 +236,68 @@ pub(super) fn weight_bytes(count: usize) -> usize {
     count.next_multiple_of(128)
 }
 
-/// Weights in the order in which the sequence controller takes them: kernels in groups of as many as there are MAC
-/// cells; in a group channels in blocks of as many as a cell multiplies at once; in a block rows, columns, kernels,
-/// channels (hardware manual, "Weight format for direct convolution").
-pub(super) fn pack_weights(
-    weights: &[i8],
-    kernels: u32,
-    [columns, rows]: [u32; 2],
-    channels: u32,
-    config: &Config,
-) -> Vec<u8> {
-    let [kernels, columns, rows, channels] = [kernels, columns, rows, channels].map(|size| size as usize);
-    let (group, block) = (config.mac_atomic_k as usize, config.mac_atomic_c as usize);
-    let mut bytes = Vec::with_capacity(weight_bytes(weights.len()));
-    for first_kernel in (0..kernels).step_by(group) {
-        for first_channel in (0..channels).step_by(block) {
-            for row in 0..rows {
-                for column in 0..columns {
-                    for kernel in first_kernel..kernels.min(first_kernel + group) {
-                        let at = ((kernel * rows + row) * columns + column) * channels;
-                        let taken = first_channel..channels.min(first_channel + block);
-                        bytes.extend(taken.map(|channel| weights[at + channel] as u8));
+/// Weights `[kernel][row][column][channel]` of some kernels, as a hardware layer takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WeightShape {
+    pub(super) kernels: u32,
+    pub(super) rows: u32,
+    /// One where an image's are merged into the channels.
+    pub(super) columns: u32,
+    pub(super) channels: u32,
+    /// Rows that post-extension of an image handles at once: 1, 2 or 4.
+    pub(super) rows_at_once: u32,
+}
+
+impl WeightShape {
+    /// Bytes of a kernel.
+    pub(super) fn kernel_bytes(&self) -> u32 {
+        self.rows * self.columns * self.channels
+    }
+
+    /// Bytes of all.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.kernels) * u64::from(self.kernel_bytes())
+    }
+
+    /// Channels that a cell multiplies at once.
+    fn block(&self, config: &Config) -> u32 {
+        config.mac_atomic_c / self.rows_at_once
+    }
+
+    /// Steps that a kernel takes at each position.
+    pub(super) fn steps(&self, config: &Config) -> u64 {
+        let blocks = self.channels.div_ceil(self.block(config));
+        u64::from(blocks) * u64::from(self.rows.div_ceil(self.rows_at_once)) * u64::from(self.columns)
+    }
+
+    /// In the order in which the sequence controller takes them: kernels in groups of as many as there are MAC cells; in a
+    /// group channels in blocks of as many as a cell multiplies at once; in a block rows, columns, kernels, channels
+    /// (hardware manual, "Weight format for direct convolution"). Rows that are handled at once share a block.
+    pub(super) fn pack(&self, weights: &[i8], config: &Config) -> Vec<u8> {
+        let WeightShape { kernels, rows, columns, channels, rows_at_once } = *self;
+        let [kernels, rows, columns, channels] = [kernels, rows, columns, channels].map(|size| size as usize);
+        let (group, block) = (config.mac_atomic_k as usize, self.block(config) as usize);
+        let at_once = rows_at_once as usize;
+        let mut bytes = Vec::with_capacity(weight_bytes(weights.len()));
+        for first_kernel in (0..kernels).step_by(group) {
+            for first_channel in (0..channels).step_by(block) {
+                let taken = first_channel..channels.min(first_channel + block);
+                for first_row in (0..rows).step_by(at_once) {
+                    for column in 0..columns {
+                        for kernel in first_kernel..kernels.min(first_kernel + group) {
+                            for row in first_row..rows.min(first_row + at_once) {
+                                let at = ((kernel * rows + row) * columns + column) * channels;
+                                let run = &weights[at + taken.start..at + taken.end];
+                                bytes.extend(run.iter().map(|&weight| weight as u8));
+                            }
+                        }
                     }
                 }
             }
         }
+        bytes.resize(weight_bytes(bytes.len()), 0);
+        bytes
     }
-    bytes.resize(weight_bytes(bytes.len()), 0);
-    bytes
 }
 
 /// 16-bit operands of SDP, one a channel, an atom's channels to a surface, surfaces back to back.
@@ -131,6 +305,11 @@ pub(super) fn pack_operands(values: &[i16], config: &Config) -> Vec<u8> {
     let mut bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     bytes.resize(values.len().next_multiple_of(config.memory_atom as usize) * 2, 0);
     bytes
+}
+
+/// Entries of the convolution buffer that a line of an image takes, its padding included.
+pub(super) fn entries_of_pixels(bytes: u32, config: &Config) -> u32 {
+    bytes.div_ceil(config.cbuf_entry_bytes())
 }
 
 /// Entries of the convolution buffer that a line of features takes (architecture text, "Convolution buffer").
@@ -157,16 +336,22 @@ mod tests {
     #[test]
     fn channels_lie_in_atoms_and_atoms_in_surfaces() {
         let shape = Shape { width: 2, height: 1, channels: 3 };
-        let surface = Surface { base: 0, shape, atom: 2 };
-        let bytes = surface.pack(&[1, 2, 3, 4, 5, 6]);
+        let form = |channels| Form::Features { atom: 2, channels };
+        let bytes = Tensor { base: 0, shape, form: form(Channels::plain(3)) }.pack(&[1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes, [1, 2, 4, 5, 3, 0, 6, 0]);
+        // One channel, and two that begin with the next atom.
+        let channels = Channels::joined([&Channels::plain(1), &Channels::plain(2)], 2);
+        assert_eq!(channels.places(), 4);
+        let bytes = Tensor { base: 0, shape, form: form(channels) }.pack(&[1, 2, 3, 4, 5, 6]);
+        assert_eq!(bytes, [1, 0, 4, 0, 2, 3, 5, 6]);
     }
 
     #[test]
     fn kernels_come_in_groups_and_channels_in_blocks() {
         // Nine kernels of ten channels: a group of eight and one of one, a block of eight and one of two.
         let weights: Vec<i8> = (0..90).collect();
-        let bytes = pack_weights(&weights, 9, [1, 1], 10, &config("nv_small"));
+        let shape = WeightShape { kernels: 9, rows: 1, columns: 1, channels: 10, rows_at_once: 1 };
+        let bytes = shape.pack(&weights, &config("nv_small"));
         assert_eq!(bytes[..9], [0, 1, 2, 3, 4, 5, 6, 7, 10]);
         assert_eq!(bytes[64..68], [8, 9, 18, 19]);
         assert_eq!(bytes[80..90], [80, 81, 82, 83, 84, 85, 86, 87, 88, 89]);
@@ -176,9 +361,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_packed_is_unpacked(width in 1u32..5, height in 1u32..5, channels in 1u32..20, atom in 1u32..9) {
-            let surface = Surface { base: 0, shape: Shape { width, height, channels }, atom };
-            let elements: Vec<i8> = (0..surface.shape.elements()).map(|at| (at * 7) as i8).collect();
-            prop_assert_eq!(surface.unpack(&surface.pack(&elements)), elements);
+            let channels = Channels::joined([&Channels::plain(channels), &Channels::plain(channels)], atom);
+            let shape = Shape { width, height, channels: channels.each().count() as u32 };
+            let features = Tensor { base: 0, shape, form: Form::Features { atom, channels } };
+            let image = Tensor::image(Shape { channels: 3, ..shape });
+            for tensor in [features, image] {
+                let elements: Vec<i8> = (0..tensor.shape.elements()).map(|at| (at * 7) as i8).collect();
+                prop_assert_eq!(tensor.unpack(&tensor.pack(&elements)), elements);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::description::Network;
 use super::error::{MeasureError, RunError};
-use super::plan::Plan;
+use super::plan::{Plan, Work};
 use super::run::{Inference, Runner};
 use crate::host::{Activity, Bounds, Host, Moved, Statistics};
 use crate::platform::{Description, LocalHost, Platform};
@@ -30,6 +30,10 @@ pub struct LayerFigures {
     pub name: String,
     /// Hardware layers that it took.
     pub steps: usize,
+    /// The layer whose hardware layers do this one too, if there is one: then it has no time of its own.
+    pub within: Option<String>,
+    /// The CPU did it: no simulated time passed.
+    pub is_cpu: bool,
     /// When the first of these had its turn: when the one before was done.
     pub begin: Time,
     /// When the last of them was done.
@@ -92,6 +96,8 @@ impl Measured {
             .map(|layer| LayerFigures {
                 name: layer.name.clone(),
                 steps: 0,
+                within: None,
+                is_cpu: false,
                 begin: Time::MAX,
                 end: Time::ZERO,
                 macs: layer.macs(),
@@ -100,23 +106,39 @@ impl Measured {
                 moved: Vec::new(),
             })
             .collect();
+        let mut order: Vec<usize> = (0..steps.len()).collect();
+        order.sort_by_key(|&at| steps[at].done);
         let mut from = started;
-        for (step, span) in plan.steps.iter().zip(&steps) {
+        for at in order {
+            let (step, span) = (&plan.steps[at], &steps[at]);
             let layer = &mut layers[step.layer];
-            let (until, bounds, moved) = match &span.activity {
-                Some(Activity { until, bounds, moved, .. }) => (*until, *bounds, moved.as_slice()),
+            let (begin, until, bounds, moved) = match &span.activity {
+                Some(Activity { from, until, bounds, moved }) => (*from, *until, *bounds, moved.as_slice()),
                 None => {
                     let compute = span.done - from;
-                    (span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
+                    (from, span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
                 }
             };
-            layer.steps += 1;
-            layer.begin = layer.begin.min(from);
-            layer.end = until;
+            match step.work {
+                Work::Hardware { .. } => layer.steps += 1,
+                Work::Cpu { .. } => layer.is_cpu = true,
+            }
+            layer.begin = layer.begin.min(begin);
+            layer.end = layer.end.max(until);
             layer.mac_cycles += step.mac_cycles;
             layer.bounds += bounds;
             add(&mut layer.moved, moved);
             from = until;
+        }
+        for (at, within) in plan.within.iter().enumerate() {
+            if let Some(within) = within {
+                let LayerFigures { begin, end, name, .. } = &layers[*within];
+                let (begin, end, name) = (*begin, *end, name.clone());
+                (layers[at].begin, layers[at].end, layers[at].within) = (begin, end, Some(name));
+            }
+        }
+        for layer in layers.iter_mut().filter(|layer| layer.begin == Time::MAX) {
+            layer.begin = layer.end;
         }
         Ok(Measured { layers, output, time: from - started, period, statistics })
     }

@@ -24,6 +24,7 @@
 //! Layers are int8 convolutions with bias, ReLU and converter in SDP, and poolings. Convolutions whose input the
 //! convolution buffer does not hold whole are cut by lines; those it cannot hold even so are refused by name.
 
+mod cpu;
 mod cut;
 mod description;
 pub mod digits;
@@ -33,12 +34,14 @@ mod measured;
 mod plan;
 mod registers;
 mod run;
+mod shipped;
 
 pub use description::{
-    Bias, Converter, Convolution, Layer, Method, Network, Operation, Pooling, ReadTensor, Shape, Window,
+    Activation, Bias, Converter, Convolution, Layer, Method, Network, Normalisation, Operation, Options,
+    Pooling, ReadTensor, Shape, SoftMax, Sum, Window, example_input,
 };
 pub use error::{MeasureError, NetworkError, PlanError, RunError};
-pub use layout::Surface;
+pub use layout::{Channels, Form, Run, Tensor};
 pub use measured::{LayerFigures, Measured};
-pub use plan::{Plan, Step};
+pub use plan::{Cpu, Plan, Step, Work};
 pub use run::{Inference, Runner, Span};

@@ -1,9 +1,11 @@
-//! Runs a plan as a driver would: while a layer runs, the next one's registers are written to the other group.
+//! Runs a plan as a driver would: registers are written to a group while the other one's layer runs, and what waits for
+//! nothing that still runs is enabled at once.
 
+use super::cpu;
 use super::error::RunError;
-use super::plan::{Plan, Step};
-use crate::host::program::address;
-use crate::host::trace::Interrupt;
+use super::plan::{Plan, Step, Work};
+use crate::host::program::{Program, address};
+use crate::host::trace::{Interrupt, Source};
 use crate::host::{Activity, Host, HostError, Memory};
 use crate::nvdla::registers::{Unit, glb, sdp};
 use vp_core::Time;
@@ -14,6 +16,8 @@ pub struct Runner<'a> {
     host: &'a mut dyn Host,
     /// The group of each unit that its next layer takes.
     next_groups: Vec<(Unit, u32)>,
+    /// The table that is loaded.
+    table: Option<usize>,
 }
 
 /// What came of one input.
@@ -23,46 +27,45 @@ pub struct Inference {
     pub output: Vec<i8>,
     /// When its input was there and its first layer had its turn.
     pub started: Time,
-    /// When each of the plan's hardware layers ran.
+    /// When each of the plan's steps ran.
     pub steps: Vec<Span>,
 }
 
 impl Inference {
     /// From the first layer's enable to the last layer's interrupt.
     pub fn time(&self) -> Time {
-        match (self.steps.first(), self.steps.last()) {
-            (Some(first), Some(last)) => last.done - first.enabled,
-            _ => Time::ZERO,
-        }
+        let first = self.steps.iter().map(|span| span.enabled).min().unwrap_or_default();
+        self.steps.iter().map(|span| span.done).max().unwrap_or_default() - first
     }
 }
 
-/// When a hardware layer ran, as its driver sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// When a step ran, as its driver sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The driver begins to enable its units.
     pub enabled: Time,
     /// The last of its interrupts.
     pub done: Time,
-    /// What the platform did since the one before was done, if somebody watches it.
+    /// What the platform did since the step that was done before this one, if somebody watches it.
     pub activity: Option<Activity>,
 }
 
-/// A layer whose registers are written, and the groups it took.
-struct Programmed<'a> {
+/// A step of hardware that is under way.
+struct UnderWay<'a> {
+    /// Its place.
+    at: usize,
     step: &'a Step,
+    units: &'a [Unit],
+    table: Option<usize>,
     groups: Vec<(Unit, u32)>,
+    /// The bits of GLB.S_INTR_STATUS that are to come.
+    expected: u32,
+    enabled: Option<Time>,
 }
 
-impl Programmed<'_> {
-    fn group(&self, of: Unit) -> u32 {
-        self.groups.iter().find(|(unit, _)| *unit == of).map_or(0, |(_, group)| *group)
-    }
-
-    /// The bits of GLB.S_INTR_STATUS that say that it is done.
-    fn done(&self) -> u32 {
-        let bit = |&(source, unit)| Interrupt { source, group: self.group(unit) as u8 }.bit();
-        self.step.done.iter().fold(0, |bits, done| bits | 1 << bit(done))
+impl UnderWay<'_> {
+    fn uses(&self, unit: Unit, group: u32) -> bool {
+        self.groups.contains(&(unit, group))
     }
 }
 
@@ -76,14 +79,14 @@ impl<'a> Runner<'a> {
             host.load(Memory::Primary, *base, bytes)?;
         }
         let mut next_groups = Vec::new();
-        for &unit in plan.steps.iter().flat_map(|step| &step.units) {
+        for &unit in plan.steps.iter().flat_map(Step::units) {
             if next_groups.iter().all(|(known, _)| *known != unit) {
                 let pointer = host.read(register(&*host, unit, "S_POINTER")?)?;
                 // All units have it in the same place.
                 next_groups.push((unit, pointer >> CONSUMER & 1));
             }
         }
-        Ok(Runner { plan, host, next_groups })
+        Ok(Runner { plan, host, next_groups, table: None })
     }
 
     /// Runs the network on each input `[line][column][channel]`, one after the other, and hands out what came of it.
@@ -95,32 +98,8 @@ impl<'a> Runner<'a> {
         inputs: &[I],
         mut done: impl FnMut(usize, Inference),
     ) -> Result<(), RunError> {
-        let plan = self.plan;
-        let steps: Vec<(usize, &Step)> =
-            (0..inputs.len()).flat_map(|input| plan.steps.iter().map(move |step| (input, step))).collect();
-        let (mut spans, mut started) = (Vec::new(), Time::ZERO);
-        let mut programmed = None;
-        for (at, &(input, step)) in steps.iter().enumerate() {
-            let within = |error| RunError::Host { layer: step.name.clone(), error };
-            if spans.is_empty() {
-                self.load_input(inputs[input].as_ref(), step)?;
-                started = self.host.now().map_err(within)?;
-                // From here on.
-                self.host.activity();
-            }
-            let current = match programmed.take() {
-                Some(programmed) => programmed,
-                None => self.program(step).map_err(within)?,
-            };
-            let enabled = self.enable(&current).map_err(within)?;
-            if let Some((_, next)) = steps.get(at + 1) {
-                programmed = Some(self.program(next).map_err(within)?);
-            }
-            spans.push(Span { enabled, done: self.wait(&current)?, activity: self.host.activity() });
-            if spans.len() == plan.steps.len() {
-                let output = self.fetch_output().map_err(within)?;
-                done(input, Inference { output, started, steps: std::mem::take(&mut spans) });
-            }
+        for (at, input) in inputs.iter().enumerate() {
+            done(at, self.infer(input.as_ref())?);
         }
         match self.host.warnings().into_iter().next() {
             Some(warning) => Err(RunError::Warned(warning)),
@@ -128,74 +107,136 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn load_input(&mut self, input: &[i8], step: &Step) -> Result<(), RunError> {
-        let expected = self.plan.input.shape.elements();
+    fn infer(&mut self, input: &[i8]) -> Result<Inference, RunError> {
+        let plan = self.plan;
+        let expected = plan.input.shape.elements();
         if input.len() != expected {
             return Err(RunError::Input { found: input.len(), expected });
         }
-        let bytes = self.plan.input.pack(input);
-        self.host
-            .load(Memory::Primary, self.plan.input.base, &bytes)
-            .map_err(|error| RunError::Host { layer: step.name.clone(), error })
+        let of = |at: usize| move |error| RunError::Host { layer: plan.steps[at].name.clone(), error };
+        self.host.load(Memory::Primary, plan.input.base, &plan.input.pack(input)).map_err(of(0))?;
+        let started = self.host.now().map_err(of(0))?;
+        // From here on.
+        self.host.activity();
+        let mut spans = vec![Span::default(); plan.steps.len()];
+        let mut is_done = vec![false; plan.steps.len()];
+        let (mut under_way, mut next) = (Vec::<UnderWay<'_>>::new(), 0);
+        while is_done.iter().any(|done| !done) {
+            // Enabled in order, each as soon as all that it waits for is done.
+            while let Some(waiting) = under_way.iter_mut().find(|step| step.enabled.is_none())
+                && waiting.step.after.iter().all(|&before| is_done[before])
+            {
+                waiting.enabled = Some(self.enable(waiting).map_err(of(waiting.at))?);
+            }
+            if let Some(step) = plan.steps.get(next) {
+                match &step.work {
+                    Work::Hardware { .. } if self.has_groups(step, &under_way) => {
+                        under_way.push(self.program(next, step).map_err(of(next))?);
+                        next += 1;
+                        continue;
+                    }
+                    // What is before it has no part in the order of enabling.
+                    Work::Cpu { task, from, to } if step.after.iter().all(|&before| is_done[before]) => {
+                        cpu::run(*task, from, to, self.host).map_err(of(next))?;
+                        let now = self.host.now().map_err(of(next))?;
+                        spans[next] = Span { enabled: now, done: now, activity: self.host.activity() };
+                        is_done[next] = true;
+                        next += 1;
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
+            let time = self.interrupt(&mut under_way)?;
+            for step in under_way.extract_if(.., |step| step.expected == 0) {
+                let enabled = step.enabled.unwrap_or(time);
+                spans[step.at] = Span { enabled, done: time, activity: self.host.activity() };
+                is_done[step.at] = true;
+            }
+        }
+        let output = self.fetch_output().map_err(of(plan.steps.len() - 1))?;
+        Ok(Inference { output, started, steps: spans })
     }
 
     fn fetch_output(&mut self) -> Result<Vec<i8>, HostError> {
-        let surface = self.plan.output;
-        let mut bytes = vec![0; surface.bytes() as usize];
-        self.host.fetch(Memory::Primary, surface.base, &mut bytes)?;
-        Ok(surface.unpack(&bytes))
+        let tensor = &self.plan.output;
+        let mut bytes = vec![0; tensor.bytes() as usize];
+        self.host.fetch(Memory::Primary, tensor.base, &mut bytes)?;
+        Ok(tensor.unpack(&bytes))
     }
 
-    /// Writes a layer's registers to the groups that its units take next.
-    fn program(&mut self, step: &'a Step) -> Result<Programmed<'a>, HostError> {
+    /// Whether the groups that a step's units take next are free.
+    fn has_groups(&self, step: &Step, under_way: &[UnderWay<'_>]) -> bool {
+        let mut next = self.next_groups.iter().filter(|(unit, _)| step.units().contains(unit));
+        next.all(|&(unit, group)| under_way.iter().all(|other| !other.uses(unit, group)))
+    }
+
+    /// Writes a step's registers to the groups that its units take next.
+    fn program(&mut self, at: usize, step: &'a Step) -> Result<UnderWay<'a>, HostError> {
+        let Work::Hardware { units, program, done, table } = &step.work else {
+            return Err(HostError::Refused(format!("`{}` is the CPU's", step.name)));
+        };
         let mut groups = Vec::new();
         for (unit, next) in &mut self.next_groups {
-            if step.units.contains(unit) {
+            if units.contains(unit) {
                 groups.push((*unit, *next));
                 *next ^= 1;
             }
         }
-        let programmed = Programmed { step, groups };
-        self.select(&programmed)?;
-        step.program.run(self.host)?;
-        Ok(programmed)
+        self.select(&groups)?;
+        program.run(self.host)?;
+        let group = |of: Unit| groups.iter().find(|(unit, _)| *unit == of).map_or(0, |(_, group)| *group);
+        let bit = |&(source, unit): &(Source, Unit)| Interrupt { source, group: group(unit) as u8 }.bit();
+        let expected = done.iter().fold(0, |bits, done| bits | 1 << bit(done));
+        Ok(UnderWay { at, step, units, table: *table, groups, expected, enabled: None })
     }
 
-    fn select(&mut self, layer: &Programmed<'_>) -> Result<(), HostError> {
-        for &(unit, group) in &layer.groups {
+    fn select(&mut self, groups: &[(Unit, u32)]) -> Result<(), HostError> {
+        for &(unit, group) in groups {
             let pointer = register(&*self.host, unit, "S_POINTER")?;
             self.host.write(pointer, group)?;
         }
         Ok(())
     }
 
-    /// Starts a layer whose registers are written; gives the time at which that began.
-    fn enable(&mut self, layer: &Programmed<'_>) -> Result<Time, HostError> {
+    /// Starts a step whose registers are written; gives the time at which that began.
+    fn enable(&mut self, step: &UnderWay<'_>) -> Result<Time, HostError> {
         // Until its answer comes, time passes for writes that are still on their way.
         self.host.read(self.status()?)?;
         let enabled = self.host.now()?;
-        self.select(layer)?;
-        for &unit in &layer.step.units {
+        if let Some(table) = step.table.filter(|table| self.table != Some(*table)) {
+            self.load(table)?;
+        }
+        self.select(&step.groups)?;
+        for &unit in step.units {
             let enable = register(&*self.host, unit, "D_OP_ENABLE")?;
             self.host.write(enable, 1)?;
         }
         Ok(enabled)
     }
 
-    /// Takes interrupts until the layer is done; gives the time of the last one.
-    fn wait(&mut self, layer: &Programmed<'_>) -> Result<Time, RunError> {
-        let within = |error| RunError::Host { layer: layer.step.name.clone(), error };
-        let address = self.status().map_err(within)?;
-        let (mut expected, mut time) = (layer.done(), Time::ZERO);
-        while expected != 0 {
-            time = self.host.wait_interrupt().map_err(within)?;
-            let status = self.host.read(address).map_err(within)?;
-            if status == 0 || status & !expected != 0 {
-                return Err(RunError::Interrupt { layer: layer.step.name.clone(), status, expected });
-            }
-            self.host.write_acknowledged(address, status).map_err(within)?;
-            expected &= !status;
+    fn load(&mut self, table: usize) -> Result<(), HostError> {
+        if let Some(program) = self.plan.tables.get(table) {
+            Program::run(program, self.host)?;
         }
+        self.table = Some(table);
+        Ok(())
+    }
+
+    /// Takes an interrupt; gives its time.
+    fn interrupt(&mut self, under_way: &mut [UnderWay<'_>]) -> Result<Time, RunError> {
+        let layer = || under_way.first().map_or_else(String::new, |step| step.step.name.clone());
+        let within = |error| RunError::Host { layer: layer(), error };
+        let address = self.status().map_err(within)?;
+        let time = self.host.wait_interrupt().map_err(within)?;
+        let status = self.host.read(address).map_err(within)?;
+        let enabled = under_way.iter().filter(|step| step.enabled.is_some());
+        let expected = enabled.fold(0, |bits, step| bits | step.expected);
+        if status == 0 || status & !expected != 0 {
+            return Err(RunError::Interrupt { layer: layer(), status, expected });
+        }
+        self.host.write_acknowledged(address, status).map_err(within)?;
+        under_way.iter_mut().filter(|step| step.enabled.is_some()).for_each(|step| step.expected &= !status);
         Ok(time)
     }
 

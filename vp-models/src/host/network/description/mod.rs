@@ -1,0 +1,330 @@
+//! What a network is: layers with their weights, quantised for the hardware's arithmetic.
+//!
+//! `written` reads it from TOML, `sheet` from a table of layers; `synthetic` makes weights up where only shapes are
+//! known.
+
+mod sheet;
+mod synthetic;
+mod written;
+
+use super::error::NetworkError;
+use serde::Deserialize;
+use std::fmt;
+
+pub use synthetic::example_input;
+pub use written::{Options, ReadTensor};
+
+/// A network of int8 layers, quantised for the hardware's arithmetic and checked: shapes fit each other and
+/// tensors have as many elements as their layers need.
+///
+/// ```
+/// use vp_models::host::network::Network;
+/// let text = r#"
+///     name = "edges"
+///     [input]
+///     width = 8
+///     height = 8
+///     channels = 1
+///     [[layer]]
+///     kind = "convolution"
+///     name = "edge"
+///     kernels = 2
+///     kernel = [1, 2]                  # width, height
+///     weights = "edge.weights.i8"      # [kernel][row][column][channel]
+///     converter = { scale = 1, shift = 1 }
+/// "#;
+/// let network = Network::parse(text, &mut |_| Ok(vec![1, 1, 1, 255])).unwrap();
+/// assert_eq!(network.output().to_string(), "8x7x2");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Its name.
+    pub name: String,
+    /// What it is given.
+    pub input: Shape,
+    /// Whether its input may lie in memory as an image: pixels with their components side by side.
+    pub is_image: bool,
+    /// Its layers, each after those it reads from. The last one's output is the network's.
+    pub layers: Vec<Layer>,
+}
+
+impl Network {
+    /// What comes out.
+    pub fn output(&self) -> Shape {
+        self.layers.last().map_or(self.input, |layer| layer.output)
+    }
+
+    /// The size of what a source gives.
+    pub fn shape(&self, source: Option<usize>) -> Shape {
+        source.map_or(self.input, |layer| self.layers[layer].output)
+    }
+
+    /// Products that it needs.
+    pub fn macs(&self) -> u64 {
+        self.layers.iter().map(Layer::macs).sum()
+    }
+}
+
+/// Size of a cube.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    /// Pixels in a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+    /// Channels.
+    pub channels: u32,
+}
+
+impl Shape {
+    /// The most pixels in a line, lines and channels: what the size registers of all units can say.
+    pub const MOST: u32 = 1 << 13;
+
+    /// Refuses sizes that no register can say.
+    fn check(self, name: &str) -> Result<Shape, NetworkError> {
+        let right = |size: u32| (1..=Shape::MOST).contains(&size);
+        match [self.width, self.height, self.channels].into_iter().all(right) {
+            true => Ok(self),
+            false => Err(NetworkError::Size { name: name.to_owned(), shape: self }),
+        }
+    }
+
+    /// Elements.
+    pub fn elements(&self) -> usize {
+        self.width as usize * self.height as usize * self.channels as usize
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}x{}", self.width, self.height, self.channels)
+    }
+}
+
+/// A layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Its name.
+    pub name: String,
+    /// The layers whose outputs it reads, by their places in the list; none for the network's input.
+    pub sources: Vec<Option<usize>>,
+    /// The size of the first of them.
+    pub input: Shape,
+    /// What it makes.
+    pub output: Shape,
+    /// How.
+    pub operation: Operation,
+}
+
+impl Layer {
+    /// Products that it needs.
+    pub fn macs(&self) -> u64 {
+        match &self.operation {
+            Operation::Convolution(convolution) => {
+                let [columns, rows] = convolution.window.size.map(u64::from);
+                let channels = u64::from(self.input.channels / convolution.groups);
+                self.output.elements() as u64 * columns * rows * channels
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// What a layer does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Convolution; fully connected layers are convolutions whose kernel is as large as their input.
+    Convolution(Convolution),
+    /// Pooling.
+    Pooling(Pooling),
+    /// The sum of two cubes, element by element.
+    Sum(Sum),
+    /// The channels of its sources one behind the other.
+    Concatenation,
+    /// Normalisation by neighbouring channels.
+    Normalisation(Normalisation),
+    /// Each pixel becomes so many columns and rows. No unit does that: it is the CPU's.
+    Upsampling(u32),
+    /// Soft-max over the channels of each pixel: the CPU's.
+    SoftMax(SoftMax),
+    /// What is known before, and lies in memory with the weights.
+    Constant(Vec<i8>),
+}
+
+/// Where a window lies over its input. Pairs are horizontal and vertical.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Columns and rows.
+    pub size: [u32; 2],
+    /// Steps, in pixels.
+    pub stride: [u32; 2],
+    /// Padding before the first pixel and above the first line.
+    pub before: [u32; 2],
+    /// Padding behind.
+    pub after: [u32; 2],
+}
+
+impl Window {
+    /// Columns and lines that come out, if a window fits at all.
+    pub(super) fn outputs(&self, input: Shape) -> Option<[u32; 2]> {
+        let along = |axis: usize, size: u32| {
+            let padded = self.before[axis].checked_add(size)?.checked_add(self.after[axis])?;
+            Some(padded.checked_sub(self.size[axis])?.checked_div(self.stride[axis])? + 1)
+        };
+        (self.size[0] > 0 && self.size[1] > 0)
+            .then(|| Some([along(0, input.width)?, along(1, input.height)?]))?
+    }
+
+    /// The window with as much more padding behind as makes another output of what would be left over; no window then
+    /// begins in padding.
+    fn rounded_up(self, input: Shape) -> Window {
+        let along = |axis: usize, size: u32| {
+            let (before, window, stride) = (self.before[axis], self.size[axis], self.stride[axis].max(1));
+            let padded = before + size + self.after[axis];
+            let left = padded.saturating_sub(window) % stride;
+            let begins = padded.saturating_sub(window) - left + stride;
+            let more = left > 0 && begins < before + size;
+            self.after[axis] + if more { stride - left } else { 0 }
+        };
+        Window { after: [along(0, input.width), along(1, input.height)], ..self }
+    }
+}
+
+/// A convolution, and what SDP does to its sums: bias, another cube added, activation, and conversion to int8, in this
+/// order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Convolution {
+    /// Kernels, which are the output's channels.
+    pub kernels: u32,
+    /// Groups of channels that do not see each other. As many as channels: a depthwise convolution.
+    pub groups: u32,
+    /// The kernels' extent.
+    pub window: Window,
+    /// `[kernel][row][column][channel]`, of the channels that a kernel sees.
+    pub weights: Vec<i8>,
+    /// Added to the sums.
+    pub bias: Option<Bias>,
+    /// The second source is added, its elements shifted left by that.
+    pub added: Option<u32>,
+    /// What becomes of negative sums.
+    pub activation: Activation,
+    /// From sums to int8.
+    pub converter: Converter,
+}
+
+/// A value for each kernel, added to its sums.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bias {
+    /// The values.
+    pub values: Vec<i16>,
+    /// By how many bits they are shifted left first.
+    pub shift: u32,
+}
+
+/// What becomes of negative values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activation {
+    /// They stay.
+    #[default]
+    None,
+    /// They become zero.
+    Relu,
+    /// They are multiplied, and shifted right with rounding.
+    Leaky {
+        /// Factor.
+        scale: i16,
+        /// Right shift.
+        shift: u32,
+    },
+}
+
+/// `(x - offset) * scale`, shifted right with rounding to nearest and ties away from zero, then saturated to int8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Converter {
+    /// Taken off first.
+    #[serde(default)]
+    pub offset: i32,
+    /// Factor.
+    pub scale: i16,
+    /// Right shift.
+    pub shift: u32,
+}
+
+/// Pooling. Padding takes no part in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pooling {
+    /// What becomes of a window.
+    pub method: Method,
+    /// The windows.
+    pub window: Window,
+}
+
+/// What becomes of the elements in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// Their sum divided by the window's size, where padding counts as zeros.
+    Average,
+}
+
+/// The first cube times a factor, and the second one shifted left; then activation and conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// The first one's factor.
+    pub scale: i16,
+    /// The second one's shift.
+    pub shift: u32,
+    /// What becomes of negative sums.
+    pub activation: Activation,
+    /// From sums to int8.
+    pub converter: Converter,
+}
+
+/// Each element times the answer of a table to the sum of squares over the channels around it: local response
+/// normalisation, as CDP has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Normalisation {
+    /// Channels: 3, 5, 7 or 9.
+    pub channels: u32,
+    /// Answers at sums of squares from 0 on, close to each other: 65 of them…
+    pub near: Vec<i16>,
+    /// …a power of two apart.
+    pub near_step: u32,
+    /// Answers over the whole range: 257 of them…
+    pub far: Vec<i16>,
+    /// …a power of two apart.
+    pub far_step: u32,
+    /// From the products to int8.
+    pub converter: Converter,
+}
+
+/// `127 * exp(scale * x) / sum`, rounded to nearest; the scale in 1/65536ths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoftMax {
+    /// What a step of the input means.
+    pub scale: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_up_adds_the_last_window_unless_it_begins_in_padding() {
+        let window = |before, after| Window { size: [3, 3], stride: [2, 2], before, after };
+        let square = |size| Shape { width: size, height: size, channels: 1 };
+        let outputs = |window: Window, size| window.rounded_up(square(size)).outputs(square(size)).unwrap();
+        // 112 columns, windows of 3 every 2: 55 fit, and one hangs over.
+        assert_eq!(outputs(window([0; 2], [0; 2]), 112), [56, 56]);
+        assert_eq!(outputs(window([0; 2], [0; 2]), 13), [6, 6]);
+        // Of 4 columns between padding: the window after the second would begin behind them.
+        let padded = Window { size: [2, 2], stride: [3, 3], before: [1; 2], after: [1; 2] };
+        assert_eq!(outputs(padded, 4), [2, 2]);
+    }
+}

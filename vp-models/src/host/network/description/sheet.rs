@@ -1,0 +1,147 @@
+//! Networks from a sheet of layers, as performance figures are published: a row a convolution, with the pooling behind
+//! it.
+
+use super::synthetic::{self, Maker};
+use super::{Layer, Method, Network, Operation, Pooling, Shape, Window};
+use crate::host::network::error::NetworkError;
+
+/// The columns that say what a layer is; others are passed over.
+struct Columns<'a> {
+    header: Vec<&'a str>,
+}
+
+/// One row.
+struct Row<'a> {
+    columns: &'a Columns<'a>,
+    line: usize,
+    cells: Vec<&'a str>,
+}
+
+impl Row<'_> {
+    fn refuse(&self, why: String) -> NetworkError {
+        NetworkError::Sheet { line: self.line, why }
+    }
+
+    fn text(&self, column: &str) -> Result<&str, NetworkError> {
+        let place = self.columns.header.iter().position(|header| *header == column);
+        place
+            .and_then(|place| self.cells.get(place).copied())
+            .ok_or_else(|| self.refuse(format!("there is no column `{column}`")))
+    }
+
+    fn number(&self, column: &str) -> Result<u32, NetworkError> {
+        let text = self.text(column)?;
+        text.parse().map_err(|_| self.refuse(format!("`{column}` is `{text}`, which is no number")))
+    }
+
+    fn is(&self, column: &str) -> Result<bool, NetworkError> {
+        Ok(self.text(column)?.eq_ignore_ascii_case("true"))
+    }
+
+    /// Height and width are written in this order.
+    fn pair(&self, names: [&str; 2]) -> Result<[u32; 2], NetworkError> {
+        Ok([self.number(names[1])?, self.number(names[0])?])
+    }
+}
+
+/// The window that makes so many outputs of such an input, padded evenly where it must be.
+fn window(size: [u32; 2], stride: [u32; 2], input: [u32; 2], output: [u32; 2]) -> Window {
+    let missing = [0, 1]
+        .map(|axis| (output[axis].saturating_sub(1) * stride[axis] + size[axis]).saturating_sub(input[axis]));
+    let before = missing.map(|missing| missing / 2);
+    // Padding comes behind if there is only one line of it; of several half lie before.
+    let after = [0, 1].map(|axis| missing[axis] - before[axis]);
+    Window { size, stride, before, after }
+}
+
+pub(super) fn network(name: &str, text: &str) -> Result<Network, NetworkError> {
+    let mut lines = text.lines().enumerate();
+    let header = lines.next().map_or(Vec::new(), |(_, line)| line.split(',').map(str::trim).collect());
+    let columns = Columns { header };
+    let input = Shape { width: 1, height: 1, channels: 1 };
+    let network = Network { name: name.to_owned(), input, is_image: false, layers: Vec::new() };
+    let mut builder = Builder { network, maker: Maker::new(Some(1)) };
+    for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+        let cells = line.split(',').map(str::trim).collect();
+        builder.row(&Row { columns: &columns, line: at + 1, cells })?;
+    }
+    builder.network.finished()
+}
+
+struct Builder {
+    network: Network,
+    maker: Maker,
+}
+
+impl Builder {
+    fn push(&mut self, name: String, source: Option<Option<usize>>, sizes: [Shape; 2], operation: Operation) {
+        let ([input, output], sources) = (sizes, Vec::from_iter(source));
+        self.maker.made(&operation, &sources, &[input]);
+        self.network.layers.push(Layer { name, sources, input, output, operation });
+    }
+
+    /// The latest cube of that size; where there is none, one that nobody makes.
+    fn source(&mut self, name: &str, input: Shape) -> Option<usize> {
+        if self.network.layers.is_empty() {
+            (self.network.input, self.network.is_image) = (input, input.channels <= 4);
+            return None;
+        }
+        let found = self.network.layers.iter().rposition(|layer| layer.output == input);
+        Some(found.unwrap_or_else(|| {
+            let place = self.network.layers.len();
+            let values = synthetic::example_input(input, place as u64);
+            self.push(format!("{name} input"), None, [input; 2], Operation::Constant(values));
+            place
+        }))
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> Result<(), NetworkError> {
+        let base = row.text("layer")?;
+        let [width, height] = row.pair(["in_height", "in_width"])?;
+        let input = Shape { width, height, channels: row.number("in_channels")? }.check(base)?;
+        // Halves of a layer that was once cut for two devices have one name.
+        let mut names =
+            std::iter::once(base.to_owned()).chain((2..).map(|number| format!("{base} ({number})")));
+        let free = |name: &String| self.network.layers.iter().all(|layer| layer.name != *name);
+        let name = names.find(free).unwrap_or_default();
+        let source = self.source(&name, input);
+        let size = row.pair(["kernel_height", "kernel_width"])?;
+        let (stride, output) = (row.pair(["stride_y", "stride_x"])?, row.pair(["out_height", "out_width"])?);
+        let kernels = row.number("out_channels")?;
+        let window = window(size, stride, [width, height], output);
+        let made = self.shape(row, window, input, kernels)?;
+        if made.width < output[0] || made.height < output[1] || kernels == 0 {
+            return Err(row.refuse(format!("{kernels} kernels of {}x{} make {made}", size[0], size[1])));
+        }
+        let convolution = synthetic::alone(&self.maker, input, kernels, window, &[source]);
+        let convolved = self.network.layers.len();
+        self.push(name.clone(), Some(source), [input, made], Operation::Convolution(convolution));
+        if !row.is("pool")? {
+            return Ok(());
+        }
+        let size = row.pair(["pool_height", "pool_width"])?;
+        let stride = row.pair(["pool_stride_y", "pool_stride_x"])?;
+        let output = row.pair(["pooled_height", "pooled_width"])?;
+        let Window { before, after, .. } = self::window(size, stride, [made.width, made.height], output);
+        // What is missing hangs over at the end.
+        let after = [before[0] + after[0], before[1] + after[1]];
+        let window = Window { size, stride, before: [0; 2], after };
+        let pooled = self.shape(row, window, made, kernels)?;
+        let operation = Operation::Pooling(Pooling { method: Method::Max, window });
+        self.push(format!("{name} pooling"), Some(Some(convolved)), [made, pooled], operation);
+        Ok(())
+    }
+
+    fn shape(
+        &self,
+        row: &Row<'_>,
+        window: Window,
+        input: Shape,
+        channels: u32,
+    ) -> Result<Shape, NetworkError> {
+        let none =
+            || row.refuse(format!("no window of {}x{} lies on {input}", window.size[0], window.size[1]));
+        let [width, height] = window.outputs(input).ok_or_else(none)?;
+        Shape { width, height, channels }.check(row.text("layer")?)
+    }
+}

@@ -1,0 +1,89 @@
+//! Memory for a plan: what stays from the start on, and what lives only between those who make it and those who read it.
+
+use crate::host::network::error::PlanError;
+use crate::host::network::layout::ALIGNMENT;
+use std::ops::{Range, RangeInclusive};
+
+/// Memory that is given out.
+pub(super) struct Memory {
+    start: u64,
+    /// Below it is what stays.
+    next: u64,
+    end: u64,
+    /// The end of what was ever given out.
+    most: u64,
+    /// What lives for a time.
+    living: Vec<(Range<u64>, RangeInclusive<usize>)>,
+}
+
+impl Memory {
+    pub(super) fn new(range: Range<u64>) -> Memory {
+        let Range { start, end } = range;
+        Memory { start, next: start, end, most: start, living: Vec::new() }
+    }
+
+    /// Memory for good; all of it is taken before any for a time.
+    pub(super) fn take(&mut self, what: &str, bytes: u64) -> Result<u64, PlanError> {
+        let base = self.room(what, bytes, self.next)?;
+        self.next = base + bytes;
+        Ok(base)
+    }
+
+    /// Memory from one moment to another: the lowest that is free all the while.
+    pub(super) fn lend(
+        &mut self,
+        what: &str,
+        bytes: u64,
+        life: RangeInclusive<usize>,
+    ) -> Result<u64, PlanError> {
+        let meets =
+            |other: &RangeInclusive<usize>| other.start() <= life.end() && life.start() <= other.end();
+        let mut taken: Vec<Range<u64>> =
+            self.living.iter().filter(|(_, other)| meets(other)).map(|(range, _)| range.clone()).collect();
+        taken.sort_unstable_by_key(|range| range.start);
+        let mut from = self.next;
+        for range in taken {
+            let base = from.next_multiple_of(ALIGNMENT);
+            if base.saturating_add(bytes) <= range.start {
+                break;
+            }
+            from = from.max(range.end);
+        }
+        let base = self.room(what, bytes, from)?;
+        self.living.push((base..base + bytes, life));
+        Ok(base)
+    }
+
+    fn room(&mut self, what: &str, bytes: u64, from: u64) -> Result<u64, PlanError> {
+        let base = from.checked_next_multiple_of(ALIGNMENT);
+        let end = base.and_then(|base| base.checked_add(bytes)).filter(|&end| end <= self.end);
+        let (Some(base), Some(end)) = (base, end) else {
+            let left = self.end.saturating_sub(from);
+            return Err(PlanError::Memory { what: what.to_owned(), bytes, left });
+        };
+        self.most = self.most.max(end);
+        Ok(base)
+    }
+
+    /// Bytes from the start to the end of what was ever given out.
+    pub(super) fn used(&self) -> u64 {
+        self.most - self.start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lives_at_different_times_shares_its_place() {
+        let mut memory = Memory::new(0..4096);
+        assert_eq!(memory.take("weights", 100), Ok(0));
+        assert_eq!(memory.lend("a", 300, 0..=1), Ok(256));
+        assert_eq!(memory.lend("b", 300, 1..=2), Ok(768));
+        assert_eq!(memory.lend("c", 300, 2..=3), Ok(256));
+        assert_eq!(memory.lend("d", 2816, 2..=4), Ok(1280));
+        let full = memory.lend("e", 3000, 2..=4);
+        assert!(matches!(full, Err(PlanError::Memory { what, .. }) if what == "e"));
+    }
+}

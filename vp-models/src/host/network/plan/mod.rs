@@ -1,0 +1,279 @@
+//! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
+//!
+//! `operations` says what runs as one and in which order, `values` what shares memory, `memory` where that is, and here it
+//! becomes register writes, with who must wait for whom.
+
+mod memory;
+mod operations;
+mod steps;
+mod values;
+
+use self::memory::Memory;
+use self::operations::{Task, tasks};
+use self::values::Values;
+use super::description::{Network, Operation};
+use super::error::PlanError;
+use super::layout::Tensor;
+use crate::host::program::Program;
+use crate::host::trace::Source;
+use crate::nvdla::config::{Config, DataType};
+use crate::nvdla::registers::Unit;
+use std::ops::{Range, RangeInclusive};
+
+/// A network laid out for one hardware configuration and one memory. It says nothing of time: one plan runs on
+/// platforms with any memory behind them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What must lie in memory before the first layer: address and bytes.
+    pub constants: Vec<(u64, Vec<u8>)>,
+    /// Where the input goes.
+    pub input: Tensor,
+    /// Where the output comes.
+    pub output: Tensor,
+    /// What runs, in the order in which it is begun.
+    pub steps: Vec<Step>,
+    /// Lookup tables that steps need, which are loaded while their unit is idle.
+    pub tables: Vec<Program>,
+    /// Of each layer that another one's hardware layers do with it, that one.
+    pub within: Vec<Option<usize>>,
+    /// Bytes of memory that it uses, from the start of the range it was given.
+    pub bytes: u64,
+}
+
+/// One hardware layer, or a task of the CPU: a layer of the network, or some of its lines or channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The layer's place in the network; of several the first.
+    pub layer: usize,
+    /// Its name.
+    pub name: String,
+    /// Steps that must be done before this one begins: they make what it reads, or use the memory that it writes.
+    pub after: Vec<usize>,
+    /// What is done.
+    pub work: Work,
+    /// Cycles for which its products keep the whole MAC array busy; none where the array takes no part.
+    pub mac_cycles: u64,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Hardware does it.
+    Hardware {
+        /// The units that take part, in the order in which they are enabled: consumers before who feeds them.
+        units: Vec<Unit>,
+        /// Its registers, whatever the group.
+        program: Program,
+        /// The interrupts that say that it is done.
+        done: Vec<(Source, Unit)>,
+        /// The lookup table that it needs, by its place in the plan's list.
+        table: Option<usize>,
+    },
+    /// The CPU does it: no simulated time passes.
+    Cpu {
+        /// What.
+        task: Cpu,
+        /// What it reads…
+        from: Tensor,
+        /// …and makes.
+        to: Tensor,
+    },
+}
+
+/// What the CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cpu {
+    /// Pixels become so many columns and rows.
+    Upsampling(u32),
+    /// Soft-max over channels; what a step of the input means, in 1/65536ths.
+    SoftMax(u32),
+}
+
+impl Step {
+    /// The units that take part.
+    pub fn units(&self) -> &[Unit] {
+        match &self.work {
+            Work::Hardware { units, .. } => units,
+            Work::Cpu { .. } => &[],
+        }
+    }
+}
+
+impl Plan {
+    /// Plans a network for a configuration, with all that it needs in this range of the primary memory.
+    ///
+    /// # Errors
+    /// When the configuration, its buffer, its registers or the memory have no room for a layer.
+    pub fn new(network: &Network, config: &Config, memory: Range<u64>) -> Result<Plan, PlanError> {
+        if !(config.has_feature_type(DataType::Int8) && config.has_weight_type(DataType::Int8)) {
+            return Err(PlanError::NoInt8 { config: config.name.clone() });
+        }
+        let mut values = Values::of(network, config)?;
+        let tasks = tasks(network, &values, config)?;
+        let mut memory = Memory::new(memory);
+        let mut constants = Vec::new();
+        let operands = steps::Operands::of(network, &values, &tasks, config, &mut memory, &mut constants)?;
+        let bases = places(network, &values, &tasks, &mut memory, &mut constants)?;
+        values.settle_at(&bases);
+        let mut planner = steps::Planner::new(network, config, &values);
+        for (task, operands) in tasks.iter().zip(&operands) {
+            planner.task(task, operands)?;
+        }
+        let (steps, tables) = planner.finish(&bases);
+        let mut within = vec![None; network.layers.len()];
+        for task in &tasks {
+            if let Some(pooling) = task.pooling {
+                within[pooling] = Some(task.layer);
+            }
+        }
+        let last = network.layers.len().checked_sub(1);
+        let [input, output] = [None, last].map(|source| values.of_source(source).tensor.clone());
+        Ok(Plan { constants, input, output, steps, tables, within, bytes: memory.used() })
+    }
+
+    /// Bytes of weights and biases.
+    pub fn constant_bytes(&self) -> u64 {
+        self.constants.iter().map(|(_, bytes)| bytes.len() as u64).sum()
+    }
+}
+
+/// The addresses of the cubes' memories: each is used from the task that first writes it to the one that last reads it.
+fn places(
+    network: &Network,
+    values: &Values,
+    tasks: &[Task],
+    memory: &mut Memory,
+    constants: &mut Vec<(u64, Vec<u8>)>,
+) -> Result<Vec<u64>, PlanError> {
+    let mut lives: Vec<Option<RangeInclusive<usize>>> = vec![None; values.storages.len()];
+    let mut used = |storage: usize, at: usize| {
+        let life = lives[storage].get_or_insert(at..=at);
+        *life = *life.start().min(&at)..=*life.end().max(&at);
+    };
+    // The input is there before all, the output behind all.
+    used(values.of_source(None).storage, 0);
+    used(values.of_source(network.layers.len().checked_sub(1)).storage, tasks.len());
+    for (at, task) in tasks.iter().enumerate() {
+        let made = task.pooling.unwrap_or(task.layer);
+        used(values.of_layer(made).storage, at);
+        for source in &network.layers[task.layer].sources {
+            used(values.of_source(*source).storage, at);
+        }
+    }
+    let lent = values.storages.iter().zip(&lives).map(|(storage, life)| {
+        match (&storage.constant, life) {
+            (Some(bytes), _) => {
+                let base = memory.take(&storage.name, storage.bytes)?;
+                constants.push((base, bytes.clone()));
+                Ok(Some(base))
+            }
+            // Nobody's: what a pooling takes on the fly is in no memory.
+            (None, None) => Ok(Some(0)),
+            (None, Some(_)) => Ok(None),
+        }
+    });
+    let known = lent.collect::<Result<Vec<_>, PlanError>>()?;
+    // Large ones first leave fewer holes.
+    let mut order: Vec<usize> = (0..known.len()).filter(|&at| known[at].is_none()).collect();
+    order.sort_by_key(|&at| (std::cmp::Reverse(values.storages[at].bytes), at));
+    let mut bases: Vec<u64> = known.into_iter().map(Option::unwrap_or_default).collect();
+    for at in order {
+        let storage = &values.storages[at];
+        let life = lives[at].clone().unwrap_or(0..=0);
+        bases[at] = memory.lend(&storage.name, storage.bytes, life)?;
+    }
+    Ok(bases)
+}
+
+/// Whether a layer makes nothing by itself.
+fn is_silent(operation: &Operation) -> bool {
+    matches!(operation, Operation::Concatenation | Operation::Constant(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::network::layout::ALIGNMENT;
+    use crate::host::network::{Shape, digits};
+
+    const MEMORY: Range<u64> = 0x8000_0000..0x9000_0000;
+
+    fn plan(network: &Network, config: &str) -> Result<Plan, PlanError> {
+        Plan::new(network, &Config::named(config).unwrap(), MEMORY)
+    }
+
+    fn convolution(input: Shape, kernels: u32, size: u32) -> Network {
+        let Shape { width, height, channels } = input;
+        let text = format!(
+            "name = 'one'\ninput = {{ width = {width}, height = {height}, channels = {channels} }}\n[[layer]]\n\
+             kind = 'convolution'\nname = 'large'\nkernels = {kernels}\nkernel = [{size}, {size}]\nweights = 'w'\n\
+             converter = {{ scale = 1, shift = 0 }}"
+        );
+        let weights = vec![1; (kernels * size * size * channels) as usize];
+        Network::parse(&text, &mut |_| Ok(weights.clone())).unwrap()
+    }
+
+    #[test]
+    fn nothing_that_is_placed_overlaps() {
+        let plan = plan(&digits::network(), "nv_small").unwrap();
+        let mut places: Vec<(u64, u64)> =
+            plan.constants.iter().map(|(base, bytes)| (*base, bytes.len() as u64)).collect();
+        places.extend([&plan.input, &plan.output].map(|tensor| (tensor.base, tensor.bytes())));
+        places.sort_unstable();
+        assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{places:x?}");
+        assert!(places.iter().all(|(base, _)| base % ALIGNMENT == 0));
+    }
+
+    #[test]
+    fn a_layer_that_the_buffer_does_not_hold_whole_is_cut_by_lines() {
+        let network = convolution(Shape { width: 56, height: 56, channels: 64 }, 8, 3);
+        let [small, full] = ["nv_small", "nv_full"].map(|config| plan(&network, config).unwrap());
+        // A line takes 448 entries, a bank 512; two of 32 banks are for the 4608 bytes of weights: 34 lines at a time.
+        assert_eq!((small.steps.len(), full.steps.len()), (2, 1));
+        assert!(small.steps.iter().all(|step| step.layer == 0 && step.name == "large"));
+    }
+
+    #[test]
+    fn a_layer_whose_windows_the_buffer_does_not_hold_is_refused_by_name() {
+        let network = convolution(Shape { width: 100, height: 100, channels: 200 }, 8, 7);
+        let error = plan(&network, "nv_small").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "layer `large` does not fit into the convolution buffer: the input of one line of its output takes 35 \
+             banks and one group of its kernels 20, and there are 32; cutting layers by columns or by channels is not \
+             done yet"
+        );
+    }
+
+    #[test]
+    fn what_a_register_cannot_say_is_refused_by_name() {
+        let mut network = convolution(Shape { width: 9, height: 1, channels: 1 }, 1, 1);
+        let Operation::Convolution(convolution) = &mut network.layers[0].operation else { unreachable!() };
+        convolution.window.stride = [9, 9];
+        let error = plan(&network, "nv_small").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "layer `large`: CSC.D_CONV_STRIDE_EXT.CONV_X_STRIDE_EXT has no room for 0x9"
+        );
+    }
+
+    #[test]
+    fn a_full_memory_is_told() {
+        let config = Config::named("nv_small").unwrap();
+        let error = Plan::new(&digits::network(), &config, 0x8000_0000..0x8000_1000).unwrap_err();
+        assert!(matches!(&error, PlanError::Memory { what, .. } if what == "conv3 weights"), "{error}");
+    }
+
+    #[test]
+    fn weights_that_do_not_all_fit_come_group_by_group() {
+        // 1 x 1 x 4096: a bank of input, and of 64 kernels the buffer holds 31 banks, half of what they take.
+        let network = convolution(Shape { width: 1, height: 1, channels: 4096 }, 64, 1);
+        let plan = plan(&network, "nv_small").unwrap();
+        let [Step { work: Work::Hardware { program, .. }, .. }] = plan.steps.as_slice() else {
+            panic!("{} steps", plan.steps.len())
+        };
+        let bank =
+            program.writes.iter().find(|write| write.unit == Unit::Cdma && write.register.name == "D_BANK");
+        assert_eq!(bank.map(|write| write.value), Some(30 << 16));
+    }
+}

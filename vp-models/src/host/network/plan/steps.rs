@@ -1,0 +1,399 @@
+//! Steps of a plan: operands in memory, register writes, and who must wait for whom.
+
+use super::operations::{Part, Task};
+use super::values::{Value, Values};
+use super::{Cpu, Memory, Step, Work};
+use crate::host::network::cut::Cut;
+use crate::host::network::description::{
+    Activation, Convolution, Layer, Network, Operation, Pooling, Shape, SoftMax, Sum, Window,
+};
+use crate::host::network::error::PlanError;
+use crate::host::network::layout::{Cube, Form, Place, Tensor, WeightShape, pack_operands};
+use crate::host::network::registers::{self, Convolve, Operand, Pool, Process, Stage, Strips};
+use crate::host::program::{FieldOverflow, Program};
+use crate::host::trace::Source;
+use crate::nvdla::config::Config;
+use crate::nvdla::registers::Unit;
+use std::ops::Range;
+
+/// Where a task's weights and biases lie: of each part and each of its runs of kernels.
+pub(super) struct Operands(Vec<Vec<OfKernels>>);
+
+/// Where the weights and biases of some kernels lie.
+struct OfKernels {
+    kernels: Range<u32>,
+    weights: u64,
+    bias: Option<u64>,
+}
+
+impl Operands {
+    /// Packs and places the operands of all tasks.
+    pub(super) fn of(
+        network: &Network,
+        values: &Values,
+        tasks: &[Task],
+        config: &Config,
+        memory: &mut Memory,
+        constants: &mut Vec<(u64, Vec<u8>)>,
+    ) -> Result<Vec<Operands>, PlanError> {
+        let mut put = |what: String, bytes: Vec<u8>| {
+            let base = memory.take(&what, bytes.len() as u64)?;
+            constants.push((base, bytes));
+            Ok(base)
+        };
+        let mut of_task = |task: &Task| {
+            let layer = &network.layers[task.layer];
+            let Operation::Convolution(convolution) = &layer.operation else {
+                return Ok(Operands(Vec::new()));
+            };
+            let source = values.of_source(layer.sources[0]);
+            let mut of_part = |part: &Part| {
+                let mut runs: Vec<Range<u32>> = part.cuts.iter().map(|cut| cut.kernels.clone()).collect();
+                runs.dedup();
+                let of_run = |run: Range<u32>| {
+                    let kernels = part.kernels.start + run.start..part.kernels.start + run.end;
+                    let weights = spread(convolution, layer, source, part, kernels.clone());
+                    let shape = WeightShape { kernels: run.len() as u32, ..part.weights };
+                    let weights = put(format!("{} weights", layer.name), shape.pack(&weights, config))?;
+                    let bias = convolution.bias.as_ref().map(|bias| {
+                        let values = &bias.values[kernels.start as usize..kernels.end as usize];
+                        put(format!("{} bias", layer.name), pack_operands(values, config))
+                    });
+                    Ok(OfKernels { kernels: run, weights, bias: bias.transpose()? })
+                };
+                runs.into_iter().map(of_run).collect::<Result<Vec<_>, PlanError>>()
+            };
+            task.parts.iter().map(&mut of_part).collect::<Result<Vec<_>, PlanError>>().map(Operands)
+        };
+        tasks.iter().map(&mut of_task).collect()
+    }
+}
+
+/// Weights of some kernels over the channels that a part reads, with zeros for those that a kernel does not see and for
+/// places that nobody fills.
+fn spread(
+    convolution: &Convolution,
+    layer: &Layer,
+    source: &Value,
+    part: &Part,
+    kernels: Range<u32>,
+) -> Vec<i8> {
+    let Convolution { groups, window, weights, .. } = convolution;
+    let (sees, makes) = (layer.input.channels / groups, convolution.kernels / groups);
+    // Where in a pixel, as the part reads it, each channel of the input lies.
+    let (places, pixel): (Vec<u32>, u32) = match (&source.tensor.form, part.pixels) {
+        (Form::Features { channels, .. }, _) => (channels.each().collect(), part.channels.len() as u32),
+        (Form::Pixels { .. }, pixels) => {
+            ((0..layer.input.channels).collect(), pixels.map_or(1, |pixels| pixels.components))
+        }
+    };
+    let taps = window.size[0] as usize * window.size[1] as usize;
+    let mut spread = vec![0; kernels.len() * taps * pixel as usize];
+    for (to, kernel) in kernels.enumerate() {
+        let first = kernel / makes * sees;
+        for tap in 0..taps {
+            let from = (kernel as usize * taps + tap) * sees as usize;
+            let to = (to * taps + tap) * pixel as usize;
+            for seen in 0..sees {
+                let place = places[(first + seen) as usize] - part.channels.start;
+                spread[to + place as usize] = weights[from + seen as usize];
+            }
+        }
+    }
+    spread
+}
+
+/// What a step touches of a memory.
+#[derive(Clone, Debug)]
+struct Access {
+    storage: usize,
+    surfaces: Range<u32>,
+    lines: Range<u32>,
+}
+
+/// A step and what it touches.
+struct Planned {
+    step: Step,
+    reads: Vec<Access>,
+    writes: Access,
+}
+
+/// Makes steps of tasks.
+pub(super) struct Planner<'a> {
+    network: &'a Network,
+    config: &'a Config,
+    values: &'a Values,
+    planned: Vec<Planned>,
+    tables: Vec<Program>,
+}
+
+/// Consumers first (the driver's contract): then against the stream of data.
+const CONVOLUTION: [Unit; 5] = [Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
+
+/// What a convolution raises, and whose group each bit counts.
+const CONVOLUTION_DONE: [(Source, Unit); 3] =
+    [(Source::CdmaDat, Unit::Cdma), (Source::CdmaWt, Unit::Cdma), (Source::Cacc, Unit::Cacc)];
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(network: &'a Network, config: &'a Config, values: &'a Values) -> Planner<'a> {
+        Planner { network, config, values, planned: Vec::new(), tables: Vec::new() }
+    }
+
+    /// The steps of a task.
+    pub(super) fn task(&mut self, task: &Task, operands: &Operands) -> Result<(), PlanError> {
+        let layer = &self.network.layers[task.layer];
+        let named = |overflow| PlanError::Register { layer: layer.name.clone(), overflow };
+        match &layer.operation {
+            Operation::Convolution(convolution) => {
+                for (part, operands) in task.parts.iter().zip(&operands.0) {
+                    for cut in &part.cuts {
+                        self.convolution(task, layer, convolution, (part, cut), operands).map_err(named)?;
+                    }
+                }
+                Ok(())
+            }
+            Operation::Pooling(pooling) => self.pooling(task, layer, pooling).map_err(named),
+            Operation::Sum(sum) => self.sum(task, layer, sum).map_err(named),
+            Operation::Normalisation(normalisation) => {
+                let table = registers::tables(self.config.register_map, normalisation).map_err(named)?;
+                let number = self.tables.iter().position(|known| *known == table);
+                let number = number.unwrap_or_else(|| {
+                    self.tables.push(table);
+                    self.tables.len() - 1
+                });
+                let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
+                let places = [source, made].map(|cube| cube.at_line(0));
+                let mut program = Program::new(self.config.register_map);
+                registers::normalisation(&mut program, source.shape, normalisation, places).map_err(named)?;
+                let units = vec![Unit::CdpRdma, Unit::Cdp];
+                let done = vec![(Source::Cdp, Unit::Cdp)];
+                self.push(task, Work::Hardware { units, program, done, table: Some(number) }, 0);
+                Ok(())
+            }
+            Operation::Upsampling(factor) => self.cpu(task, Cpu::Upsampling(*factor)),
+            Operation::SoftMax(SoftMax { scale }) => self.cpu(task, Cpu::SoftMax(*scale)),
+            operation => {
+                debug_assert!(super::is_silent(operation));
+                Ok(())
+            }
+        }
+    }
+
+    fn cpu(&mut self, task: &Task, cpu: Cpu) -> Result<(), PlanError> {
+        let from = self.values.of_source(self.network.layers[task.layer].sources[0]).tensor.clone();
+        let to = self.values.of_layer(task.layer).tensor.clone();
+        self.push(task, Work::Cpu { task: cpu, from, to }, 0);
+        Ok(())
+    }
+
+    fn cube(&self, source: Option<usize>) -> Cube {
+        self.values.of_source(source).tensor.cube()
+    }
+
+    fn access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
+        let Value { storage, first_surface, .. } = *self.values.of_source(source);
+        let atom = self.config.memory_atom;
+        let surfaces = first_surface + channels.start / atom..first_surface + channels.end.div_ceil(atom);
+        Access { storage, surfaces, lines }
+    }
+
+    /// All of a cube.
+    fn whole(&self, source: Option<usize>) -> Access {
+        let Tensor { shape, form, .. } = &self.values.of_source(source).tensor;
+        let channels = match form {
+            Form::Features { channels, .. } => channels.places(),
+            Form::Pixels { .. } => 1,
+        };
+        self.access(source, 0..channels, 0..shape.height)
+    }
+
+    /// A step that reads and writes whole cubes.
+    fn push(&mut self, task: &Task, work: Work, mac_cycles: u64) {
+        let reads =
+            self.network.layers[task.layer].sources.iter().map(|source| self.whole(*source)).collect();
+        let writes = self.whole(Some(task.pooling.unwrap_or(task.layer)));
+        self.push_part(task, work, mac_cycles, reads, writes);
+    }
+
+    fn push_part(&mut self, task: &Task, work: Work, mac_cycles: u64, reads: Vec<Access>, writes: Access) {
+        let name = self.network.layers[task.layer].name.clone();
+        let step = Step { layer: task.layer, name, after: Vec::new(), work, mac_cycles };
+        self.planned.push(Planned { step, reads, writes });
+    }
+
+    fn convolution(
+        &mut self,
+        task: &Task,
+        layer: &Layer,
+        convolution: &Convolution,
+        (part, cut): (&Part, &Cut),
+        operands: &[OfKernels],
+    ) -> Result<(), FieldOverflow> {
+        let found = operands.iter().find(|of| of.kernels == cut.kernels);
+        let Some(&OfKernels { weights, bias, .. }) = found else { return Ok(()) };
+        let (inputs, outputs) = (cut.inputs.clone(), cut.outputs.clone());
+        let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
+        let count = kernels.len() as u32;
+        let first = inputs.start;
+        let source = &self.values.of_source(layer.sources[0]).tensor;
+        let (place, channels) = match source.form {
+            Form::Pixels { line_stride, .. } => {
+                let base = source.base + u64::from(first) * u64::from(line_stride);
+                (Place { base, line_stride, surface_stride: 0 }, part.channels.end)
+            }
+            Form::Features { .. } => {
+                let channels = part.channels.len() as u32;
+                (source.cube().channels(part.channels.start, channels).at_line(first), channels)
+            }
+        };
+        let output = Shape { height: outputs.len() as u32, channels: count, ..layer.output };
+        let window = convolution.window;
+        let window =
+            Window { before: [window.before[0], cut.before], after: [window.after[0], cut.after], ..window };
+        let weight_shape = WeightShape { kernels: count, ..part.weights };
+        let convolve = Convolve {
+            input: Shape { height: inputs.len() as u32, channels, ..layer.input },
+            output,
+            window,
+            source: place,
+            pixels: part.pixels,
+            entries: part.entries,
+            weights,
+            weight_shape,
+            buffer: cut.buffer,
+        };
+        let made = task.pooling.unwrap_or(task.layer);
+        let destination = self.cube(Some(made)).channels(kernels.start, count);
+        let added = convolution.added.map(|shift| {
+            let cube = self.cube(layer.sources[1]).channels(kernels.start, count);
+            Operand::Elements { at: cube.at_line(outputs.start), shift }
+        });
+        let shift = convolution.bias.as_ref().map_or(0, |bias| bias.shift);
+        let bias = bias.map(|at| Operand::Channels { at, shift });
+        let activation = convolution.activation;
+        let plain = Stage { operand: bias, factor: None, activation: Activation::None };
+        let stages = match added {
+            None => [Stage { activation, ..plain }, Stage::default()],
+            Some(added) => [plain, Stage { operand: Some(added), factor: None, activation }],
+        };
+        let process = Process {
+            output,
+            source: None,
+            stages,
+            converter: convolution.converter,
+            destination: task.pooling.is_none().then(|| destination.at_line(outputs.start)),
+        };
+        let mut program = Program::new(self.config.register_map);
+        let (mut units, mut done) = (Vec::new(), CONVOLUTION_DONE.to_vec());
+        if let Some(pooling) = task.pooling {
+            let Layer { operation: Operation::Pooling(Pooling { method, window }), output: pooled, .. } =
+                self.network.layers[pooling]
+            else {
+                unreachable!("a pooling was found behind the convolution")
+            };
+            let pool = Pool {
+                input: output,
+                output: Shape { channels: count, ..pooled },
+                method,
+                window,
+                source: None,
+                destination: destination.at_line(0),
+                strips: Strips::of(&window, output.width, pooled.width),
+            };
+            registers::pooling(&mut program, &pool)?;
+            units.push(Unit::Pdp);
+            done.push((Source::Pdp, Unit::Pdp));
+        }
+        registers::process(&mut program, &process)?;
+        registers::convolution(&mut program, &convolve, self.config)?;
+        units.extend(process.reads().then_some(Unit::SdpRdma));
+        units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
+        done.push((Source::Sdp, Unit::Sdp));
+        let groups = u64::from(count.div_ceil(self.config.mac_atomic_k));
+        let positions = u64::from(output.width) * u64::from(output.height);
+        let mac_cycles = positions * groups * weight_shape.steps(self.config);
+        let seen = if part.pixels.is_some() { 0..1 } else { part.channels.clone() };
+        let mut reads = vec![self.access(layer.sources[0], seen, inputs)];
+        if let (Some(_), Some(added)) = (convolution.added, layer.sources.get(1)) {
+            reads.push(self.access(*added, kernels.clone(), outputs.clone()));
+        }
+        let lines = if task.pooling.is_some() { 0..self.network.layers[made].output.height } else { outputs };
+        let writes = self.access(Some(made), kernels, lines);
+        let work = Work::Hardware { units, program, done, table: None };
+        self.push_part(task, work, mac_cycles, reads, writes);
+        Ok(())
+    }
+
+    /// A pooling from memory to memory.
+    fn pooling(&mut self, task: &Task, layer: &Layer, pooling: &Pooling) -> Result<(), FieldOverflow> {
+        let &Pooling { method, window } = pooling;
+        let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
+        let pool = Pool {
+            input: source.shape,
+            output: made.shape,
+            method,
+            window,
+            source: Some(source.at_line(0)),
+            destination: made.at_line(0),
+            strips: Strips::of(&window, source.shape.width, made.shape.width),
+        };
+        let mut program = Program::new(self.config.register_map);
+        registers::pooling(&mut program, &pool)?;
+        let (units, done) = (vec![Unit::PdpRdma, Unit::Pdp], vec![(Source::Pdp, Unit::Pdp)]);
+        self.push(task, Work::Hardware { units, program, done, table: None }, 0);
+        Ok(())
+    }
+
+    /// A sum from memory to memory: BS multiplies, BN adds.
+    fn sum(&mut self, task: &Task, layer: &Layer, sum: &Sum) -> Result<(), FieldOverflow> {
+        let [first, second] = [0, 1].map(|at| self.cube(layer.sources[at]).at_line(0));
+        let made = self.cube(Some(task.layer));
+        let factor = (sum.scale != 1).then_some(sum.scale);
+        let added = Operand::Elements { at: second, shift: sum.shift };
+        let process = Process {
+            output: made.shape,
+            source: Some(first),
+            stages: [
+                Stage { factor, ..Stage::default() },
+                Stage { operand: Some(added), factor: None, activation: sum.activation },
+            ],
+            converter: sum.converter,
+            destination: Some(made.at_line(0)),
+        };
+        let mut program = Program::new(self.config.register_map);
+        registers::process(&mut program, &process)?;
+        let (units, done) = (vec![Unit::SdpRdma, Unit::Sdp], vec![(Source::Sdp, Unit::Sdp)]);
+        self.push(task, Work::Hardware { units, program, done, table: None }, 0);
+        Ok(())
+    }
+
+    /// The steps, each with those that it waits for, and the tables.
+    pub(super) fn finish(self, bases: &[u64]) -> (Vec<Step>, Vec<Program>) {
+        let Planner { values, mut planned, tables, .. } = self;
+        let memory = |access: &Access| {
+            let base = bases[access.storage];
+            base..base + values.storages[access.storage].bytes
+        };
+        let meet = |one: &Access, other: &Access| {
+            let overlap = |a: &Range<u32>, b: &Range<u32>| a.start < b.end && b.start < a.end;
+            if one.storage == other.storage {
+                return overlap(&one.surfaces, &other.surfaces) && overlap(&one.lines, &other.lines);
+            }
+            let (a, b) = (memory(one), memory(other));
+            a.start < b.end && b.start < a.end
+        };
+        let needs = |later: &Planned, earlier: &Planned| {
+            let reads = |by: &Planned, written: &Access| by.reads.iter().any(|read| meet(read, written));
+            reads(later, &earlier.writes)
+                || reads(earlier, &later.writes)
+                || meet(&later.writes, &earlier.writes)
+        };
+        let after: Vec<Vec<usize>> = (0..planned.len())
+            .map(|at| (0..at).filter(|&before| needs(&planned[at], &planned[before])).collect())
+            .collect();
+        for (planned, after) in planned.iter_mut().zip(after) {
+            planned.step.after = after;
+        }
+        (planned.into_iter().map(|planned| planned.step).collect(), tables)
+    }
+}

@@ -1,0 +1,162 @@
+//! Where the cubes of a network lie: which of them share memory, and which of its channels are whose.
+//!
+//! What is concatenated is not copied: each part is written where it belongs in the whole, from an atom on. What reads the
+//! whole then knows of the places between (channels of weights that are zero).
+
+use crate::host::network::description::{Layer, Network, Operation, Shape};
+use crate::host::network::error::PlanError;
+use crate::host::network::layout::{Channels, Cube, Form, Tensor};
+use crate::nvdla::config::Config;
+
+/// A cube: the network's input, or what a layer makes.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    /// Its name.
+    pub(super) name: String,
+    pub(super) tensor: Tensor,
+    /// Which memory it is in.
+    pub(super) storage: usize,
+    /// Surfaces of that before its own.
+    pub(super) first_surface: u32,
+}
+
+/// Memory of one cube, or of several that are one.
+#[derive(Clone, Debug)]
+pub(super) struct Storage {
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    /// Elements that are there from the start.
+    pub(super) constant: Option<Vec<u8>>,
+}
+
+/// All cubes of a network, and their memories.
+pub(super) struct Values {
+    values: Vec<Value>,
+    pub(super) storages: Vec<Storage>,
+}
+
+impl Values {
+    pub(super) fn of(network: &Network, config: &Config) -> Result<Values, PlanError> {
+        let image = network.is_image && reads_pixels(network);
+        let input = match image {
+            true => Tensor::image(network.input),
+            false => Tensor::features(network.input, Channels::plain(network.input.channels), config),
+        };
+        let value =
+            |name: &str, tensor| Value { name: name.to_owned(), tensor, storage: 0, first_surface: 0 };
+        let mut values = vec![value("input", input)];
+        for layer in &network.layers {
+            let channels = channels(layer, &values, config)?;
+            values.push(value(&layer.name, Tensor::features(layer.output, channels, config)));
+        }
+        let mut values = Values { values, storages: Vec::new() };
+        values.place(network, config)?;
+        Ok(values)
+    }
+
+    /// What a source gives.
+    pub(super) fn of_source(&self, source: Option<usize>) -> &Value {
+        &self.values[source.map_or(0, |layer| layer + 1)]
+    }
+
+    /// What a layer makes.
+    pub(super) fn of_layer(&self, layer: usize) -> &Value {
+        &self.values[layer + 1]
+    }
+
+    /// Gives each its memory: those that are concatenated that of the whole.
+    fn place(&mut self, network: &Network, config: &Config) -> Result<(), PlanError> {
+        let mut parts: Vec<Option<(usize, u32)>> = vec![None; self.values.len()];
+        // A whole comes before its parts, from behind.
+        for (place, layer) in network.layers.iter().enumerate().rev() {
+            self.settle(place + 1, parts[place + 1], &layer.operation);
+            if layer.operation != Operation::Concatenation {
+                continue;
+            }
+            let Value { storage, first_surface, .. } = self.values[place + 1];
+            let mut surface = first_surface;
+            for source in &layer.sources {
+                let of = source.map_or(0, |layer| layer + 1);
+                let is_constant =
+                    source.is_some_and(|of| matches!(network.layers[of].operation, Operation::Constant(_)));
+                if of == 0 || is_constant || parts[of].is_some() {
+                    let part = self.values[of].name.clone();
+                    return Err(PlanError::Concatenation { layer: layer.name.clone(), part });
+                }
+                parts[of] = Some((storage, surface));
+                surface += self.cube(of, config).surfaces();
+            }
+        }
+        self.settle(0, None, &Operation::Concatenation);
+        Ok(())
+    }
+
+    fn cube(&self, of: usize, config: &Config) -> Cube {
+        let Tensor { shape, form, .. } = &self.values[of].tensor;
+        let places = match form {
+            Form::Features { channels, .. } => channels.places(),
+            Form::Pixels { .. } => shape.channels,
+        };
+        let shape = Shape { channels: places, ..*shape };
+        Cube { base: 0, shape, atom: config.memory_atom }
+    }
+
+    fn settle(&mut self, of: usize, part: Option<(usize, u32)>, operation: &Operation) {
+        let value = &mut self.values[of];
+        (value.storage, value.first_surface) = part.unwrap_or((self.storages.len(), 0));
+        if part.is_none() {
+            let constant = match operation {
+                Operation::Constant(elements) => Some(value.tensor.pack(elements)),
+                _ => None,
+            };
+            let (name, bytes) = (value.name.clone(), value.tensor.bytes());
+            self.storages.push(Storage { name, bytes, constant });
+        }
+    }
+
+    /// The addresses of all, from those of their memories.
+    pub(super) fn settle_at(&mut self, bases: &[u64]) {
+        for value in &mut self.values {
+            let base = bases[value.storage];
+            value.tensor.base = match value.tensor.form {
+                Form::Pixels { .. } => base,
+                Form::Features { .. } => {
+                    base + u64::from(value.first_surface) * u64::from(value.tensor.cube().surface_stride())
+                }
+            };
+        }
+    }
+}
+
+/// Whether all that reads the input can read pixels.
+fn reads_pixels(network: &Network) -> bool {
+    network.layers.iter().filter(|layer| layer.sources.contains(&None)).all(|layer| {
+        matches!(&layer.operation, Operation::Convolution(convolution)
+            if convolution.groups == 1 && convolution.added.is_none())
+    })
+}
+
+/// Which of its cube's channels a layer's output are.
+fn channels(layer: &Layer, before: &[Value], config: &Config) -> Result<Channels, PlanError> {
+    let of = |source: &Option<usize>| match &before[source.map_or(0, |layer| layer + 1)].tensor {
+        Tensor { form: Form::Features { channels, .. }, .. } => channels.clone(),
+        Tensor { shape, .. } => Channels::plain(shape.channels),
+    };
+    let sources: Vec<Channels> = layer.sources.iter().map(of).collect();
+    let gaps = |why| PlanError::Channels { layer: layer.name.clone(), why };
+    match &layer.operation {
+        Operation::Pooling(_) => Ok(sources[0].clone()),
+        Operation::Concatenation => Ok(Channels::joined(&sources, config.memory_atom)),
+        Operation::Sum(_) if sources[0] != sources[1] => {
+            Err(gaps("the channels of its inputs do not lie alike"))
+        }
+        Operation::Sum(_) => Ok(sources[0].clone()),
+        Operation::Convolution(_) if sources.get(1).is_some_and(|added| !added.is_plain()) => {
+            Err(gaps("the channels of what it adds do not lie one behind the other"))
+        }
+        Operation::Normalisation(_) if !sources[0].is_plain() => {
+            Err(gaps("its window would lie over places between its input's channels"))
+        }
+        _ => Ok(Channels::plain(layer.output.channels)),
+    }
+}

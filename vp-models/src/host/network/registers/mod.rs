@@ -1,0 +1,26 @@
+//! A hardware layer's registers, as a driver writes them: a file a pipeline.
+//!
+//! Values are quantities; the table of registers knows how they are encoded.
+
+mod convolution;
+mod normalisation;
+mod pooling;
+mod sdp;
+
+pub(super) use convolution::{Convolve, Pixels, convolution};
+pub(super) use normalisation::{normalisation, tables};
+pub(super) use pooling::{Pool, Strips, pooling};
+pub(super) use sdp::{Operand, Process, Stage, process};
+
+/// `IN_PRECISION`, `PROC_PRECISION`, `OUT_PRECISION` of all units.
+const INT8: u32 = 0;
+/// `RAM_TYPE` of all units: the primary memory.
+const PRIMARY: u32 = 1;
+
+fn low(address: u64) -> u32 {
+    address as u32
+}
+
+fn high(address: u64) -> u32 {
+    (address >> 32) as u32
+}
