@@ -81,6 +81,26 @@ proptest! {
         let Some(layer) = draw.compressed(layer, &buffer) else { return Ok(()) };
         draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, true);
     }
+
+    #[test]
+    fn several_cubes_are_convolved_as_each_alone(platform in large_platforms(), seed: u64, compresses: bool) {
+        let mut draw = Draw::new(platform, seed);
+        let (mut layer, buffer) = draw.batches();
+        if compresses && let Some(compressed) = draw.compressed(layer.clone(), &buffer) {
+            layer = compressed;
+        }
+        draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, true);
+    }
+
+    #[test]
+    fn winograds_method_leaves_the_references_bytes(platform in large_platforms(), seed: u64, compresses: bool) {
+        let mut draw = Draw::new(platform, seed);
+        let (mut layer, buffer) = draw.winograd();
+        if compresses && let Some(compressed) = draw.compressed(layer.clone(), &buffer) {
+            layer = compressed;
+        }
+        draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, true);
+    }
 }
 
 /// Programs and starts layers in turns of the groups, two at a time; all must end, each with its own bits.

@@ -169,6 +169,20 @@ proptest! {
     }
 
     #[test]
+    fn several_cubes_are_convolved_as_each_alone(seed: u64, flush: bool) {
+        let mut draw = Draw::floats("nv_full", seed, 2000);
+        let (layer, buffer) = draw.batches();
+        convolution_leaves(&draw, ConvLayer { floats_in_memory: true, ..layer }, &buffer, flush);
+    }
+
+    #[test]
+    fn winograds_method_leaves_the_references_bytes(seed: u64, flush: bool, special in 100u32..5000) {
+        let mut draw = Draw::floats("nv_full", seed, special);
+        let (layer, buffer) = draw.winograd();
+        convolution_leaves(&draw, ConvLayer { floats_in_memory: true, ..layer }, &buffer, flush);
+    }
+
+    #[test]
     fn integer_features_become_floats_on_their_way_to_the_array(seed: u64) {
         let mut draw = Draw::floats("nv_full", seed, 2000);
         let (layer, buffer) = draw.convolution(false);

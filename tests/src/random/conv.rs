@@ -103,7 +103,7 @@ impl Draw {
     }
 
     /// A layer of SDP behind a convolution; no table, which is tested with SDP alone.
-    fn behind(&mut self, layer: &ConvLayer) -> SdpLayer {
+    pub(super) fn behind(&mut self, layer: &ConvLayer) -> SdpLayer {
         let [width, height] = layer.output_size();
         let (format, size) = (layer.format, [width, height, layer.kernels]);
         let ew = self.description().nvdla.config.sdp_ew && self.one_in(2);
@@ -133,7 +133,7 @@ impl Draw {
         ConvLayer { sdp, ..layer.clone() }
     }
 
-    fn input_converter(&mut self, format: Format, is_image: bool) -> Option<[Converter; 4]> {
+    pub(super) fn input_converter(&mut self, format: Format, is_image: bool) -> Option<[Converter; 4]> {
         if self.one_in(2) {
             return None;
         }
@@ -170,7 +170,7 @@ impl Draw {
         }
     }
 
-    fn buffer_use(&mut self, config: &Config, layer: &ConvLayer, lines_packed: bool) -> BufferUse {
+    pub(super) fn buffer_use(&mut self, config: &Config, layer: &ConvLayer, lines_packed: bool) -> BufferUse {
         let least = BufferUse::least(config, layer);
         let [data, weight] = least.banks;
         let spare = config.cbuf_banks - data - weight;

@@ -2,9 +2,87 @@
 
 use super::Draw;
 use crate::program::BufferUse;
-use crate::reference::{Compressed, ConvLayer};
+use crate::reference::{
+    Batches, Compressed, ConvInput, ConvLayer, Mode, Place, SdpLayer, WeightOrder, Winograd,
+};
 
 impl Draw {
+    /// Places for so many cubes like one, with the bytes from one to the next.
+    fn cubes(&mut self, place: Place, count: u32, surfaces: u32, atom: u32) -> (Place, u32) {
+        let stride = place.surface * surfaces + atom * self.any(0..4);
+        let memory = usize::from(place.base >= 0x8000_0000);
+        (Place { base: self.region_in(memory, atom, u64::from(stride) * u64::from(count)), ..place }, stride)
+    }
+
+    /// A convolution of as many cubes as fit the buffer, up to what the configuration takes.
+    pub fn batches(&mut self) -> (ConvLayer, BufferUse) {
+        let (mut layer, mut buffer) = self.convolution(false);
+        let config = self.description().nvdla.config.clone();
+        let room = (config.cbuf_banks - buffer.banks[1]) * config.cbuf_entries_per_bank();
+        let most = (room / (buffer.entries * layer.size[1])).min(config.max_batch);
+        if most < 2 {
+            return (layer, buffer);
+        }
+        let count = if self.one_in(4) { most } else { self.any(2..most.min(5) + 1) };
+        let ConvInput::Feature(place) = layer.input else { return (layer, buffer) };
+        let (format, destination) =
+            (layer.format, layer.sdp.destination.expect("a layer that writes memory"));
+        let surfaces = |channels: u32| channels.div_ceil(format.lanes());
+        let (source, input) = self.cubes(place, count, surfaces(layer.channels), format.atom);
+        let (results, output) = self.cubes(destination, count, surfaces(layer.kernels), format.atom);
+        layer.input = ConvInput::Feature(source);
+        layer.sdp = SdpLayer { destination: Some(results), ..layer.sdp };
+        layer.mode.batches = Some(Batches { count, input, output });
+        let least = BufferUse::least(&config, &layer);
+        buffer.banks[0] = least.banks[0];
+        (layer, buffer)
+    }
+
+    /// A convolution by Winograd's method.
+    pub fn winograd(&mut self) -> (ConvLayer, BufferUse) {
+        let (format, config) = (self.format(), self.description().nvdla.config.clone());
+        let step = if self.one_in(2) { [1, 1] } else { [self.any(1..4), self.any(1..4)] };
+        let most = if step == [1, 1] { 4 } else { 2 };
+        let channels = format.lanes() * self.any(1..most);
+        let [horizontal, vertical] = step.map(|step| {
+            let all = step * 4 * self.any(2..5);
+            let before = self.any(0..4u32);
+            let after = self.any(0..(all - before).min(20));
+            [before, all - before - after, after]
+        });
+        let [before, size, after] = [0, 1, 2].map(|of| [horizontal[of], vertical[of]]);
+        let input = self.cube(format, [size[0], size[1], channels]);
+        let group = config.mac_atomic_k / format.element;
+        let kernels = self.any(1..2 * group + 5);
+        let kernel_bytes = 16 * channels * step[0] * step[1] * format.element;
+        let weights = self.region(format.atom, u64::from((kernels * kernel_bytes).next_multiple_of(128)));
+        let winograd = Winograd { truncate: self.any(0..4), step };
+        let mut layer = ConvLayer {
+            format,
+            input: ConvInput::Feature(input),
+            size,
+            channels,
+            kernel: [4, 4],
+            stride: [1, 1],
+            dilation: [1, 1],
+            before,
+            after,
+            padding: self.any(-200..200),
+            mode: Mode { winograd: Some(winograd), ..Mode::default() },
+            floats_in_memory: false,
+            converter: self.input_converter(format, false),
+            kernels,
+            weights,
+            order: WeightOrder { group, block: 4 },
+            rows_at_once: 1,
+            truncate: self.any(0..9),
+            sdp: self.sdp(true),
+        };
+        layer.sdp = self.behind(&layer);
+        let buffer = self.buffer_use(&config, &layer, false);
+        (layer, buffer)
+    }
+
     /// The same layer with weights of which some are zero, and compressed. `None` where the masks' bank is taken.
     pub fn compressed(&mut self, mut layer: ConvLayer, buffer: &BufferUse) -> Option<ConvLayer> {
         let config = self.description().nvdla.config.clone();

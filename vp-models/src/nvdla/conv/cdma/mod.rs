@@ -360,7 +360,9 @@ impl Cdma {
                     left = 0;
                 }
                 while left > 0 {
-                    let beat = left.min(self.weight_beat);
+                    // Of a beat that does not fit, what does may be all that a group lacks.
+                    let free = capacity.saturating_sub(self.buffer.weights_held());
+                    let beat = left.min(self.weight_beat).min(if free > 0 { free } else { u32::MAX });
                     let mut due = came.next().unwrap_or(taken) + latency;
                     if !fits {
                         if self.buffer.weights_held() + beat > capacity {
