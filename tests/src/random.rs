@@ -4,6 +4,8 @@
 mod conv;
 mod modes;
 
+pub use modes::Kind;
+
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::bus::axi::{Drawn, Latency};

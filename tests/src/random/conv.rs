@@ -194,6 +194,12 @@ impl Draw {
     /// Another place for a layer's output.
     pub fn output_of(&mut self, layer: &ConvLayer) -> Place {
         let [width, height] = layer.output_size();
-        self.cube(layer.format, [width, height, layer.kernels])
+        let place = self.cube(layer.format, [width, height, layer.kernels]);
+        let Some(batches) = layer.mode.batches else { return place };
+        // As far apart as before.
+        let old = layer.sdp.destination.expect("a layer that writes memory");
+        let bytes = u64::from(batches.output) * u64::from(batches.count);
+        let memory = usize::from(place.base >= 0x8000_0000);
+        Place { base: self.region_in(memory, layer.format.atom, bytes), ..old }
     }
 }

@@ -6,7 +6,34 @@ use crate::reference::{
     Batches, Compressed, ConvInput, ConvLayer, Mode, Place, SdpLayer, WeightOrder, Winograd,
 };
 
+/// Kinds of convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Of a feature cube.
+    Feature,
+    /// Of an image.
+    Image,
+    /// Of several cubes.
+    Batches,
+    /// By Winograd's method.
+    Winograd,
+}
+
 impl Draw {
+    /// A convolution of some kind, or a plain one where the configuration lacks that; its weights compressed if it has that
+    /// and they may.
+    pub fn convolution_of(&mut self, kind: Kind, compresses: bool) -> (ConvLayer, BufferUse) {
+        let config = self.description().nvdla.config.clone();
+        let (layer, buffer) = match kind {
+            Kind::Image => self.convolution(true),
+            Kind::Batches if config.batch => self.batches(),
+            Kind::Winograd if config.winograd => self.winograd(),
+            _ => self.convolution(false),
+        };
+        let compressed = (compresses && config.weight_compression).then(|| self.compressed(&layer, &buffer));
+        (compressed.flatten().unwrap_or(layer), buffer)
+    }
+
     /// Places for so many cubes like one, with the bytes from one to the next.
     fn cubes(&mut self, place: Place, count: u32, surfaces: u32, atom: u32) -> (Place, u32) {
         let stride = place.surface * surfaces + atom * self.any(0..4);
@@ -84,7 +111,8 @@ impl Draw {
     }
 
     /// The same layer with weights of which some are zero, and compressed. `None` where the masks' bank is taken.
-    pub fn compressed(&mut self, mut layer: ConvLayer, buffer: &BufferUse) -> Option<ConvLayer> {
+    pub fn compressed(&mut self, layer: &ConvLayer, buffer: &BufferUse) -> Option<ConvLayer> {
+        let mut layer = layer.clone();
         let config = self.description().nvdla.config.clone();
         if buffer.banks.iter().sum::<u32>() >= config.cbuf_banks {
             return None;

@@ -159,7 +159,7 @@ impl Decoder<'_> {
         if group_kernels != hardware.lanes(precision) {
             return self.refuse(
                 reg::d_weight_size_ext_1::WEIGHT_KERNEL,
-                format!("{group_kernels} kernels at once do not fill an atom, and nothing else is modelled"),
+                format!("{group_kernels} kernels at once do not fill an atom, which is not modelled"),
             );
         }
         let positions = geometry.output_width as u32 * output_height;
