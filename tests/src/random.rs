@@ -3,6 +3,7 @@
 
 mod conv;
 mod modes;
+mod pixels;
 
 pub use modes::Kind;
 

@@ -6,7 +6,8 @@ use vp_tests::program::{BufferUse, Program};
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::float::{self, FP17, FP32, FloatAverage};
 use vp_tests::reference::{
-    ConvLayer, Converter, Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod, SdpLayer,
+    ConvInput, ConvLayer, Converter, Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod,
+    SdpLayer,
 };
 
 const SDP_0: u32 = 0x1;
@@ -162,7 +163,11 @@ proptest! {
         let mut draw = Draw::floats("nv_full", seed, 2000);
         let kind = if is_image { Kind::Image } else { Kind::Feature };
         let (layer, buffer) = draw.convolution_of(kind, compresses);
-        let layer = ConvLayer { floats_in_memory: !is_image, ..layer };
+        let floats_in_memory = match &layer.input {
+            ConvInput::Feature(_) => true,
+            ConvInput::Pixels(pixels) => pixels.floats,
+        };
+        let layer = ConvLayer { floats_in_memory, ..layer };
         convolution_leaves(&draw, layer, &buffer, flush);
     }
 

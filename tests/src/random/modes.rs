@@ -50,7 +50,7 @@ impl Draw {
         if most < 2 {
             return (layer, buffer);
         }
-        let count = if self.one_in(4) { most } else { self.any(2..most.min(5) + 1) };
+        let count = if self.one_in(12) { most } else { self.any(2..most.min(5) + 1) };
         let ConvInput::Feature(place) = layer.input else { return (layer, buffer) };
         let (format, destination) =
             (layer.format, layer.sdp.destination.expect("a layer that writes memory"));

@@ -108,6 +108,10 @@ pub struct Pixels {
     pub components: [u32; 2],
     /// Plane of each channel, and which component it is there.
     pub channels: Vec<(usize, u32)>,
+    /// Three channels of ten bits and one of two share a word: the lowest bit of each.
+    pub packed: Option<[u32; 4]>,
+    /// Components are codes of fp16.
+    pub floats: bool,
     /// Address of each plane, and bytes from line to line.
     pub planes: [(u64, u32); 2],
     /// Pixels to skip at the start of a line.
@@ -291,9 +295,19 @@ impl Pixels {
     pub(super) fn component(&self, image: &Image, channel: u32, y: u32, x: u32) -> i32 {
         let (plane, component) = self.channels[channel as usize];
         let (base, line) = self.planes[plane];
-        let index = (x + self.offset) * self.components[plane] + component;
-        let address = base + u64::from(y) * u64::from(line) + u64::from(index) * u64::from(self.element);
-        let value = image.element(address, self.element);
+        let at =
+            |index: u32| base + u64::from(y) * u64::from(line) + u64::from(index) * u64::from(self.element);
+        let value = match self.packed {
+            None => image.element(at((x + self.offset) * self.components[plane] + component), self.element),
+            Some(lowest) => {
+                let half = |half: u32| image.element(at((x + self.offset) * 2 + half), 2) as u16;
+                let word = u32::from(half(1)) << 16 | u32::from(half(0));
+                // As many bits as it has become the upper ones of 16.
+                let bits = if channel == 3 { 2 } else { 10 };
+                let component = word >> lowest[channel as usize] & ((1 << bits) - 1);
+                i32::from((component << (16 - bits)) as i16)
+            }
+        };
         match (self.signed, self.element) {
             (true, _) => value,
             (false, 1) => i32::from(value as u8),

@@ -191,6 +191,8 @@ fn image() -> OwnTrace {
         element: 1,
         components: [4, 0],
         channels: (0..4).map(|component| (0, component)).collect(),
+        packed: None,
+        floats: false,
         planes: [(INPUT, line), (0, 0)],
         offset: 3,
         signed: false,
