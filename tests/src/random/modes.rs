@@ -1,6 +1,7 @@
 //! Convolutions in the modes that only the larger configurations have.
 
 use super::Draw;
+use crate::compression::{Streams, compress};
 use crate::program::BufferUse;
 use crate::reference::{
     Batches, Compressed, ConvInput, ConvLayer, Mode, Place, SdpLayer, WeightOrder, Winograd,
@@ -121,34 +122,19 @@ impl Draw {
         let kernel = layer.kernel_bytes() as usize;
         let index = self.regions.iter().position(|(base, _)| *base == layer.weights).expect("its weights");
         let mut bytes = std::mem::take(&mut self.regions[index].1);
-        let (mut weights, mut mask, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-        let mut count = 0;
-        for group in bytes[..kernel * layer.kernels as usize].chunks_mut(kernel * layer.order.group as usize)
-        {
-            let before = weights.len();
-            for weight in group.chunks_exact_mut(element) {
-                if self.any(0..10) >= kept {
-                    weight.fill(0);
-                }
-                // A zero may be marked all the same.
-                let marked = weight.iter().any(|&byte| byte != 0) || self.one_in(9);
-                if count % 8 == 0 {
-                    mask.push(0u8);
-                }
-                if marked {
-                    weights.extend_from_slice(weight);
-                    mask[count / 8] |= 1 << (count % 8);
-                }
-                count += 1;
+        for weight in bytes.chunks_exact_mut(element) {
+            if self.any(0..10) >= kept {
+                weight.fill(0);
             }
-            sizes.extend(((weights.len() - before) as u32).to_le_bytes());
         }
+        let kernels = &bytes[..kernel * layer.kernels as usize];
+        let group = kernel * layer.order.group as usize;
+        let Streams { weights, mask, sizes } = compress(kernels, element, group, || self.one_in(9));
         self.regions[index].1 = bytes;
         // One interface brings all three.
         let memory = usize::from(layer.weights >= 0x8000_0000);
         let atom = layer.format.atom;
-        let mut part = |mut bytes: Vec<u8>, unit: usize| {
-            bytes.resize(bytes.len().max(1).next_multiple_of(unit), 0);
+        let mut part = |bytes: Vec<u8>| {
             let base = self.region_in(memory, atom, bytes.len() as u64);
             let size = bytes.len() as u32;
             if let Some(region) = self.regions.last_mut() {
@@ -156,8 +142,7 @@ impl Draw {
             }
             (base, size)
         };
-        let compressed =
-            Compressed { weights: part(weights, 128), mask: part(mask, 128), sizes: part(sizes, 32).0 };
+        let compressed = Compressed { weights: part(weights), mask: part(mask), sizes: part(sizes).0 };
         layer.mode.compressed = Some(compressed);
         Some(layer)
     }
