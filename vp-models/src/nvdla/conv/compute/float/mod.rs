@@ -367,7 +367,7 @@ impl Path {
             };
             return match path {
                 x86::Vectors::Avx2(avx2) => {
-                    sweep(|step| avx2.step(step), convolution, positions, kernels, put)
+                    sweep(|step| avx2.step(step), convolution, positions, kernels, put);
                 }
                 x86::Vectors::Avx512(avx512) => {
                     sweep(|step| avx512.step(step), convolution, positions, kernels, put);
@@ -393,7 +393,7 @@ impl Path {
             };
             return match path {
                 x86::Vectors::Avx2(avx2) => {
-                    sweep(|step| avx2.tile_step(step), convolution, tiles, kernels, put)
+                    sweep(|step| avx2.tile_step(step), convolution, tiles, kernels, put);
                 }
                 x86::Vectors::Avx512(avx512) => {
                     sweep(|step| avx512.tile_step(step), convolution, tiles, kernels, put);
