@@ -3,8 +3,10 @@
 //! [`shared`] finds the conformance data that lies outside the repository, [`conformance`] plays the vendor's
 //! traces over any [`Way`](conformance::Way) to a platform.
 //! [`reference`](mod@reference) computes layers the slow and obvious way, [`program`] writes them into registers
-//! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`device`] runs them, and [`traces`] makes the project's own traces.
+//! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`compression`] compresses their weights,
+//! [`device`] runs them, and [`traces`] makes the project's own traces.
 
+pub mod compression;
 pub mod conformance;
 pub mod device;
 pub mod layers;

@@ -3,6 +3,9 @@
 
 mod conv;
 mod modes;
+mod pixels;
+
+pub use modes::Kind;
 
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

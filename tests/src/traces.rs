@@ -5,6 +5,7 @@
 //! `cargo run -p vp-tests --bin make-traces` writes them again, and a test compares.
 
 mod conv;
+mod modes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ pub fn all() -> Vec<OwnTrace> {
         sdp_elementwise_lut(),
         cdp_lrn(),
     ];
-    others.into_iter().chain(conv::all()).collect()
+    others.into_iter().chain(conv::all()).chain(modes::all()).collect()
 }
 
 /// A cube of that many bytes a line, packed.
@@ -131,6 +132,11 @@ impl Script {
         self.files.insert(file.to_owned(), Surface::from_bytes(bytes.as_slice()).emit_entries());
         let file = file.to_owned();
         self.command(&Command::MemLoad { memory: Memory::Primary, base, file, after: None });
+        self.regions.push((base, bytes));
+    }
+
+    /// Has the reference find bytes that the script does not load.
+    fn remember(&mut self, base: u64, bytes: Vec<u8>) {
         self.regions.push((base, bytes));
     }
 

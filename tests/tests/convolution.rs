@@ -7,7 +7,7 @@ use vp_models::host::{Host as _, HostError, Memory};
 use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
 use vp_tests::device::Device;
 use vp_tests::program::{BufferUse, Program};
-use vp_tests::random::Draw;
+use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::{self, ConvLayer, Image};
 
 /// Done bits of SDP, CDMA data, CDMA weights and CACC of group 0; those of group 1 are one further left.
@@ -23,6 +23,10 @@ fn platforms() -> impl Strategy<Value = &'static str> {
 /// Those that have all modes of convolution.
 fn large_platforms() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["nv_large", "nv_full"])
+}
+
+fn kinds() -> impl Strategy<Value = Kind> {
+    prop::sample::select(vec![Kind::Feature, Kind::Image, Kind::Batches, Kind::Winograd])
 }
 
 fn expected(draw: &Draw, layers: &[ConvLayer]) -> Image {
@@ -75,11 +79,24 @@ proptest! {
     }
 
     #[test]
-    fn compressed_weights_are_those_they_were(platform in large_platforms(), seed: u64, is_image: bool) {
+    fn compressed_weights_are_those_they_were(platform in large_platforms(), seed: u64, kind in kinds()) {
         let mut draw = Draw::new(platform, seed);
-        let (layer, buffer) = draw.convolution(is_image);
-        let Some(layer) = draw.compressed(layer, &buffer) else { return Ok(()) };
+        let (layer, buffer) = draw.convolution_of(kind, true);
         draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, true);
+    }
+
+    #[test]
+    fn several_cubes_are_convolved_as_each_alone(platform in large_platforms(), seed: u64, sdp_first: bool) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution_of(Kind::Batches, false);
+        draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, sdp_first);
+    }
+
+    #[test]
+    fn winograds_method_leaves_the_references_bytes(platform in large_platforms(), seed: u64, sdp_first: bool) {
+        let mut draw = Draw::new(platform, seed);
+        let (layer, buffer) = draw.convolution_of(Kind::Winograd, false);
+        draw_leaves_the_references_bytes(platform, &draw, &layer, &buffer, sdp_first);
     }
 }
 
@@ -115,11 +132,11 @@ proptest! {
     fn layers_in_both_groups_leave_the_references_bytes(
         platform in platforms(),
         seed: u64,
-        kinds in prop::collection::vec(any::<bool>(), 2..6),
+        kinds in prop::collection::vec((kinds(), any::<bool>()), 2..6),
     ) {
         let mut draw = Draw::new(platform, seed);
-        let layers: Vec<_> = kinds.into_iter().map(|is_image| {
-            let (layer, buffer) = draw.convolution(is_image);
+        let layers: Vec<_> = kinds.into_iter().map(|(kind, compresses)| {
+            let (layer, buffer) = draw.convolution_of(kind, compresses);
             (Draw::without_operands(&layer), buffer)
         }).collect();
         let mut device = Device::new(draw.description());
@@ -135,16 +152,16 @@ proptest! {
     fn what_is_kept_is_not_read_again(
         platform in platforms(),
         seed: u64,
-        is_image: bool,
+        kind in kinds(),
         reuse: [bool; 2],
         compresses: bool,
     ) {
         let mut draw = Draw::new(platform, seed);
-        let (layer, buffer) = draw.convolution(is_image);
+        let (layer, buffer) = draw.convolution_of(kind, false);
         let layer = Draw::without_operands(&layer);
         let Some(buffer) = draw.with_room_for_all_weights(&layer, buffer) else { return Ok(()) };
         let layer = match compresses && draw.description().nvdla.config.weight_compression {
-            true => draw.compressed(layer.clone(), &buffer).unwrap_or(layer),
+            true => draw.compressed(&layer, &buffer).unwrap_or(layer),
             false => layer,
         };
         let destination = draw.output_of(&layer);
@@ -223,7 +240,7 @@ fn a_layer_whose_sizes_and_masks_contradict_each_other_ends_early() {
     for (seed, part) in (0..12).zip([0, 1, 2].into_iter().cycle()) {
         let mut draw = Draw::new("nv_full", seed);
         let (layer, buffer) = draw.convolution(seed % 2 == 0);
-        let layer = draw.compressed(Draw::without_operands(&layer), &buffer).expect("a bank for masks");
+        let layer = draw.compressed(&Draw::without_operands(&layer), &buffer).expect("a bank for masks");
         let compressed = layer.mode.compressed.expect("compressed");
         let expected = expected(&draw, std::slice::from_ref(&layer));
         let mut device = Device::new(draw.description());
@@ -302,11 +319,11 @@ proptest! {
     fn a_legal_layer_with_a_few_wrong_words_is_survived(
         platform in platforms(),
         seed: u64,
-        is_image: bool,
+        (kind, compresses) in (kinds(), any::<bool>()),
         wrong in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0u32..32), 1..4),
     ) {
         let mut draw = Draw::new(platform, seed);
-        let (layer, buffer) = draw.convolution(is_image);
+        let (layer, buffer) = draw.convolution_of(kind, compresses);
         let mut device = Device::new(draw.description());
         device.load(&draw.image());
         let mut program = device.program();
@@ -327,11 +344,11 @@ proptest! {
     fn a_convolution_with_a_few_wrong_words_ends_in_all_units(
         platform in platforms(),
         seed: u64,
-        is_image: bool,
+        (kind, compresses) in (kinds(), any::<bool>()),
         wrong in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0u32..32), 1..4),
     ) {
         let mut draw = Draw::new(platform, seed);
-        let (layer, buffer) = draw.convolution(is_image);
+        let (layer, buffer) = draw.convolution_of(kind, compresses);
         let mut device = Device::new(draw.description());
         device.load(&draw.image());
         let mut program = device.program();

@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 use vp_tests::device::Device;
 use vp_tests::program::{BufferUse, Program};
-use vp_tests::random::Draw;
+use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::float::{self, FP17, FP32, FloatAverage};
 use vp_tests::reference::{
-    ConvLayer, Converter, Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod, SdpLayer,
+    ConvInput, ConvLayer, Converter, Elementwise, ElementwiseOperand, Image, Lut, PdpLayer, PoolingMethod,
+    SdpLayer,
 };
 
 const SDP_0: u32 = 0x1;
@@ -160,12 +161,33 @@ proptest! {
     #[test]
     fn convolutions_leave_the_references_bytes(seed: u64, is_image: bool, flush: bool, compresses: bool) {
         let mut draw = Draw::floats("nv_full", seed, 2000);
-        let (mut layer, buffer) = draw.convolution(is_image);
-        if compresses && let Some(compressed) = draw.compressed(layer.clone(), &buffer) {
-            layer = compressed;
-        }
-        let layer = ConvLayer { floats_in_memory: !is_image, ..layer };
+        let kind = if is_image { Kind::Image } else { Kind::Feature };
+        let (layer, buffer) = draw.convolution_of(kind, compresses);
+        let floats_in_memory = match &layer.input {
+            ConvInput::Feature(_) => true,
+            ConvInput::Pixels(pixels) => pixels.floats,
+        };
+        let layer = ConvLayer { floats_in_memory, ..layer };
         convolution_leaves(&draw, layer, &buffer, flush);
+    }
+
+    #[test]
+    fn several_cubes_are_convolved_as_each_alone(seed: u64, flush: bool, compresses: bool) {
+        let mut draw = Draw::floats("nv_full", seed, 2000);
+        let (layer, buffer) = draw.convolution_of(Kind::Batches, compresses);
+        convolution_leaves(&draw, ConvLayer { floats_in_memory: true, ..layer }, &buffer, flush);
+    }
+
+    #[test]
+    fn winograds_method_leaves_the_references_bytes(
+        seed: u64,
+        flush: bool,
+        compresses: bool,
+        special in 100u32..5000,
+    ) {
+        let mut draw = Draw::floats("nv_full", seed, special);
+        let (layer, buffer) = draw.convolution_of(Kind::Winograd, compresses);
+        convolution_leaves(&draw, ConvLayer { floats_in_memory: true, ..layer }, &buffer, flush);
     }
 
     #[test]

@@ -83,17 +83,17 @@ impl Functional {
     /// The input with its padding.
     fn window(&self) -> Elements {
         let input = &self.cdma.input;
-        let mut bytes = vec![0; input.bytes(1)];
+        let mut bytes = vec![0; input.bytes(0, 1)];
         let lines: Vec<Elements> = (0..input.height())
             .flat_map(|line| {
                 for read in input.reads(line, 1) {
                     let place = &mut bytes[read.at..read.at + read.bytes as usize];
                     self.ram.read(read.address, place).expect("in memory");
                 }
-                input.lines(Precision::Int8, 1, &bytes)
+                input.lines(Precision::Int8, line, 1, &bytes)
             })
             .collect();
-        self.csc.frame.lay(lines.iter())
+        self.csc.frame.lay(0, lines.iter())
     }
 
     /// The weights of some groups of kernels, packed.

@@ -159,6 +159,8 @@ impl Shape {
                 element: 1,
                 components: [self.channels, 0],
                 channels: (0..self.channels).map(|channel| (0, channel)).collect(),
+                packed: None,
+                floats: false,
                 planes: [(INPUT + u64::from(line_in * line), line), (0, 0)],
                 offset: 0,
                 signed: true,

@@ -4,7 +4,7 @@ use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
 
 use super::{Program, high, low, ram};
-use crate::reference::{Compressed, ConvInput, ConvLayer, Format, Place};
+use crate::reference::{Batches, Compressed, ConvInput, ConvLayer, Format, Place, Winograd};
 
 /// How a convolution uses the convolution buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ impl BufferUse {
         let entries = if layer.is_image() {
             let pixels = layer.before[0] + layer.size[0] + layer.after[0];
             (pixels * layer.channels * element).div_ceil(entry)
+        } else if layer.mode.winograd.is_some() {
+            (layer.seen_size()[0] * layer.seen_channels() * element).div_ceil(entry)
         } else {
             let (atoms, held) = (layer.channels.div_ceil(layer.format.lanes()), entry / atom);
             let rest = atoms % held;
@@ -36,7 +38,8 @@ impl BufferUse {
             let rest = if rest == 3 { layer.size[0] } else { (rest * layer.size[0]).div_ceil(held) };
             atoms / held * layer.size[0] + rest
         };
-        let data = (entries * layer.size[1]).div_ceil(config.cbuf_entries_per_bank());
+        let lines = layer.seen_size()[1] * layer.cubes();
+        let data = (entries * lines).div_ceil(config.cbuf_entries_per_bank());
         let bank = entry * config.cbuf_entries_per_bank();
         let weight = (layer.order.group.min(layer.kernels) * layer.kernel_bytes()).div_ceil(bank);
         BufferUse { banks: [data, weight], entries, grain: None, reuse: [false; 2], keep: [false; 2] }
@@ -74,6 +77,40 @@ impl Program {
             self.fields(unit, &[(CONV_MODE, 0), (PROC_PRECISION, precision)]);
         }
         self.cacc(layer);
+        self.modes(layer);
+    }
+
+    /// What is different from a plain convolution.
+    fn modes(&mut self, layer: &ConvLayer) {
+        if let Some(Batches { count, input, output }) = layer.mode.batches {
+            for (unit, field) in [
+                (Unit::Cdma, cdma::d_batch_number::BATCHES),
+                (Unit::Csc, csc::d_batch_number::BATCHES),
+                (Unit::Cacc, cacc::d_batch_number::BATCHES),
+                (Unit::Sdp, sdp::d_feature_mode_cfg::BATCH_NUMBER),
+                (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::BATCH_NUMBER),
+            ] {
+                self.change(unit, field, count - 1);
+            }
+            self.fields(Unit::Cdma, &[(cdma::d_batch_stride::BATCH_STRIDE, input)]);
+            self.fields(Unit::Sdp, &[(sdp::d_dst_batch_stride::DST_BATCH_STRIDE, output)]);
+        }
+        if let Some(Winograd { truncate, step }) = layer.mode.winograd {
+            for (unit, field) in [
+                (Unit::Cdma, cdma::d_misc_cfg::CONV_MODE),
+                (Unit::Csc, csc::d_misc_cfg::CONV_MODE),
+                (Unit::CmacA, cmac::d_misc_cfg::CONV_MODE),
+                (Unit::CmacB, cmac::d_misc_cfg::CONV_MODE),
+                (Unit::Cacc, cacc::d_misc_cfg::CONV_MODE),
+                (Unit::Sdp, sdp::d_feature_mode_cfg::WINOGRAD),
+                (Unit::SdpRdma, sdp_rdma::d_feature_mode_cfg::WINOGRAD),
+            ] {
+                self.change(unit, field, 1);
+            }
+            use cdma::d_conv_stride::{CONV_X_STRIDE, CONV_Y_STRIDE};
+            self.fields(Unit::Cdma, &[(CONV_X_STRIDE, step[0]), (CONV_Y_STRIDE, step[1])]);
+            self.fields(Unit::Csc, &[(csc::d_pra_cfg::PRA_TRUNCATE, truncate)]);
+        }
     }
 
     /// Starts a convolution in that group, SDP before it, or after it, as all orders are right.
@@ -231,8 +268,11 @@ impl Program {
         let [width, height] = layer.output_size();
         let (columns, channels) = match layer.is_image() {
             true => (1, layer.kernel[0] * layer.channels),
-            false => (layer.kernel[0], layer.channels),
+            false => (layer.kernel[0], layer.seen_channels()),
         };
+        let seen = layer.seen_size();
+        // With Winograd CDMA pads.
+        let before = if layer.mode.winograd.is_some() { [0; 2] } else { layer.before };
         self.fields(
             Unit::Csc,
             &[
@@ -244,9 +284,9 @@ impl Program {
                 (SKIP_DATA_RLS, buffer.keep[0].into()),
                 (SKIP_WEIGHT_RLS, buffer.keep[1].into()),
                 (DATAIN_FORMAT, layer.is_image().into()),
-                (DATAIN_WIDTH_EXT, layer.size[0]),
-                (DATAIN_HEIGHT_EXT, layer.size[1]),
-                (DATAIN_CHANNEL_EXT, layer.channels),
+                (DATAIN_WIDTH_EXT, seen[0]),
+                (DATAIN_HEIGHT_EXT, seen[1]),
+                (DATAIN_CHANNEL_EXT, layer.seen_channels()),
                 (BATCHES, 1),
                 (Y_EXTENSION, layer.rows_at_once.ilog2()),
                 (ENTRIES, buffer.entries),
@@ -260,13 +300,13 @@ impl Program {
                 (DATAOUT_HEIGHT, height),
                 (DATAOUT_CHANNEL, layer.kernels),
                 (ATOMICS, width * height),
-                (RLS_SLICES, layer.size[1]),
+                (RLS_SLICES, seen[1]),
                 (CONV_X_STRIDE_EXT, layer.stride[0]),
                 (CONV_Y_STRIDE_EXT, layer.stride[1]),
                 (X_DILATION_EXT, layer.dilation[0]),
                 (Y_DILATION_EXT, layer.dilation[1]),
-                (PAD_LEFT, layer.before[0]),
-                (PAD_TOP, layer.before[1]),
+                (PAD_LEFT, before[0]),
+                (PAD_TOP, before[1]),
                 (PAD_VALUE, layer.padding as u16 as u32),
                 (DATA_BANK, buffer.banks[0]),
                 (WEIGHT_BANK, buffer.banks[1]),

@@ -79,7 +79,7 @@ impl Program {
     }
 
     /// Gives a field another value wherever it is written.
-    fn change(&mut self, unit: Unit, field: FieldRef, value: u32) {
+    pub fn change(&mut self, unit: Unit, field: FieldRef, value: u32) {
         for write in &mut self.writes {
             if write.unit == unit && write.register.name == field.register {
                 let mut group = Group::new(unit, RegisterMap::Full);

@@ -1,32 +1,17 @@
 //! Convolutions drawn from a seed.
 
-use vp_models::nvdla::config::Config;
-use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT as P;
+use vp_models::nvdla::config::{Config, DataType};
 
 use super::Draw;
+use super::pixels::{PIXELS_8, PIXELS_16, PIXELS_FLOAT, PixelFormat};
 use crate::program::BufferUse;
 use crate::reference::{
     self, ConvInput, ConvLayer, Converter, Elementwise, Format, Mode, Pixels, Place, SdpLayer, WeightOrder,
 };
 
-/// A format of pixels: code, bytes of a component, components in each plane, and plane and place of each channel.
-type PixelFormat = (u32, u32, [u32; 2], &'static [(usize, u32)]);
-
-const PIXELS_8: [PixelFormat; 7] = [
-    (P::T_R8, 1, [1, 0], &[(0, 0)]),
-    (P::T_A8B8G8R8, 1, [4, 0], &[(0, 0), (0, 1), (0, 2), (0, 3)]),
-    (P::T_A8R8G8B8, 1, [4, 0], &[(0, 2), (0, 1), (0, 0), (0, 3)]),
-    (P::T_B8G8R8A8, 1, [4, 0], &[(0, 1), (0, 2), (0, 3), (0, 0)]),
-    (P::T_R8G8B8X8, 1, [4, 0], &[(0, 3), (0, 2), (0, 1), (0, 0)]),
-    (P::T_Y8___U8V8_N444, 1, [1, 2], &[(0, 0), (1, 1), (1, 0)]),
-    (P::T_Y8___V8U8_N444, 1, [1, 2], &[(0, 0), (1, 0), (1, 1)]),
-];
-
-const PIXELS_16: [PixelFormat; 3] = [
-    (P::T_R16, 2, [1, 0], &[(0, 0)]),
-    (P::T_A16Y16U16V16, 2, [4, 0], &[(0, 2), (0, 1), (0, 0), (0, 3)]),
-    (P::T_Y16___U16V16_N444, 2, [1, 2], &[(0, 0), (1, 1), (1, 0)]),
-];
+fn config_has_int16(config: &Config) -> bool {
+    config.has_feature_type(DataType::Int16)
+}
 
 impl Draw {
     fn config(&self) -> Config {
@@ -58,7 +43,7 @@ impl Draw {
         let [kernel, stride, dilation, before, after] =
             [0, 1, 2, 3, 4].map(|of| [horizontal[of], vertical[of]]);
         let (input, channels) = if is_image {
-            let pixels = self.pixels(&config, format, [width, height]);
+            let pixels = self.pixels(&config, [width, height]);
             let channels = pixels.channels.len() as u32;
             (ConvInput::Pixels(pixels), channels)
         } else {
@@ -103,7 +88,7 @@ impl Draw {
     }
 
     /// A layer of SDP behind a convolution; no table, which is tested with SDP alone.
-    fn behind(&mut self, layer: &ConvLayer) -> SdpLayer {
+    pub(super) fn behind(&mut self, layer: &ConvLayer) -> SdpLayer {
         let [width, height] = layer.output_size();
         let (format, size) = (layer.format, [width, height, layer.kernels]);
         let ew = self.description().nvdla.config.sdp_ew && self.one_in(2);
@@ -133,7 +118,7 @@ impl Draw {
         ConvLayer { sdp, ..layer.clone() }
     }
 
-    fn input_converter(&mut self, format: Format, is_image: bool) -> Option<[Converter; 4]> {
+    pub(super) fn input_converter(&mut self, format: Format, is_image: bool) -> Option<[Converter; 4]> {
         if self.one_in(2) {
             return None;
         }
@@ -145,10 +130,13 @@ impl Draw {
         Some([channel(), channel(), channel(), channel()])
     }
 
-    fn pixels(&mut self, config: &Config, format: Format, [width, height]: [u32; 2]) -> Pixels {
-        let wide = format.element == 2 && self.one_in(2);
-        let all: &[PixelFormat] = if wide { &PIXELS_16 } else { &PIXELS_8 };
-        let (code, element, components, channels) = all[self.any(0..all.len())];
+    fn pixels(&mut self, config: &Config, [width, height]: [u32; 2]) -> Pixels {
+        let formats: Vec<PixelFormat> = match (self.floats.is_some(), config_has_int16(config)) {
+            (true, _) => PIXELS_8.into_iter().chain(PIXELS_16).chain(PIXELS_FLOAT).collect(),
+            (false, true) => PIXELS_8.into_iter().chain(PIXELS_16).collect(),
+            (false, false) => PIXELS_8.to_vec(),
+        };
+        let PixelFormat { code, element, components, channels, packed } = formats[self.any(0..formats.len())];
         let atom = config.memory_atom;
         // The second plane's offset counts in an atom.
         let most = if components[1] > 0 { (atom / (components[1] * element)).min(32) } else { 32 };
@@ -164,13 +152,15 @@ impl Draw {
             element,
             components,
             channels: channels.to_vec(),
+            packed,
+            floats: PIXELS_FLOAT.iter().any(|format| format.code == code),
             planes,
             offset,
             signed: self.one_in(2),
         }
     }
 
-    fn buffer_use(&mut self, config: &Config, layer: &ConvLayer, lines_packed: bool) -> BufferUse {
+    pub(super) fn buffer_use(&mut self, config: &Config, layer: &ConvLayer, lines_packed: bool) -> BufferUse {
         let least = BufferUse::least(config, layer);
         let [data, weight] = least.banks;
         let spare = config.cbuf_banks - data - weight;
@@ -194,6 +184,12 @@ impl Draw {
     /// Another place for a layer's output.
     pub fn output_of(&mut self, layer: &ConvLayer) -> Place {
         let [width, height] = layer.output_size();
-        self.cube(layer.format, [width, height, layer.kernels])
+        let place = self.cube(layer.format, [width, height, layer.kernels]);
+        let Some(batches) = layer.mode.batches else { return place };
+        // As far apart as before.
+        let old = layer.sdp.destination.expect("a layer that writes memory");
+        let bytes = u64::from(batches.output) * u64::from(batches.count);
+        let memory = usize::from(place.base >= 0x8000_0000);
+        Place { base: self.region_in(memory, layer.format.atom, bytes), ..old }
     }
 }

@@ -51,6 +51,30 @@ pub struct ConvLayer {
 pub struct Mode {
     /// Where the hardware finds weights that are compressed. The reference reads them as they were.
     pub compressed: Option<Compressed>,
+    /// Several cubes at once.
+    pub batches: Option<Batches>,
+    /// By Winograd's method: kernels come transformed.
+    pub winograd: Option<Winograd>,
+}
+
+/// Cubes that are convolved with the same kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batches {
+    /// How many.
+    pub count: u32,
+    /// Bytes from one to the next.
+    pub input: u32,
+    /// Bytes from an output to the next.
+    pub output: u32,
+}
+
+/// How Winograd's method is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Winograd {
+    /// Right shift of transformed tiles.
+    pub truncate: u32,
+    /// Steps of the kernels in memory, of which CDMA makes channels.
+    pub step: [u32; 2],
 }
 
 /// Compressed weights: address and bytes of each part.
@@ -84,6 +108,10 @@ pub struct Pixels {
     pub components: [u32; 2],
     /// Plane of each channel, and which component it is there.
     pub channels: Vec<(usize, u32)>,
+    /// Three channels of ten bits and one of two share a word: the lowest bit of each.
+    pub packed: Option<[u32; 4]>,
+    /// Components are codes of fp16.
+    pub floats: bool,
     /// Address of each plane, and bytes from line to line.
     pub planes: [(u64, u32); 2],
     /// Pixels to skip at the start of a line.
@@ -105,14 +133,35 @@ impl ConvLayer {
     /// Output pixels in a line, and lines.
     pub fn output_size(&self) -> [u32; 2] {
         [0, 1].map(|axis| {
+            if self.mode.winograd.is_some() {
+                return self.seen_size()[axis] - 4;
+            }
             let reach = (self.kernel[axis] - 1) * self.dilation[axis] + 1;
             (self.before[axis] + self.size[axis] + self.after[axis] - reach) / self.stride[axis] + 1
         })
     }
 
+    /// Columns and lines that CSC sees.
+    pub fn seen_size(&self) -> [u32; 2] {
+        [0, 1].map(|axis| match self.mode.winograd {
+            None => self.size[axis],
+            Some(winograd) => (self.before[axis] + self.size[axis] + self.after[axis]) / winograd.step[axis],
+        })
+    }
+
+    /// Channels that CSC sees.
+    pub fn seen_channels(&self) -> u32 {
+        self.channels * self.mode.winograd.map_or(1, |winograd| winograd.step[0] * winograd.step[1])
+    }
+
+    /// Cubes.
+    pub fn cubes(&self) -> u32 {
+        self.mode.batches.map_or(1, |batches| batches.count)
+    }
+
     /// Bytes of one kernel.
     pub fn kernel_bytes(&self) -> u32 {
-        self.kernel[0] * self.kernel[1] * self.channels * self.format.element
+        self.kernel[0] * self.kernel[1] * self.seen_channels() * self.format.element
     }
 
     /// Whether the input is an image.
@@ -121,6 +170,18 @@ impl ConvLayer {
     }
 
     pub(super) fn weight(&self, image: &Image, kernel: u32, [s, r]: [u32; 2], channel: u32) -> i32 {
+        if self.mode.winograd.is_some() {
+            // Groups, blocks of four channels, kernels, lines, columns, channels.
+            let (group, channels) = (self.order.group, self.seen_channels());
+            let kernels = group.min(self.kernels - kernel / group * group);
+            let before = kernel / group * group * 16 * channels
+                + channel / 4 * 64 * kernels
+                + kernel % group * 64
+                + (r * 4 + s) * 4
+                + channel % 4;
+            let address = self.weights + u64::from(before) * u64::from(self.format.element);
+            return image.element(address, self.format.element);
+        }
         // An image's kernel row is one run of channels.
         let (columns, channels, s, channel) = if self.is_image() {
             (1, self.kernel[0] * self.channels, 0, s * self.channels + channel)
@@ -146,7 +207,7 @@ impl ConvLayer {
         image.element(address, self.format.element)
     }
 
-    fn activation(&self, image: &Image, channel: u32, y: i64, x: i64) -> i32 {
+    pub(super) fn activation(&self, image: &Image, channel: u32, y: i64, x: i64) -> i32 {
         let inside = |at: i64, axis: usize| at >= 0 && at < i64::from(self.size[axis]);
         if !inside(x, 0) || !inside(y, 1) {
             return saturate_bits(self.padding, self.format.element);
@@ -167,9 +228,38 @@ impl ConvLayer {
         }
     }
 
+    /// The layer for each of its cubes alone.
+    pub(super) fn each_cube(&self) -> Vec<ConvLayer> {
+        let Some(Batches { count, input, output }) = self.mode.batches else { return vec![self.clone()] };
+        let moved = |place: Place, cube: u32, stride: u32| Place {
+            base: place.base + u64::from(cube) * u64::from(stride),
+            ..place
+        };
+        let of = |cube: u32| {
+            let ConvInput::Feature(place) = self.input else { panic!("images come one at a time") };
+            let destination = self.sdp.destination.map(|place| moved(place, cube, output));
+            ConvLayer {
+                input: ConvInput::Feature(moved(place, cube, input)),
+                sdp: SdpLayer { destination, ..self.sdp.clone() },
+                ..self.clone()
+            }
+        };
+        (0..count).map(of).collect()
+    }
+
+    /// Where SDP puts its results: a single pixel is packed, but not those of several cubes.
+    pub(super) fn destination(&self) -> Place {
+        let place = self.sdp.destination.expect("a layer that writes memory");
+        let single = self.sdp.width == 1 && self.sdp.height == 1 && self.mode.batches.is_none();
+        place.packed_if(single, self.format.atom)
+    }
+
     /// What SDP makes of it.
     fn results(&self, image: &Image) -> Cube {
-        let sums = self.sums(image);
+        let sums = match self.mode.winograd {
+            Some(winograd) => self.winograd_sums(winograd, image),
+            None => self.sums(image),
+        };
         self.sdp.results_of(&Lut::default(), image, |channel, y, x| sums.at(channel, y, x))
     }
 
@@ -205,9 +295,19 @@ impl Pixels {
     pub(super) fn component(&self, image: &Image, channel: u32, y: u32, x: u32) -> i32 {
         let (plane, component) = self.channels[channel as usize];
         let (base, line) = self.planes[plane];
-        let index = (x + self.offset) * self.components[plane] + component;
-        let address = base + u64::from(y) * u64::from(line) + u64::from(index) * u64::from(self.element);
-        let value = image.element(address, self.element);
+        let at =
+            |index: u32| base + u64::from(y) * u64::from(line) + u64::from(index) * u64::from(self.element);
+        let value = match self.packed {
+            None => image.element(at((x + self.offset) * self.components[plane] + component), self.element),
+            Some(lowest) => {
+                let half = |half: u32| image.element(at((x + self.offset) * 2 + half), 2) as u16;
+                let word = u32::from(half(1)) << 16 | u32::from(half(0));
+                // As many bits as it has become the upper ones of 16.
+                let bits = if channel == 3 { 2 } else { 10 };
+                let component = word >> lowest[channel as usize] & ((1 << bits) - 1);
+                i32::from((component << (16 - bits)) as i16)
+            }
+        };
         match (self.signed, self.element) {
             (true, _) => value,
             (false, 1) => i32::from(value as u8),
@@ -218,10 +318,10 @@ impl Pixels {
 
 /// Runs a convolution and the layer of SDP behind it.
 pub fn run_convolution(layer: &ConvLayer, image: &mut Image) {
-    let results = layer.results(image);
-    let place = layer.sdp.destination.expect("a layer that writes memory");
-    let single = layer.sdp.width == 1 && layer.sdp.height == 1;
-    results.store(image, layer.format, place.packed_if(single, layer.format.atom));
+    for layer in layer.each_cube() {
+        let results = layer.results(image);
+        results.store(image, layer.format, layer.destination());
+    }
 }
 
 /// Runs a convolution and the layers of SDP and PDP behind it.

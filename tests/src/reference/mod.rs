@@ -11,10 +11,12 @@ mod lut;
 mod network;
 mod pdp;
 mod sdp;
+mod winograd;
 
 pub use cdp::CdpLayer;
 pub use conv::{
-    Compressed, ConvInput, ConvLayer, Mode, Pixels, WeightOrder, run_convolution, run_convolution_to_pdp,
+    Batches, Compressed, ConvInput, ConvLayer, Mode, Pixels, WeightOrder, Winograd, run_convolution,
+    run_convolution_to_pdp,
 };
 pub use lut::{Lut, LutTable};
 pub use network::{run_layers, run_network};

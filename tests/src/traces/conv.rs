@@ -12,7 +12,7 @@ use crate::reference::{
 };
 
 /// Where weights lie.
-const WEIGHTS: u64 = 0x8003_0000;
+pub(super) const WEIGHTS: u64 = 0x8003_0000;
 
 /// All that a convolution reports, SDP's last.
 const INTERRUPTS: [&str; 4] = ["CDMA_DAT_0", "CDMA_WT_0", "CACC_0", "SDP_0"];
@@ -23,7 +23,7 @@ pub(super) fn all() -> Vec<OwnTrace> {
 }
 
 /// A cube in, kernels without steps or padding, and what SDP does with the sums: nothing.
-fn plain(
+pub(super) fn plain(
     config: &str,
     format: Format,
     size: [u32; 2],
@@ -57,7 +57,7 @@ fn plain(
 }
 
 /// SDP takes as many pixels as the convolution makes.
-fn with_output(layer: ConvLayer, converter: Converter) -> ConvLayer {
+pub(super) fn with_output(layer: ConvLayer, converter: Converter) -> ConvLayer {
     let [width, height] = layer.output_size();
     let sdp = SdpLayer {
         format: layer.format,
@@ -72,7 +72,7 @@ fn with_output(layer: ConvLayer, converter: Converter) -> ConvLayer {
 }
 
 /// A bias of each kernel, then ReLU.
-fn bias_relu() -> Stage {
+pub(super) fn bias_relu() -> Stage {
     let operands = Operands {
         carries: Carries::Alu,
         bytes: 2,
@@ -82,7 +82,7 @@ fn bias_relu() -> Stage {
     Stage { alu: sum_with_memory(), relu: true, operands: Some(operands), ..plain_stage() }
 }
 
-fn load_bias(script: &mut Script, layer: &ConvLayer, limit: i16) {
+pub(super) fn load_bias(script: &mut Script, layer: &ConvLayer, limit: i16) {
     let kernels = layer.format.whole(layer.kernels);
     let random = &mut script.random;
     let bias = (0..kernels).flat_map(|_| random.random_range(-limit..limit).to_le_bytes()).collect();
@@ -97,19 +97,35 @@ fn load_input(script: &mut Script, layer: &ConvLayer) {
     };
     let input = script.random_bytes(size);
     script.load(&format!("Input, {width} x {height} x {channels}"), INPUT, "input.dat", input);
+    load_weights(script, layer);
+}
+
+/// So many cubes, that many bytes apart.
+pub(super) fn load_features(script: &mut Script, layer: &ConvLayer, count: u32, stride: u32) {
+    let ([width, height], channels) = (layer.size, layer.channels);
+    let ConvInput::Feature(place) = &layer.input else { unreachable!("a feature cube") };
+    let size = u64::from(stride) * u64::from(count - 1) + bytes(*place, layer.format, channels);
+    let input = script.random_bytes(size);
+    let cubes = if count > 1 { format!(", {count} cubes") } else { String::new() };
+    script.load(&format!("Input, {width} x {height} x {channels}{cubes}"), INPUT, "input.dat", input);
+}
+
+pub(super) fn load_weights(script: &mut Script, layer: &ConvLayer) {
     let size = (layer.kernels * layer.kernel_bytes()).next_multiple_of(128);
     let weights = script.random_bytes(size.into());
     let [s, r] = layer.kernel;
-    let what = format!("Weights of {} kernels, {s} x {r} x {channels}", layer.kernels);
+    let what = format!("Weights of {} kernels, {s} x {r} x {}", layer.kernels, layer.channels);
     script.load(&what, layer.weights, "weights.dat", weights);
 }
 
 /// Programs the layer, starts it as a driver does, and has the reference say what comes out.
-fn run(mut script: Script, layer: &ConvLayer) -> OwnTrace {
+pub(super) fn run(mut script: Script, layer: &ConvLayer) -> OwnTrace {
     let config = Config::named(script.config).expect("a built-in configuration");
     let buffer = BufferUse::least(&config, layer);
     let output = layer.sdp.destination.expect("to memory");
-    script.clear("Output", output.base, bytes(output, layer.format, layer.kernels));
+    let others =
+        layer.mode.batches.map_or(0, |batches| u64::from(batches.output) * u64::from(batches.count - 1));
+    script.clear("Output", output.base, others + bytes(output, layer.format, layer.kernels));
     script.program("The layer", |program| program.convolution(layer, &buffer, 0));
     script.program("Start: consumers first", |program| program.enable_convolution(layer, 0, true));
     script.finish(&INTERRUPTS, |image| reference::run_convolution(layer, image))
@@ -191,6 +207,8 @@ fn image() -> OwnTrace {
         element: 1,
         components: [4, 0],
         channels: (0..4).map(|component| (0, component)).collect(),
+        packed: None,
+        floats: false,
         planes: [(INPUT, line), (0, 0)],
         offset: 3,
         signed: false,

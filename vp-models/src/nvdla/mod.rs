@@ -23,6 +23,7 @@ pub mod lut;
 pub mod nocif;
 pub mod numeric;
 pub mod occupancy;
+pub mod order;
 pub mod pdp;
 pub mod refused;
 pub mod registers;

@@ -6,9 +6,10 @@ use vp_models::nvdla::conv::compute::{Axes, Geometry, Kernel, MacArray, Path};
 use super::Real::{self, Nan, Number};
 use super::lut::{Unit, look_up};
 use super::{FP17, FP32, from_integer, pick, store};
+use crate::reference::winograd::places;
 use crate::reference::{
     Alu, CdpLayer, ConvInput, ConvLayer, Cube, Elementwise, ElementwiseOperand, Image, Lut, Operand,
-    PdpLayer, PoolingMethod, SdpLayer, Stage, saturate,
+    PdpLayer, PoolingMethod, SdpLayer, Stage, Winograd, saturate,
 };
 
 /// An operand of 16 bits.
@@ -225,14 +226,70 @@ pub fn run_cdp(layer: &CdpLayer, lut: &Lut, nan_to_zero: bool, image: &mut Image
 /// Runs a convolution and the layer of SDP behind it. The array's arithmetic is the models' own, whose plain form
 /// follows the description part by part; which numbers meet, and in which order, is found here.
 pub fn run_convolution(layer: &ConvLayer, nan_to_zero: bool, image: &mut Image) {
+    for layer in &layer.each_cube() {
+        let [width, height] = layer.output_size();
+        let tiles = layer.mode.winograd.map(|winograd| tiles(layer, winograd, image, nan_to_zero));
+        let sdp = Sdp { layer: &layer.sdp, image, lut: &Lut::default(), nan_to_zero: false };
+        let results = Cube::of(width, height, layer.format.whole(layer.kernels), |kernel, y, x| {
+            let sum = match &tiles {
+                _ if kernel >= layer.kernels => 0,
+                Some(tiles) => {
+                    let tile = (y / 2 * (width / 2) + x / 2) * layer.kernels + kernel;
+                    tiles[tile as usize][(y % 2 * 2 + x % 2) as usize]
+                }
+                None => sum(layer, image, kernel, [x, y], nan_to_zero),
+            };
+            sdp.result([kernel, y, x], FP32.decode(sum))
+        });
+        results.store(image, layer.format, layer.destination());
+    }
+}
+
+/// Four sums of each tile and kernel, by the models' plain form of the arithmetic.
+fn tiles(layer: &ConvLayer, winograd: Winograd, image: &Image, nan_to_zero: bool) -> Vec<[u32; 4]> {
     let [width, height] = layer.output_size();
-    let sdp = Sdp { layer: &layer.sdp, image, lut: &Lut::default(), nan_to_zero: false };
-    let results = Cube::of(width, height, layer.format.whole(layer.kernels), |kernel, y, x| {
-        let sum = if kernel < layer.kernels { sum(layer, image, kernel, [x, y], nan_to_zero) } else { 0 };
-        sdp.result([kernel, y, x], FP32.decode(sum))
+    let channels = layer.seen_channels();
+    let mut steps = Steps::default();
+    for first in (0..channels).step_by(4) {
+        steps.push((0..64).map(|product| {
+            let at = (product / 4 * channels + first + product % 4) as usize;
+            (at, at)
+        }));
+    }
+    let kernels = (0..layer.kernels).flat_map(|kernel| {
+        (0..16).flat_map(move |place| (0..channels).map(move |channel| (kernel, place, channel)))
     });
-    let place = layer.sdp.destination.expect("a layer that writes memory");
-    results.store(image, layer.format, place.packed_if(width == 1 && height == 1, layer.format.atom));
+    let weights: Vec<u16> = kernels
+        .map(|(kernel, place, channel)| layer.weight(image, kernel, [place % 4, place / 4], channel) as u16)
+        .collect();
+    let mut codes = Vec::new();
+    for (ty, tx) in (0..height / 2).flat_map(|y| (0..width / 2).map(move |x| (y, x))) {
+        let transformed: Vec<Vec<Real>> = (0..channels)
+            .map(|channel| {
+                let element = |y: i64, x: i64| {
+                    let (y, x) = (i64::from(2 * ty) + y, i64::from(2 * tx) + x);
+                    let (channel, y, x) = layer.in_memory(winograd, channel, y, x);
+                    FP17.widen(activation(layer, image, channel, [x, y], nan_to_zero).into(), false)
+                };
+                places(element, |a, b| FP17.add(a, b), |a, b| FP17.subtract(a, b))
+            })
+            .collect();
+        for place in 0..16 {
+            codes.extend(transformed.iter().map(|places| store(places[place]) as u16));
+        }
+    }
+    let count = (width * height / 4) as usize;
+    let taps = 16 * channels as usize;
+    let shape = Kernel { height: 1, width: 1, channels: taps, dilation: Axes::ONE };
+    let geometry = Geometry { kernel: shape, stride: Axes::ONE, output_width: count };
+    let window = FloatWindow::new(&codes, codes.len());
+    let kernels = layer.kernels as usize;
+    let weights = FloatWeights::pack(steps, kernels, &weights).expect("weights of that kernel");
+    let convolution = FloatConvolution::new(geometry, &window, &weights).expect("what belongs together");
+    let mut sums = vec![[0; 4]; count * kernels];
+    let array = MacArray::by(Path::PLAIN);
+    array.accumulate_float_tiles(&convolution, 0..count, 0..kernels, &mut sums).expect("all is there");
+    sums
 }
 
 /// What one kernel adds up at one place, as a code of binary32.

@@ -49,6 +49,8 @@ pub(crate) struct Delivery {
     emptied: Event,
     /// When SDP takes the last atom that it has asked for.
     occupied: Cell<Time>,
+    /// Room in all.
+    capacity: u32,
     credits: Cell<u32>,
     /// Credits that are on their way back, in the order of time.
     returning: RefCell<VecDeque<Return>>,
@@ -69,12 +71,18 @@ impl Delivery {
             put: sim.event("nvdla.cacc.data"),
             emptied: sim.event("nvdla.cacc.emptied"),
             occupied: Cell::new(Time::ZERO),
+            capacity: credits,
             credits: Cell::new(credits),
             returning: RefCell::default(),
             credit_return,
             wanted: Cell::new(0),
             returned: sim.event("nvdla.cacc.credits"),
         })
+    }
+
+    /// The most atoms that there is ever room for.
+    pub(super) fn capacity(&self) -> u32 {
+        self.capacity.max(1)
     }
 
     /// Whether there is room for so many atoms.

@@ -75,6 +75,21 @@ impl Elements {
         joined
     }
 
+    /// Those of 8 bits.
+    pub fn int8(self) -> Option<Vec<i8>> {
+        if let Elements::Int8(elements) = self { Some(elements) } else { None }
+    }
+
+    /// Those of 16 bits.
+    pub fn int16(self) -> Option<Vec<i16>> {
+        if let Elements::Int16(elements) = self { Some(elements) } else { None }
+    }
+
+    /// Codes.
+    pub fn fp16(self) -> Option<Vec<u16>> {
+        if let Elements::Fp16(codes) = self { Some(codes) } else { None }
+    }
+
     /// Their format.
     pub fn precision(&self) -> Precision {
         match self {

@@ -16,6 +16,7 @@ pub mod csc;
 pub(crate) mod delivery;
 pub mod elements;
 pub mod hardware;
+mod sums;
 mod weight_set;
 pub mod weights;
 pub mod window;

@@ -1,7 +1,7 @@
 //! How the kernels of a group lie in the convolution buffer, and in the order the sums want them.
 
-use super::compute::Kernel;
 use super::compute::float::Steps;
+use super::compute::{Kernel, winograd};
 use super::elements::Elements;
 use super::hardware::Hardware;
 
@@ -45,6 +45,17 @@ impl Order {
             rows: rows as usize,
             block: (hardware.block_channels / at_once.max(1)).max(1) as usize,
             row_group: at_once.max(1) as usize,
+        }
+    }
+
+    /// Of transformed kernels of 4 x 4, whose places are rows here: four channels of all of them together.
+    pub fn winograd(channels: u32) -> Order {
+        Order {
+            channels: channels as usize,
+            columns: 1,
+            rows: winograd::PLACES,
+            block: winograd::STEP_CHANNELS,
+            row_group: winograd::PLACES,
         }
     }
 

@@ -27,13 +27,15 @@ impl Frame {
         self.extent.x * self.channels
     }
 
-    /// Lays the window over lines, of which there may be more or fewer than it reaches.
-    pub fn lay<'a>(&self, lines: impl Iterator<Item = &'a Elements>) -> Elements {
+    /// Lays the window over lines, of which there may be more or fewer than it reaches. Of lines of several cubes, one
+    /// after the other, over those of one.
+    pub fn lay<'a>(&self, cube: u32, lines: impl Iterator<Item = &'a Elements>) -> Elements {
         let mut window = Elements::filled(self.precision, self.padding, self.extent.y * self.pitch());
         let inside = self.width.min(self.extent.x.saturating_sub(self.before.x)) * self.channels;
+        let first = cube as usize * self.width * self.channels;
         let rows = self.before.y..self.extent.y;
         for (row, line) in rows.zip(lines).filter(|_| inside > 0) {
-            window.copy(row * self.pitch() + self.before.x * self.channels, line, 0, inside);
+            window.copy(row * self.pitch() + self.before.x * self.channels, line, first, inside);
         }
         window
     }
@@ -54,6 +56,8 @@ mod tests {
             padding: 9,
         };
         let lines = [Elements::Int8(vec![1, 2, 3]), Elements::Int8(vec![4, 5, 6])];
-        assert_eq!(frame.lay(lines.iter()), Elements::Int8(vec![9, 9, 9, 9, 1, 2, 9, 4, 5, 9, 9, 9]));
+        assert_eq!(frame.lay(0, lines.iter()), Elements::Int8(vec![9, 9, 9, 9, 1, 2, 9, 4, 5, 9, 9, 9]));
+        let lines = [Elements::Int8(vec![1, 2, 3, 4, 5, 6])];
+        assert_eq!(frame.lay(1, lines.iter()), Elements::Int8(vec![9, 9, 9, 9, 4, 5, 9, 9, 9, 9, 9, 9]));
     }
 }

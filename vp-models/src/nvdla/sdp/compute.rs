@@ -467,6 +467,7 @@ mod tests {
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
     use crate::nvdla::numeric::Converter;
+    use crate::nvdla::order::Order;
     use crate::nvdla::sdp::layer::{
         Carries, Destination, ElementwiseAlu, ElementwiseMultiplier, Source, StageAlu, StageMultiplier,
     };
@@ -492,6 +493,8 @@ mod tests {
             input: Precision::Int8,
             output: Precision::Int8,
             nan_to_zero: false,
+            order: Order::Lines,
+            cube_stride: 0,
             source: Source::Memory(NOWHERE),
             bs: None,
             bn: None,

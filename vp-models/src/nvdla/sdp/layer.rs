@@ -7,6 +7,7 @@ use crate::nvdla::config::Config;
 use crate::nvdla::cube::{self, Packing, Ram, Surface};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision};
+use crate::nvdla::order::Order;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, sdp as reg, sdp_rdma as rdma_reg};
 
@@ -27,6 +28,10 @@ pub struct Hardware {
     pub lut: bool,
     /// What it computes besides int8.
     pub formats: Formats,
+    /// Takes the order of Winograd's method.
+    pub winograd: bool,
+    /// Cubes that one layer takes at most.
+    pub batches: u32,
 }
 
 impl From<&Config> for Hardware {
@@ -38,6 +43,8 @@ impl From<&Config> for Hardware {
             ew: config.sdp_ew,
             lut: config.sdp_lut,
             formats: Formats::of_features(config),
+            winograd: config.winograd,
+            batches: if config.batch { config.max_batch } else { 1 },
         }
     }
 }
@@ -61,6 +68,10 @@ pub struct Layer {
     pub output: Precision,
     /// In fp16, inputs and operands in memory that are not numbers count as 0.
     pub nan_to_zero: bool,
+    /// In which order pixels pass: another than line after line only from the accumulator to memory.
+    pub order: Order,
+    /// Bytes from the output of a cube to that of the next.
+    pub cube_stride: u32,
     /// Where input comes from.
     pub source: Source,
     /// First stage, unless bypassed or absent.
@@ -272,6 +283,11 @@ impl Layer {
         cube::surfaces(self.channels, self.lanes())
     }
 
+    /// Steps of each surface: its pixels, those of all cubes.
+    pub const fn steps(&self) -> u64 {
+        self.order.cubes() as u64 * self.width as u64 * self.height as u64
+    }
+
     /// Whether results are written or passed on; a comparison (`EQL`) does neither.
     pub fn has_output(&self) -> bool {
         !matches!(
@@ -415,14 +431,9 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     fn layer(&self) -> Result<Layer, Refused> {
         use reg::d_data_format::OUT_PRECISION;
-        use reg::d_feature_mode_cfg::{BATCH_NUMBER, FLYING_MODE, NAN_TO_ZERO, OUTPUT_DST, WINOGRAD};
+        use reg::d_feature_mode_cfg::{FLYING_MODE, NAN_TO_ZERO, OUTPUT_DST};
         let sdp = self.sdp;
-        if sdp.actual(BATCH_NUMBER) != 1 {
-            return Err(Refused::new(sdp, BATCH_NUMBER, "batches are not modelled; 0 means one cube"));
-        }
-        if sdp.flag(WINOGRAD) {
-            return Err(Refused::new(sdp, WINOGRAD, "Winograd output order is not modelled"));
-        }
+        let order = self.order()?;
         let layer = Layer {
             atom: self.hardware.atom,
             width: sdp.actual(reg::d_data_cube_width::WIDTH),
@@ -430,8 +441,10 @@ impl Decoder<'_> {
             channels: sdp.actual(reg::d_data_cube_channel::CHANNEL),
             precision: self.precision,
             input: if sdp.flag(FLYING_MODE) { self.precision } else { self.input()? },
-            output: self.output()?,
+            output: self.output(order)?,
             nan_to_zero: sdp.flag(NAN_TO_ZERO),
+            order,
+            cube_stride: sdp.actual(reg::d_dst_batch_stride::DST_BATCH_STRIDE),
             source: if sdp.flag(FLYING_MODE) { Source::Accumulator } else { Source::Memory(self.source()) },
             bs: if self.hardware.bs { self.stage(&BS)? } else { None },
             bn: if self.hardware.bn { self.stage(&BN)? } else { None },
@@ -453,7 +466,9 @@ impl Decoder<'_> {
                     line_stride: sdp.actual(reg::d_dst_line_stride::DST_LINE_STRIDE),
                     surface_stride: sdp.actual(reg::d_dst_surface_stride::DST_SURFACE_STRIDE),
                     pixel: self.hardware.atom as u32,
-                    packing: self.packing(),
+                    // Of several cubes not even a single pixel is packed (RTL, branch nvdlav1,
+                    // `NV_NVDLA_SDP_WDMA_cmd.v`, `cfg_mode_1x1_nbatch`).
+                    packing: if order.cubes() > 1 { Packing::Strided } else { self.packing() },
                 })
             },
         };
@@ -472,6 +487,38 @@ impl Decoder<'_> {
             self.check_rdma_agrees()?;
         }
         Ok(layer)
+    }
+
+    /// Winograd's order and batches go with a convolution, and to memory.
+    fn order(&self) -> Result<Order, Refused> {
+        use reg::d_feature_mode_cfg::{BATCH_NUMBER, FLYING_MODE, OUTPUT_DST, WINOGRAD};
+        let refuse = |field, why| Err(Refused::new(self.sdp, field, why));
+        let cubes = self.sdp.actual(BATCH_NUMBER);
+        let (field, order) = match (self.sdp.flag(WINOGRAD), cubes) {
+            (false, 1) => return Ok(Order::Lines),
+            (false, _) => (BATCH_NUMBER, Order::Cubes(cubes)),
+            (true, 1) => (WINOGRAD, Order::Tiles),
+            (true, _) => return refuse(BATCH_NUMBER, "with Winograd there is one cube (0)"),
+        };
+        if order == Order::Tiles && !self.hardware.winograd {
+            return refuse(field, "this configuration has no Winograd");
+        }
+        if cubes > self.hardware.batches {
+            return refuse(field, "this configuration does not take so many cubes at once");
+        }
+        if !self.sdp.flag(FLYING_MODE) {
+            return refuse(field, "only a convolution makes it, so that input comes from there");
+        }
+        if self.sdp.flag(OUTPUT_DST) {
+            return refuse(field, "PDP takes one cube, line after line");
+        }
+        let [width, height] = [reg::d_data_cube_width::WIDTH, reg::d_data_cube_height::HEIGHT];
+        for size in [width, height] {
+            if order == Order::Tiles && !self.sdp.actual(size).is_multiple_of(4) {
+                return refuse(size, "Winograd makes a multiple of four");
+            }
+        }
+        Ok(order)
     }
 
     /// Cubes of one pixel are packed, here and in SDP_RDMA.
@@ -516,11 +563,15 @@ impl Decoder<'_> {
     }
 
     /// The output converter makes no int8 of wider elements: there are not enough of them for an atom.
-    fn output(&self) -> Result<Precision, Refused> {
+    fn output(&self, order: Order) -> Result<Precision, Refused> {
         use reg::d_data_format::OUT_PRECISION;
         let output = self.hardware.formats.decode(self.sdp, OUT_PRECISION)?;
         if output == Precision::Int8 && self.precision != Precision::Int8 {
             return Err(Refused::new(self.sdp, OUT_PRECISION, "only int8 processing gives int8"));
+        }
+        if output.bytes() > self.precision.bytes() && order != Order::Lines {
+            let why = "with Winograd or batches the output is no wider than what is processed";
+            return Err(Refused::new(self.sdp, OUT_PRECISION, why));
         }
         Ok(output)
     }
@@ -707,8 +758,16 @@ mod tests {
     use super::*;
     use crate::nvdla::registers::{RegisterMap, Unit};
 
-    const SMALL: Hardware =
-        Hardware { atom: 8, bs: true, bn: true, ew: false, lut: false, formats: Formats::INT8 };
+    const SMALL: Hardware = Hardware {
+        atom: 8,
+        bs: true,
+        bn: true,
+        ew: false,
+        lut: false,
+        formats: Formats::INT8,
+        winograd: false,
+        batches: 1,
+    };
     const WITH_EW: Hardware = Hardware { ew: true, lut: true, ..SMALL };
 
     /// A cube of 5 x 4 x 21 from memory to memory, all stages bypassed.

@@ -16,14 +16,16 @@ use self::compute::{Counters, Datapath, Operands};
 use self::feed::Feed;
 use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
 use self::lut::Tables;
+use self::timing::Reads;
 use super::control::Control;
 use super::conv::delivery::Delivery;
-use super::dma::{Atom, Lines, MAX_ATOM, Passed, ReadDma, WriteDma};
+use super::dma::{Atom, MAX_ATOM, Passed, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
 use super::occupancy::Datapath as Busy;
+use super::order::{Order, PAIR};
 use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::Handoff;
@@ -88,13 +90,13 @@ impl Engine for Sdp {
     }
 
     async fn fetch(&self, layer: &Layer) {
-        let operands =
-            |stream: Option<OperandStream>| stream.map(|stream| timing::operand_reads(layer, &stream));
+        let operands = |stream: Option<OperandStream>| stream.map(|stream| Reads::operands(layer, &stream));
         let bs = operands(layer.bs.and_then(|stage| stage.operands));
         let bn = operands(layer.bn.and_then(|stage| stage.operands));
         let ew = operands(layer.ew.and_then(|stage| stage.operands));
+        let main = timing::main_reads(layer).map(|lines| Reads::of(lines, layer.atom));
         join(
-            join(self.request(&self.main, timing::main_reads(layer), 0), self.request(&self.bs, bs, 1)),
+            join(self.request(&self.main, main, 0), self.request(&self.bs, bs, 1)),
             join(self.request(&self.bn, bn, 1), self.request(&self.ew, ew, 1)),
         )
         .await;
@@ -217,13 +219,16 @@ impl Sdp {
         ahead.map_or_else(|| self.main.feed.take(), |(_, atom)| atom)
     }
 
-    /// Reads one input's lines, the first after `later` cycles, and waits until the datapath has taken all.
-    async fn request(&self, input: &Input, lines: Option<Lines>, later: u64) {
-        let Some(lines) = lines else { return };
-        input.feed.start(timing::shape(&lines, self.hardware.atom));
+    /// Makes one input's reads, the first after `later` cycles, and waits until the datapath has taken all.
+    async fn request(&self, input: &Input, reads: Option<Reads>, later: u64) {
+        let Some(Reads { shape, requests }) = reads else { return };
+        input.feed.start(shape);
         self.common.sim.wait_until(self.common.sim.now() + self.common.cycle * later).await;
-        input.dma.request(lines).await;
-        input.dma.stream(lines.surface.ram).emptied().await;
+        let stream = input.dma.stream(shape.ram);
+        for (address, bytes) in requests {
+            stream.request(address, bytes).await;
+        }
+        stream.emptied().await;
     }
 
     /// Streams one layer, atom by atom: joins main input and operands, computes, hands on.
@@ -243,7 +248,7 @@ impl Sdp {
         });
         let latency = self.common.cycles(timing::output_latency(layer, &timing.sdp));
         if let Destination::Memory(surface) = layer.destination {
-            self.output.start(surface.ram, timing::writes(layer, surface).requests());
+            self.output.start(surface.ram, timing::writes(layer, surface));
         }
         let mut bs = StageOperands::of(&self.bs, layer.bs.and_then(|stage| stage.operands), layer);
         let mut bn = StageOperands::of(&self.bn, layer.bn.and_then(|stage| stage.operands), layer);
@@ -302,7 +307,7 @@ impl Sdp {
                 }
                 let alike = layer.destination != Destination::Pooling
                     && [&bs, &bn, &ew].into_iter().all(StageOperands::lasts);
-                let operands = Operands { bs: bs.bytes(), bn: bn.bytes(), ew: ew.bytes() };
+                let operands = Operands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) };
                 let start = early.start(there.max(earliest), sim.now());
                 let steps = match layer.source {
                     Source::Memory(_) => {
@@ -373,7 +378,7 @@ impl Sdp {
     /// nothing of it is left to take.
     async fn take_sums(&self, layer: &Layer, most: usize, pace: Time, before: u64) -> Option<Vec<i32>> {
         let taken = self.accumulator.take(most, pace);
-        let all = u64::from(layer.surfaces()) * u64::from(layer.width) * u64::from(layer.height);
+        let all = u64::from(layer.surfaces()) * layer.steps();
         let last = before + (taken.sums.len() / layer.lanes()) as u64 == all;
         let wrong = if taken.abandoned {
             "the convolution that should feed it was refused"
@@ -448,7 +453,10 @@ struct StageOperands<'a> {
     atoms: usize,
     atom: usize,
     per_element: bool,
-    buffer: [u8; MAX_OPERAND_ATOMS * MAX_ATOM],
+    order: Order,
+    width: u32,
+    /// Where cubes take turns, of both pixels.
+    buffers: [[u8; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
 }
 
 impl<'a> StageOperands<'a> {
@@ -459,44 +467,52 @@ impl<'a> StageOperands<'a> {
             atoms: atoms.min(MAX_OPERAND_ATOMS),
             atom: layer.atom,
             per_element: stream.is_some_and(|stream| stream.per_element),
-            buffer: [0; MAX_OPERAND_ATOMS * MAX_ATOM],
+            order: layer.order,
+            width: layer.width,
+            buffers: [[0; MAX_OPERAND_ATOMS * MAX_ATOM]; PAIR as usize],
         }
     }
 
-    /// Whether the operands of a pixel are those of the next as well.
+    /// Whether the operands of a step are those of the next as well.
     fn lasts(&self) -> bool {
         self.atoms == 0 || !self.per_element
     }
 
-    /// Whether new operands are due at this pixel of a surface.
-    fn due(&self, pixel: u64) -> bool {
-        self.atoms > 0 && (self.per_element || pixel == 0)
+    /// Whether new operands are due at this step of a surface: not where the same pixel of another cube has had them.
+    fn due(&self, step: u64) -> bool {
+        self.atoms > 0 && if self.per_element { self.order.turn(self.width, step).0 == 0 } else { step == 0 }
+    }
+
+    /// Which of the buffers holds them.
+    fn slot(&self, step: u64) -> usize {
+        if self.per_element { self.order.turn(self.width, step).1 } else { 0 }
     }
 
     /// Waits until the operands of the next atom are there; all but the last are taken at once.
-    async fn gather(&mut self, pixel: u64) {
-        if self.due(pixel) {
+    async fn gather(&mut self, step: u64) {
+        if self.due(step) {
             for index in 0..self.atoms - 1 {
                 self.feed.ready().await;
-                self.place(index);
+                self.place(step, index);
             }
             self.feed.ready().await;
         }
     }
 
     /// Takes the last of them as the datapath starts.
-    fn take(&mut self, pixel: u64) {
-        if self.due(pixel) {
-            self.place(self.atoms - 1);
+    fn take(&mut self, step: u64) {
+        if self.due(step) {
+            self.place(step, self.atoms - 1);
         }
     }
 
-    fn place(&mut self, index: usize) {
+    fn place(&mut self, step: u64, index: usize) {
         let atom = self.feed.take();
-        self.buffer[index * self.atom..][..self.atom].copy_from_slice(&atom[..self.atom]);
+        let slot = self.slot(step);
+        self.buffers[slot][index * self.atom..][..self.atom].copy_from_slice(&atom[..self.atom]);
     }
 
-    fn bytes(&self) -> &[u8] {
-        &self.buffer[..self.atoms * self.atom]
+    fn bytes(&self, step: u64) -> &[u8] {
+        &self.buffers[self.slot(step)][..self.atoms * self.atom]
     }
 }

@@ -4,6 +4,7 @@ use super::feed::Shape;
 use super::layer::{Elementwise, Layer, OperandStream, Source, Stage};
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
+use crate::nvdla::order::Order;
 use crate::nvdla::timing::SdpTiming;
 
 /// From the start of an atom to its write address, with the stages that take part.
@@ -45,12 +46,26 @@ fn lines(layer: &Layer, surface: Surface, together: u32) -> Lines {
 /// How many runs of how many pixels a surface is taken in: one, or where surfaces take turns each line.
 pub(super) fn runs(layer: &Layer) -> (u64, u64) {
     let (width, height) = (u64::from(layer.width), u64::from(layer.height));
-    if layer.input_atoms().max(layer.output_atoms()) > 1 { (height, width) } else { (1, width * height) }
+    if layer.input_atoms().max(layer.output_atoms()) > 1 { (height, width) } else { (1, layer.steps()) }
 }
 
-/// What is written.
-pub(super) fn writes(layer: &Layer, surface: Surface) -> Lines {
-    lines(layer, surface, layer.output_atoms())
+/// Address and bytes of what is written, in order.
+pub(super) fn writes(layer: &Layer, surface: Surface) -> Box<dyn Iterator<Item = (u64, u32)>> {
+    match layer.order {
+        Order::Lines => Box::new(lines(layer, surface, layer.output_atoms()).requests()),
+        _ => Box::new(in_order(layer, surface, layer.cube_stride)),
+    }
+}
+
+/// The runs of a surface in the layer's order.
+fn in_order(layer: &Layer, surface: Surface, cube_stride: u32) -> impl Iterator<Item = (u64, u32)> + use<> {
+    let (order, width, height) = (layer.order, layer.width, layer.height);
+    (0..layer.surfaces()).flat_map(move |plane| {
+        order.runs(width, height).map(move |run| {
+            let cube = u64::from(run.cube).wrapping_mul(cube_stride.into());
+            (surface.address(plane, run.x, run.y).wrapping_add(cube), run.count * surface.pixel)
+        })
+    })
 }
 
 /// What SDP_RDMA reads for the main input.
@@ -61,9 +76,29 @@ pub(super) fn main_reads(layer: &Layer) -> Option<Lines> {
     }
 }
 
-/// What SDP_RDMA reads for a stage's operands.
-pub(super) fn operand_reads(layer: &Layer, operands: &OperandStream) -> Lines {
-    lines(layer, operands.surface, 1)
+/// What one input of SDP reads: address and bytes in order, and how they lie in lines.
+pub(super) struct Reads {
+    pub(super) shape: Shape,
+    pub(super) requests: Box<dyn Iterator<Item = (u64, u32)>>,
+}
+
+impl Reads {
+    pub(super) fn of(lines: Lines, atom: usize) -> Reads {
+        Reads { shape: shape(&lines, atom), requests: Box::new(lines.requests()) }
+    }
+
+    /// Of a stage's operands. Of several cubes they are the same, and are read once.
+    pub(super) fn operands(layer: &Layer, operands: &OperandStream) -> Reads {
+        let surface = operands.surface;
+        if layer.order != Order::Tiles || !operands.per_element {
+            return Reads::of(lines(layer, surface, 1), layer.atom);
+        }
+        let requests = Box::new(in_order(layer, surface, 0));
+        let per_surface = layer.order.runs(layer.width, layer.height).count() as u64;
+        let runs = u64::from(layer.surfaces()) * per_surface;
+        let atoms = layer.steps() / per_surface.max(1) * u64::from(surface.pixel) / layer.atom as u64;
+        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms }, requests }
+    }
 }
 
 /// Whether any stage has operands in memory.

@@ -1,7 +1,7 @@
 //! What CACC's registers say of one layer: how sums become results.
 
-use crate::nvdla::conv::cmac::Sums;
 use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::conv::sums::Sums;
 use crate::nvdla::numeric::{Precision, round_shift, saturate_32};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cacc as reg};
@@ -14,6 +14,8 @@ pub struct Layer {
     pub precision: Precision,
     /// Output columns, lines and channels.
     pub size: [u32; 3],
+    /// Cubes of that size.
+    pub cubes: u32,
     /// Right shift of the sums.
     pub truncate: u32,
 }
@@ -22,11 +24,13 @@ impl Layer {
     /// Decodes and checks a group.
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
         let refuse = |field, why| Err(Refused::new(group, field, why));
-        if group.flag(reg::d_misc_cfg::CONV_MODE) {
-            return refuse(reg::d_misc_cfg::CONV_MODE, "Winograd is not modelled");
+        if group.flag(reg::d_misc_cfg::CONV_MODE) && !hardware.winograd {
+            return refuse(reg::d_misc_cfg::CONV_MODE, "this configuration has no Winograd");
         }
-        if group.actual(reg::d_batch_number::BATCHES) != 1 {
-            return refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube");
+        let cubes = group.actual(reg::d_batch_number::BATCHES);
+        if cubes > hardware.batches {
+            let why = "this configuration does not take so many cubes at once";
+            return refuse(reg::d_batch_number::BATCHES, why);
         }
         Ok(Layer {
             precision: hardware.precision(group, reg::d_misc_cfg::PROC_PRECISION)?,
@@ -35,6 +39,7 @@ impl Layer {
                 group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT),
                 group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL),
             ],
+            cubes,
             truncate: group.get(reg::d_clip_cfg::CLIP_TRUNCATE),
         })
     }
@@ -105,7 +110,7 @@ mod tests {
             sums in prop::collection::vec(prop_oneof![any::<i32>(), Just(i32::MIN), Just(i32::MAX), -3..3], 0..40),
             truncate in 0u32..32,
         ) {
-            let layer = Layer { precision: Precision::Int8, size: [1; 3], truncate };
+            let layer = Layer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
             let wide: Vec<i64> = sums.iter().map(|&sum| sum.into()).collect();
             let expected: Vec<i32> = wide.iter().map(|&sum| layer.clip(sum).0).collect();
             let clipped = wide.iter().filter(|&&sum| layer.clip(sum).1).count() as u64;
@@ -116,7 +121,7 @@ mod tests {
 
     #[test]
     fn sums_are_rounded_then_clipped() {
-        let layer = |truncate| Layer { precision: Precision::Int8, size: [1; 3], truncate };
+        let layer = |truncate| Layer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
         assert_eq!(layer(1).clip(-5), (-3, false));
         assert_eq!(layer(0).clip(1 << 31), (i32::MAX, true));
         assert_eq!(layer(1).clip((1 << 32) - 1), (i32::MAX, true));

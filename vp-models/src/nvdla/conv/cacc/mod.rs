@@ -5,9 +5,9 @@
 pub mod layer;
 
 use self::layer::Layer;
-use super::cmac::Sums;
 use super::delivery::Delivery;
 use super::hardware::Hardware;
+use super::sums::Sums;
 use crate::bus::DelayLine;
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
@@ -97,8 +97,8 @@ impl Cacc {
     async fn deliver(&self, layer: &Layer) -> u64 {
         let lanes = self.hardware.lanes(layer.precision) as usize;
         let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
-        let (mut expected, mut clipped) =
-            (layer.size.iter().map(|&size| u64::from(size)).product::<u64>(), 0);
+        let [width, height, channels] = layer.size.map(u64::from);
+        let (mut expected, mut clipped) = (width * height * channels * u64::from(layer.cubes), 0);
         loop {
             let Message::Stripe(stripe) = self.sums.next().await else {
                 self.control.warn("layer ended early: another unit of the convolution refused it");

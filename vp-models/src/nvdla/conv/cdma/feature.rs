@@ -25,6 +25,10 @@ pub struct Feature {
     pub surfaces_at_once: u32,
     /// Lines that are read together: more than one if they lie back to back.
     pub grain: u32,
+    /// Cubes, of each of which these lines are read.
+    pub cubes: u32,
+    /// Bytes from a cube to the next.
+    pub cube_stride: u32,
     /// Format in memory.
     pub format: Precision,
     /// In fp16, elements that are not numbers are brought as 0.
@@ -39,8 +43,13 @@ impl Feature {
         cube::surfaces(self.channels, self.lanes as usize)
     }
 
-    /// Bytes that are read for so many lines.
+    /// Bytes that are read for so many lines, of all cubes.
     pub fn bytes(&self, lines: u32) -> usize {
+        self.cubes as usize * self.cube_bytes(lines)
+    }
+
+    /// The same of one cube.
+    fn cube_bytes(&self, lines: u32) -> usize {
         self.surfaces() as usize * (lines * self.width) as usize * self.surface.pixel as usize
     }
 
@@ -55,25 +64,34 @@ impl Feature {
     /// Cycles in which the reads of so many of them are made: one each, one at the end of each surface, and one at
     /// the end (RTL, `NV_NVDLA_CDMA_dc.v`, `req_pre_valid`).
     pub fn request_cycles(&self, reads: usize) -> u64 {
-        reads as u64 + u64::from(self.runs().0) + 1
+        reads as u64 + u64::from(self.cubes * self.runs().0) + 1
     }
 
-    /// The reads of `lines` lines from `first` on: surface by surface, or some surfaces in turns, each read up to
-    /// the next multiple of eight atoms (RTL, `NV_NVDLA_CDMA_dc.v`, `req_atm_size`).
+    /// The reads of `lines` lines from `first` on: cube by cube; of each surface by surface, or some surfaces in turns, each
+    /// read up to the next multiple of eight atoms (RTL, `NV_NVDLA_CDMA_dc.v`, `req_atm_size`, `req_batch_cnt`).
     pub fn reads(&self, first: u32, lines: u32) -> Vec<Read> {
+        let mut reads = Vec::new();
+        for cube in 0..self.cubes {
+            self.cube_reads(cube, first, lines, &mut reads);
+        }
+        reads
+    }
+
+    fn cube_reads(&self, cube: u32, first: u32, lines: u32, reads: &mut Vec<Read>) {
         let atom = self.surface.pixel;
         let (surfaces, atoms) = self.runs();
         let atoms = match self.surface.packing {
             Packing::Packed => atoms,
             Packing::Strided => lines * atoms,
         };
-        let mut reads = Vec::new();
+        let offset = u64::from(cube).wrapping_mul(self.cube_stride.into());
+        let begin = cube as usize * self.cube_bytes(lines);
         for together in (0..surfaces).step_by(self.surfaces_at_once.max(1) as usize) {
             let turns = together..surfaces.min(together + self.surfaces_at_once.max(1));
             let mut done = vec![0; turns.len()];
             while done.iter().any(|&done| done < atoms) {
                 for (done, surface) in done.iter_mut().zip(turns.clone()).filter(|(done, _)| **done < atoms) {
-                    let start = self.surface.address(surface, 0, first);
+                    let start = self.surface.address(surface, 0, first).wrapping_add(offset);
                     // The start's place among eight atoms shortens the first read only.
                     let limit = match *done {
                         0 => READ_ATOMS - (start / u64::from(atom) % u64::from(READ_ATOMS)) as u32,
@@ -83,18 +101,22 @@ impl Feature {
                     reads.push(Read {
                         address: start.wrapping_add(u64::from(*done) * u64::from(atom)),
                         bytes: count * atom,
-                        at: (surface as usize * atoms as usize + *done as usize) * atom as usize,
-                        cycle: reads.len() as u64 + u64::from(surface),
+                        at: begin + (surface as usize * atoms as usize + *done as usize) * atom as usize,
+                        cycle: reads.len() as u64 + u64::from(cube * self.runs().0 + surface),
                     });
                     *done += count;
                 }
             }
         }
-        reads
     }
 
-    /// Line `line` of `lines` that were read together: pixel after pixel, all channels of each.
+    /// Line `line` of `lines` that were read together: cube after cube, pixel after pixel, all channels of each.
     pub fn line(&self, precision: Precision, line: u32, lines: u32, bytes: &[u8]) -> Elements {
+        let cubes = bytes.chunks_exact(self.cube_bytes(lines).max(1));
+        Elements::joined(precision, cubes.map(|bytes| self.cube_line(precision, line, lines, bytes)))
+    }
+
+    fn cube_line(&self, precision: Precision, line: u32, lines: u32, bytes: &[u8]) -> Elements {
         let (width, channels, lanes) = (self.width as usize, self.channels as usize, self.lanes as usize);
         let atoms = lines as usize * width;
         let mut elements = Elements::filled(self.format, 0, width * channels);
@@ -140,6 +162,8 @@ mod tests {
             lanes: 8,
             surfaces_at_once,
             grain: 1,
+            cubes: 1,
+            cube_stride: 0,
             format: Precision::Int8,
             nan_to_zero: false,
             converter: None,

@@ -30,6 +30,7 @@ pub(super) struct FeatureIntake {
     width: u32,
     surfaces: u32,
     grain: u32,
+    cubes: u32,
     usable: Usable,
     state: RefCell<FeatureState>,
 }
@@ -39,6 +40,7 @@ struct FeatureState {
     column: u32,
     line: u32,
     surface: u32,
+    cube: u32,
     lines_left: u32,
     taken: Time,
     read: Time,
@@ -49,7 +51,8 @@ impl FeatureIntake {
     pub(super) fn new(feature: &Feature, cycle: Time, usable: Usable) -> FeatureIntake {
         let (surfaces, width) = feature.runs();
         let state = FeatureState { lines_left: feature.height, ..FeatureState::default() };
-        FeatureIntake { cycle, width, surfaces, grain: feature.grain, usable, state: RefCell::new(state) }
+        let Feature { grain, cubes, .. } = *feature;
+        FeatureIntake { cycle, width, surfaces, grain, cubes, usable, state: RefCell::new(state) }
     }
 }
 
@@ -74,6 +77,10 @@ impl Taker for FeatureIntake {
             if ends {
                 ends = state.surface + 1 == self.surfaces;
                 state.surface = if ends { 0 } else { state.surface + 1 };
+                if ends {
+                    ends = state.cube + 1 == self.cubes;
+                    state.cube = if ends { 0 } else { state.cube + 1 };
+                }
                 if ends {
                     state.lines_left = state.lines_left.saturating_sub(lines);
                     self.usable.borrow_mut().push_back(read + self.cycle * TO_USABLE);
@@ -261,6 +268,7 @@ mod tests {
         };
         let (width, height, channels, lanes) = (4, 1, 24, 8);
         let (surfaces_at_once, grain, converter) = (1, 1, None);
+        let (cubes, cube_stride) = (1, 0);
         let (format, nan_to_zero) = (Precision::Int8, false);
         let feature = Feature {
             surface,
@@ -270,6 +278,8 @@ mod tests {
             lanes,
             surfaces_at_once,
             grain,
+            cubes,
+            cube_stride,
             format,
             nan_to_zero,
             converter,

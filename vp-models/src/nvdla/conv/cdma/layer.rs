@@ -4,6 +4,7 @@
 use super::feature::Feature;
 use super::image::Image;
 use super::pixel::Format;
+use super::winograd::Winograd;
 use crate::nvdla::conv::buffer::{Banks, Reuse};
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::conv::hardware::Hardware;
@@ -37,6 +38,8 @@ pub enum Input {
     Feature(Feature),
     /// An image.
     Image(Image),
+    /// A feature data cube for Winograd's method.
+    Winograd(Winograd),
 }
 
 /// Weights in memory, in the order in which the buffer holds them.
@@ -96,6 +99,7 @@ impl Input {
         match self {
             Input::Feature(feature) => feature.height,
             Input::Image(image) => image.height,
+            Input::Winograd(extended) => extended.height(),
         }
     }
 
@@ -104,6 +108,7 @@ impl Input {
         match self {
             Input::Feature(feature) => feature.surface.ram,
             Input::Image(image) => image.ram,
+            Input::Winograd(extended) => extended.feature.surface.ram,
         }
     }
 
@@ -115,8 +120,9 @@ impl Input {
     /// Elements of a line in the buffer.
     pub fn line_elements(&self) -> usize {
         match self {
-            Input::Feature(feature) => feature.width as usize * feature.channels as usize,
+            Input::Feature(feature) => (feature.width * feature.channels * feature.cubes) as usize,
             Input::Image(image) => image.stored_width() as usize * image.format.channels() as usize,
+            Input::Winograd(extended) => (extended.width() * extended.channels()) as usize,
         }
     }
 
@@ -124,7 +130,7 @@ impl Input {
     fn line_bytes(&self, precision: Precision) -> usize {
         match self {
             Input::Feature(feature) => feature.bytes(1),
-            Input::Image(_) => self.line_elements() * precision.bytes(),
+            Input::Image(_) | Input::Winograd(_) => self.line_elements() * precision.bytes(),
         }
     }
 
@@ -133,14 +139,16 @@ impl Input {
         match self {
             Input::Feature(feature) => feature.grain,
             Input::Image(_) => 1,
+            Input::Winograd(_) => Winograd::LINES,
         }
     }
 
-    /// Bytes that are read for so many lines.
-    pub fn bytes(&self, lines: u32) -> usize {
+    /// Bytes of so many lines, from `first` on.
+    pub fn bytes(&self, first: u32, lines: u32) -> usize {
         match self {
             Input::Feature(feature) => feature.bytes(lines),
             Input::Image(image) => image.bytes(),
+            Input::Winograd(extended) => extended.bytes(first, lines),
         }
     }
 
@@ -149,6 +157,7 @@ impl Input {
         match self {
             Input::Feature(feature) => feature.reads(first, lines),
             Input::Image(image) => image.reads(first),
+            Input::Winograd(extended) => extended.reads(first, lines),
         }
     }
 
@@ -157,6 +166,7 @@ impl Input {
         match self {
             Input::Feature(feature) => feature.request_cycles(reads),
             Input::Image(image) => image.request_cycles(),
+            Input::Winograd(_) => Winograd::request_cycles(reads),
         }
     }
 
@@ -164,19 +174,22 @@ impl Input {
     /// others.
     pub fn specials(&self, bytes: &[u8]) -> Specials {
         match self {
-            Input::Feature(feature) if feature.format == Precision::Fp16 => Specials::of(bytes),
-            Input::Feature(_) => Specials::default(),
+            Input::Feature(feature) | Input::Winograd(Winograd { feature, .. }) => match feature.format {
+                Precision::Fp16 => Specials::of(bytes),
+                _ => Specials::default(),
+            },
             Input::Image(image) => image.specials(bytes),
         }
     }
 
-    /// What these reads brought, as lines for the buffer.
-    pub fn lines(&self, precision: Precision, lines: u32, bytes: &[u8]) -> Vec<Elements> {
+    /// What these reads brought, as lines for the buffer, the first of which is `first`.
+    pub fn lines(&self, precision: Precision, first: u32, lines: u32, bytes: &[u8]) -> Vec<Elements> {
         match self {
             Input::Feature(feature) => {
                 (0..lines).map(|line| feature.line(precision, line, lines, bytes)).collect()
             }
             Input::Image(image) => vec![image.line(precision, bytes)],
+            Input::Winograd(extended) => extended.lines(precision, first, lines, bytes),
         }
     }
 }
@@ -186,22 +199,34 @@ impl Layer {
     pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
         use reg::d_misc_cfg as misc;
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
-        if group.flag(misc::CONV_MODE) {
-            return refuse(misc::CONV_MODE, "Winograd is not modelled".into());
-        }
-        if group.actual(reg::d_batch_number::BATCHES) != 1 {
-            return refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube".into());
-        }
         let precision = hardware.precision(group, misc::PROC_PRECISION)?;
         let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
+        let (winograd, cubes) = (group.flag(misc::CONV_MODE), group.actual(reg::d_batch_number::BATCHES));
+        if winograd && !hardware.winograd {
+            return refuse(misc::CONV_MODE, "this configuration has no Winograd".into());
+        }
+        if cubes > hardware.batches {
+            let why = "this configuration does not take so many cubes at once";
+            return refuse(reg::d_batch_number::BATCHES, why.into());
+        }
+        if cubes > 1 && (winograd || is_image) {
+            let why = "images, and with Winograd cubes, come one at a time (0)";
+            return refuse(reg::d_batch_number::BATCHES, why.into());
+        }
+        if winograd && is_image {
+            let why = "Winograd takes features (0)";
+            return refuse(reg::d_datain_format::DATAIN_FORMAT, why.into());
+        }
         let layer = Layer {
             precision,
-            input: if is_image {
+            input: if winograd {
+                Input::Winograd(extended(group, hardware, precision)?)
+            } else if is_image {
                 Input::Image(image(group, hardware, precision)?)
             } else {
                 Input::Feature(feature(group, hardware, precision)?)
             },
-            entries: group.actual(reg::d_entry_per_slice::ENTRIES),
+            entries: group.actual(reg::d_entry_per_slice::ENTRIES) * cubes,
             weights: Weights {
                 ram: Ram::from_field(group.get(reg::d_weight_ram_type::WEIGHT_RAM_TYPE)),
                 base: group.address(
@@ -335,11 +360,46 @@ fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<F
         lanes: hardware.lanes(precision),
         surfaces_at_once: hardware.surfaces_at_once,
         grain: if lines_packed { group.actual(reg::d_fetch_grain::GRAINS).min(height) } else { 1 },
+        cubes: group.actual(reg::d_batch_number::BATCHES),
+        cube_stride: group.actual(reg::d_batch_stride::BATCH_STRIDE),
         format,
         nan_to_zero: nan_to_zero(group, format),
         // fp16 goes around it.
         converter: (converts && format != Precision::Fp16).then(|| converter(group)),
     })
+}
+
+/// A cube for Winograd's method: padded here, and spread by steps so that kernels move pixel by pixel.
+fn extended(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Winograd, Refused> {
+    use reg::{d_conv_stride as stride, d_zero_padding as padding};
+    let refuse = |field, why| Err(Refused::new(group, field, why));
+    let mut feature = feature(group, hardware, precision)?;
+    feature.grain = 1;
+    // Surfaces count, not whether they are packed.
+    feature.surface.packing = Packing::Strided;
+    let lanes = hardware.lanes(precision);
+    if !feature.channels.is_multiple_of(lanes) {
+        let why = format!("Winograd takes a multiple of {lanes}");
+        return refuse(reg::d_datain_size_1::DATAIN_CHANNEL, why);
+    }
+    let extended = Winograd {
+        left: group.get(padding::PAD_LEFT),
+        right: group.get(padding::PAD_RIGHT),
+        top: group.get(padding::PAD_TOP),
+        bottom: group.get(padding::PAD_BOTTOM),
+        padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
+        step: [stride::CONV_X_STRIDE, stride::CONV_Y_STRIDE].map(|field| group.actual(field)),
+        feature,
+    };
+    let [columns, lines] = extended.padded();
+    let sides = [(padding::PAD_RIGHT, columns, 0), (padding::PAD_BOTTOM, lines, 1)];
+    for (field, size, axis) in sides {
+        let multiple = 4 * extended.step[axis];
+        if !size.is_multiple_of(multiple) {
+            return refuse(field, format!("with padding there are {size}, no multiple of {multiple}"));
+        }
+    }
+    Ok(extended)
 }
 
 fn image(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Image, Refused> {
@@ -465,7 +525,7 @@ mod tests {
         assert_eq!((layer.input.lines_at_once(), layer.input.line_elements()), (1, 120));
         group.set(reg::d_dain_map::LINE_PACKED, 1);
         let layer = Layer::decode(&group, &hardware("nv_small")).unwrap();
-        assert_eq!((layer.input.lines_at_once(), layer.input.bytes(3)), (3, 3 * 3 * 6 * 8));
+        assert_eq!((layer.input.lines_at_once(), layer.input.bytes(0, 3)), (3, 3 * 3 * 6 * 8));
         assert_eq!([0, 1].map(|group| layer.weights.group_end(group, 8)), [1440, 1800]);
     }
 
@@ -502,14 +562,18 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_modelled_by_name() {
+    fn refuses_what_the_configuration_lacks_by_name() {
         assert_eq!(
             refusal(reg::d_misc_cfg::CONV_MODE, 1),
-            "CDMA.D_MISC_CFG.CONV_MODE = 0x1 (WINOGRAD): Winograd is not modelled"
+            "CDMA.D_MISC_CFG.CONV_MODE = 0x1 (WINOGRAD): this configuration has no Winograd"
         );
         assert_eq!(
             refusal(reg::d_batch_number::BATCHES, 2),
-            "CDMA.D_BATCH_NUMBER.BATCHES = 0x1: batches are not modelled; 0 means one cube"
+            "CDMA.D_BATCH_NUMBER.BATCHES = 0x1: this configuration does not take so many cubes at once"
+        );
+        assert_eq!(
+            refusal(reg::d_weight_format::WEIGHT_FORMAT, 1),
+            "CDMA.D_WEIGHT_FORMAT.WEIGHT_FORMAT = 0x1 (COMPRESSED): this configuration has no weight compression"
         );
     }
 
@@ -519,6 +583,8 @@ mod tests {
             name in prop::sample::select(vec!["nv_small", "nv_large", "nv_full"]),
             words in prop::collection::vec(any::<u32>(), 60),
             small in prop::collection::vec(0u32..30, 60),
+            winograd: bool,
+            batches in 1u32..4,
         ) {
             let config = Config::named(name).unwrap();
             let hardware = Hardware::from(&config);
@@ -526,8 +592,8 @@ mod tests {
             for (register, (word, shift)) in Unit::Cdma.registers().iter().zip(words.iter().zip(small)) {
                 group.set_word(register, word >> shift);
             }
-            group.set_word(reg::D_MISC_CFG, 0);
-            group.set_word(reg::D_BATCH_NUMBER, 0);
+            group.set_word(reg::D_MISC_CFG, winograd.into());
+            group.set_word(reg::D_BATCH_NUMBER, batches - 1);
             if let Ok(layer) = Layer::decode(&group, &hardware) {
                 let held = hardware.banks as usize * hardware.bank_bytes() as usize;
                 let elements = layer.input.line_elements() * layer.input.height() as usize;

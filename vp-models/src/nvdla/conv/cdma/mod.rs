@@ -11,6 +11,7 @@ mod intake;
 pub mod layer;
 pub mod pixel;
 mod requests;
+pub mod winograd;
 
 use self::compressed::CompressedRequests;
 use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightArrival, WeightIntake};
@@ -184,7 +185,7 @@ impl Cdma {
             let usable = Usable::default();
             let stream = self.data.stream(layer.input.ram());
             if self.atom_a_beat {
-                stream.set_taker(Some(self.intake(&layer.input, usable.clone())));
+                stream.set_taker(self.intake(&layer.input, usable.clone()));
             }
             let pace = (self.cycle, self.timing.conv.data_path);
             let requests = DataRequests::new(&self.sim, pace, layer, (&self.buffer, fetch), &self.hardware);
@@ -204,15 +205,16 @@ impl Cdma {
         self.raise(Source::CdmaData(group)).await;
     }
 
-    fn intake(&self, input: &Input, usable: Usable) -> Rc<dyn Taker> {
-        match input {
+    fn intake(&self, input: &Input, usable: Usable) -> Option<Rc<dyn Taker>> {
+        Some(match input {
+            Input::Winograd(_) => return None,
             Input::Feature(feature) => Rc::new(FeatureIntake::new(feature, self.cycle, usable)),
             Input::Image(image) => {
                 let line = (image.slots(), image.height);
                 let now = self.sim.now();
                 Rc::new(ImageIntake::new(line, image.two_planes(), self.cycle, now, usable))
             }
-        }
+        })
     }
 
     /// Puts lines into the buffer; counts the cycles in which reads were outstanding.
@@ -229,7 +231,7 @@ impl Cdma {
         while requests.asked.some().await {
             let Some(lines) = requests.asked.pop() else { return };
             let start = self.sim.now();
-            let mut bytes = vec![0; input.bytes(lines.count)];
+            let mut bytes = vec![0; input.bytes(lines.first, lines.count)];
             let all = lines.reads.iter().map(|read| read.bytes as usize).sum();
             stream.come(all).await;
             stream.take_all(all, |data| {
@@ -244,7 +246,7 @@ impl Cdma {
             let latest = self.sim.now() + self.cycle * TO_USABLE;
             let usable = usable.borrow_mut().pop_front().unwrap_or(latest);
             self.sim.wait_until(usable).await;
-            let slices = input.lines(layer.precision, lines.count, &bytes);
+            let slices = input.lines(layer.precision, lines.first, lines.count, &bytes);
             self.buffer.put_slices(fetch, number, layer.entries, slices);
             watch.count(input.specials(&bytes));
         }
@@ -358,7 +360,9 @@ impl Cdma {
                     left = 0;
                 }
                 while left > 0 {
-                    let beat = left.min(self.weight_beat);
+                    // Of a beat that does not fit, what does may be all that a group lacks.
+                    let free = capacity.saturating_sub(self.buffer.weights_held());
+                    let beat = left.min(self.weight_beat).min(if free > 0 { free } else { u32::MAX });
                     let mut due = came.next().unwrap_or(taken) + latency;
                     if !fits {
                         if self.buffer.weights_held() + beat > capacity {

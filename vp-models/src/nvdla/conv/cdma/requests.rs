@@ -125,6 +125,7 @@ impl Pace {
 
 /// Lines that are read together.
 pub(super) struct Lines {
+    pub(super) first: u32,
     pub(super) count: u32,
     pub(super) reads: Rc<Vec<Read>>,
 }
@@ -226,8 +227,8 @@ impl Requester for DataRequests {
             if lines.0.is_empty() {
                 pace.next.set(pace.next.get() + pace.cycle * self.input.request_cycles(0));
             }
-            self.first.set(self.first.get() + count);
-            self.asked.push(Lines { count, reads: lines.0.clone() });
+            let first = self.first.replace(self.first.get() + count);
+            self.asked.push(Lines { first, count, reads: lines.0.clone() });
         }
         let Read { address, bytes, cycle, .. } = lines.0[lines.1];
         let due = pace.next.get() + pace.cycle * cycle;

@@ -9,6 +9,8 @@
 //! Sums are exact integers, so neither path nor number of threads can be seen in a result. fp16 has a datapath of its
 //! own, [`float`]: its sums are none of real numbers, and each path gives the hardware's.
 //!
+//! [`winograd`] is another method for kernels of 3 x 3, on top of both.
+//!
 //! A sum of int8 products fits 32 bits up to 131 071 products ([`fits_i32`]); then [`MacArray::accumulate`] will do.
 //! Beyond, and for int16, [`MacArray::accumulate_wide`] gives 64 bits.
 
@@ -22,6 +24,7 @@ mod reference;
 mod threads;
 mod tile;
 mod weights;
+pub mod winograd;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

@@ -1,11 +1,14 @@
 //! What CSC's registers say of one layer: the kernels, how they move over the input, and what is released.
 
+use super::stripes;
 use crate::nvdla::conv::buffer::{Fetch, Reuse};
-use crate::nvdla::conv::compute::{Axes, Geometry, Kernel};
+use crate::nvdla::conv::compute::{Axes, Geometry, Kernel, winograd};
 use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::conv::sums::Shape;
 use crate::nvdla::conv::weights::Order;
 use crate::nvdla::conv::window::Frame;
 use crate::nvdla::numeric::Precision;
+use crate::nvdla::order::Order as Passing;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, cdma as cdma_reg, csc as reg};
 
@@ -45,12 +48,45 @@ pub struct Layer {
     pub released: u32,
     /// Weights come compressed.
     pub compressed: bool,
+    /// In which order positions are made: by Winograd's method, or of several cubes, if it says so.
+    pub passing: Passing,
+    /// Right shift behind the transformation of Winograd's method.
+    pub truncate: u32,
 }
 
 impl Layer {
     /// Output positions.
     pub fn positions(&self) -> u32 {
         self.geometry.output_width as u32 * self.output_height
+    }
+
+    /// What its sums are of.
+    pub(in crate::nvdla::conv) fn shape(&self) -> Shape {
+        Shape {
+            geometry: self.geometry,
+            pitch: self.frame.pitch(),
+            order: self.passing,
+            size: [self.geometry.output_width, self.output_height as usize],
+        }
+    }
+
+    /// Output positions of all cubes.
+    pub fn all_positions(&self) -> u32 {
+        self.positions() * self.passing.cubes()
+    }
+
+    /// Positions, of all cubes, that one of a stripe stands for: of Winograd's method a tile's.
+    pub fn positions_each(&self) -> u32 {
+        match self.passing {
+            Passing::Lines => 1,
+            Passing::Tiles => winograd::OUTPUTS as u32,
+            Passing::Cubes(count) => count,
+        }
+    }
+
+    /// Cycles of a package for one of a stripe.
+    pub fn cycles_each(&self) -> u32 {
+        self.passing.cubes()
     }
 
     /// Groups of kernels.
@@ -92,19 +128,17 @@ impl Decoder<'_> {
     fn layer(&self) -> Result<Layer, Refused> {
         use reg::d_misc_cfg as misc;
         let Decoder { group, hardware } = self;
-        if group.flag(misc::CONV_MODE) {
-            return self.refuse(misc::CONV_MODE, "Winograd is not modelled");
-        }
         let compressed = reg::d_weight_format::WEIGHT_FORMAT;
         if group.flag(compressed) && !hardware.compression {
             return self.refuse(compressed, "this configuration has no weight compression");
         }
-        if group.actual(reg::d_batch_number::BATCHES) != 1 {
-            return self.refuse(reg::d_batch_number::BATCHES, "batches are not modelled; 0 means one cube");
-        }
         let precision = hardware.precision(group, misc::PROC_PRECISION)?;
         let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
-        let (kernel, order) = self.kernel(is_image)?;
+        let passing = self.passing(is_image)?;
+        let (kernel, order) = match passing {
+            Passing::Tiles => self.transformed_kernel(precision)?,
+            _ => self.kernel(is_image)?,
+        };
         let geometry = Geometry {
             kernel,
             stride: Axes {
@@ -115,7 +149,7 @@ impl Decoder<'_> {
         };
         let output_height = group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT);
         let lines = group.actual(reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT);
-        let frame = self.frame(precision, is_image, &geometry, output_height)?;
+        let frame = self.frame(precision, (is_image, passing), &geometry, output_height)?;
         let kernels = group.actual(reg::d_weight_size_ext_1::WEIGHT_KERNEL);
         if group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL) != kernels {
             return self
@@ -125,7 +159,7 @@ impl Decoder<'_> {
         if group_kernels != hardware.lanes(precision) {
             return self.refuse(
                 reg::d_weight_size_ext_1::WEIGHT_KERNEL,
-                format!("{group_kernels} kernels at once do not fill an atom, and nothing else is modelled"),
+                format!("{group_kernels} kernels at once do not fill an atom, which is not modelled"),
             );
         }
         let positions = geometry.output_width as u32 * output_height;
@@ -142,7 +176,8 @@ impl Decoder<'_> {
         if !reuse.keep_data && released > lines {
             return self.refuse(reg::d_release::RLS_SLICES, format!("the input has {lines} slices"));
         }
-        let blocks = order.channels.div_ceil(hardware.block_channels as usize);
+        let block = if passing == Passing::Tiles { order.block } else { hardware.block_channels as usize };
+        let blocks = order.channels.div_ceil(block);
         let packages = blocks * order.rows.div_ceil(order.row_group) * order.columns;
         Ok(Layer {
             precision,
@@ -155,12 +190,81 @@ impl Decoder<'_> {
             group_kernels,
             order,
             packages: packages as u32,
-            stripe: if is_image { (hardware.image_stripe, hardware.image_stripe) } else { hardware.stripe },
-            run: if is_image { geometry.output_width as u32 } else { positions },
+            stripe: match is_image {
+                true => (hardware.image_stripe, hardware.image_stripe),
+                false => stripes::of_cubes(hardware.stripe, passing.cubes()),
+            },
+            run: match (is_image, passing) {
+                (true, _) => geometry.output_width as u32,
+                (false, Passing::Tiles) => positions / winograd::OUTPUTS as u32,
+                (false, _) => positions,
+            },
             reuse,
             released,
             compressed: group.flag(compressed),
+            passing,
+            truncate: group.get(reg::d_pra_cfg::PRA_TRUNCATE),
         })
+    }
+
+    /// The order of positions, which is also the mode of convolution.
+    fn passing(&self, is_image: bool) -> Result<Passing, Refused> {
+        use reg::{d_batch_number::BATCHES, d_datain_format::DATAIN_FORMAT, d_misc_cfg::CONV_MODE};
+        let Decoder { group, hardware } = self;
+        let cubes = group.actual(BATCHES);
+        let winograd = group.flag(CONV_MODE);
+        if winograd && !hardware.winograd {
+            return self.refuse(CONV_MODE, "this configuration has no Winograd");
+        }
+        if cubes > hardware.batches {
+            return self.refuse(BATCHES, "this configuration does not take so many cubes at once");
+        }
+        match (winograd, cubes) {
+            (true, 2..) => self.refuse(BATCHES, "with Winograd there is one cube (0)"),
+            (_, 2..) if is_image => self.refuse(BATCHES, "images come one at a time (0)"),
+            (true, _) if is_image => self.refuse(DATAIN_FORMAT, "Winograd takes features (0)"),
+            (true, _) => Ok(Passing::Tiles),
+            (false, 1) => Ok(Passing::Lines),
+            (false, cubes) => Ok(Passing::Cubes(cubes)),
+        }
+    }
+
+    /// Of Winograd's method: a kernel of 3 x 3 that comes transformed, to 4 x 4.
+    fn transformed_kernel(&self, precision: Precision) -> Result<(Kernel, Order), Refused> {
+        use reg::{
+            d_conv_stride_ext as stride, d_dataout_size_0 as out, d_weight_size_ext_0 as size,
+            d_zero_padding as padding,
+        };
+        let Decoder { group, hardware } = self;
+        for (field, actual, why) in [
+            (size::WEIGHT_WIDTH_EXT, 4, "Winograd's kernels are 4 wide (3)"),
+            (size::WEIGHT_HEIGHT_EXT, 4, "Winograd's kernels are 4 high (3)"),
+            (stride::CONV_X_STRIDE_EXT, 1, "Winograd moves pixel by pixel (0)"),
+            (stride::CONV_Y_STRIDE_EXT, 1, "Winograd moves line by line (0)"),
+            (padding::PAD_LEFT, 0, "with Winograd CDMA pads"),
+            (padding::PAD_TOP, 0, "with Winograd CDMA pads"),
+        ] {
+            if group.actual(field) != actual {
+                return self.refuse(field, why);
+            }
+        }
+        for field in [out::DATAOUT_WIDTH, out::DATAOUT_HEIGHT] {
+            if !group.actual(field).is_multiple_of(4) {
+                return self.refuse(field, "Winograd makes a multiple of four");
+            }
+        }
+        let channels = group.actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT);
+        let lanes = hardware.lanes(precision);
+        if !channels.is_multiple_of(lanes) {
+            let why = format!("Winograd takes a multiple of {lanes}");
+            return self.refuse(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, why);
+        }
+        let merged = reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT;
+        if group.actual(merged) != channels {
+            return self.refuse(merged, format!("the input has {channels} channels"));
+        }
+        let kernel = Kernel { height: 3, width: 3, channels: channels as usize, dilation: Axes::ONE };
+        Ok((kernel, Order::winograd(channels)))
     }
 
     /// The kernel's extent, and how weights lie. An image's kernel row comes merged into the channels; dilation of
@@ -208,7 +312,7 @@ impl Decoder<'_> {
     fn frame(
         &self,
         precision: Precision,
-        is_image: bool,
+        (is_image, passing): (bool, Passing),
         geometry: &Geometry,
         output_height: u32,
     ) -> Result<Frame, Refused> {
@@ -232,11 +336,13 @@ impl Decoder<'_> {
                 Ok(())
             }
         };
+        // Of Winograd's method all padding is in the buffer.
+        let after = if passing == Passing::Tiles { 0 } else { MAX_PADDING_AFTER };
         // How wide an image's lines are in the buffer, CDMA says: see `agree`.
         if !is_image {
-            beyond(reg::d_dataout_size_0::DATAOUT_WIDTH, extent.x, width, before.x, MAX_PADDING_AFTER)?;
+            beyond(reg::d_dataout_size_0::DATAOUT_WIDTH, extent.x, width, before.x, after)?;
         }
-        beyond(reg::d_dataout_size_0::DATAOUT_HEIGHT, extent.y, height, before.y, MAX_PADDING_AFTER)?;
+        beyond(reg::d_dataout_size_0::DATAOUT_HEIGHT, extent.y, height, before.y, after)?;
         Ok(Frame {
             precision,
             channels: kernel.channels,
@@ -260,6 +366,8 @@ impl Layer {
     ) -> Result<(), Refused> {
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
         let pairs = [
+            (reg::d_misc_cfg::CONV_MODE, cdma_reg::d_misc_cfg::CONV_MODE),
+            (reg::d_batch_number::BATCHES, cdma_reg::d_batch_number::BATCHES),
             (reg::d_datain_format::DATAIN_FORMAT, cdma_reg::d_datain_format::DATAIN_FORMAT),
             (reg::d_misc_cfg::PROC_PRECISION, cdma_reg::d_misc_cfg::PROC_PRECISION),
             (reg::d_weight_format::WEIGHT_FORMAT, cdma_reg::d_weight_format::WEIGHT_FORMAT),
@@ -303,7 +411,9 @@ impl Layer {
             );
         }
         let elements = slice.1;
-        let reached = if self.is_image { self.frame.pitch() } else { self.frame.width * self.frame.channels };
+        let cubes = self.passing.cubes() as usize;
+        let reached =
+            if self.is_image { self.frame.pitch() } else { self.frame.width * self.frame.channels * cubes };
         let wrong = if self.is_image { reached > elements } else { reached != elements };
         if wrong || (fetch.slices > 0 && slice != coming) {
             let why = format!("slices in the buffer have {elements} elements, {reached} are read");

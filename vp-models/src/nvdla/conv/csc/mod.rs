@@ -11,11 +11,12 @@ pub mod stripes;
 use self::layer::{Kept, Layer};
 use super::buffer::{Buffer, Fetch};
 use super::cacc::{Message, Stripe};
-use super::cmac::{Arrays, Batch, groups_at_once};
+use super::cmac::Arrays;
 use super::compute::MacArray;
 use super::delivery::Delivery;
 use super::elements::Elements;
 use super::hardware::Hardware;
+use super::sums::{Activations, Batch, Shape, groups_at_once};
 use crate::bus::DelayLine;
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
@@ -168,7 +169,9 @@ impl Csc {
         let mut layer = decoded.inspect_err(|refused| warn(&self.control, refused)).ok()?;
         // CDMA has said why.
         let cdma = fetch.registers.as_ref()?;
-        if let Err((control, refused)) = self.arrays.check(arrays, layer.precision, &self.hardware) {
+        if let Err((control, refused)) =
+            self.arrays.check(arrays, (layer.precision, layer.passing), &self.hardware)
+        {
             warn(control, &refused);
             return None;
         }
@@ -197,9 +200,10 @@ impl Csc {
     async fn sequence(&self, layer: &Layer, weights: u64) -> bool {
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
-        let window = match self.skips_arithmetic {
-            true => Elements::filled(layer.precision, 0, 0),
-            false => self.buffer.with_slices(lines, |slices| layer.frame.lay(slices)),
+        let shape = layer.shape();
+        let activations = match self.skips_arithmetic {
+            true => Activations::None(layer.precision),
+            false => self.activations(layer, &shape),
         };
         let (mut batch, mut batched, mut free) = (None, 0..0, Time::ZERO);
         for group in 0..layer.groups() {
@@ -214,7 +218,8 @@ impl Csc {
             let loaded = before.max(usable + self.cycle * TO_PACKAGE);
             if group >= batched.end {
                 batched = group..group + self.groups_at_once(layer, group, weights);
-                batch = Some(self.batch(layer, batched.clone(), &window, weights));
+                let ordered = self.ordered(layer, batched.clone(), weights);
+                batch = Some(Batch::new(self.array, shape, &activations, (&ordered, &layer.order)));
             }
             let loading = self.cycle * u64::from(layer.kernels_of(group).max(2));
             self.sim.wait_until(free.max(loaded + loading)).await;
@@ -239,13 +244,23 @@ impl Csc {
     fn groups_at_once(&self, layer: &Layer, first: u32, weights: u64) -> u32 {
         let come = self.buffer.weights_come(weights);
         let there = (first..layer.groups()).take_while(|&group| layer.weights_end(group) <= come).count();
-        groups_at_once(there as u32, layer.group_kernels, layer.positions())
+        groups_at_once(there as u32, layer.group_kernels, layer.all_positions())
     }
 
-    /// Some groups of kernels, ready to be computed.
-    fn batch<'a>(&self, layer: &Layer, groups: Range<u32>, window: &'a Elements, weights: u64) -> Batch<'a> {
+    /// What the buffer holds of a layer's input, ready to be computed with.
+    fn activations(&self, layer: &Layer, shape: &Shape) -> Activations {
+        let windows = self.buffer.with_slices(layer.lines as usize, |slices| {
+            let slices: Vec<_> = slices.collect();
+            let lay = |cube| layer.frame.lay(cube, slices.iter().copied());
+            (0..layer.passing.cubes()).map(lay).collect()
+        });
+        Activations::new(layer.precision, windows, shape, layer.truncate)
+    }
+
+    /// The weights of some groups of kernels, in the order in which they are computed with.
+    fn ordered(&self, layer: &Layer, groups: Range<u32>, weights: u64) -> Elements {
         if self.skips_arithmetic {
-            return Batch::without_sums(self.array, layer.geometry, (window, layer.frame.pitch()));
+            return Elements::filled(layer.precision, 0, 0);
         }
         let mut start = groups.start.checked_sub(1).map_or(0, |before| layer.weights_end(before));
         let ordered = groups.map(|group| {
@@ -254,14 +269,7 @@ impl Csc {
             start = end;
             layer.order.unpack(kernels, &Elements::from_bytes(layer.precision, &bytes))
         });
-        let ordered = Elements::joined(layer.precision, ordered);
-        Batch::new(
-            self.array,
-            layer.geometry,
-            (window, layer.frame.pitch()),
-            (&ordered, &layer.order),
-            layer.positions() as usize,
-        )
+        Elements::joined(layer.precision, ordered)
     }
 
     /// One group of kernels over all positions; tells when the array is free again.
@@ -269,14 +277,15 @@ impl Csc {
         let kernels = layer.kernels_of(turn.group);
         let first = (turn.index * layer.group_kernels) as usize;
         let columns = first..first + kernels as usize;
-        let positions = layer.positions();
+        let positions = layer.all_positions();
         let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
         while position < positions {
             for length in stripes::stripes(layer.run, layer.stripe) {
-                let package = u64::from(stripes::package_cycles(length, kernels, self.hardware.stripe.0));
+                let cycles = length * layer.cycles_each();
+                let package = u64::from(stripes::package_cycles(cycles, kernels, self.hardware.stripe.0));
                 let package = self.cycle * package;
-                let range = position as usize..(position + length) as usize;
-                position += length;
+                let range = position..position + length * layer.positions_each();
+                position = range.end;
                 let ends = position == positions;
                 // Weights are taken with the package before.
                 if layer.packages > 1 {
@@ -290,16 +299,21 @@ impl Csc {
                 let last = start + package * u64::from(layer.packages - 1);
                 self.occupancy.busy(Datapath::Array, start, last);
                 self.sim.wait_until(last).await;
-                self.delivery.take_credits(length).await;
+                // More than there ever is room for goes in parts.
+                let most = self.delivery.capacity();
+                for part in range.clone().step_by(most as usize) {
+                    let part = part..range.end.min(part + most);
+                    self.delivery.take_credits(part.end - part.start).await;
+                    self.sums.push(Message::Stripe(Stripe {
+                        positions: part.end - part.start,
+                        kernels: kernels as usize,
+                        last: part.end == positions && turn.group + 1 == layer.groups(),
+                        sums: batch.of(part.start as usize..part.end as usize, columns.clone()),
+                    }));
+                }
                 loaded = self.sim.now();
                 self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
-                self.sums.push(Message::Stripe(Stripe {
-                    positions: length,
-                    kernels: kernels as usize,
-                    sums: batch.of(range, columns.clone()),
-                    last: ends && turn.group + 1 == layer.groups(),
-                }));
             }
         }
         start

@@ -23,6 +23,13 @@ pub fn stripes(positions: u32, (shortest, longest): (u32, u32)) -> impl Iterator
     })
 }
 
+/// Shortest and longest stripe where so many cubes take turns: together they are no longer than those of one (RTL, branch
+/// nvdlav1, `NV_NVDLA_CSC_sg.v`, `lower_limit`, `upper_limit`).
+pub fn of_cubes((shortest, longest): (u32, u32), cubes: u32) -> (u32, u32) {
+    let limit = |length: u32, least| (length >> cubes.max(1).ilog2()).max(least);
+    (limit(shortest, 1), if cubes > 1 { limit(longest, 2) } else { longest })
+}
+
 /// Cycles of one package of a stripe: the array is never faster than weights are loaded, nor than the shortest
 /// stripe.
 pub fn package_cycles(length: u32, kernels: u32, shortest: u32) -> u32 {
@@ -42,6 +49,15 @@ mod tests {
         assert_eq!(of(17), [8, 9]);
         assert_eq!(of(31), [8, 8, 15]);
         assert_eq!(of(40), [16, 8, 16]);
+    }
+
+    #[test]
+    fn stripes_of_many_cubes_are_short() {
+        let of = |cubes| of_cubes((16, 32), cubes);
+        assert_eq!(
+            [1, 2, 3, 7, 15, 16, 32].map(of),
+            [(16, 32), (8, 16), (8, 16), (4, 8), (2, 4), (1, 2), (1, 2)]
+        );
     }
 
     proptest! {

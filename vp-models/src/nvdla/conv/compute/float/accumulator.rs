@@ -1,6 +1,6 @@
 //! The accumulator of fp16 sums: 48 bits, more than any format of memory has.
 
-use crate::nvdla::float::Fp32;
+use crate::nvdla::float::{Fp16, Fp32};
 
 /// Bits of the mantissa, sign included.
 const BITS: u32 = 40;
@@ -14,6 +14,13 @@ pub(super) enum StepSum {
     Number { exponent: i32, mantissa: i64 },
     /// An operand is not a number: its sign, and the ten bits of its mantissa.
     Nan { negative: bool, payload: u32 },
+}
+
+impl StepSum {
+    /// What a step with that operand gives, which is not a number.
+    pub(super) fn nan(operand: Fp16) -> StepSum {
+        StepSum::Nan { negative: operand.is_negative(), payload: operand.mantissa() }
+    }
 }
 
 /// `mantissa * 2^(exponent - 101)`. The mantissa's two upper bits differ, but after some roundings.

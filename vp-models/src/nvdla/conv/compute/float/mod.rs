@@ -4,7 +4,10 @@
 //! step's largest exponent and adds them up; the accumulator adds step after step and rounds each time. So the order
 //! of steps counts, and which products share one: [`Steps`] says both.
 //!
-//! `plain` does one step as it is written down; `x86` does it for 16 kernels at a time.
+//! `plain` does one step as it is written down; `x86` does it for 16 kernels at a time. What meets a NaN is known
+//! without adding up anything.
+//!
+//! By Winograd's method a step has 16 places of four channels each, summed up apart, and gives four sums.
 
 mod accumulator;
 mod plain;
@@ -21,6 +24,7 @@ use super::element::LANES;
 use super::error::Error;
 use super::geometry::Geometry;
 use super::threads;
+use super::winograd::{OUTPUTS, PLACES, STEP_CHANNELS};
 use super::{MacArray, Path};
 use crate::nvdla::float::Fp16;
 
@@ -241,6 +245,29 @@ impl MacArray {
         }
         Ok(())
     }
+
+    /// Writes the sums of tiles by Winograd's method, likewise, four of each `[tile][kernel]`. Positions are tiles; each
+    /// step has all places of four channels, place after place.
+    pub fn accumulate_float_tiles(
+        &self,
+        convolution: &FloatConvolution<'_>,
+        tiles: Range<usize>,
+        kernels: Range<usize>,
+        sums: &mut [[u32; OUTPUTS]],
+    ) -> Result<(), Error> {
+        convolution.check(&tiles, &kernels, sums.len())?;
+        if convolution.weights.steps.ranges().any(|step| step.len() != PLACES * STEP_CHANNELS) {
+            return Err(Error::Kernel);
+        }
+        if !sums.is_empty() {
+            let compute = |tiles, kernels, sums: &mut [[u32; OUTPUTS]]| {
+                self.path.float_tiles(convolution, tiles, kernels, sums);
+            };
+            let work = convolution.weights.taps() * WORK_OF_A_PRODUCT;
+            threads::divide(self.threads, work, tiles, kernels, sums, &compute);
+        }
+        Ok(())
+    }
 }
 
 /// How many of the products by which work is divided among threads one of these is worth.
@@ -256,21 +283,22 @@ pub(super) struct Step<'a> {
     lines: &'a [WeightLine],
 }
 
-/// A step's sums: exponents, and mantissas.
-type StepSums = ([i32; LANES], [i64; LANES]);
+/// A step's sums: exponents, and mantissas; of a tile four.
+type StepSums<const N: usize> = ([i32; LANES], [[i64; LANES]; N]);
 
 /// A path that computes steps for 16 kernels at a time.
 pub(super) trait FloatSteps {
-    fn step(&self, step: &Step<'_>) -> StepSums;
+    fn step(&self, step: &Step<'_>) -> StepSums<1>;
+    fn tile_step(&self, step: &Step<'_>) -> StepSums<OUTPUTS>;
 }
 
-/// The sums, block by block of kernels. What holds a NaN takes the plain path.
-pub(super) fn sweep(
-    path: &impl FloatSteps,
+/// The sums, block by block of kernels; `step` computes one step of a block.
+fn sweep<const N: usize>(
+    step: impl Fn(&Step<'_>) -> StepSums<N>,
     convolution: &FloatConvolution<'_>,
     positions: Range<usize>,
     kernels: Range<usize>,
-    sums: &mut [u32],
+    mut put: impl FnMut(usize, usize, [u32; N]),
 ) {
     let FloatConvolution { geometry, window, weights } = convolution;
     let (taps, steps) = (weights.taps(), weights.steps.ends.len());
@@ -279,28 +307,46 @@ pub(super) fn sweep(
         let wanted = kernels.start.max(first)..kernels.end.min(first + LANES);
         let lines = &weights.lines[block * taps..][..taps];
         let nan = &weights.nan[block * steps..][..steps];
-        for (position, row) in positions.clone().zip(sums.chunks_exact_mut(kernels.len())) {
-            let activations = &window.activations[geometry.start(position, window.pitch)..];
-            let mut accumulators = [Accumulator::default(); LANES];
+        for position in positions.clone() {
+            let start = geometry.start(position, window.pitch);
+            let activations = &window.activations[start..];
+            let mut accumulators = [[Accumulator::default(); N]; LANES];
             for (range, &nan) in weights.steps.ranges().zip(nan) {
                 let taps = &weights.steps.taps[range.clone()];
-                if nan || taps.iter().any(|&(at, _)| activations[at].is_nan()) {
+                let of_data = taps.iter().find(|&&(at, _)| activations[at].is_nan());
+                let of_data = of_data.map(|&(at, _)| window.numbers[start + at]);
+                let mut nans = [None; LANES];
+                if nan || of_data.is_some() {
+                    // What a kernel's own weights hold comes first.
                     for k in wanted.clone() {
-                        accumulators[k - first].add(plain::step(convolution, position, k, range.clone()));
+                        let own = if nan { weights.first_nan(k, range.clone()) } else { None };
+                        nans[k - first] = own.or(of_data);
                     }
-                    continue;
                 }
-                let (exponents, mantissas) = path.step(&Step { activations, taps, lines: &lines[range] });
-                for (accumulator, (exponent, mantissa)) in
-                    accumulators.iter_mut().zip(exponents.into_iter().zip(mantissas))
-                {
-                    accumulator.add(StepSum::Number { exponent, mantissa });
+                let (exponents, mantissas) = match of_data {
+                    Some(_) => ([0; LANES], [[0; LANES]; N]),
+                    None => step(&Step { activations, taps, lines: &lines[range] }),
+                };
+                for (lane, accumulators) in accumulators.iter_mut().enumerate() {
+                    for (accumulator, mantissas) in accumulators.iter_mut().zip(mantissas) {
+                        accumulator.add(match nans[lane] {
+                            Some(nan) => StepSum::nan(nan),
+                            None => StepSum::Number { exponent: exponents[lane], mantissa: mantissas[lane] },
+                        });
+                    }
                 }
             }
             for k in wanted.clone() {
-                row[k - kernels.start] = accumulators[k - first].deliver().bits();
+                put(position, k, accumulators[k - first].map(|accumulator| accumulator.deliver().bits()));
             }
         }
+    }
+}
+
+impl FloatWeights {
+    /// The first weight of a kernel in a step that is not a number.
+    fn first_nan(&self, kernel: usize, step: Range<usize>) -> Option<Fp16> {
+        self.weights[kernel * self.taps()..][step].iter().copied().find(|weight| weight.is_nan())
     }
 }
 
@@ -315,11 +361,45 @@ impl Path {
     ) {
         #[cfg(target_arch = "x86_64")]
         if let Some(path) = self.float_vectors() {
+            let (first, columns) = (positions.start, kernels.clone());
+            let put = |position: usize, k: usize, [sum]: [u32; 1]| {
+                sums[(position - first) * columns.len() + k - columns.start] = sum;
+            };
             return match path {
-                x86::Vectors::Avx2(avx2) => sweep(&avx2, convolution, positions, kernels, sums),
-                x86::Vectors::Avx512(avx512) => sweep(&avx512, convolution, positions, kernels, sums),
+                x86::Vectors::Avx2(avx2) => {
+                    sweep(|step| avx2.step(step), convolution, positions, kernels, put);
+                }
+                x86::Vectors::Avx512(avx512) => {
+                    sweep(|step| avx512.step(step), convolution, positions, kernels, put);
+                }
             };
         }
         plain::sums(convolution, positions, kernels, sums);
+    }
+
+    /// Sums of tiles.
+    fn float_tiles(
+        self,
+        convolution: &FloatConvolution<'_>,
+        tiles: Range<usize>,
+        kernels: Range<usize>,
+        sums: &mut [[u32; OUTPUTS]],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(path) = self.float_vectors() {
+            let (first, columns) = (tiles.start, kernels.clone());
+            let put = |tile: usize, k: usize, outputs: [u32; OUTPUTS]| {
+                sums[(tile - first) * columns.len() + k - columns.start] = outputs;
+            };
+            return match path {
+                x86::Vectors::Avx2(avx2) => {
+                    sweep(|step| avx2.tile_step(step), convolution, tiles, kernels, put);
+                }
+                x86::Vectors::Avx512(avx512) => {
+                    sweep(|step| avx512.tile_step(step), convolution, tiles, kernels, put);
+                }
+            };
+        }
+        plain::tiles(convolution, tiles, kernels, sums);
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::FloatConvolution;
 use super::accumulator::{Accumulator, StepSum};
 use super::product::{Factor, aligned};
+use crate::nvdla::conv::compute::winograd::{OUTPUTS, PLACES, STEP_CHANNELS, outputs};
 use crate::nvdla::float::Fp16;
 
 /// Sums `[position][kernel]`, as codes of binary32.
@@ -25,36 +26,98 @@ pub(super) fn sums(
     }
 }
 
-/// One step of one kernel.
-pub(super) fn step(
+/// Sums of tiles `[tile][kernel]`, likewise.
+pub(super) fn tiles(
     convolution: &FloatConvolution<'_>,
+    tiles: Range<usize>,
+    kernels: Range<usize>,
+    sums: &mut [[u32; OUTPUTS]],
+) {
+    for (tile, row) in tiles.zip(sums.chunks_exact_mut(kernels.len())) {
+        for (k, sums) in kernels.clone().zip(row) {
+            let mut accumulators = [Accumulator::default(); OUTPUTS];
+            for products in convolution.weights.steps.ranges() {
+                let steps = tile_step(convolution, tile, k, products);
+                accumulators.iter_mut().zip(steps).for_each(|(accumulator, step)| accumulator.add(step));
+            }
+            *sums = accumulators.map(|accumulator| accumulator.deliver().bits());
+        }
+    }
+}
+
+/// The weights and activations that meet in a step.
+fn operands<'a>(
+    convolution: &FloatConvolution<'a>,
     position: usize,
     k: usize,
     products: Range<usize>,
-) -> StepSum {
+) -> (&'a [Fp16], Vec<Fp16>) {
     let FloatConvolution { geometry, window, weights } = convolution;
     let start = geometry.start(position, window.pitch);
     let data = weights.steps.taps[products.clone()].iter().map(|&(at, _)| window.numbers[start + at]);
-    let weights = &weights.weights[k * weights.taps()..][products];
-    sum(weights, &data.collect::<Vec<_>>())
+    (&weights.weights[k * weights.taps()..][products], data.collect())
+}
+
+/// One step of one kernel.
+fn step(convolution: &FloatConvolution<'_>, position: usize, k: usize, products: Range<usize>) -> StepSum {
+    let (weights, data) = operands(convolution, position, k, products);
+    sum(weights, &data)
+}
+
+/// One step of one kernel over a tile: the places' sums have one exponent, so that they are added as integers. A NaN
+/// among its operands is all four.
+fn tile_step(
+    convolution: &FloatConvolution<'_>,
+    tile: usize,
+    k: usize,
+    products: Range<usize>,
+) -> [StepSum; OUTPUTS] {
+    let (weights, data) = operands(convolution, tile, k, products);
+    if let Some(nan) = nan(weights, &data) {
+        return [StepSum::nan(nan); OUTPUTS];
+    }
+    let scale = scale(weights, &data);
+    let mut places = [0; PLACES];
+    let of_place = weights.chunks_exact(STEP_CHANNELS).zip(data.chunks_exact(STEP_CHANNELS));
+    for (sum, (weights, data)) in places.iter_mut().zip(of_place) {
+        *sum = mantissa(weights, data, scale);
+    }
+    outputs(places, |a, b| a + b, |a, b| a - b)
+        .map(|mantissa| StepSum::Number { exponent: 4 * scale as i32, mantissa })
 }
 
 /// The sum of the products of weights and activations. A NaN among the weights, then among the activations, is the
 /// result.
 fn sum(weights: &[Fp16], data: &[Fp16]) -> StepSum {
-    if let Some(nan) = weights.iter().chain(data).find(|number| number.is_nan()) {
-        return StepSum::Nan { negative: nan.is_negative(), payload: nan.mantissa() };
+    if let Some(nan) = nan(weights, data) {
+        return StepSum::nan(nan);
     }
-    let pairs = || {
-        let active = weights.iter().zip(data).filter(|(weight, data)| !weight.is_zero() && !data.is_zero());
-        active.map(|(&weight, &data)| (Factor::of(weight), Factor::of(data)))
-    };
-    let scale = pairs().map(|(weight, data)| weight.scale + data.scale).max().unwrap_or(0);
+    let scale = scale(weights, data);
+    StepSum::Number { exponent: 4 * scale as i32, mantissa: mantissa(weights, data, scale) }
+}
+
+fn nan(weights: &[Fp16], data: &[Fp16]) -> Option<Fp16> {
+    weights.iter().chain(data).copied().find(|number| number.is_nan())
+}
+
+/// The pairs neither of which is zero.
+fn active(weights: &[Fp16], data: &[Fp16]) -> impl Iterator<Item = (Factor, Factor)> {
+    let pairs = weights.iter().zip(data).filter(|(weight, data)| !weight.is_zero() && !data.is_zero());
+    pairs.map(|(&weight, &data)| (Factor::of(weight), Factor::of(data)))
+}
+
+/// The largest exponent of a product.
+fn scale(weights: &[Fp16], data: &[Fp16]) -> u32 {
+    active(weights, data).map(|(weight, data)| weight.scale + data.scale).max().unwrap_or(0)
+}
+
+/// The products, aligned to an exponent and added up.
+fn mantissa(weights: &[Fp16], data: &[Fp16], scale: u32) -> i64 {
     let product = |(weight, data): (Factor, Factor)| {
         let shift = 4 * (scale - weight.scale - data.scale);
         i64::from(aligned(weight.mantissa, data.mantissa, weight.negative != data.negative, shift))
     };
-    StepSum::Number { exponent: 4 * scale as i32, mantissa: pairs().map(product).sum() }
+    active(weights, data).map(product).sum()
 }
 
 #[cfg(test)]

@@ -58,6 +58,10 @@ fn code(finite: bool) -> impl Strategy<Value = u16> {
     ]
 }
 
+fn mostly_nan() -> impl Strategy<Value = u16> + Clone {
+    prop_oneof![3 => 0x7c01u16..0x8000, 1 => 0xfc01u16..=0xffff, 2 => any::<u16>()]
+}
+
 fn case(code: impl Strategy<Value = u16> + Clone + 'static) -> impl Strategy<Value = Case> {
     let channels = prop_oneof![1..=9usize, 10..=70usize, 120..=140usize];
     let axes = || (1..=2usize, 1..=2usize).prop_map(|(x, y)| Axes { x, y });
@@ -102,6 +106,47 @@ proptest! {
         let plain = case.sums(MacArray::by(Path::PLAIN));
         for path in Path::all() {
             prop_assert_eq!(&case.sums(MacArray::by(path)), &plain, "{}", path.name());
+        }
+    }
+
+    /// Where most operands are no numbers, what they leave of each kernel's sum is still the plain one's.
+    #[test]
+    fn every_path_gives_the_plain_sums_of_many_nans(case in case(mostly_nan().boxed())) {
+        let plain = case.sums(MacArray::by(Path::PLAIN));
+        for path in Path::all() {
+            prop_assert_eq!(&case.sums(MacArray::by(path)), &plain, "{}", path.name());
+        }
+    }
+
+    #[test]
+    fn every_path_gives_the_plain_sums_of_tiles(
+        (blocks, tiles, kernels) in (1..4usize, 1..4usize, 1..20usize),
+        codes in prop::collection::vec(code(false), 700),
+        nan in prop::option::weighted(0.2, mostly_nan()),
+    ) {
+        let channels = blocks * STEP_CHANNELS;
+        let taps = PLACES * channels;
+        let mut steps = Steps::default();
+        for first in (0..channels).step_by(STEP_CHANNELS) {
+            let places = (0..PLACES).flat_map(|place| (0..STEP_CHANNELS).map(move |c| place * channels + c));
+            steps.push(places.map(|at| (at + first, at + first)));
+        }
+        let mut codes = codes.into_iter().chain(nan).cycle();
+        let mut some = |count: usize| codes.by_ref().take(count).collect::<Vec<_>>();
+        let window = FloatWindow::new(&some(tiles * taps), tiles * taps);
+        let weights = FloatWeights::pack(steps, kernels, &some(kernels * taps)).unwrap();
+        let kernel = Kernel { height: 1, width: 1, channels: taps, dilation: Axes::ONE };
+        let geometry = Geometry { kernel, stride: Axes::ONE, output_width: tiles };
+        let convolution = FloatConvolution::new(geometry, &window, &weights).unwrap();
+        let sums = |path| {
+            let mut sums = vec![[1; OUTPUTS]; tiles * kernels];
+            let array = MacArray::by(path);
+            array.accumulate_float_tiles(&convolution, 0..tiles, 0..kernels, &mut sums).unwrap();
+            sums
+        };
+        let plain = sums(Path::PLAIN);
+        for path in Path::all() {
+            prop_assert_eq!(&sums(path), &plain, "{}", path.name());
         }
     }
 

@@ -11,7 +11,8 @@
 use std::arch::x86_64::*;
 
 use super::product::sign_constant;
-use super::{Activation, FloatSteps, LANES, Step, StepSums, WeightLine};
+use super::{Activation, FloatSteps, LANES, OUTPUTS, PLACES, STEP_CHANNELS, Step, StepSums, WeightLine};
+use crate::nvdla::conv::compute::winograd::outputs;
 
 /// A vector path.
 pub(in crate::nvdla::conv::compute) enum Vectors {
@@ -42,11 +43,21 @@ impl Vectors {
 }
 
 impl FloatSteps for Avx2 {
-    fn step(&self, step: &Step<'_>) -> StepSums {
+    fn step(&self, step: &Step<'_>) -> StepSums<1> {
         #[target_feature(enable = "avx2")]
-        fn with_avx2(step: &Step<'_>) -> StepSums {
+        fn with_avx2(step: &Step<'_>) -> StepSums<1> {
             // SAFETY: AVX2 is enabled here.
             unsafe { sums::<__m256i>(step) }
+        }
+        // SAFETY: `self` exists, so AVX2 was detected.
+        unsafe { with_avx2(step) }
+    }
+
+    fn tile_step(&self, step: &Step<'_>) -> StepSums<OUTPUTS> {
+        #[target_feature(enable = "avx2")]
+        fn with_avx2(step: &Step<'_>) -> StepSums<OUTPUTS> {
+            // SAFETY: AVX2 is enabled here.
+            unsafe { tile_sums::<__m256i>(step) }
         }
         // SAFETY: `self` exists, so AVX2 was detected.
         unsafe { with_avx2(step) }
@@ -54,11 +65,21 @@ impl FloatSteps for Avx2 {
 }
 
 impl FloatSteps for Avx512 {
-    fn step(&self, step: &Step<'_>) -> StepSums {
+    fn step(&self, step: &Step<'_>) -> StepSums<1> {
         #[target_feature(enable = "avx512f")]
-        fn with_avx512(step: &Step<'_>) -> StepSums {
+        fn with_avx512(step: &Step<'_>) -> StepSums<1> {
             // SAFETY: AVX-512 F is enabled here.
             unsafe { sums::<__m512i>(step) }
+        }
+        // SAFETY: `self` exists, so AVX-512 F was detected.
+        unsafe { with_avx512(step) }
+    }
+
+    fn tile_step(&self, step: &Step<'_>) -> StepSums<OUTPUTS> {
+        #[target_feature(enable = "avx512f")]
+        fn with_avx512(step: &Step<'_>) -> StepSums<OUTPUTS> {
+            // SAFETY: AVX-512 F is enabled here.
+            unsafe { tile_sums::<__m512i>(step) }
         }
         // SAFETY: `self` exists, so AVX-512 F was detected.
         unsafe { with_avx512(step) }
@@ -317,7 +338,7 @@ const TOGETHER: usize = 4;
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn sums<V: Words>(step: &Step<'_>) -> StepSums {
+unsafe fn sums<V: Words>(step: &Step<'_>) -> StepSums<1> {
     let (mut exponents, mut mantissas) = ([0; LANES], [0; LANES]);
     for first in (0..LANES).step_by(V::COUNT) {
         // SAFETY: as the caller's.
@@ -328,7 +349,59 @@ unsafe fn sums<V: Words>(step: &Step<'_>) -> StepSums {
             mantissas[first + lane] = (high << 16) + i64::from(lows[lane]);
         }
     }
+    (exponents, [mantissas])
+}
+
+/// The same of a tile: four sums.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn tile_sums<V: Words>(step: &Step<'_>) -> StepSums<OUTPUTS> {
+    let (mut exponents, mut mantissas) = ([0; LANES], [[0; LANES]; OUTPUTS]);
+    for first in (0..LANES).step_by(V::COUNT) {
+        let mut scales = [0; LANES];
+        // SAFETY: as the caller's.
+        let outputs = unsafe {
+            let scale = largest_scale::<V>(step, first);
+            scale.store(&mut scales);
+            tile_part::<V>(step, first, scale)
+        };
+        for lane in 0..V::COUNT {
+            exponents[first + lane] = 4 * scales[lane].cast_signed();
+        }
+        for (mantissas, [highs, lows]) in mantissas.iter_mut().zip(outputs) {
+            for lane in 0..V::COUNT {
+                let [high, low] = [highs, lows].map(|half| i64::from(half[lane].cast_signed()));
+                mantissas[first + lane] = (high << 16) + low;
+            }
+        }
+    }
     (exponents, mantissas)
+}
+
+/// What meets in a step, but for activations that are zero.
+#[inline(always)]
+fn operands<'a>(step: &'a Step<'_>) -> impl Iterator<Item = (Activation, &'a WeightLine)> {
+    let activations = step.taps.iter().map(|&(at, _)| step.activations[at]);
+    activations.zip(step.lines).filter(|(activation, _)| !activation.is_zero())
+}
+
+/// The largest scale of a product in each lane.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn largest_scale<V: Words>(step: &Step<'_>, first: usize) -> V {
+    // SAFETY: as the caller's.
+    unsafe {
+        let mut scale = V::splat(0);
+        for (activation, line) in operands(step) {
+            let of_weights = V::load(&line.digits[first..]).right_signed::<24>();
+            scale = scale.max(of_weights.add(V::splat(activation.scale())));
+        }
+        scale
+    }
 }
 
 /// Scales and sums, in two halves, of some lanes.
@@ -337,21 +410,13 @@ unsafe fn sums<V: Words>(step: &Step<'_>) -> StepSums {
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn part<V: Words>(step: &Step<'_>, first: usize) -> [[u32; LANES]; 3] {
-    let operands = || {
-        let activations = step.taps.iter().map(|&(at, _)| step.activations[at]);
-        activations.zip(step.lines).filter(|(activation, _)| !activation.is_zero())
-    };
     let mut stored = [[0; LANES]; 3];
     // SAFETY: as the caller's.
     unsafe {
-        let mut scale = V::splat(0);
-        for (activation, line) in operands() {
-            let of_weights = V::load(&line.digits[first..]).right_signed::<24>();
-            scale = scale.max(of_weights.add(V::splat(activation.scale())));
-        }
+        let scale = largest_scale::<V>(step, first);
         let (mut highs, mut lows, mut sum) = (V::splat(0), V::splat(0), V::splat(0));
         let mut count = 0;
-        for (activation, line) in operands() {
+        for (activation, line) in operands(step) {
             sum = sum.add(product(activation, line, first, scale));
             count += 1;
             if count % TOGETHER == 0 {
@@ -365,6 +430,37 @@ unsafe fn part<V: Words>(step: &Step<'_>, first: usize) -> [[u32; LANES]; 3] {
         scale.store(&mut stored[0]);
         highs.store(&mut stored[1]);
         lows.store(&mut stored[2]);
+    }
+    stored
+}
+
+/// The outputs of a tile, in two halves, both signed: 31 bits hold a place's sum, but not what nine of them add up to.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn tile_part<V: Words>(step: &Step<'_>, first: usize, scale: V) -> [[[u32; LANES]; 2]; OUTPUTS] {
+    const { assert!(STEP_CHANNELS <= TOGETHER) };
+    let mut stored = [[[0; LANES]; 2]; OUTPUTS];
+    // SAFETY: as the caller's.
+    unsafe {
+        let (mut highs, mut lows) = ([V::splat(0); PLACES], [V::splat(0); PLACES]);
+        let taps = step.taps.chunks_exact(STEP_CHANNELS).zip(step.lines.chunks_exact(STEP_CHANNELS));
+        for ((taps, lines), (high, low)) in taps.zip(highs.iter_mut().zip(&mut lows)) {
+            let place = Step { activations: step.activations, taps, lines };
+            let mut sum = V::splat(0);
+            for (activation, line) in operands(&place) {
+                sum = sum.add(product(activation, line, first, scale));
+            }
+            *high = sum.right_signed::<16>();
+            *low = sum.and(V::splat(0xffff));
+        }
+        for (half, places) in [highs, lows].into_iter().enumerate() {
+            let outputs = outputs(places, |a, b| a.add(b), |a, b| a.sub(b));
+            for (stored, output) in stored.iter_mut().zip(outputs) {
+                output.store(&mut stored[half]);
+            }
+        }
     }
     stored
 }
