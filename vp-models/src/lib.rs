@@ -1,5 +1,8 @@
 //! The hardware: buses, memories, NVDLA, the programs a CPU would run, and the platform that wires them.
 
+#[macro_use]
+pub mod registers;
+
 pub mod bus;
 pub mod host;
 pub mod memory;
