@@ -7,7 +7,7 @@ use crate::reference::{Compressed, ConvLayer};
 impl Draw {
     /// The same layer with weights of which some are zero, and compressed. `None` where the masks' bank is taken.
     pub fn compressed(&mut self, mut layer: ConvLayer, buffer: &BufferUse) -> Option<ConvLayer> {
-        let config = self.description().nvdla.config.clone();
+        let config = self.description().nvdla().unwrap().config.clone();
         if buffer.banks.iter().sum::<u32>() >= config.cbuf_banks {
             return None;
         }

@@ -117,6 +117,8 @@ pub struct RemoteHost {
     welcome: Welcome,
     csb: PortId,
     irq: PortId,
+    /// The stream that feeds the device, if it has one.
+    stream: Option<PortId>,
     /// The RAM on this side, by port; empty if the memory is inside.
     rams: Vec<(PortId, OwnMemory)>,
     /// For register accesses, on one host.
@@ -174,6 +176,7 @@ impl RemoteHost {
             welcome,
             csb,
             irq,
+            stream: None,
             rams: Vec::new(),
             ring: None,
             map: RegisterMap::Full,
@@ -194,8 +197,18 @@ impl RemoteHost {
             MemoryPlace::Inside => Role::Initiator,
             MemoryPlace::Client => Role::Target,
         };
+        // What cannot be a client's memory is a stream.
+        let is_memory = |port: &Port| port.roles.contains(Role::Target);
+        let streams = (0..).map(PortId).zip(&self.welcome.ports);
+        self.stream = streams
+            .filter(|(_, port)| port.kind == PortKind::Axi && !is_memory(port))
+            .map(|(id, _)| id)
+            .next();
+        if let Some(stream) = self.stream {
+            self.attach(stream, Role::Initiator)?;
+        }
         let ports: Vec<(PortId, std::ops::Range<u64>)> = ((0..).map(PortId).zip(&self.welcome.ports))
-            .filter(|(_, port)| port.kind == PortKind::Axi)
+            .filter(|(_, port)| port.kind == PortKind::Axi && is_memory(port))
             .map(|(id, port)| (id, port.base..port.base.saturating_add(port.size)))
             .collect();
         for (id, range) in ports {
@@ -208,7 +221,8 @@ impl RemoteHost {
         self.open_ring()?;
         let statistics = self.counters("nvdla.map")?;
         let name = statistics.text("nvdla.map").unwrap_or_default();
-        self.map = (RegisterMap::ALL.into_iter().find(|map| map.name() == name)).ok_or_else(|| {
+        let mut maps = RegisterMap::ALL.into_iter().chain([RegisterMap::Foreign]);
+        self.map = (maps.find(|map| map.name() == name)).ok_or_else(|| {
             HostError::Refused(format!(
                 "the platform's register map `{name}` is none that this program knows"
             ))
@@ -448,6 +462,16 @@ impl RemoteHost {
         }
     }
 
+    fn check_register(&self, address: u32) -> Result<(), HostError> {
+        let window = self.welcome.ports.get(usize::from(self.csb.0)).map_or(0, |port| port.size);
+        match u64::from(address) < window && address.is_multiple_of(4) {
+            true => Ok(()),
+            false => Err(HostError::Refused(format!(
+                "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
+            ))),
+        }
+    }
+
     fn register(&self, address: u32) -> u64 {
         let base = self.welcome.ports.get(usize::from(self.csb.0)).map_or(0, |port| port.base);
         base.saturating_add(u64::from(address))
@@ -528,7 +552,7 @@ impl Drop for RemoteHost {
 
 impl Host for RemoteHost {
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        check_register(address)?;
+        self.check_register(address)?;
         if let Some(broken) = &self.broken {
             return Err(HostError::Transport(broken.clone()));
         }
@@ -546,7 +570,7 @@ impl Host for RemoteHost {
     }
 
     fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        check_register(address)?;
+        self.check_register(address)?;
         if let Some(written) = self.through_ring(address, RingAccess::Write(value)) {
             return written.map(|_| ());
         }
@@ -555,7 +579,7 @@ impl Host for RemoteHost {
     }
 
     fn read(&mut self, address: u32) -> Result<u32, HostError> {
-        check_register(address)?;
+        self.check_register(address)?;
         if let Some(value) = self.through_ring(address, RingAccess::Read) {
             return value;
         }
@@ -621,6 +645,22 @@ impl Host for RemoteHost {
         Ok(())
     }
 
+    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
+        let refuse = |why: String| Err(HostError::Refused(why));
+        let Some(port) = self.stream else { return refuse("the platform has no input stream".to_owned()) };
+        let (most, base) = (self.connection.max_payload(), self.welcome.ports[usize::from(port.0)].base);
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        if length > most {
+            return refuse(format!("{length} bytes at once: the session takes {most}"));
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        let (access, axi_id, strobes, at) = (Access::Timed, 0, false, None);
+        let write = MemoryWrite { port, address: base, length, access, axi_id, strobes, at };
+        self.ask(Request::MemoryWrite(write), bytes).map(|_| ())
+    }
+
     fn map(&self) -> RegisterMap {
         self.map
     }
@@ -637,16 +677,6 @@ impl Host for RemoteHost {
     fn set_limit(&mut self, limit: Time) {
         // Later moments cannot be named (docs/protocol.md, "Time"), and are none that a run would reach.
         self.limit = Some(limit).filter(|limit| limit.as_ps() <= 1 << 62);
-    }
-}
-
-fn check_register(address: u32) -> Result<(), HostError> {
-    let window = RegisterMap::SPACE_BYTES;
-    match address < window && address.is_multiple_of(4) {
-        true => Ok(()),
-        false => Err(HostError::Refused(format!(
-            "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
-        ))),
     }
 }
 

@@ -41,3 +41,33 @@ impl Rights {
         word & self.readable
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[allow(unreachable_pub, reason = "tables are for everybody")]
+    mod table {
+        registers! {
+            unit "TEST";
+            /// Three fields.
+            STATUS status @ 0x00 single w1c {
+                /// Several bits.
+                CODE [3:0] = 0;
+                /// One.
+                ONE [4] = 0;
+                /// One that is kept.
+                KEPT [5]: rw = 0;
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_of_several_bits_is_cleared_as_a_whole() {
+        let rights = Rights::of(table::REGISTERS[0], Family::Small);
+        assert_eq!(rights.write(0x1f, 0x02), 0x10);
+        assert_eq!(rights.write(0x3f, 0x30), 0x2f);
+        assert_eq!(rights.write(0x1f, 0x20), 0x3f);
+        assert_eq!((rights.read(u32::MAX), rights.is_read_only()), (0x3f, false));
+    }
+}

@@ -139,6 +139,11 @@ impl Field {
         }
     }
 
+    /// Where the field lies in its word, in a table that both families share.
+    pub const fn only_bits(&self) -> Bits {
+        self.bits
+    }
+
     /// The right-aligned value after reset.
     pub const fn reset(&self, family: Family) -> u32 {
         match family {
