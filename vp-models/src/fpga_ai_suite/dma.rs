@@ -26,7 +26,7 @@ impl Reader {
         Reader { stream: ReadStream::new(memory, name, id, config), part: capacity / 2 }
     }
 
-    /// Reads bytes; `came` hears of each part as it comes. `None`: they were not wanted any more.
+    /// Reads bytes; `came` hears of each part that comes while it is wanted. `None`: they were not wanted any more.
     pub(super) async fn read(
         &self,
         address: u32,
@@ -49,7 +49,9 @@ impl Reader {
             let next = part.min(asked - taken as u64);
             data.resize(taken + next as usize, 0);
             self.stream.take(&mut data[taken..]).await;
-            came(next);
+            if is_wanted() {
+                came(next);
+            }
         }
         is_wanted().then_some(data)
     }
@@ -78,7 +80,7 @@ impl Writer {
         Writer { sim: sim.clone(), cycle, stream, word, burst }
     }
 
-    /// Writes bytes, a memory word a cycle, and waits until they are in memory; `gone` hears of each part. `false`: they
+    /// Writes bytes, a memory word a cycle, and waits until they are in memory; `gone` hears of each part while it is wanted. `false`: they
     /// were not wanted any more, and not all are written.
     pub(super) async fn write(
         &self,
@@ -97,7 +99,9 @@ impl Writer {
             self.stream.line(at, bytes);
             self.stream.put(part).await;
             at += u64::from(bytes);
-            gone(bytes.into());
+            if is_wanted() {
+                gone(bytes.into());
+            }
         }
         self.stream.drained().await;
         is_wanted()

@@ -17,6 +17,7 @@ use crate::nvdla::registers::RegisterMap;
 pub use activity::{Activity, Bound, Bounds, Moved};
 
 mod activity;
+pub mod fpga_ai_suite;
 pub mod loadable;
 pub mod network;
 pub mod program;
