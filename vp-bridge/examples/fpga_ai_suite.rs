@@ -7,18 +7,29 @@
 //! cargo run --release --example fpga_ai_suite tcp:127.0.0.1:7700
 //! ```
 //!
-//! The same steps from a QEMU guest, through `uio_pdrv_genirq`, are `examples/fpga-ai-suite-guest` in C.
+//! The same steps from a QEMU guest, through `uio_pdrv_genirq`, are `fpga_ai_suite_guest/inference.c` beside this file. It has
+//! its model and its inputs from a file that `--bundle FILE` writes here.
 
 use std::error::Error;
 
 use vp_bridge::client::{RemoteHost, RemoteOptions};
+use vp_models::fpga_ai_suite::Architecture;
 use vp_models::host::Host;
-use vp_models::host::fpga_ai_suite::{Driver, Model};
+use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
 use vp_models::host::network::digits;
 use vp_models::platform::{Description, DeviceDescription, LocalHost, Platform};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut host: Box<dyn Host> = match std::env::args().nth(1) {
+    let model = Model::of_network(&digits::network())?;
+    let samples = digits::samples();
+    let inputs: Vec<&[i8]> = samples.iter().take(20).map(|sample| sample.pixels.as_slice()).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [option, path] = arguments.as_slice()
+        && option == "--bundle"
+    {
+        return Ok(std::fs::write(path, bundle(&Architecture::default(), &model, &inputs)?)?);
+    }
+    let mut host: Box<dyn Host> = match arguments.first() {
         Some(address) => Box::new(RemoteHost::connect(&address.parse()?, RemoteOptions::default())?),
         None => Box::new(LocalHost::new(Platform::build(&Description::named("fpga-ai-suite")?)?)),
     };
@@ -29,10 +40,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let DeviceDescription::FpgaAiSuite(architecture) = &description.device else {
         return Err(format!("{} carries another device", description.name).into());
     };
-
-    let model = Model::of_network(&digits::network())?;
-    let samples = digits::samples();
-    let inputs: Vec<&[i8]> = samples.iter().take(20).map(|sample| sample.pixels.as_slice()).collect();
 
     let mut driver = Driver::open(host.as_mut(), architecture, &model, description.dbb0.range())?;
     let inferences = driver.infer(&inputs)?;

@@ -95,7 +95,9 @@ impl TryFrom<Sections> for Description {
             [nvdla.map(DeviceDescription::Nvdla), fpga_ai_suite.map(DeviceDescription::FpgaAiSuite)];
         let mut devices = devices.into_iter().flatten();
         match (devices.next(), devices.next()) {
-            (Some(device), None) => Ok(Description { name, period, threads, arithmetic, device, dbb0, sram0 }),
+            (Some(device), None) => {
+                Ok(Description { name, period, threads, arithmetic, device, dbb0, sram0 })
+            }
             _ => Err(DescriptionError::Devices),
         }
     }

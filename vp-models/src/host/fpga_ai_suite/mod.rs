@@ -20,11 +20,13 @@
 //! assert_eq!(digits::answer(&answers[0].output), samples[0].label);
 //! ```
 
+mod bundle;
 mod driver;
 mod file;
 mod job;
 mod layout;
 
+pub use bundle::bundle;
 pub use driver::{Counters, Driver, DriverError, Inference};
 pub use file::{Model, ModelError};
 pub use job::{Job, JobError};
