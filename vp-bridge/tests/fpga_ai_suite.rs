@@ -5,14 +5,15 @@ mod common;
 use std::process::Command;
 
 use common::Served;
-use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
+use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
 use vp_bridge::server::Options;
-use vp_models::fpga_ai_suite::Architecture;
+use vp_models::fpga_ai_suite::{Architecture, registers as reg};
 use vp_models::host::fpga_ai_suite::{Driver, Model};
 use vp_models::host::network::digits;
-use vp_models::host::{Host, Statistics};
+use vp_models::host::{Host, Memory, Statistics};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::registers::RegisterRef;
 use vp_protocols::native::{PortKind, Role, TimeMode};
 
 fn served(address: &str, platform: &str) -> Served {
@@ -89,6 +90,45 @@ fn the_welcome_says_the_devices_window_and_its_stream() {
     assert!(long.contains("the session takes"), "{long}");
 }
 
+#[test]
+fn another_session_feeds_the_stream_of_a_shared_platform() {
+    let name = "fpga-ai-suite-streaming";
+    let served = served("tcp:127.0.0.1:0", name);
+    let shared = || RemoteOptions { platform: Some("cell".into()), ..RemoteOptions::default() };
+    let mut cpu = served.join(shared());
+    let mut sender = served.join(RemoteOptions { seat: Seat::Sender, ..shared() });
+    let model = Model::of_network(&digits::network()).unwrap();
+    let memory = Description::named(name).unwrap().dbb0.range();
+    let architecture = Architecture::named(name).unwrap();
+    let layout = Driver::open(&mut cpu, &architecture, &model, memory).unwrap().layout().clone();
+    for (place, sample) in digits::samples().iter().take(3).enumerate() {
+        let write = |cpu: &mut RemoteHost, register: RegisterRef, value| {
+            cpu.write_acknowledged(register.offset.into(), value).unwrap();
+        };
+        write(&mut cpu, reg::CONFIG_BASE, layout.config_base);
+        write(&mut cpu, reg::CONFIG_WORDS, layout.words.len() as u32 - 2);
+        write(&mut cpu, reg::IO_BASE, layout.io_bases[place]);
+        let input: Vec<u8> = sample.pixels.iter().map(|pixel| *pixel as u8).collect();
+        sender.stream(&input).unwrap();
+        cpu.wait_interrupt().unwrap();
+        write(&mut cpu, reg::INTERRUPT_CONTROL, 0b11);
+        assert_eq!(cpu.read(reg::COMPLETION_COUNT.offset.into()), Ok(place as u32 + 1));
+        let mut output = vec![0; 10];
+        cpu.fetch(Memory::Primary, layout.io_bases[place].into(), &mut output).unwrap();
+        assert!(output.iter().map(|byte| *byte as i8).eq(model.infer(&sample.pixels)));
+    }
+    let refused = sender.read(0).unwrap_err().to_string();
+    assert!(refused.contains("csb0 is not attached"), "{refused}");
+    let plain = served_nothing_streams();
+    assert!(plain.contains("the platform has no input stream"), "{plain}");
+}
+
+fn served_nothing_streams() -> String {
+    let served = served("tcp:127.0.0.1:0", "fpga-ai-suite");
+    let options = RemoteOptions { seat: Seat::Sender, ..RemoteOptions::default() };
+    RemoteHost::connect(&served.address, options).err().unwrap().to_string()
+}
+
 fn vp(arguments: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).output().expect("vp starts");
     let text =
@@ -134,7 +174,7 @@ fn vp_run_runs_jobs_and_graphs() {
     let (is_right, text) = vp(&["run", &network]);
     assert!(!is_right && text.contains("digits has no inputs"), "{text}");
     let (is_right, text) = vp(&["run", &job, "--platform", "nv_small"]);
-    assert!(!is_right && text.contains("nv_small carries an NVDLA"), "{text}");
+    assert!(!is_right && text.contains("nv_small carries another device"), "{text}");
     let (is_right, text) = vp(&["demo", "--platform", "fpga-ai-suite"]);
     assert!(!is_right && text.contains("fpga-ai-suite carries no NVDLA"), "{text}");
 }

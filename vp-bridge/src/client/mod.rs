@@ -48,9 +48,21 @@ pub enum MemoryPlace {
     Client,
 }
 
+/// What this side is to the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Seat {
+    /// Its CPU: registers, the interrupt, the memories, and the input stream if there is one.
+    #[default]
+    Cpu,
+    /// Only who sends into its input stream, beside a CPU in another session of a shared platform.
+    Sender,
+}
+
 /// What kind of session is wanted.
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
+    /// What this side is.
+    pub seat: Seat,
     /// Whose memory.
     pub memory: MemoryPlace,
     /// How simulated time moves.
@@ -69,6 +81,7 @@ pub struct RemoteOptions {
 impl Default for RemoteOptions {
     fn default() -> Self {
         Self {
+            seat: Seat::Cpu,
             memory: MemoryPlace::Inside,
             time_mode: TimeMode::Lockstep,
             platform: None,
@@ -146,7 +159,7 @@ impl RemoteHost {
     pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
         let io = |source| ConnectError::Io { address: address.clone(), source };
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
-        let RemoteOptions { memory, time_mode, platform, agent, timeout, share } = options;
+        let RemoteOptions { seat, memory, time_mode, platform, agent, timeout, share } = options;
         let mut hello = Connection::hello(&agent, platform.as_deref(), time_mode);
         if share && matches!(address, Address::Unix(_)) {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
@@ -186,27 +199,35 @@ impl RemoteHost {
             warnings: Vec::new(),
             broken: None,
         };
-        host.take_place(memory).map_err(setup)?;
+        host.take_place(seat, memory).map_err(setup)?;
         Ok(host)
     }
 
-    fn take_place(&mut self, memory: MemoryPlace) -> Result<(), HostError> {
-        self.attach(self.csb, Role::Initiator)?;
-        self.attach(self.irq, Role::Sink)?;
+    fn take_place(&mut self, seat: Seat, memory: MemoryPlace) -> Result<(), HostError> {
+        if seat == Seat::Cpu {
+            self.attach(self.csb, Role::Initiator)?;
+            self.attach(self.irq, Role::Sink)?;
+        }
+        // What cannot be a client's memory is a stream.
+        let is_memory = |port: &Port| port.roles.contains(Role::Target);
+        let ports = (0..).map(PortId).zip(&self.welcome.ports);
+        let mut streams = ports.filter(|(_, port)| port.kind == PortKind::Axi && !is_memory(port));
+        self.stream = streams.next().map(|(id, _)| id);
+        match self.stream {
+            Some(stream) => self.attach(stream, Role::Initiator)?,
+            None if seat == Seat::Sender => {
+                return Err(HostError::Refused("the platform has no input stream".to_owned()));
+            }
+            None => {}
+        }
+        if seat == Seat::Sender {
+            self.map = RegisterMap::Foreign;
+            return Ok(());
+        }
         let role = match memory {
             MemoryPlace::Inside => Role::Initiator,
             MemoryPlace::Client => Role::Target,
         };
-        // What cannot be a client's memory is a stream.
-        let is_memory = |port: &Port| port.roles.contains(Role::Target);
-        let streams = (0..).map(PortId).zip(&self.welcome.ports);
-        self.stream = streams
-            .filter(|(_, port)| port.kind == PortKind::Axi && !is_memory(port))
-            .map(|(id, _)| id)
-            .next();
-        if let Some(stream) = self.stream {
-            self.attach(stream, Role::Initiator)?;
-        }
         let ports: Vec<(PortId, std::ops::Range<u64>)> = ((0..).map(PortId).zip(&self.welcome.ports))
             .filter(|(_, port)| port.kind == PortKind::Axi && is_memory(port))
             .map(|(id, port)| (id, port.base..port.base.saturating_add(port.size)))

@@ -404,7 +404,7 @@ impl Description {
     pub fn nvdla(&self) -> Option<&NvdlaDescription> {
         match &self.device {
             DeviceDescription::Nvdla(nvdla) => Some(nvdla),
-            DeviceDescription::FpgaAiSuite(_) => None,
+            _ => None,
         }
     }
 
@@ -412,7 +412,7 @@ impl Description {
     pub fn nvdla_mut(&mut self) -> Option<&mut NvdlaDescription> {
         match &mut self.device {
             DeviceDescription::Nvdla(nvdla) => Some(nvdla),
-            DeviceDescription::FpgaAiSuite(_) => None,
+            _ => None,
         }
     }
 

@@ -68,8 +68,8 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
 fn architecture(description: &Description) -> Result<&Architecture, Failure> {
     match &description.device {
         DeviceDescription::FpgaAiSuite(architecture) => Ok(architecture),
-        DeviceDescription::Nvdla(_) => Err(Failure::new(format!(
-            "{} carries an NVDLA, and this job is for an FPGA AI Suite IP",
+        _ => Err(Failure::new(format!(
+            "{} carries another device, and this job is for an FPGA AI Suite IP",
             description.name
         ))
         .hint(format!("take --platform {DEFAULT_PLATFORM}"))),

@@ -267,3 +267,14 @@ fn the_table_has_the_addresses_of_the_register_map() {
         texts.for_each(|text| assert!(text.ends_with('.'), "{register}: {text}"));
     }
 }
+
+#[test]
+fn counts_have_two_halves() {
+    let mut csr = block();
+    csr.set_pair(reg::JOB_CLOCKS_LOW, reg::JOB_CLOCKS_HIGH, 0x0123_4567_89ab_cdef);
+    csr.set_pair(reg::OUTPUT_WORDS_LOW, reg::OUTPUT_WORDS_HIGH, u64::MAX);
+    assert_eq!(
+        [0x248, 0x24c, 0x274, 0x278].map(|at| csr.read(at)),
+        [0x89ab_cdef, 0x0123_4567, u32::MAX, u32::MAX]
+    );
+}
