@@ -46,7 +46,14 @@ static int is(const char *one, const char *other)
     return *one == *other;
 }
 
-/* Finds the node whose `compatible` begins with NVIDIA's name, and takes its first `reg` and `interrupts`. */
+static int begins(const unsigned char *text, const char *wanted)
+{
+    while (*wanted && *wanted == (char)*text)
+        wanted++, text++;
+    return !*wanted;
+}
+
+/* Finds the node whose `compatible` begins with the name of one of our devices, and takes its first `reg` and `interrupts`. */
 static int find_device(void)
 {
     enum { BEGIN = 1, END, PROPERTY, NOTHING };
@@ -78,11 +85,7 @@ static int find_device(void)
             length = big(at);
             value = at + 8;
             if (is(names + big(at + 4), "compatible")) {
-                const char *wanted = "nvidia,nv";
-                uint32_t same = 0;
-                while (wanted[same] && wanted[same] == (char)value[same])
-                    same++;
-                is_device |= !wanted[same];
+                is_device |= begins(value, "nvidia,nv") || begins(value, "intel,fpga-ai-suite");
             } else if (is(names + big(at + 4), "reg") && length >= 8) {
                 address = (uint64_t)big(value) << 32 | big(value + 4);
             } else if (is(names + big(at + 4), "interrupts") && length >= 12) {

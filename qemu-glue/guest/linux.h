@@ -4,9 +4,6 @@
 
 #include <stdint.h>
 
-/* Bytes of registers. */
-#define WINDOW 0x40000
-
 /* Loads the driver, opens /dev/uio0 and maps the registers; MAP_FAILED if they cannot be. */
 volatile uint32_t *open_device(void);
 /* Whether a register's value stands for an error of the bus, where no signal says so. */

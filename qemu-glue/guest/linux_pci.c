@@ -13,6 +13,8 @@
 #include "linux.h"
 #include "script.h"
 
+/* Bytes of registers. */
+#define WINDOW 0x40000
 #define DEVICES "/sys/bus/pci/devices"
 /* Of the configuration: PCI Local Bus Specification 3.0, 6.2.2. */
 enum { COMMAND = 4, MEMORY_SPACE = 1 << 1, BUS_MASTER = 1 << 2, INTERRUPT_DISABLE = 1 << 10 };

@@ -78,8 +78,7 @@ pub(crate) struct Options {
     pub(crate) address: Option<u64>,
     /// Number of the shared peripheral interrupt; a free one without.
     pub(crate) spi: Option<u32>,
-    /// `compatible` of the device-tree node, several with `+` between; the driver's name for the platform's register
-    /// map without.
+    /// `compatible` of the device-tree node, several with `+` between; what the platform says of its device without.
     pub(crate) compatible: Option<String>,
     /// The server's shared platform of that name; a fresh platform without.
     pub(crate) platform: Option<String>,

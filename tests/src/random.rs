@@ -96,8 +96,13 @@ impl Draw {
 
     /// A format that the platform computes in.
     pub fn format(&mut self) -> Format {
-        let atom = self.description.nvdla.config.memory_atom;
-        let int16 = self.description.nvdla.config.has_feature_type(vp_models::nvdla::config::DataType::Int16);
+        let atom = self.description.nvdla().unwrap().config.memory_atom;
+        let int16 = self
+            .description
+            .nvdla()
+            .unwrap()
+            .config
+            .has_feature_type(vp_models::nvdla::config::DataType::Int16);
         let wide = self.floats.is_some() || int16 && self.one_in(2);
         Format { atom, element: if wide { 2 } else { 1 } }
     }
@@ -110,7 +115,7 @@ impl Draw {
 
     /// The same in the secondary memory (0), if there is one, or in the primary.
     fn region_in(&mut self, memory: usize, atom: u32, bytes: u64) -> u64 {
-        let memory = if self.description.nvdla.config.secondary().is_some() { memory } else { 1 };
+        let memory = if self.description.nvdla().unwrap().config.secondary().is_some() { memory } else { 1 };
         let base = self.free[memory] + u64::from(atom) * self.any(0..9);
         self.free[memory] = base + bytes;
         let contents = match self.floats {
@@ -221,7 +226,7 @@ impl Draw {
         let from_memory = [alu.map(|alu| alu.operand), multiplier.map(|multiplier| multiplier.operand)]
             .map(|operand| matches!(operand, Some(ElementwiseOperand::Memory(_))));
         let operands = self.operands(format, size, from_memory[0], from_memory[1]);
-        let lut = self.description.nvdla.config.sdp_lut && self.one_in(2);
+        let lut = self.description.nvdla().unwrap().config.sdp_lut && self.one_in(2);
         Elementwise { multiplier, alu, lut, operands }
     }
 
@@ -247,7 +252,7 @@ impl Draw {
     pub fn sdp(&mut self, to_memory: bool) -> SdpLayer {
         let (format, size) = (self.format(), self.size());
         let source = self.cube(format, size);
-        let ew = self.description.nvdla.config.sdp_ew && self.one_in(2);
+        let ew = self.description.nvdla().unwrap().config.sdp_ew && self.one_in(2);
         let [width, height, channels] = size;
         SdpLayer {
             format,

@@ -160,7 +160,7 @@ proptest! {
         let (layer, buffer) = draw.convolution_of(kind, false);
         let layer = Draw::without_operands(&layer);
         let Some(buffer) = draw.with_room_for_all_weights(&layer, buffer) else { return Ok(()) };
-        let layer = match compresses && draw.description().nvdla.config.weight_compression {
+        let layer = match compresses && draw.description().nvdla().unwrap().config.weight_compression {
             true => draw.compressed(&layer, &buffer).unwrap_or(layer),
             false => layer,
         };

@@ -82,7 +82,7 @@ fn a_mode_of_convolution_that_others_have_is_the_configurations_lack() {
 #[test]
 fn what_is_not_modelled_is_the_models_lack() {
     let mut description = Description::named("nv_small").expect("built in");
-    description.nvdla.config.mac_atomic_k = 16;
+    description.nvdla_mut().unwrap().config.mac_atomic_k = 16;
     let mut device = Device::new(&description);
     device.run_new(start_convolution(&convolving(4, 4, INPUT, OUTPUT), 0));
     device.interrupts(0x15_0001);

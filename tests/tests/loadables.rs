@@ -133,7 +133,7 @@ fn registers_are_written_as_the_driver_writes_them() {
             continue;
         }
         let description = Description::named(&configuration).expect("a built-in platform");
-        let map = description.nvdla.config.register_map;
+        let map = description.nvdla().unwrap().config.register_map;
         let text = std::fs::read_to_string(&recording).expect("readable");
         let hex = |text: &str| u32::from_str_radix(text, 16).expect("hexadecimal");
         let recorded: Vec<(u32, u32)> = text

@@ -20,7 +20,7 @@ fn description(platform: &str) -> Description {
 }
 
 fn plan(network: &Network, description: &Description) -> Plan {
-    Plan::new(network, &description.nvdla.config, description.dbb0.range()).unwrap()
+    Plan::new(network, &description.nvdla().unwrap().config, description.dbb0.range()).unwrap()
 }
 
 /// What comes of each input, and the platform's counters.
@@ -169,12 +169,13 @@ fn networks_larger_than_the_buffer_leave_the_references_output() {
     // Small enough that what is drawn does not fit whole, large enough that lines of it do.
     for (platform, banks, depth) in [("nv_small", 16, 16), ("nv_small_256", 6, 16), ("nv_full", 8, 16)] {
         let mut described = description(platform);
-        (described.nvdla.config.cbuf_banks, described.nvdla.config.cbuf_bank_depth) = (banks, depth);
+        let config = &mut described.nvdla_mut().unwrap().config;
+        (config.cbuf_banks, config.cbuf_bank_depth) = (banks, depth);
         let (mut cut, mut together) = (0, 0);
         for seed in 0..80 {
             let mut draw = Draw::new(seed);
             let network = draw.network();
-            let plan = match Plan::new(&network, &described.nvdla.config, described.dbb0.range()) {
+            let plan = match Plan::new(&network, &described.nvdla().unwrap().config, described.dbb0.range()) {
                 Err(PlanError::ConvolutionBuffer { .. }) => continue,
                 planned => planned.unwrap(),
             };

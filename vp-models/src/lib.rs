@@ -1,6 +1,11 @@
-//! The hardware: buses, memories, NVDLA, the programs a CPU would run, and the platform that wires them.
+//! The hardware: buses, memories, devices, the programs a CPU would run, and the platform that wires them.
+
+#[macro_use]
+pub mod registers;
 
 pub mod bus;
+pub mod device;
+pub mod fpga_ai_suite;
 pub mod host;
 pub mod memory;
 pub mod nvdla;

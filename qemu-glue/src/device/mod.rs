@@ -99,7 +99,13 @@ impl Device {
         let window = free_window(options.address, platform.size, &taken, &ram)?;
         callbacks::map(qemu, device, window.start);
         device.test(qemu, window.start)?;
-        let compatible = options.compatible.clone().unwrap_or_else(|| node::compatible(&platform.map));
+        let compatible = options.compatible.clone().unwrap_or_else(|| platform.compatible.clone());
+        if compatible.is_empty() {
+            return Err(format!(
+                "{} does not say what drivers its device has: pass compatible=",
+                platform.name
+            ));
+        }
         let node = Node { window: window.clone(), spi, compatible, pool: options.pool };
         let path = node.add(qemu, tree)?;
         if qemu.has_text(machine, "dtb") {
@@ -242,7 +248,7 @@ impl Opened {
         callbacks::watch_clock(device);
         device.warn_of_host_time();
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
-        let (kib, name) = (platform.size / 1024, &platform.name);
+        let (kib, name) = (platform.size.div_ceil(1024), &platform.name);
         say(format_args!("{place}, {kib} KiB of registers, {interrupt}: {name} at {endpoint}"));
         Ok(())
     }

@@ -20,16 +20,6 @@ pub(super) struct Node {
     pub(super) pool: Option<Pool>,
 }
 
-/// The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of its sources.
-pub(super) fn compatible(map: &str) -> String {
-    match map {
-        "nv_full" => "nvidia,nvdla_os_initial".into(),
-        // The second is that of the driver until April 2019, which knew no nv_large.
-        "nv_small" => "nvidia,nv_small+nvidia,nvdla_2".into(),
-        _ => format!("nvidia,{map}"),
-    }
-}
-
 impl Node {
     /// Adds it, and says where. `virt`'s root has two cells for an address and two for a size.
     pub(super) fn add(&self, qemu: &Qemu, tree: Handle) -> Result<String, String> {
@@ -81,13 +71,6 @@ fn cells(words: &[u32]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_driver_finds_each_register_map() {
-        assert_eq!(compatible("nv_small"), "nvidia,nv_small+nvidia,nvdla_2");
-        assert_eq!(compatible("nv_large"), "nvidia,nv_large");
-        assert_eq!(compatible("nv_full"), "nvidia,nvdla_os_initial");
-    }
 
     #[test]
     fn cells_are_big_endian() {

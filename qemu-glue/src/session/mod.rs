@@ -68,8 +68,8 @@ pub(crate) struct SharedMemory {
 pub(crate) struct Platform {
     /// Its name.
     pub(crate) name: String,
-    /// The name of its device's register map.
-    pub(crate) map: String,
+    /// Names by which drivers find its device, with `+` between.
+    pub(crate) compatible: String,
     /// Bytes of the register window.
     pub(crate) size: u64,
     /// The addresses that its memory interfaces reach.

@@ -132,7 +132,7 @@ impl Wire {
         find(PortKind::Axi, "memory port")?;
         for (id, port) in (0..).map(PortId).zip(&welcome.ports) {
             let role = match port.kind {
-                PortKind::Axi => Role::Target,
+                PortKind::Axi if is_memory(port) => Role::Target,
                 _ if usize::from(id.0) == registers => Role::Initiator,
                 _ if usize::from(id.0) == line => Role::Sink,
                 _ => continue,
@@ -142,9 +142,9 @@ impl Wire {
         let Port { base, size, .. } = welcome.ports[registers];
         self.registers = PortId(u16::try_from(registers).map_err(|_| Broken("too many ports".into()))?);
         self.base = base;
-        let memory = welcome.ports.iter().filter(|port| port.kind == PortKind::Axi);
+        let memory = welcome.ports.iter().filter(|port| is_memory(port));
         let memory = memory.map(|port| port.base..port.base.saturating_add(port.size)).collect();
-        let map = match self.counter(until, "nvdla.map")? {
+        let compatible = match self.counter(until, "device.compatible")? {
             Some(CounterValue::Text(text)) => text,
             _ => String::new(),
         };
@@ -162,7 +162,7 @@ impl Wire {
                 self.open_ring(until, line)?;
             }
         }
-        self.platform = Platform { name: welcome.platform, map, size, memory };
+        self.platform = Platform { name: welcome.platform, compatible, size, memory };
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Wire {
             false => None,
         };
         for (port, window) in (0..).map(PortId).zip(&welcome.ports) {
-            if window.kind != PortKind::Axi || memories.is_empty() {
+            if !is_memory(window) || memories.is_empty() {
                 continue;
             }
             let end = window.base.saturating_add(window.size);
@@ -501,6 +501,11 @@ impl Drop for Wire {
         // Ends the wait of the thread that listens, and of who waits at the ring.
         self.stream.shutdown();
     }
+}
+
+/// Whether a port is a memory of which the guest is the owner. What has no place for one is a stream.
+fn is_memory(port: &Port) -> bool {
+    port.kind == PortKind::Axi && port.roles.contains(Role::Target)
 }
 
 fn nothing_there(address: u64, length: u32) -> Reply {

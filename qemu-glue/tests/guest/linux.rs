@@ -83,11 +83,20 @@ impl Kind {
         built.as_deref()
     }
 
-    /// The guest's files.
+    /// The guest's files, for a script.
     pub(crate) fn initramfs(self, script: &[u8]) -> Vec<u8> {
+        self.archive(&[("script", 0o100_644, script)])
+    }
+
+    /// The guest's files, for a program and what it reads.
+    pub(crate) fn initramfs_of(self, program: &[u8], input: &[u8]) -> Vec<u8> {
+        self.archive(&[("program", 0o100_755, program), ("input", 0o100_644, input)])
+    }
+
+    fn archive(self, files: &[(&str, usize, &[u8])]) -> Vec<u8> {
         let mut archive = Vec::new();
         member(&mut archive, "init", 0o100_755, self.program().expect("a program"));
-        member(&mut archive, "script", 0o100_644, script);
+        files.iter().for_each(|&(name, mode, data)| member(&mut archive, name, mode, data));
         for module in self.needs().modules {
             let bytes = std::fs::read(self.folder().join(module)).expect("a file of the kernel's");
             member(&mut archive, module, 0o100_644, &bytes);

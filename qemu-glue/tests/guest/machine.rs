@@ -165,9 +165,14 @@ impl Setup {
 
     /// Debian's kernel, and a program that runs the script through the kernel's generic driver.
     pub(crate) fn linux(kind: Kind, script: Script) -> Setup {
+        Setup::kernel(kind, &kind.initramfs(&script.bytes()), "")
+    }
+
+    /// Debian's kernel with these files, and more on its command line.
+    pub(crate) fn kernel(kind: Kind, files: &[u8], more: &str) -> Setup {
         let folder = tempfile::tempdir().expect("a folder");
         let initramfs = folder.path().join("initramfs");
-        std::fs::write(&initramfs, kind.initramfs(&script.bytes())).expect("the initramfs is written");
+        std::fs::write(&initramfs, files).expect("the initramfs is written");
         let mut command = Command::new(kind.qemu());
         match kind {
             Kind::Node => command.args(["-M", "virt", "-cpu", "cortex-a57", "-m", "1100"]),
@@ -185,11 +190,12 @@ impl Setup {
             "-nodefaults",
         ]);
         command.arg("-kernel").arg(kind.kernel()).arg("-initrd").arg(initramfs);
-        command.arg("-append").arg(match kind {
+        let line = match kind {
             Kind::Node => "console=ttyAMA0 quiet panic=-1",
             // They are left to the driver.
             Kind::Function => "console=ttyS0 quiet panic=-1 memmap=16M$0x80000000",
-        });
+        };
+        command.arg("-append").arg(format!("{line} {more}"));
         Setup { command, folder }
     }
 

@@ -7,6 +7,7 @@ mod pci;
 mod script;
 mod served;
 mod shared;
+mod suite;
 mod time;
 mod watcher;
 

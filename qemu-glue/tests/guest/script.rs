@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use vp_core::Time;
+use vp_models::fpga_ai_suite::{Architecture, registers as suite};
+use vp_models::host::fpga_ai_suite::{Driver, Model};
+use vp_models::host::network::digits;
 use vp_models::host::trace::cfg::Command;
 use vp_models::host::trace::player::{PlayOptions, play};
 use vp_models::host::trace::{Body, RegisterNames as _, Trace};
@@ -40,6 +43,39 @@ impl Script {
     pub(crate) fn new(map: RegisterMap) -> Script {
         let status = address(map, "GLB.S_INTR_STATUS");
         Script { map, words: vec![status] }
+    }
+
+    /// A script for an FPGA AI Suite IP that does nothing yet: there is no NVDLA, and the interrupts' status is the CSR block's.
+    pub(crate) fn for_suite() -> Script {
+        let status = suite::INTERRUPT_CONTROL.offset.into();
+        Script { map: RegisterMap::Foreign, words: vec![status] }
+    }
+
+    /// Inferences of the digits network on an FPGA AI Suite IP, one after the other, with all that a driver does.
+    ///
+    /// # Panics
+    /// When they do not run in this process.
+    pub(crate) fn inferences(mut self, platform: &str, count: usize) -> Script {
+        let description = Description::named(platform).expect("a platform of that name");
+        let architecture = Architecture::named(platform).expect("an architecture of that name");
+        let model = Model::of_network(&digits::network()).expect("a model");
+        let samples = digits::samples();
+        let inputs: Vec<&[i8]> = samples.iter().take(count).map(|sample| &sample.pixels[..]).collect();
+        let mut host = Recorder {
+            above: 0,
+            watched: None,
+            high_words: Vec::new(),
+            host: LocalHost::new(Platform::build(&description).expect("a platform")),
+            status: suite::INTERRUPT_CONTROL.offset.into(),
+            seen: 0,
+            script: &mut self,
+        };
+        let memory = 0x8000_0000..0x8100_0000;
+        let mut driver = Driver::open(&mut host, &architecture, &model, memory).expect("an IP");
+        driver.set_in_flight(1);
+        let inferred = driver.infer(&inputs).expect("inferences");
+        assert!(inferred.iter().zip(inputs).all(|(one, input)| one.output == model.infer(input)));
+        self
     }
 
     /// A layer, with its memory and its interrupts, and what must be there in the end.

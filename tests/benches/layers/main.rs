@@ -110,7 +110,7 @@ impl Shape {
 
     /// The hardware layers that make it up: strips of lines, each of which has room in the buffer.
     fn layers(&self, description: &Description) -> Vec<(ConvLayer, BufferUse)> {
-        let config = &description.nvdla.config;
+        let config = &description.nvdla().unwrap().config;
         let format = Format { atom: config.memory_atom, element: 1 };
         let [width, height] = self.output();
         let mut layers = Vec::new();
@@ -300,7 +300,7 @@ impl Timed {
     /// The same layers without time, in the same memory.
     fn functional(&self) -> Vec<Functional> {
         let platform = self.device.host.platform();
-        let config = &platform.description().nvdla.config;
+        let config = &platform.description().nvdla().unwrap().config;
         let ram = platform.memory("dbb0").expect("primary memory").ram();
         let of = |(layer, buffer): &(ConvLayer, BufferUse)| {
             let mut program = self.device.program();

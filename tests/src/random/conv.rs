@@ -15,7 +15,7 @@ fn config_has_int16(config: &Config) -> bool {
 
 impl Draw {
     fn config(&self) -> Config {
-        self.description().nvdla.config.clone()
+        self.description().nvdla().unwrap().config.clone()
     }
 
     /// Kernel, stride, dilation, padding before and behind along an axis of that size.
@@ -91,7 +91,7 @@ impl Draw {
     pub(super) fn behind(&mut self, layer: &ConvLayer) -> SdpLayer {
         let [width, height] = layer.output_size();
         let (format, size) = (layer.format, [width, height, layer.kernels]);
-        let ew = self.description().nvdla.config.sdp_ew && self.one_in(2);
+        let ew = self.description().nvdla().unwrap().config.sdp_ew && self.one_in(2);
         SdpLayer {
             format,
             width,

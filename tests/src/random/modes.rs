@@ -24,7 +24,7 @@ impl Draw {
     /// A convolution of some kind, or a plain one where the configuration lacks that; its weights compressed if it has that
     /// and they may.
     pub fn convolution_of(&mut self, kind: Kind, compresses: bool) -> (ConvLayer, BufferUse) {
-        let config = self.description().nvdla.config.clone();
+        let config = self.description().nvdla().unwrap().config.clone();
         let (layer, buffer) = match kind {
             Kind::Image => self.convolution(true),
             Kind::Batches if config.batch => self.batches(),
@@ -45,7 +45,7 @@ impl Draw {
     /// A convolution of as many cubes as fit the buffer, up to what the configuration takes.
     pub fn batches(&mut self) -> (ConvLayer, BufferUse) {
         let (mut layer, mut buffer) = self.convolution(false);
-        let config = self.description().nvdla.config.clone();
+        let config = self.description().nvdla().unwrap().config.clone();
         let room = (config.cbuf_banks - buffer.banks[1]) * config.cbuf_entries_per_bank();
         let most = (room / (buffer.entries * layer.size[1])).min(config.max_batch);
         if most < 2 {
@@ -68,7 +68,7 @@ impl Draw {
 
     /// A convolution by Winograd's method.
     pub fn winograd(&mut self) -> (ConvLayer, BufferUse) {
-        let (format, config) = (self.format(), self.description().nvdla.config.clone());
+        let (format, config) = (self.format(), self.description().nvdla().unwrap().config.clone());
         let step = if self.one_in(2) { [1, 1] } else { [self.any(1..4), self.any(1..4)] };
         let most = if step == [1, 1] { 4 } else { 2 };
         let channels = format.lanes() * self.any(1..most);
@@ -114,7 +114,7 @@ impl Draw {
     /// The same layer with weights of which some are zero, and compressed. `None` where the masks' bank is taken.
     pub fn compressed(&mut self, layer: &ConvLayer, buffer: &BufferUse) -> Option<ConvLayer> {
         let mut layer = layer.clone();
-        let config = self.description().nvdla.config.clone();
+        let config = self.description().nvdla().unwrap().config.clone();
         if buffer.banks.iter().sum::<u32>() >= config.cbuf_banks {
             return None;
         }

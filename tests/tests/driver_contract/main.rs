@@ -147,7 +147,7 @@ fn the_convolution_buffer_says_by_itself_when_it_is_flushed() {
 fn the_capability_rom_describes_the_configuration() {
     for name in ["nv_small", "nv_small_256", "nv_small_256_full", "nv_large"] {
         let mut device = Device::named(name);
-        let nvdla = device.host.platform().description().nvdla.clone();
+        let nvdla = device.host.platform().description().nvdla().unwrap().clone();
         let words = nvdla.config.capability_words(nvdla.capability_rom);
         assert!(!words.is_empty());
         for (word, address) in words.iter().zip((0..).step_by(4)) {

@@ -4,7 +4,9 @@ use super::platform_args::{headline, latency, load, times};
 use super::{Failure, Verdict, text};
 use clap::Subcommand;
 use std::io::Write;
-use vp_models::platform::{Description, Platform, PortKind};
+use vp_models::fpga_ai_suite::Architecture;
+use vp_models::nvdla::config::Config;
+use vp_models::platform::{Description, DeviceDescription, Platform, PortKind};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -59,7 +61,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut out = anstream::stdout().lock();
     match &args.command {
         None | Some(Command::List) => {
-            for name in Description::NAMES {
+            for name in Description::NAMES.iter().chain(Description::OTHER_NAMES) {
                 writeln!(out, "{}", headline(&load(name)?))?;
             }
         }
@@ -92,34 +94,11 @@ fn check(out: &mut impl Write, platforms: &[String], change: &Change) -> Result<
 
 fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failure> {
     let platform = Platform::build(description).map_err(Failure::new)?;
-    let config = &description.nvdla.config;
     writeln!(out, "{}\n", headline(description))?;
-    let enabled = |parts: &[(&str, bool)]| {
-        let present: Vec<&str> = parts.iter().filter(|part| part.1).map(|part| part.0).collect();
-        present.join(", ")
+    let rows = match &description.device {
+        DeviceDescription::Nvdla(nvdla) => of_nvdla(&nvdla.config),
+        DeviceDescription::FpgaAiSuite(architecture) => of_suite(architecture),
     };
-    let stages = [
-        ("BS", config.sdp_bs),
-        ("BN", config.sdp_bn),
-        ("EW", config.sdp_ew),
-        ("lookup table", config.sdp_lut),
-    ];
-    let engines = [
-        ("convolution", true),
-        ("SDP", true),
-        ("PDP", config.pdp),
-        ("CDP", config.cdp),
-        ("BDMA", config.bdma),
-        ("RUBIK", config.rubik),
-    ];
-    let rows = [
-        ("register map", config.register_map.to_string()),
-        ("engines", enabled(&engines)),
-        ("SDP stages", enabled(&stages)),
-        ("MAC array", format!("{} channels x {} kernels", config.mac_atomic_c, config.mac_atomic_k)),
-        ("memory atom", format!("{} bytes", config.memory_atom)),
-        ("buffer", format!("{} banks, {}", config.cbuf_banks, text::size(u64::from(config.cbuf_bytes())))),
-    ];
     for (name, value) in rows {
         writeln!(out, "{name:<14} {value}")?;
     }
@@ -130,6 +109,7 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
             PortKind::Csb => ("register bus", "initiator (the CPU)"),
             PortKind::Irq => ("interrupt line", "sink"),
             PortKind::Axi => ("memory interface", "target (owns the memory), initiator (loads it)"),
+            PortKind::Stream => ("input stream", "initiator (sends)"),
         };
         let (first, size) = match port.size {
             0 => (String::new(), String::new()),
@@ -158,4 +138,56 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
         )?;
     }
     Ok(())
+}
+
+/// What an NVDLA consists of.
+fn of_nvdla(config: &Config) -> Vec<(&'static str, String)> {
+    let enabled = |parts: &[(&str, bool)]| {
+        let present: Vec<&str> = parts.iter().filter(|part| part.1).map(|part| part.0).collect();
+        present.join(", ")
+    };
+    let stages = [
+        ("BS", config.sdp_bs),
+        ("BN", config.sdp_bn),
+        ("EW", config.sdp_ew),
+        ("lookup table", config.sdp_lut),
+    ];
+    let engines = [
+        ("convolution", true),
+        ("SDP", true),
+        ("PDP", config.pdp),
+        ("CDP", config.cdp),
+        ("BDMA", config.bdma),
+        ("RUBIK", config.rubik),
+    ];
+    vec![
+        ("register map", config.register_map.to_string()),
+        ("engines", enabled(&engines)),
+        ("SDP stages", enabled(&stages)),
+        ("MAC array", format!("{} channels x {} kernels", config.mac_atomic_c, config.mac_atomic_k)),
+        ("memory atom", format!("{} bytes", config.memory_atom)),
+        ("buffer", format!("{} banks, {}", config.cbuf_banks, text::size(u64::from(config.cbuf_bytes())))),
+    ]
+}
+
+/// What an FPGA AI Suite IP consists of.
+fn of_suite(architecture: &Architecture) -> Vec<(&'static str, String)> {
+    let Architecture { parallel_channels, parallel_kernels, queue_depth, jobs_in_flight, .. } = architecture;
+    let licence = match architecture.licensed {
+        true => "licensed".to_owned(),
+        false => format!("none: {} inferences", text::grouped(architecture.inference_limit)),
+    };
+    let model = if architecture.ddr_free { "on the chip" } else { "in memory" };
+    let input = if architecture.streaming { "input stream" } else { "memory" };
+    vec![
+        ("hash", architecture.hash().to_string()),
+        ("version", architecture.version.clone()),
+        ("MAC array", format!("{parallel_channels} channels x {parallel_kernels} kernels")),
+        ("memory word", format!("{} bytes", architecture.memory_word)),
+        ("features", format!("{} on the chip", text::size(u64::from(architecture.feature_buffer)))),
+        ("queue", format!("{queue_depth} descriptors, {jobs_in_flight} jobs in flight")),
+        ("model", model.to_owned()),
+        ("input", format!("from {input}")),
+        ("licence", licence),
+    ]
 }

@@ -4,11 +4,12 @@ use super::{Failure, text};
 use clap::Args;
 use std::path::Path;
 use vp_models::bus::axi::{Drawn, Latency};
+use vp_models::fpga_ai_suite::Architecture;
 use vp_models::memory::MemoryModel;
 use vp_models::memory::dram::DramConfig;
 use vp_models::memory::dram::standard::Standard;
 use vp_models::nvdla::timing::RtlTree;
-use vp_models::platform::{Description, MemoryDescription};
+use vp_models::platform::{Description, DeviceDescription, MemoryDescription, NvdlaDescription};
 
 /// Options that choose a platform and override its memory.
 #[derive(Debug, Clone, Default, Args)]
@@ -82,11 +83,11 @@ impl PlatformArgs {
         if let Some(rate) = self.dbb_bandwidth {
             *bandwidth = Some(rate);
         }
-        if let Some(tree) = self.rtl {
-            description.nvdla.rtl = tree;
-        }
         if let Some(standard) = self.dram {
             *dram = Some(DramConfig::of(standard));
+        }
+        if let Some(tree) = self.rtl {
+            nvdla_mut(&mut description)?.rtl = tree;
         }
         let changed = description.with(self.settings.iter().map(String::as_str)).map_err(Failure::new)?;
         changed.check().map_err(Failure::new)?;
@@ -141,18 +142,52 @@ pub(super) fn load(name: &str) -> Result<Description, Failure> {
     Description::parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
 }
 
+/// The NVDLA that a platform carries.
+pub(super) fn nvdla(description: &Description) -> Result<&NvdlaDescription, Failure> {
+    description.nvdla().ok_or_else(|| no_nvdla(&description.name))
+}
+
+fn nvdla_mut(description: &mut Description) -> Result<&mut NvdlaDescription, Failure> {
+    let name = description.name.clone();
+    description.nvdla_mut().ok_or_else(|| no_nvdla(&name))
+}
+
+fn no_nvdla(name: &str) -> Failure {
+    Failure::new(format!("{name} carries no NVDLA"))
+        .hint("take --platform nv_small, or another that `vp platform` lists")
+}
+
+/// What an FPGA AI Suite IP is, in a few words.
+fn suite_headline(architecture: &Architecture) -> Vec<String> {
+    let Architecture { parallel_channels, parallel_kernels, memory_word, .. } = architecture;
+    let mut parts = vec![
+        format!("FPGA AI Suite, {} MACs", parallel_channels * parallel_kernels),
+        format!("memory {} bit", memory_word * 8),
+    ];
+    let builds = [
+        (architecture.streaming, "streaming"),
+        (architecture.ddr_free, "DDR-free"),
+        (!architecture.licensed, "not licensed"),
+    ];
+    parts.extend(builds.iter().filter(|(is, _)| *is).map(|(_, name)| (*name).to_owned()));
+    parts
+}
+
 /// What a platform is, in one line.
 pub(super) fn headline(description: &Description) -> String {
-    let config = &description.nvdla.config;
-    let interface = config.primary();
-    let mut parts = vec![
-        description.name.clone(),
-        format!("{} MACs", config.macs()),
-        format!("{} buffer", text::size(u64::from(config.cbuf_bytes()))),
-        format!("DBBIF {} bit", interface.width_bytes * 8),
+    let mut parts = vec![description.name.clone()];
+    match &description.device {
+        DeviceDescription::Nvdla(nvdla) => parts.extend([
+            format!("{} MACs", nvdla.config.macs()),
+            format!("{} buffer", text::size(u64::from(nvdla.config.cbuf_bytes()))),
+            format!("DBBIF {} bit", nvdla.config.primary().width_bytes * 8),
+        ]),
+        DeviceDescription::FpgaAiSuite(architecture) => parts.extend(suite_headline(architecture)),
+    }
+    parts.extend([
         times(&description.dbb0.model, description.dbb_latency()),
         format!("at most {} outstanding", description.dbb0.read_outstanding),
-    ];
+    ]);
     if let Some(rate) = description.dbb0.bandwidth {
         parts.push(format!("{} bytes/s", text::grouped(rate)));
     }

@@ -2,7 +2,9 @@
 
 use super::{Failure, Verdict, platform_args, text};
 use std::io::Write;
-use vp_models::nvdla::registers::{Access, Encoding, Family, Field, Grouping, Located, RegisterMap};
+use vp_models::fpga_ai_suite::registers as suite;
+use vp_models::nvdla::registers::{Located, RegisterMap};
+use vp_models::registers::{Access, Encoding, Family, Field, Grouping, RegisterRef};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -19,13 +21,23 @@ pub(super) struct Args {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    let map = platform_args::load(&args.platform)?.nvdla.config.register_map;
-    let found = find(map, args.pattern.as_deref())?;
+    let description = platform_args::load(&args.platform)?;
+    let (map, family, found) = match description.nvdla() {
+        Some(nvdla) => {
+            let map = nvdla.config.register_map;
+            (
+                map.name(),
+                map.family(),
+                find(map, args.pattern.as_deref())?.into_iter().map(Shown::from).collect(),
+            )
+        }
+        None => (SUITE, Family::Small, find_suite(args.pattern.as_deref())?),
+    };
     let mut out = anstream::stdout().lock();
     let brief = args.brief || args.pattern.is_none();
-    for located in &found {
-        let &Located { unit, register, address } = located;
-        let reset = register.reset(map.family());
+    for shown in &found {
+        let &Shown { unit, register, address } = shown;
+        let reset = register.reset(family);
         let grouping = match register.grouping {
             Grouping::Single => "",
             Grouping::Duplicated => "  two groups",
@@ -38,7 +50,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         }
         writeln!(out, "         {}", text::styled(text::DIM, register.doc.trim()))?;
         for field in register.fields {
-            write_field(&mut out, field, map.family())?;
+            write_field(&mut out, field, family)?;
         }
     }
     if brief && !args.brief {
@@ -49,6 +61,40 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         )?;
     }
     Ok(Verdict::Right)
+}
+
+/// The map of the FPGA AI Suite's CSR block.
+const SUITE: &str = "FPGA AI Suite";
+
+/// A register to be shown.
+struct Shown {
+    unit: &'static str,
+    register: RegisterRef,
+    address: u32,
+}
+
+impl From<Located> for Shown {
+    fn from(located: Located) -> Shown {
+        Shown { unit: located.unit.name(), register: located.register, address: located.address }
+    }
+}
+
+/// Registers of the CSR block: all, the one at an address, or those with a part of a name.
+fn find_suite(pattern: Option<&str>) -> Result<Vec<Shown>, Failure> {
+    let shown =
+        |&register: &RegisterRef| Shown { unit: register.unit, register, address: register.offset.into() };
+    let upper = pattern.unwrap_or_default().to_uppercase();
+    let address = upper.strip_prefix("0X").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    let name = upper.strip_prefix("CSR.").unwrap_or(&upper);
+    let is_meant = |register: &&RegisterRef| match address {
+        Some(address) => u32::from(register.offset) == address,
+        None => register.name.contains(name) || register.fields.iter().any(|field| field.name.contains(name)),
+    };
+    let found: Vec<Shown> = suite::REGISTERS.iter().filter(is_meant).map(shown).collect();
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(Failure::new(format!("no register `{upper}` in the {SUITE} map"))),
+    }
 }
 
 fn find(map: RegisterMap, pattern: Option<&str>) -> Result<Vec<Located>, Failure> {

@@ -48,9 +48,21 @@ pub enum MemoryPlace {
     Client,
 }
 
+/// What this side is to the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Seat {
+    /// Its CPU: registers, the interrupt, the memories, and the input stream if there is one.
+    #[default]
+    Cpu,
+    /// Only who sends into its input stream, beside a CPU in another session of a shared platform.
+    Sender,
+}
+
 /// What kind of session is wanted.
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
+    /// What this side is.
+    pub seat: Seat,
     /// Whose memory.
     pub memory: MemoryPlace,
     /// How simulated time moves.
@@ -69,6 +81,7 @@ pub struct RemoteOptions {
 impl Default for RemoteOptions {
     fn default() -> Self {
         Self {
+            seat: Seat::Cpu,
             memory: MemoryPlace::Inside,
             time_mode: TimeMode::Lockstep,
             platform: None,
@@ -117,6 +130,8 @@ pub struct RemoteHost {
     welcome: Welcome,
     csb: PortId,
     irq: PortId,
+    /// The stream that feeds the device, if it has one.
+    stream: Option<PortId>,
     /// The RAM on this side, by port; empty if the memory is inside.
     rams: Vec<(PortId, OwnMemory)>,
     /// For register accesses, on one host.
@@ -144,7 +159,7 @@ impl RemoteHost {
     pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
         let io = |source| ConnectError::Io { address: address.clone(), source };
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
-        let RemoteOptions { memory, time_mode, platform, agent, timeout, share } = options;
+        let RemoteOptions { seat, memory, time_mode, platform, agent, timeout, share } = options;
         let mut hello = Connection::hello(&agent, platform.as_deref(), time_mode);
         if share && matches!(address, Address::Unix(_)) {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
@@ -174,6 +189,7 @@ impl RemoteHost {
             welcome,
             csb,
             irq,
+            stream: None,
             rams: Vec::new(),
             ring: None,
             map: RegisterMap::Full,
@@ -183,19 +199,37 @@ impl RemoteHost {
             warnings: Vec::new(),
             broken: None,
         };
-        host.take_place(memory).map_err(setup)?;
+        host.take_place(seat, memory).map_err(setup)?;
         Ok(host)
     }
 
-    fn take_place(&mut self, memory: MemoryPlace) -> Result<(), HostError> {
-        self.attach(self.csb, Role::Initiator)?;
-        self.attach(self.irq, Role::Sink)?;
+    fn take_place(&mut self, seat: Seat, memory: MemoryPlace) -> Result<(), HostError> {
+        if seat == Seat::Cpu {
+            self.attach(self.csb, Role::Initiator)?;
+            self.attach(self.irq, Role::Sink)?;
+        }
+        // What cannot be a client's memory is a stream.
+        let is_memory = |port: &Port| port.roles.contains(Role::Target);
+        let ports = (0..).map(PortId).zip(&self.welcome.ports);
+        let mut streams = ports.filter(|(_, port)| port.kind == PortKind::Axi && !is_memory(port));
+        self.stream = streams.next().map(|(id, _)| id);
+        match self.stream {
+            Some(stream) => self.attach(stream, Role::Initiator)?,
+            None if seat == Seat::Sender => {
+                return Err(HostError::Refused("the platform has no input stream".to_owned()));
+            }
+            None => {}
+        }
+        if seat == Seat::Sender {
+            self.map = RegisterMap::Foreign;
+            return Ok(());
+        }
         let role = match memory {
             MemoryPlace::Inside => Role::Initiator,
             MemoryPlace::Client => Role::Target,
         };
         let ports: Vec<(PortId, std::ops::Range<u64>)> = ((0..).map(PortId).zip(&self.welcome.ports))
-            .filter(|(_, port)| port.kind == PortKind::Axi)
+            .filter(|(_, port)| port.kind == PortKind::Axi && is_memory(port))
             .map(|(id, port)| (id, port.base..port.base.saturating_add(port.size)))
             .collect();
         for (id, range) in ports {
@@ -208,7 +242,8 @@ impl RemoteHost {
         self.open_ring()?;
         let statistics = self.counters("nvdla.map")?;
         let name = statistics.text("nvdla.map").unwrap_or_default();
-        self.map = (RegisterMap::ALL.into_iter().find(|map| map.name() == name)).ok_or_else(|| {
+        let mut maps = RegisterMap::ALL.into_iter().chain([RegisterMap::Foreign]);
+        self.map = (maps.find(|map| map.name() == name)).ok_or_else(|| {
             HostError::Refused(format!(
                 "the platform's register map `{name}` is none that this program knows"
             ))
@@ -448,6 +483,16 @@ impl RemoteHost {
         }
     }
 
+    fn check_register(&self, address: u32) -> Result<(), HostError> {
+        let window = self.welcome.ports.get(usize::from(self.csb.0)).map_or(0, |port| port.size);
+        match u64::from(address) < window && address.is_multiple_of(4) {
+            true => Ok(()),
+            false => Err(HostError::Refused(format!(
+                "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
+            ))),
+        }
+    }
+
     fn register(&self, address: u32) -> u64 {
         let base = self.welcome.ports.get(usize::from(self.csb.0)).map_or(0, |port| port.base);
         base.saturating_add(u64::from(address))
@@ -528,7 +573,7 @@ impl Drop for RemoteHost {
 
 impl Host for RemoteHost {
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        check_register(address)?;
+        self.check_register(address)?;
         if let Some(broken) = &self.broken {
             return Err(HostError::Transport(broken.clone()));
         }
@@ -546,7 +591,7 @@ impl Host for RemoteHost {
     }
 
     fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
-        check_register(address)?;
+        self.check_register(address)?;
         if let Some(written) = self.through_ring(address, RingAccess::Write(value)) {
             return written.map(|_| ());
         }
@@ -555,7 +600,7 @@ impl Host for RemoteHost {
     }
 
     fn read(&mut self, address: u32) -> Result<u32, HostError> {
-        check_register(address)?;
+        self.check_register(address)?;
         if let Some(value) = self.through_ring(address, RingAccess::Read) {
             return value;
         }
@@ -621,6 +666,22 @@ impl Host for RemoteHost {
         Ok(())
     }
 
+    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
+        let refuse = |why: String| Err(HostError::Refused(why));
+        let Some(port) = self.stream else { return refuse("the platform has no input stream".to_owned()) };
+        let (most, base) = (self.connection.max_payload(), self.welcome.ports[usize::from(port.0)].base);
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        if length > most {
+            return refuse(format!("{length} bytes at once: the session takes {most}"));
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        let (access, axi_id, strobes, at) = (Access::Timed, 0, false, None);
+        let write = MemoryWrite { port, address: base, length, access, axi_id, strobes, at };
+        self.ask(Request::MemoryWrite(write), bytes).map(|_| ())
+    }
+
     fn map(&self) -> RegisterMap {
         self.map
     }
@@ -637,16 +698,6 @@ impl Host for RemoteHost {
     fn set_limit(&mut self, limit: Time) {
         // Later moments cannot be named (docs/protocol.md, "Time"), and are none that a run would reach.
         self.limit = Some(limit).filter(|limit| limit.as_ps() <= 1 << 62);
-    }
-}
-
-fn check_register(address: u32) -> Result<(), HostError> {
-    let window = RegisterMap::SPACE_BYTES;
-    match address < window && address.is_multiple_of(4) {
-        true => Ok(()),
-        false => Err(HostError::Refused(format!(
-            "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
-        ))),
     }
 }
 

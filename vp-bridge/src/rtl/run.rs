@@ -50,7 +50,7 @@ pub struct Span {
 pub fn run(trace: &Trace, description: &Description) -> Result<Run, String> {
     let platform = Platform::build(description).map_err(|error| error.to_string())?;
     let mut host = LocalHost::new(platform);
-    let config = &description.nvdla.config;
+    let config = &description.nvdla().ok_or("the platform carries no NVDLA")?.config;
     let beats = [config.primary().width_bytes, config.secondary().map_or(1, |it| it.width_bytes)];
     let seen = Rc::new(Seen { sim: host.platform().sim(), beats, kept: RefCell::default() });
     host.platform().sim().observe(seen.clone());

@@ -178,10 +178,11 @@ impl Table {
     /// The table of a folder that was measured on what a platform models.
     #[must_use]
     pub fn path_for(folder: &Path, description: &Description) -> Option<PathBuf> {
-        let config = &description.nvdla.config;
+        let nvdla = description.nvdla()?;
+        let config = &nvdla.config;
         // A configuration that `master` builds differently has a platform of its own for that.
         let name = config.name.strip_suffix("_master").unwrap_or(&config.name);
-        let published = description.nvdla.rtl == RtlTree::published(config);
+        let published = nvdla.rtl == RtlTree::published(config);
         let candidates = [(published, format!("{name}.csv")), (true, format!("{name}.master.csv"))];
         candidates
             .into_iter()
@@ -193,7 +194,7 @@ impl Table {
     /// Whether the table at a path was measured on what a platform models.
     fn measures(path: &Path, description: &Description) -> bool {
         let (_, platform, tree) = Table::subject(path);
-        platform == description.nvdla.config.name && tree == description.nvdla.rtl
+        description.nvdla().is_some_and(|nvdla| platform == nvdla.config.name && tree == nvdla.rtl)
     }
 
     /// What a table's name says: the configuration, the platform that models it, and the tree.
@@ -238,7 +239,9 @@ impl Table {
     pub fn description(&self, setting: Setting) -> Result<Description, RtlError> {
         let named = Description::named(&self.platform);
         let mut description = named.map_err(|error| RtlError::new(Path::new(&self.name), error))?;
-        description.nvdla.rtl = self.tree;
+        if let Some(nvdla) = description.nvdla_mut() {
+            nvdla.rtl = self.tree;
+        }
         setting.apply(&mut description);
         Ok(description)
     }
@@ -346,7 +349,7 @@ mod tests {
         std::fs::write(&master, HEADER).unwrap();
         let mut description = Description::named("nv_small").unwrap();
         assert_eq!(Table::path_for(folder.path(), &description), Some(small));
-        description.nvdla.rtl = RtlTree::Master;
+        description.nvdla_mut().unwrap().rtl = RtlTree::Master;
         assert_eq!(Table::path_for(folder.path(), &description), Some(master));
         let other = Description::named("nv_large").unwrap();
         assert_eq!(Table::path_for(folder.path(), &other), None);

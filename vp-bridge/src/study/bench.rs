@@ -16,7 +16,7 @@ use vp_core::Time;
 use vp_models::bus::axi::Traffic;
 use vp_models::host::network::{self, Inference, Network, Plan, Runner};
 use vp_models::nvdla::occupancy::BufferFill;
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::platform::{Description, LocalHost, NvdlaDescription, Platform};
 
 /// A point, ready to run.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ impl Bench {
 
     fn plan(&self, job: &Job) -> Result<Arc<Planned>, String> {
         let loaded = self.network(&job.point)?;
-        let Description { nvdla, dbb0, .. } = &job.description;
+        let (nvdla, dbb0) = (nvdla(&job.description)?, &job.description.dbb0);
         let key = format!("{:016x} {:?} {:?}", loaded.identity, nvdla.config, dbb0.range());
         let place = once(&self.plans, key);
         place
@@ -156,7 +156,7 @@ impl Bench {
             frames: self.frames,
             macs: layers.iter().map(|layer| layer.macs).sum(),
             event_hash: format!("{:016x}", platform.event_hash()),
-            machine: machine(&job.description),
+            machine: machine(&job.description)?,
             ports: watched.ports(platform),
             timeline: closely.then(|| watched.timeline(plan, &inferences, start, end)),
             layers,
@@ -169,18 +169,23 @@ fn once<T>(map: &Mutex<HashMap<String, Arc<Once<T>>>>, key: String) -> Arc<Once<
 }
 
 /// What the hardware can do at best.
-fn machine(description: &Description) -> Machine {
-    let (config, memory) = (&description.nvdla.config, &description.dbb0);
+fn machine(description: &Description) -> Result<Machine, String> {
+    let (config, memory) = (&nvdla(description)?.config, &description.dbb0);
     let interface = config.primary();
     let bus = f64::from(interface.width_bytes);
     let memory_bytes = memory.bandwidth.map(|rate| rate as f64 * description.period.as_ps() as f64 / 1e12);
-    Machine {
+    Ok(Machine {
         macs: config.macs().into(),
         read_bytes: memory_bytes.map_or(bus, |bytes| bytes.min(bus)),
         burst_bytes: u64::from(interface.width_bytes * interface.max_burst),
         read_outstanding: memory.read_outstanding.into(),
         buffer_bytes: config.cbuf_bytes().into(),
-    }
+    })
+}
+
+/// The NVDLA that a study is of.
+fn nvdla(description: &Description) -> Result<&NvdlaDescription, String> {
+    description.nvdla().ok_or_else(|| format!("{} carries no NVDLA", description.name))
 }
 
 /// The layers of a network, over all its frames.

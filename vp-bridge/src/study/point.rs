@@ -193,7 +193,10 @@ mod tests {
             ("nvdla.cbuf_banks", 16.into()),
         ])
         .unwrap();
-        assert_eq!((description.dbb0.read_outstanding, description.nvdla.config.cbuf_banks), (8, 16));
+        assert_eq!(
+            (description.dbb0.read_outstanding, description.nvdla().unwrap().config.cbuf_banks),
+            (8, 16)
+        );
         assert_eq!((description.dbb0.seed, description.sram0.seed), (7, 7));
     }
 

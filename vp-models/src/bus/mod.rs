@@ -1,12 +1,13 @@
-//! The interfaces of the hardware: CSB (registers), the interrupt line, AXI (memory).
+//! The interfaces of the hardware: CSB (registers), the interrupt line, AXI (memory), input streams.
 //!
-//! Engines and hosts use these; none of them knows NVDLA's registers or arithmetic.
+//! Engines and hosts use these; none of them knows a device's registers or arithmetic.
 
 pub mod axi;
 pub mod csb;
 mod delay;
 mod handoff;
 pub mod irq;
+pub mod stream;
 
 pub use delay::DelayLine;
 pub use handoff::Handoff;

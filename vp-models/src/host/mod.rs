@@ -17,6 +17,7 @@ use crate::nvdla::registers::RegisterMap;
 pub use activity::{Activity, Bound, Bounds, Moved};
 
 mod activity;
+pub mod fpga_ai_suite;
 pub mod loadable;
 pub mod network;
 pub mod program;
@@ -58,7 +59,16 @@ pub trait Host {
     /// Takes bytes out of a memory, as a debugger would. What nothing has written reads as zero.
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError>;
 
-    /// Register map of the device on the other side.
+    /// Sends bytes into the device's input stream: all of them, or none. Takes no time.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] when there is no stream, the device does not listen to it, or it has no room.
+    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
+        let _ = bytes;
+        Err(HostError::Refused("there is no way to an input stream here".to_owned()))
+    }
+
+    /// Register map of the NVDLA on the other side; [`RegisterMap::Foreign`], which has no unit, if the device is another.
     fn map(&self) -> RegisterMap;
 
     /// The platform's counters at this moment.

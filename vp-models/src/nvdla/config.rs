@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::registers::{Family, RegisterMap, Unit, cdma};
 
+pub use crate::device::MemoryInterface;
 pub use capability::{CapabilityRom, CapabilityWord};
 
 /// A number format of features or weights.
@@ -34,17 +35,6 @@ pub enum DataType {
     Int16,
     /// 16-bit floating point.
     Fp16,
-}
-
-/// One of the device's two memory ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryInterface {
-    /// Data bus width in bytes.
-    pub width_bytes: u32,
-    /// Longest burst, in beats.
-    pub max_burst: u32,
-    /// Read latency in cycles the engines' buffers are sized for, and the default of a latency model.
-    pub latency: u32,
 }
 
 /// Declares [`Config`] once: the structure, its overrides in a description, and how the one is laid over the

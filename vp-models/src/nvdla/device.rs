@@ -17,7 +17,7 @@ use super::sdp::Sdp;
 use super::timing::Timing;
 use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
-use crate::bus::csb::CsbTarget;
+use crate::bus::csb::{CsbTarget, CsbTiming};
 use crate::bus::irq::IrqLine;
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -68,6 +68,7 @@ enum Registers {
 /// interrupt line, as hardware is.
 pub struct Nvdla {
     map: RegisterMap,
+    bus_timing: CsbTiming,
     units: Vec<(Unit, Registers)>,
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
@@ -160,7 +161,8 @@ impl Nvdla {
             (unit, registers)
         });
         let (units, first_enabled) = (units.collect(), Cell::new(None));
-        let device = Rc::new(Nvdla { map, units, interrupts, first_enabled, occupancy });
+        let bus_timing = timing.csb;
+        let device = Rc::new(Nvdla { map, bus_timing, units, interrupts, first_enabled, occupancy });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
     }
@@ -184,6 +186,11 @@ impl Nvdla {
     /// When its datapaths had work.
     pub fn occupancy(&self) -> &Rc<Occupancy> {
         &self.occupancy
+    }
+
+    /// How long its register bus takes.
+    pub fn bus_timing(&self) -> CsbTiming {
+        self.bus_timing
     }
 
     /// When the first write that enabled a group was accepted on the bus.

@@ -5,6 +5,7 @@
 //! register group, `compute` is its arithmetic, `timing` its shape in time, `mod` the process that joins
 //! them.
 
+mod attached;
 pub mod bdma;
 pub mod cdp;
 pub mod config;

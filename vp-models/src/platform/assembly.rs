@@ -7,14 +7,12 @@ use super::observers::{Chronicle, LayerRecord, Tally, Warned};
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::csb::Csb;
 use crate::bus::irq::IrqLine;
+use crate::bus::stream::InputStream;
+use crate::device::{Device, MemoryInterface, Wiring};
 use crate::host::{Activity, Statistics};
 use crate::memory::Ram;
-use crate::nvdla::config::MemoryInterface;
-use crate::nvdla::device::Parts;
 use crate::nvdla::occupancy::BufferFill;
 use crate::nvdla::registers::RegisterMap;
-use crate::nvdla::timing::{RtlTree, Timing};
-use crate::nvdla::{Nvdla, registers};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use vp_core::observe::EventHash;
@@ -29,25 +27,27 @@ pub enum PortKind {
     Irq,
     /// A memory interface: the outside owns the memory, or looks into the one inside.
     Axi,
+    /// An input stream: the outside sends.
+    Stream,
 }
 
 /// A named port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// `csb0`, `irq0`, `dbb0`, `sram0`.
+    /// `csb0`, `irq0`, `dbb0`, `sram0`, `stream0`.
     pub name: &'static str,
     /// What it is.
     pub kind: PortKind,
     /// First address.
     pub base: u64,
-    /// Size of its address range in bytes; zero for a line.
+    /// Size of its address range in bytes; zero for a line. What a stream keeps at most.
     pub size: u64,
     /// Width of its data in bits; one for a line.
     pub width: u32,
 }
 
 /// Why the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
-pub const NOTHING_RUNS: &str = "no group is enabled";
+pub const NOTHING_RUNS: &str = "no group is enabled and no job is queued";
 
 /// A platform, ready to run.
 pub struct Platform {
@@ -55,7 +55,7 @@ pub struct Platform {
     simulation: Simulation,
     csb: Rc<Csb>,
     irq: IrqLine,
-    nvdla: Rc<Nvdla>,
+    device: Rc<dyn Device>,
     memories: Vec<MemoryPort>,
     chronicle: Rc<Chronicle>,
     tally: Rc<Tally>,
@@ -75,25 +75,22 @@ impl Platform {
         let tally = Rc::new(Tally::default());
         sim.observe(tally.clone());
 
-        let config = &description.nvdla.config;
-        let memory = |name, described: &MemoryDescription, interface: MemoryInterface, latency| {
-            let axi = axi_config(description.period, described, interface, latency, description.nvdla.rtl);
-            MemoryPort::new(&sim, name, axi, Ram::new(described.range()), &described.model)
+        let described = &description.device;
+        let memory = |name, memory: &MemoryDescription, interface: MemoryInterface, latency| {
+            let overlap = described.writes_overlap();
+            let axi = axi_config(description.period, memory, interface, latency, overlap);
+            MemoryPort::new(&sim, name, axi, Ram::new(memory.range()), &memory.model)
                 .map_err(|source| DescriptionError::Model { memory: name, source })
         };
         let mut memories =
-            vec![memory("dbb0", &description.dbb0, config.primary(), description.dbb_latency())?];
-        if let Some(interface) = config.secondary() {
+            vec![memory("dbb0", &description.dbb0, described.primary(), description.dbb_latency())?];
+        if let Some(interface) = described.secondary() {
             memories.push(memory("sram0", &description.sram0, interface, description.sram_latency())?);
         }
 
         let irq = IrqLine::new(&sim, "irq0");
-        let timing = Timing::of(config, description.nvdla.rtl);
-        let csb_timing = timing.csb;
-        let parts = Parts {
-            config: config.clone(),
-            capability_rom: description.nvdla.capability_rom,
-            timing,
+        let wiring = Wiring {
+            sim: &sim,
             cycle: description.period,
             threads: description.threads,
             skips_arithmetic: description.arithmetic == Arithmetic::Skipped,
@@ -101,10 +98,10 @@ impl Platform {
             secondary: memories.get(1).map(|memory| memory.interconnect().clone()),
             interrupt: irq.clone(),
         };
-        let nvdla = Nvdla::new(&sim, parts);
-        let csb = Csb::new(&sim, "csb0", description.period, csb_timing, nvdla.clone());
+        let device = described.build(wiring);
+        let csb = Csb::new(&sim, "csb0", description.period, device.bus_timing(), device.clone());
         let (description, watch) = (description.clone(), OnceCell::new());
-        Ok(Platform { description, simulation, csb, irq, nvdla, memories, chronicle, tally, hash, watch })
+        Ok(Platform { description, simulation, csb, irq, device, memories, chronicle, tally, hash, watch })
     }
 
     /// What it was built from.
@@ -147,14 +144,24 @@ impl Platform {
         self.memories.iter().find(|memory| memory.name() == name)
     }
 
-    /// The device's register map.
+    /// The device.
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    /// The device's register map, if it is an NVDLA.
     pub fn map(&self) -> RegisterMap {
-        self.nvdla.map()
+        self.device.map()
+    }
+
+    /// The stream that feeds the device, if it has one.
+    pub fn input_stream(&self) -> Option<&Rc<InputStream>> {
+        self.device.input_stream()
     }
 
     /// All ports.
     pub fn ports(&self) -> Vec<Port> {
-        let window = u64::from(registers::RegisterMap::SPACE_BYTES);
+        let window = u64::from(self.device.window());
         let mut ports = vec![
             Port { name: "csb0", kind: PortKind::Csb, base: 0, size: window, width: 32 },
             Port { name: "irq0", kind: PortKind::Irq, base: 0, size: 0, width: 1 },
@@ -170,6 +177,13 @@ impl Platform {
                 width,
             }
         }));
+        ports.extend(self.input_stream().map(|stream| Port {
+            name: stream.name(),
+            kind: PortKind::Stream,
+            base: 0,
+            size: stream.capacity() as u64,
+            width: stream.beat_bytes() * 8,
+        }));
         ports
     }
 
@@ -181,7 +195,7 @@ impl Platform {
     /// Keeps from now on what datapaths and memory interfaces do, for [`Platform::take_activity`].
     pub fn watch(&self) {
         self.watch.get_or_init(|| {
-            let occupancy = self.nvdla.occupancy().clone();
+            let occupancy = self.device.occupancy().clone();
             occupancy.watch();
             let watched = |memory: &MemoryPort| {
                 let interconnect = memory.interconnect();
@@ -202,7 +216,7 @@ impl Platform {
 
     /// Tells this, from now on, whenever the fill of the convolution buffer changes. One asks; who comes later is not told.
     pub fn on_buffer(&self, told: impl Fn(Time, BufferFill) + 'static) {
-        self.nvdla.occupancy().on_buffer(told);
+        self.device.occupancy().on_buffer(told);
     }
 
     /// The warnings since the last call.
@@ -210,28 +224,12 @@ impl Platform {
         self.chronicle.take_warnings()
     }
 
-    /// What is begun and cannot go on by itself, in one line: layers begun and not ended, groups enabled and
-    /// not begun, and who waits for what. `None` when no group is enabled.
+    /// What is begun and cannot go on by itself, in one line: layers begun and not ended, what is enabled or queued and
+    /// not begun, and who waits for what. `None` when nothing is.
     pub fn unfinished(&self) -> Option<String> {
         let layers = self.chronicle.layers();
         let open: Vec<&LayerRecord> = layers.iter().filter(|layer| layer.end.is_none()).collect();
-        let mut parts: Vec<String> = open
-            .iter()
-            .map(|layer| {
-                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
-            })
-            .collect();
-        for (unit, group) in self.nvdla.enabled() {
-            let name = unit.name().to_lowercase();
-            // An RDMA works for its engine's layer.
-            let engine = name.strip_suffix("_rdma");
-            let begun = |layer: &&LayerRecord| {
-                Some(&*layer.unit) == engine || (*layer.unit == *name && layer.group == group as u64)
-            };
-            if !open.iter().any(begun) {
-                parts.push(format!("{name} is enabled (group {group}) and has not begun"));
-            }
-        }
+        let mut parts = self.device.unfinished(&open);
         if parts.is_empty() {
             return None;
         }
@@ -250,6 +248,8 @@ impl Platform {
         let period = self.description.period;
         statistics.note("platform", self.description.name.as_str());
         statistics.note("platform.description", self.description.to_toml());
+        statistics.note("device", self.device.kind());
+        statistics.note("device.compatible", self.device.compatible().join("+"));
         statistics.note("nvdla.map", self.map().name());
         statistics.count("time", self.simulation.now().as_ps(), "ps");
         statistics.count("period", period.as_ps(), "ps");
@@ -257,16 +257,13 @@ impl Platform {
         statistics.count("events", self.hash.count(), "events");
         statistics.count("kernel.activations", self.simulation.activations(), "activations");
         statistics.count("warnings", self.chronicle.warned(), "warnings");
-        if let Some(enabled) = self.nvdla.first_enabled() {
-            statistics.count("nvdla.enabled", enabled.as_ps(), "ps");
-            if let Some(done) = self.nvdla.last_done() {
-                statistics.count("nvdla.done", done.as_ps(), "ps");
-                statistics.count("nvdla.cycles", (done - enabled).cycles(period), "cycles");
-            }
-        }
+        self.device.count(period, &mut statistics);
         for (index, layer) in self.chronicle.layers().iter().enumerate() {
             let LayerRecord { unit, group, shape, begin, end } = layer;
-            statistics.note(format!("layer.{index}"), format!("{unit} {shape}, group {group}"));
+            statistics.note(
+                format!("layer.{index}"),
+                format!("{unit} {shape}, {} {group}", self.device.numbering()),
+            );
             statistics.count(format!("layer.{index}.begin"), begin.as_ps(), "ps");
             if let Some(end) = end {
                 statistics.count(format!("layer.{index}.end"), end.as_ps(), "ps");
@@ -311,7 +308,7 @@ fn axi_config(
     memory: &MemoryDescription,
     interface: MemoryInterface,
     read_latency: Latency,
-    rtl: RtlTree,
+    write_overlap: bool,
 ) -> AxiConfig {
     AxiConfig {
         period,
@@ -323,7 +320,6 @@ fn axi_config(
         write_latency: memory.write_latency,
         bandwidth: memory.bandwidth,
         seed: memory.seed,
-        // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.
-        write_overlap: rtl == RtlTree::Nvdlav1,
+        write_overlap,
     }
 }

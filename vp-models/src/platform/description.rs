@@ -1,7 +1,9 @@
 //! What a platform consists of, as a person writes it down.
 
+use super::carried::DeviceDescription;
 use super::settings::SettingError;
 use crate::bus::axi::{Latency, LatencyError};
+use crate::fpga_ai_suite::{Architecture, ArchitectureError};
 use crate::memory::dram::DramConfig;
 use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
@@ -23,30 +25,25 @@ use vp_core::Time;
 ///     read_latency = 200
 /// "#;
 /// let description = Description::parse(text).unwrap();
-/// assert_eq!(description.nvdla.config.mac_atomic_c, 8);
+/// assert_eq!(description.nvdla().unwrap().config.mac_atomic_c, 8);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Sections", into = "Sections")]
 pub struct Description {
     /// The platform's name.
     pub name: String,
     /// One clock cycle of the device, its buses and its memories.
-    #[serde(default = "default_period", with = "time_text")]
     pub period: Time,
     /// Threads of the host that may share the arithmetic of a convolution, where it is long enough to pay for them.
     /// No result and no time depends on it.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: NonZeroUsize,
     /// Whether results are computed. No time depends on it.
-    #[serde(default, skip_serializing_if = "Arithmetic::is_computed")]
     pub arithmetic: Arithmetic,
     /// The device.
-    pub nvdla: NvdlaDescription,
-    /// The memory behind the primary interface (DBBIF).
-    #[serde(default = "default_dbb", deserialize_with = "dbb")]
+    pub device: DeviceDescription,
+    /// The memory behind the device's first memory port (NVDLA's DBBIF).
     pub dbb0: MemoryDescription,
-    /// The memory behind the secondary interface (SRAMIF), for configurations that have one.
-    #[serde(default = "default_sram", deserialize_with = "sram")]
+    /// The memory behind the second one (NVDLA's SRAMIF), for devices that have one.
     pub sram0: MemoryDescription,
 }
 
@@ -65,6 +62,55 @@ pub enum Arithmetic {
 impl Arithmetic {
     fn is_computed(&self) -> bool {
         *self == Arithmetic::Computed
+    }
+}
+
+/// A description as it is written: the device is the one section of its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sections {
+    name: String,
+    #[serde(default = "default_period", with = "time_text")]
+    period: Time,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    threads: NonZeroUsize,
+    #[serde(default, skip_serializing_if = "Arithmetic::is_computed")]
+    arithmetic: Arithmetic,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nvdla: Option<Box<NvdlaDescription>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fpga_ai_suite: Option<Box<Architecture>>,
+    #[serde(default = "default_dbb", deserialize_with = "dbb")]
+    dbb0: MemoryDescription,
+    #[serde(default = "default_sram", deserialize_with = "sram")]
+    sram0: MemoryDescription,
+}
+
+impl TryFrom<Sections> for Description {
+    type Error = DescriptionError;
+
+    fn try_from(sections: Sections) -> Result<Description, DescriptionError> {
+        let Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, dbb0, sram0 } = sections;
+        let devices =
+            [nvdla.map(DeviceDescription::Nvdla), fpga_ai_suite.map(DeviceDescription::FpgaAiSuite)];
+        let mut devices = devices.into_iter().flatten();
+        match (devices.next(), devices.next()) {
+            (Some(device), None) => {
+                Ok(Description { name, period, threads, arithmetic, device, dbb0, sram0 })
+            }
+            _ => Err(DescriptionError::Devices),
+        }
+    }
+}
+
+impl From<Description> for Sections {
+    fn from(description: Description) -> Sections {
+        let Description { name, period, threads, arithmetic, device, dbb0, sram0 } = description;
+        let (nvdla, fpga_ai_suite) = match device {
+            DeviceDescription::Nvdla(nvdla) => (Some(nvdla), None),
+            DeviceDescription::FpgaAiSuite(architecture) => (None, Some(architecture)),
+        };
+        Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, dbb0, sram0 }
     }
 }
 
@@ -252,6 +298,12 @@ pub enum DescriptionError {
     /// There is no such hardware configuration, or its parameters contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// An architecture that cannot be built.
+    #[error("[fpga_ai_suite] {0}")]
+    Architecture(#[from] ArchitectureError),
+    /// No device, or several.
+    #[error("a platform has one device: a section [nvdla] or [fpga_ai_suite]")]
+    Devices,
     /// A single value that cannot be set.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -319,24 +371,49 @@ pub enum DescriptionError {
 }
 
 impl Description {
-    /// The names of the built-in platforms: one for each hardware configuration.
+    /// The names of the built-in platforms with an NVDLA: one for each hardware configuration.
     pub const NAMES: &'static [&'static str] = &Config::NAMES;
+
+    /// The names of the built-in platforms with another device.
+    pub const OTHER_NAMES: &'static [&'static str] = &Architecture::NAMES;
 
     /// A built-in platform.
     pub fn named(name: &str) -> Result<Description, DescriptionError> {
-        let config = Config::named(name)?;
-        let rtl = RtlTree::published(&config);
-        let nvdla = NvdlaDescription { rtl, capability_rom: CapabilityRom::default(), config };
+        let device = match Architecture::named(name) {
+            Some(architecture) => DeviceDescription::FpgaAiSuite(Box::new(architecture)),
+            None => {
+                let config = Config::named(name)?;
+                let rtl = RtlTree::published(&config);
+                let capability_rom = CapabilityRom::default();
+                DeviceDescription::Nvdla(Box::new(NvdlaDescription { rtl, capability_rom, config }))
+            }
+        };
         let (dbb0, sram0) = (default_dbb(), default_sram());
         Ok(Description {
             name: name.to_owned(),
             period: default_period(),
             threads: one(),
             arithmetic: Arithmetic::default(),
-            nvdla,
+            device,
             dbb0,
             sram0,
         })
+    }
+
+    /// The NVDLA, if that is the device.
+    pub fn nvdla(&self) -> Option<&NvdlaDescription> {
+        match &self.device {
+            DeviceDescription::Nvdla(nvdla) => Some(nvdla),
+            _ => None,
+        }
+    }
+
+    /// The NVDLA, if that is the device, to be changed.
+    pub fn nvdla_mut(&mut self) -> Option<&mut NvdlaDescription> {
+        match &mut self.device {
+            DeviceDescription::Nvdla(nvdla) => Some(nvdla),
+            _ => None,
+        }
     }
 
     /// Reads and checks a description.
@@ -361,7 +438,7 @@ impl Description {
             Ok(table) => table,
             Err(error) => return format!("# cannot be written: {error}\n"),
         };
-        if !self.nvdla.config.secondary_memory {
+        if self.device.secondary().is_none() {
             table.remove("sram0");
         }
         table.to_string()
@@ -372,19 +449,20 @@ impl Description {
         if self.period == Time::ZERO || self.period > Time::ms(1) {
             return Err(DescriptionError::Period(self.period));
         }
-        self.nvdla.config.check()?;
+        self.device.check()?;
         self.dbb0.check("dbb0")?;
         self.sram0.check("sram0")
     }
 
     /// The read latency of the primary memory in force.
     pub fn dbb_latency(&self) -> Latency {
-        self.dbb0.read_latency.unwrap_or(Latency::Fixed(self.nvdla.config.primary_latency))
+        self.dbb0.read_latency.unwrap_or(Latency::Fixed(self.device.primary().latency))
     }
 
     /// The read latency of the secondary memory in force.
     pub fn sram_latency(&self) -> Latency {
-        self.sram0.read_latency.unwrap_or(Latency::Fixed(self.nvdla.config.secondary_latency))
+        let latency = self.device.secondary().map_or(0, |interface| interface.latency);
+        self.sram0.read_latency.unwrap_or(Latency::Fixed(latency))
     }
 }
 
@@ -407,14 +485,14 @@ mod tests {
 
     #[test]
     fn every_built_in_platform_is_read_back_as_it_is_written() {
-        for name in Description::NAMES {
+        for name in Description::NAMES.iter().chain(Description::OTHER_NAMES) {
             let description = Description::named(name).unwrap();
             description.check().unwrap();
             let read = Description::parse(&description.to_toml()).unwrap();
             assert_eq!(read.to_toml(), description.to_toml(), "{name}");
             assert_eq!(
-                (&read.nvdla, read.dbb_latency()),
-                (&description.nvdla, description.dbb_latency()),
+                (&read.device, read.dbb_latency()),
+                (&description.device, description.dbb_latency()),
                 "{name}"
             );
         }
@@ -428,6 +506,8 @@ mod tests {
     fn refusals_name_the_place() {
         let with = |rest: &str| format!("name = \"x\"\n[nvdla]\nbase = \"nv_small\"\n{rest}");
         let dbb = |rest: &str| with(&format!("[dbb0]\nbase = 0x80000000\nsize = 0x1000\n{rest}"));
+        assert!(refusal(&with("[fpga_ai_suite]")).contains("a platform has one device"));
+        assert!(refusal("name = \"x\"").contains("a platform has one device"));
         assert!(refusal(&dbb("read_outstanding = 0")).contains("[dbb0] read_outstanding = 0"));
         assert!(refusal(&dbb("read_latency = 9999999")).contains("[dbb0] read_latency"));
         assert!(refusal(&dbb("bandwidth = 0")).contains("[dbb0] bandwidth"));

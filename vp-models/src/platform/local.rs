@@ -81,7 +81,7 @@ impl LocalHost {
     }
 
     fn send(&mut self, address: u32, access: CsbAccess) -> Result<u64, HostError> {
-        let word = csb_word(address)?;
+        let word = csb_word(address, self.platform.device().window())?;
         self.next_tag += 1;
         self.platform.csb().send(CsbRequest { word, access, tag: self.next_tag });
         Ok(self.next_tag)
@@ -98,9 +98,9 @@ impl LocalHost {
 }
 
 /// The word a byte address in the register window names.
-pub(crate) fn csb_word(address: u32) -> Result<u16, HostError> {
-    u16::try_from(address / 4).ok().filter(|_| address.is_multiple_of(4)).ok_or_else(|| {
-        let window = RegisterMap::SPACE_BYTES;
+fn csb_word(address: u32, window: u32) -> Result<u16, HostError> {
+    let word = u16::try_from(address / 4).ok();
+    word.filter(|_| address.is_multiple_of(4) && address < window).ok_or_else(|| {
         HostError::Refused(format!(
             "register address 0x{address:x}: registers are words (multiples of 4) below 0x{window:x}"
         ))
@@ -146,6 +146,13 @@ impl Host for LocalHost {
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
         let port = self.memory(memory, address, bytes.len())?;
         port.peek(address, bytes).map_err(|error| out_of_range(memory, &error))
+    }
+
+    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
+        let stream = self.platform.input_stream();
+        let stream =
+            stream.ok_or_else(|| HostError::Refused("the platform has no input stream".to_owned()))?;
+        stream.send(bytes).map_err(|error| HostError::Refused(error.to_string()))
     }
 
     fn map(&self) -> RegisterMap {

@@ -1,4 +1,4 @@
-//! A platform: device, buses and memories, wired from a description, with named ports.
+//! A platform: a device, buses and memories, wired from a description, with named ports.
 //!
 //! [`Description`] says what there is (TOML, or one of the built-in ones); [`Platform::build`] makes it;
 //! [`LocalHost`] drives it as a CPU in the same process would. The bridge drives the same [`Platform`] for
@@ -6,6 +6,7 @@
 
 mod activity;
 mod assembly;
+mod carried;
 mod description;
 mod local;
 mod memory_port;
@@ -13,6 +14,7 @@ mod observers;
 mod settings;
 
 pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
+pub use carried::DeviceDescription;
 pub(crate) use description::time_text;
 pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription, NvdlaDescription};
 pub use local::LocalHost;

@@ -4,6 +4,7 @@ mod picture;
 mod report;
 
 use super::hosts::{HostArgs, Place};
+use super::platform_args::nvdla;
 use super::{Failure, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
@@ -44,7 +45,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         None => described(host.as_mut())?,
     };
     let network = digits::network();
-    let plan = Plan::new(&network, &description.nvdla.config, description.dbb0.range()).map_err(|error| {
+    let config = &nvdla(&description)?.config;
+    let plan = Plan::new(&network, config, description.dbb0.range()).map_err(|error| {
         Failure::new(format!("the digits network cannot run on {}: {error}", description.name))
     })?;
     let bar = progress(samples.len());

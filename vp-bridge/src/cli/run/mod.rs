@@ -1,6 +1,7 @@
 //! `vp run`: plays traces and shows what came of them.
 
 mod report;
+mod suite;
 mod tensors;
 
 use super::hosts::{HostArgs, Place};
@@ -21,7 +22,8 @@ use vp_models::platform::Description;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), loadables of the vendor's compiler (.nvdla,
-    /// …_fbuf), or folders of them at any depth. Left out: a layer that is built in
+    /// …_fbuf), or folders of them at any depth; or a job or a graph (.toml) for an FPGA AI Suite IP. Left out: a layer that is
+    /// built in, or on an FPGA AI Suite IP the digits network
     ///
     /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
     /// neither passes nor fails.
@@ -36,7 +38,8 @@ pub(super) struct Args {
     rtl_table: Option<PathBuf>,
 
     /// A loadable's input: an image (PGM, PPM, PNG, JPEG) of the tensor's size, or its elements, ordered by channel,
-    /// line and column, or its memory as it is. Left out: zero
+    /// line and column, or its memory as it is. Left out: zero. Of a graph: inputs one behind the other, ordered by row,
+    /// column and channel
     #[arg(long, value_name = "FILE")]
     input: Vec<PathBuf>,
 
@@ -119,6 +122,14 @@ struct Run {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
+    if let [path] = args.traces.as_slice()
+        && suite::is_job(path)
+    {
+        return suite::main(Some(path), args);
+    }
+    if args.traces.is_empty() && is_for_suite(args)? {
+        return suite::main(None, args);
+    }
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
         let trace = built_in()?;
@@ -161,6 +172,17 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let left_out = sources.len() - runs.len();
     bar.finish_and_clear();
     report::many(&runs, left_out)
+}
+
+/// Whether the platform carries the other device, and not an NVDLA.
+fn is_for_suite(args: &Args) -> Result<bool, Failure> {
+    let asked = args.host.connect.is_some() || args.host.platform.platform.is_some();
+    if !asked {
+        return Ok(false);
+    }
+    let mut place = args.host.open(DEFAULT_PLATFORM)?;
+    let statistics = place.host.statistics().map_err(Failure::new)?;
+    Ok(statistics.text("device") == Some("fpga-ai-suite"))
 }
 
 fn built_in() -> Result<Trace, Failure> {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use vp_models::bus::axi::AxiTarget;
+use vp_models::bus::stream::InputStream;
 use vp_models::platform::{self, MemoryPort, Platform};
 use vp_protocols::native::{Attach, ErrorCode, Port, PortId, PortKind, Role, Roles, SessionId};
 
@@ -28,6 +29,7 @@ pub(super) fn list(platform: &Platform) -> Vec<Port> {
             platform::PortKind::Csb => (PortKind::Csb, Roles::of(&[Role::Initiator])),
             platform::PortKind::Irq => (PortKind::Irq, Roles::of(&[Role::Sink])),
             platform::PortKind::Axi => (PortKind::Axi, Roles::of(&[Role::Initiator, Role::Target])),
+            platform::PortKind::Stream => (PortKind::Axi, Roles::of(&[Role::Initiator])),
         };
         let width = u16::try_from(port.width).unwrap_or(u16::MAX);
         Port { name: port.name.to_owned(), kind, roles, base: port.base, size: port.size, width }
@@ -88,6 +90,12 @@ impl Host {
                 Err((ErrorCode::NotAttached, reason))
             }
         }
+    }
+
+    /// The input stream behind a port, if one is.
+    pub(super) fn stream(&self, port: PortId) -> Option<&InputStream> {
+        let name = &self.ports.get(usize::from(port.0))?.name;
+        self.platform.input_stream().map(|stream| &**stream).filter(|stream| stream.name() == name)
     }
 
     pub(super) fn memory(&self, port: PortId) -> Option<&MemoryPort> {

@@ -219,6 +219,22 @@ impl Host {
             Request::MemoryWrite(write) => (write.port, write.address, write.length),
             _ => return,
         };
+        if let Some(stream) = self.stream(port) {
+            let sent = match &request {
+                Request::MemoryWrite(MemoryWrite { strobes: false, .. }) => {
+                    stream.send(&payload).map_err(|error| (ErrorCode::SlaveError, error.to_string()))
+                }
+                _ => Err((
+                    ErrorCode::Unsupported,
+                    format!("{}: a stream takes whole writes only", stream.name()),
+                )),
+            };
+            return match (sent, id) {
+                (Ok(()), Some(id)) => self.reply(session, id, Reply::Done),
+                (Ok(()), None) => {}
+                (Err(failure), _) => self.fail(session, asker, failure),
+            };
+        }
         match self.owner(port, address, length) {
             Ok(None) => {}
             Ok(Some(owner)) => return self.forward(session, id, (owner, port), request, payload, charge),

@@ -169,6 +169,9 @@ pub enum MeasureError {
     /// The platform cannot be built.
     #[error(transparent)]
     Platform(#[from] DescriptionError),
+    /// It carries another device.
+    #[error("the platform carries no NVDLA")]
+    NoNvdla,
     /// It has no room for the network.
     #[error(transparent)]
     Plan(#[from] PlanError),

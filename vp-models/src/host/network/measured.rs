@@ -66,7 +66,8 @@ impl Measured {
     /// # Errors
     /// When the platform cannot be built, or has no room for the network, or does not run it to its end.
     pub fn of(network: &Network, description: &Description, input: &[i8]) -> Result<Measured, MeasureError> {
-        let plan = Plan::new(network, &description.nvdla.config, description.dbb0.range())?;
+        let nvdla = description.nvdla().ok_or(MeasureError::NoNvdla)?;
+        let plan = Plan::new(network, &nvdla.config, description.dbb0.range())?;
         let host = LocalHost::new(Platform::build(description)?);
         host.watch();
         Ok(Measured::on(network, &plan, Box::new(host), description.period, input)?)

@@ -10,7 +10,7 @@
 //! use vp_models::platform::{Description, LocalHost, Platform};
 //!
 //! let description = Description::named("nv_small").unwrap();
-//! let plan = Plan::new(&digits::network(), &description.nvdla.config, description.dbb0.range()).unwrap();
+//! let plan = Plan::new(&digits::network(), &description.nvdla().unwrap().config, description.dbb0.range()).unwrap();
 //! let mut host = LocalHost::new(Platform::build(&description).unwrap());
 //! let samples = digits::samples();
 //! Runner::new(&plan, &mut host)

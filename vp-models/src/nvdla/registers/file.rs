@@ -9,6 +9,8 @@
 //! to the hardware: until the layer ends, every write to it is dropped without an error. Undefined offsets
 //! read 0 and ignore writes.
 
+use crate::registers::Rights;
+
 use super::{
     Access, Direction, FieldRef, Group, Grouping, LutPort, LutRules, RegisterMap, RegisterRef, Table, Unit,
     sdp::{d_op_enable, s_lut_access_cfg, s_lut_access_data, s_pointer, s_status},
@@ -68,23 +70,11 @@ pub struct RegisterFile {
     lut: Option<LutPort>,
 }
 
-/// Bits of one register by what software may do with them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rights {
-    readable: u32,
-    writable: u32,
-    clearable: u32,
-}
-
 impl RegisterFile {
     /// The unit's registers at reset.
     pub fn new(unit: Unit, map: RegisterMap) -> Self {
         let family = map.family();
-        let rights = unit.registers().iter().map(|register| Rights {
-            readable: register.mask(family, |access| access != Access::WriteOnly),
-            writable: register.mask(family, |access| matches!(access, Access::ReadWrite | Access::WriteOnly)),
-            clearable: register.mask(family, |access| access == Access::WriteOneToClear),
-        });
+        let rights = unit.registers().iter().map(|register| Rights::of(register, family));
         let lut = match unit {
             Unit::Sdp => Some(LutPort::new(LutRules::Sdp)),
             Unit::Cdp => Some(LutPort::new(LutRules::Cdp)),
@@ -117,12 +107,11 @@ impl RegisterFile {
         if is_duplicated && self.enabled[group] {
             return Written::Dropped(Dropped::GroupEnabled { register, group });
         }
-        let Rights { writable, clearable, .. } = self.rights[register.index()];
-        if writable | clearable == 0 {
+        let rights = &self.rights[register.index()];
+        if rights.is_read_only() {
             return Written::Dropped(Dropped::ReadOnly { register });
         }
-        let word = self.groups[group].word(register);
-        let word = ((word & !writable) | (value & writable)) & !(value & clearable);
+        let word = rights.write(self.groups[group].word(register), value);
         self.set(group, register, word);
         self.after_write(register)
     }
@@ -147,7 +136,7 @@ impl RegisterFile {
             return u32::from(lut.peek() as u16);
         }
         let Some(register) = self.unit().register_at(offset) else { return 0 };
-        self.groups[self.producer].word(register) & self.rights[register.index()].readable
+        self.rights[register.index()].read(self.groups[self.producer].word(register))
     }
 
     /// All registers a layer of that group sees.

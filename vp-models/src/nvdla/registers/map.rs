@@ -16,6 +16,9 @@ pub enum RegisterMap {
     /// `nv_large`, `nv_medium_1024_full`, `nv_small_256_full`: the small map plus CVIF, BDMA and Rubik slots.
     #[serde(rename = "nv_large")]
     Large,
+    /// The device is no NVDLA: none of its units are there.
+    #[serde(skip)]
+    Foreign,
 }
 
 /// A unit and the byte address its 4 KiB begin at.
@@ -69,7 +72,7 @@ impl UnknownRegister {
 pub struct UnknownMap(pub String);
 
 impl RegisterMap {
-    /// Every map.
+    /// Every map that was published.
     pub const ALL: [Self; 3] = [Self::Full, Self::Small, Self::Large];
 
     /// Bytes a unit owns.
@@ -84,6 +87,7 @@ impl RegisterMap {
             Self::Full => "nv_full",
             Self::Small => "nv_small",
             Self::Large => "nv_large",
+            Self::Foreign => "foreign",
         }
     }
 
@@ -91,7 +95,7 @@ impl RegisterMap {
     pub const fn family(self) -> Family {
         match self {
             Self::Full => Family::Full,
-            Self::Small | Self::Large => Family::Small,
+            Self::Small | Self::Large | Self::Foreign => Family::Small,
         }
     }
 
@@ -122,6 +126,7 @@ impl RegisterMap {
             ],
             Self::Small => Self::LATER.split_at(14).0,
             Self::Large => Self::LATER,
+            Self::Foreign => &[],
         }
     }
 

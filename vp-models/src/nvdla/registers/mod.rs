@@ -15,14 +15,14 @@
 //! ([`Family`]); the table carries both beside the field. Values live in a [`Group`] as a layer sees them and
 //! in a [`RegisterFile`] as software sees them. Nothing here knows time or the kernel.
 
-#[macro_use]
-mod table;
 mod file;
 mod group;
 mod lut_port;
 mod map;
 #[cfg(test)]
 pub(in crate::nvdla) mod published;
+#[cfg(test)]
+mod tests;
 mod unit;
 
 pub mod bdma;
@@ -41,9 +41,11 @@ pub mod rbk;
 pub mod sdp;
 pub mod sdp_rdma;
 
+pub use crate::registers::{
+    Access, Bits, Encoding, Family, Field, FieldRef, Grouping, Register, RegisterRef, Value,
+};
 pub use file::{Dropped, RegisterFile, Written};
 pub use group::Group;
 pub use lut_port::{Direction, LutPort, LutRules, Table};
 pub use map::{Located, RegisterMap, UnitSlot, UnknownMap, UnknownRegister};
-pub use table::{Access, Bits, Encoding, Family, Field, FieldRef, Grouping, Register, RegisterRef, Value};
 pub use unit::Unit;

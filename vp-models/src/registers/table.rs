@@ -1,4 +1,4 @@
-//! What one register and one field are, and the macro in which every unit's table is written.
+//! What one register and one field are, and the macro in which every unit's table is written, whatever the device.
 //!
 //! A table entry is the only place that knows an offset, a bit position, a reset value or an access right:
 //! decoding, register files, documentation and tests all read it. Nothing here holds a value.
@@ -11,7 +11,8 @@ pub type RegisterRef = &'static Register;
 /// One field of one register, also a compile-time constant: `sdp::d_dp_bs_cfg::BS_BYPASS`.
 pub type FieldRef = &'static Field;
 
-/// The two generations of field layouts. Offsets inside a unit are equal in both.
+/// The two generations of NVDLA's field layouts. Offsets inside a unit are equal in both. Where a table says nothing of the
+/// first, as those of other devices, both are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// `nv_full` (first public RTL): addresses and strides keep only bits 31:5, SDP stages reset to "not
@@ -39,7 +40,7 @@ pub enum Access {
     ReadWrite,
     /// Reads as 0.
     WriteOnly,
-    /// Writing 1 clears the bit, writing 0 leaves it.
+    /// Writing 1 to any of its bits clears the field, writing 0 leaves it.
     WriteOneToClear,
 }
 
@@ -123,10 +124,10 @@ pub struct Field {
     pub encoding: Encoding,
     /// Names of values, empty when the field is a number.
     pub values: &'static [Value],
-    pub(super) bits: Bits,
-    pub(super) bits_full: Bits,
-    pub(super) reset: u32,
-    pub(super) reset_full: u32,
+    pub(crate) bits: Bits,
+    pub(crate) bits_full: Bits,
+    pub(crate) reset: u32,
+    pub(crate) reset_full: u32,
 }
 
 impl Field {
@@ -136,6 +137,11 @@ impl Field {
             Family::Full => self.bits_full,
             Family::Small => self.bits,
         }
+    }
+
+    /// Where the field lies in its word, in a table that both families share.
+    pub const fn only_bits(&self) -> Bits {
+        self.bits
     }
 
     /// The right-aligned value after reset.
@@ -210,7 +216,7 @@ impl Register {
         self.fields.iter().find(|field| field.name == name).copied()
     }
 
-    pub(super) fn index(&self) -> usize {
+    pub(crate) fn index(&self) -> usize {
         usize::from(self.offset / 4)
     }
 }
@@ -265,11 +271,11 @@ macro_rules! registers {
         )+
     ) => {
         /// Every register of the unit, by rising offset.
-        pub const REGISTERS: &[$crate::nvdla::registers::RegisterRef] = &[$($REGISTER),+];
+        pub const REGISTERS: &[$crate::registers::RegisterRef] = &[$($REGISTER),+];
 
         $(
             $(#[doc = $register_doc])+
-            pub const $REGISTER: $crate::nvdla::registers::RegisterRef = &$crate::nvdla::registers::Register {
+            pub const $REGISTER: $crate::registers::RegisterRef = &$crate::registers::Register {
                 unit: $unit,
                 name: stringify!($REGISTER),
                 offset: $offset,
@@ -281,7 +287,7 @@ macro_rules! registers {
 
             #[doc = concat!("Fields of `", stringify!($REGISTER), "`.")]
             pub mod $register {
-                use $crate::nvdla::registers::{Bits, Field, FieldRef};
+                use $crate::registers::{Bits, Field, FieldRef};
                 $(
                     $(#[doc = $field_doc])+
                     pub const $FIELD: FieldRef = &Field {
@@ -292,7 +298,7 @@ macro_rules! registers {
                         doc: concat!($($field_doc),+).trim_ascii(),
                         access: registers!(@access $($field_access or)? $access),
                         encoding: registers!(@encoding $($encoding)?),
-                        values: &[$($($crate::nvdla::registers::Value {
+                        values: &[$($($crate::registers::Value {
                             name: stringify!($VALUE),
                             value: $value,
                         }),+)?],
@@ -317,115 +323,19 @@ macro_rules! registers {
         )+
     };
 
-    (@grouping single) => { $crate::nvdla::registers::Grouping::Single };
-    (@grouping duplicated) => { $crate::nvdla::registers::Grouping::Duplicated };
+    (@grouping single) => { $crate::registers::Grouping::Single };
+    (@grouping duplicated) => { $crate::registers::Grouping::Duplicated };
     (@access $first:ident or $second:ident) => { registers!(@access $first) };
-    (@access ro) => { $crate::nvdla::registers::Access::ReadOnly };
-    (@access rw) => { $crate::nvdla::registers::Access::ReadWrite };
-    (@access wo) => { $crate::nvdla::registers::Access::WriteOnly };
-    (@access w1c) => { $crate::nvdla::registers::Access::WriteOneToClear };
-    (@encoding) => { $crate::nvdla::registers::Encoding::Plain };
-    (@encoding minus1) => { $crate::nvdla::registers::Encoding::MinusOne };
-    (@encoding signed) => { $crate::nvdla::registers::Encoding::Signed };
-    (@encoding bytes) => { $crate::nvdla::registers::Encoding::Bytes };
+    (@access ro) => { $crate::registers::Access::ReadOnly };
+    (@access rw) => { $crate::registers::Access::ReadWrite };
+    (@access wo) => { $crate::registers::Access::WriteOnly };
+    (@access w1c) => { $crate::registers::Access::WriteOneToClear };
+    (@encoding) => { $crate::registers::Encoding::Plain };
+    (@encoding minus1) => { $crate::registers::Encoding::MinusOne };
+    (@encoding signed) => { $crate::registers::Encoding::Signed };
+    (@encoding bytes) => { $crate::registers::Encoding::Bytes };
     (@bits $msb:literal) => { Bits { msb: $msb, lsb: $msb } };
     (@bits $msb:literal, $lsb:literal) => { Bits { msb: $msb, lsb: $lsb } };
     (@bits $msb:literal, $lsb:literal, or $($rest:tt)+) => { Bits { msb: $msb, lsb: $lsb } };
     (@first $first:literal $(, $rest:literal)*) => { $first };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Access, Bits, Encoding, Family, Grouping};
-    use crate::nvdla::registers::{Unit, sdp};
-
-    #[test]
-    fn bits_extract_what_they_insert_and_touch_nothing_else() {
-        let bits = Bits { msb: 20, lsb: 16 };
-        assert_eq!(bits.mask(), 0x001f_0000);
-        assert_eq!(bits.insert(u32::MAX, 0), !bits.mask());
-        assert_eq!(bits.extract(bits.insert(0, 0x2a)), 0x0a);
-        assert_eq!(Bits { msb: 31, lsb: 0 }.mask(), u32::MAX);
-    }
-
-    #[test]
-    fn families_differ_where_the_table_says_so() {
-        let bypass = sdp::d_dp_bs_cfg::BS_BYPASS;
-        assert_eq!((bypass.reset(Family::Full), bypass.reset(Family::Small)), (0, 1));
-        assert_eq!(sdp::D_DP_BS_CFG.reset(Family::Small), 0x73);
-        let stride = sdp::d_dst_line_stride::DST_LINE_STRIDE;
-        assert_eq!(stride.bits(Family::Full).to_string(), "31:5");
-        assert_eq!(stride.bits(Family::Small).to_string(), "31:0");
-    }
-
-    #[test]
-    fn named_values_are_constants_and_words() {
-        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO::SUM, 2);
-        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.value_name(2), Some("SUM"));
-        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.value_name(3), None);
-        assert_eq!(sdp::d_dp_bs_cfg::BS_ALU_ALGO.to_string(), "D_DP_BS_CFG.BS_ALU_ALGO");
-    }
-
-    #[test]
-    fn tables_have_no_holes_and_no_overlapping_fields() {
-        for unit in Unit::ALL {
-            for (index, register) in unit.registers().iter().enumerate() {
-                assert_eq!(usize::from(register.offset), 4 * index, "{unit}.{register}");
-                for family in [Family::Full, Family::Small] {
-                    let mut taken = 0;
-                    for field in register.fields {
-                        let mask = field.bits(family).mask();
-                        assert_eq!(taken & mask, 0, "{unit}.{field}");
-                        assert!(field.reset(family) <= mask >> field.bits(family).lsb, "{unit}.{field}");
-                        taken |= mask;
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_entry_has_a_sentence() {
-        for register in Unit::ALL.iter().flat_map(|unit| unit.registers()) {
-            let sentences = register.fields.iter().map(|field| field.doc).chain([register.doc]);
-            for sentence in sentences {
-                assert!(sentence.ends_with('.') && !sentence.starts_with(' '), "{register}: {sentence:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn duplicated_registers_begin_with_op_enable() {
-        for unit in Unit::ALL {
-            let first = unit.registers().iter().find(|register| register.grouping == Grouping::Duplicated);
-            assert_eq!(first.copied(), unit.op_enable(), "{unit}");
-            let after = first.map_or(usize::MAX, |register| register.index());
-            for register in unit.registers() {
-                assert_eq!(
-                    register.grouping == Grouping::Duplicated,
-                    register.index() >= after,
-                    "{unit}.{register}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn only_read_only_or_storage_fields_are_narrower_than_their_registers_right() {
-        for register in Unit::ALL.iter().flat_map(|unit| unit.registers()) {
-            for field in register.fields {
-                let consumer = field.name == "CONSUMER" && field.access == Access::ReadOnly;
-                assert!(field.access == register.access || consumer, "{field}");
-            }
-        }
-    }
-
-    #[test]
-    fn minus_one_fields_leave_room_for_the_one() {
-        for register in Unit::ALL.iter().flat_map(|unit| unit.registers()) {
-            for field in register.fields.iter().filter(|field| field.encoding == Encoding::MinusOne) {
-                assert!(field.bits(Family::Small).width() < 32, "{field}");
-            }
-        }
-    }
 }

@@ -1,0 +1,142 @@
+//! Jobs and graphs for the FPGA AI Suite's inference IP.
+
+use std::io::Write;
+use std::path::Path;
+
+use vp_models::fpga_ai_suite::Architecture;
+use vp_models::host::Statistics;
+use vp_models::host::fpga_ai_suite::{Driver, Inference, Job, Model};
+use vp_models::host::network::digits;
+use vp_models::platform::{Description, DeviceDescription};
+
+use super::super::hosts::Place;
+use super::super::{Failure, Verdict, text};
+use super::Args;
+
+/// The platform for jobs, if none is asked for.
+pub(super) const DEFAULT_PLATFORM: &str = "fpga-ai-suite";
+
+/// Whether a file is a job or a graph.
+pub(super) fn is_job(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+/// Runs a job; the digits network on its samples without a file.
+pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure> {
+    let mut job = match path {
+        Some(path) => Job::load(path).map_err(Failure::new)?,
+        None => built_in()?,
+    };
+    for path in &args.input {
+        let bytes = std::fs::read(path)
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+        job.add_inputs(&path.display().to_string(), &bytes).map_err(Failure::new)?;
+    }
+    if job.inputs.is_empty() {
+        let elements = job.model.graph.input().elements();
+        return Err(Failure::new(format!("{} has no inputs", job.model.name))
+            .hint(format!("give --input FILE, of {elements} bytes an input, or a job file")));
+    }
+    let Place { mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let description = match description {
+        Some(description) => description,
+        None => {
+            let statistics = host.statistics().map_err(Failure::new)?;
+            let text = statistics.text("platform.description").unwrap_or_default();
+            Description::parse(text).map_err(Failure::new)?
+        }
+    };
+    let architecture = architecture(&description)?;
+    let inputs: Vec<&[i8]> = job.inputs.iter().map(Vec::as_slice).collect();
+    let mut driver = Driver::open(host.as_mut(), architecture, &job.model, description.dbb0.range())
+        .map_err(Failure::new)?;
+    let inferences = driver.infer(&inputs).map_err(Failure::new)?;
+    if let Some(path) = &args.output {
+        let bytes: Vec<u8> =
+            inferences.iter().flat_map(|it| it.output.iter().map(|value| *value as u8)).collect();
+        std::fs::write(path, bytes)
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+    }
+    let statistics = host.statistics().map_err(Failure::new)?;
+    for warning in host.warnings() {
+        anstream::eprintln!("{} {warning}", text::styled(text::RED, "warning:"));
+    }
+    show(&headline, &job, &inferences, &statistics)
+}
+
+/// The IP that a platform carries.
+fn architecture(description: &Description) -> Result<&Architecture, Failure> {
+    match &description.device {
+        DeviceDescription::FpgaAiSuite(architecture) => Ok(architecture),
+        _ => Err(Failure::new(format!(
+            "{} carries another device, and this job is for an FPGA AI Suite IP",
+            description.name
+        ))
+        .hint(format!("take --platform {DEFAULT_PLATFORM}"))),
+    }
+}
+
+fn built_in() -> Result<Job, Failure> {
+    let model = Model::of_network(&digits::network()).map_err(Failure::new)?;
+    let (inputs, labels) = digits::samples().into_iter().map(|sample| (sample.pixels, sample.label)).unzip();
+    Ok(Job { model, inputs, outputs: None, labels: Some(labels) })
+}
+
+fn show(
+    headline: &str,
+    job: &Job,
+    inferences: &[Inference],
+    statistics: &Statistics,
+) -> Result<Verdict, Failure> {
+    let mut out = anstream::stdout().lock();
+    let (model, graph) = (&job.model, &job.model.graph);
+    writeln!(out, "{headline}")?;
+    let layers = text::counted(graph.layers().len() as u64, "layer");
+    let filters = text::size(model.filters.len() as u64);
+    let shapes = format!("{} to {}", graph.input(), graph.output_shape());
+    writeln!(out, "{} · {shapes} · {layers} · {filters} of filters\n", model.name)?;
+
+    let count = inferences.len() as u64;
+    let get = |name: &str| statistics.get(name).unwrap_or_default();
+    let each = |words: u64| text::grouped(words.div_ceil(count.max(1)));
+    let active = get("fpga_ai_suite.active");
+    let period = get("period");
+    let overlap = get("fpga_ai_suite.active_jobs") as f64 / active.max(1) as f64;
+    writeln!(out, "inferences  {}", text::grouped(count))?;
+    writeln!(
+        out,
+        "time        {} cycles an inference, {overlap:.2} jobs at a time ({:.3} µs)",
+        each(active),
+        (active * period) as f64 / count.max(1) as f64 / 1e6,
+    )?;
+    writeln!(
+        out,
+        "words       {} of input, {} of filters, {} of output an inference",
+        each(get("fpga_ai_suite.input")),
+        each(get("fpga_ai_suite.filters")),
+        each(get("fpga_ai_suite.output")),
+    )?;
+    writeln!(out, "interrupts  {}", text::grouped(get("fpga_ai_suite.interrupts")))?;
+    if let Some(hash) = statistics.text("events.hash") {
+        writeln!(out, "event hash  {hash}")?;
+    }
+    let mut verdict = Verdict::Right;
+    if let Some(labels) = &job.labels {
+        let right = inferences.iter().zip(labels).filter(|(it, label)| digits::answer(&it.output) == **label);
+        let right = right.count() as u64;
+        let share = 100.0 * right as f64 / count.max(1) as f64;
+        writeln!(out, "accuracy    {share:.1} %: {right} of {count}")?;
+    }
+    if let Some(outputs) = &job.outputs {
+        let wrong = inferences.iter().zip(outputs).position(|(it, expected)| &it.output != expected);
+        match wrong {
+            None => writeln!(out, "outputs     {} as expected", text::styled(text::GREEN, "PASS"))?,
+            Some(first) => {
+                verdict = Verdict::Wrong;
+                let fail = text::styled(text::RED, "FAIL");
+                writeln!(out, "outputs     {fail}: that of input {first} is not as expected")?;
+            }
+        }
+    }
+    Ok(verdict)
+}

@@ -1,0 +1,200 @@
+//! The second device behind a socket: the same run as in process, its stream, and its own terms in the welcome.
+
+mod common;
+
+use std::process::Command;
+
+use common::Served;
+use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
+use vp_bridge::server::Options;
+use vp_models::fpga_ai_suite::{Architecture, registers as reg};
+use vp_models::host::fpga_ai_suite::{Driver, Model};
+use vp_models::host::network::digits;
+use vp_models::host::{Host, Memory, Statistics};
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::registers::RegisterRef;
+use vp_protocols::native::{PortKind, Role, TimeMode};
+
+fn served(address: &str, platform: &str) -> Served {
+    Served::with(address, Options::default(), Description::named(platform).unwrap())
+}
+
+/// The answers to some samples, and what the platform counted.
+fn digits_at(host: &mut dyn Host, platform: &str) -> (Vec<Vec<i8>>, Statistics) {
+    let architecture = Architecture::named(platform).unwrap();
+    let model = Model::of_network(&digits::network()).unwrap();
+    let samples = digits::samples();
+    let inputs: Vec<&[i8]> = samples.iter().take(8).map(|sample| &sample.pixels[..]).collect();
+    let memory = Description::named(platform).unwrap().dbb0.range();
+    let inferred = Driver::open(host, &architecture, &model, memory).unwrap().infer(&inputs).unwrap();
+    let outputs: Vec<Vec<i8>> = inferred.into_iter().map(|inference| inference.output).collect();
+    assert!(outputs.iter().zip(&inputs).all(|(output, input)| output == &model.infer(input)));
+    (outputs, host.statistics().unwrap())
+}
+
+fn is_the_same_run_over(address: &str, platform: &str) {
+    let described = Description::named(platform).unwrap();
+    let mut local = LocalHost::new(Platform::build(&described).unwrap());
+    let (outputs, statistics) = digits_at(&mut local, platform);
+    assert_eq!(statistics.get("fpga_ai_suite.complete"), Some(8));
+    let served = served(address, platform);
+    for memory in [MemoryPlace::Inside, MemoryPlace::Client] {
+        let (remote_outputs, remote) = digits_at(&mut served.host(memory), platform);
+        assert_eq!(remote_outputs, outputs, "{memory:?}");
+        assert_eq!(remote.text("events.hash"), statistics.text("events.hash"), "{memory:?}");
+        assert_eq!(remote.get("fpga_ai_suite.active"), statistics.get("fpga_ai_suite.active"), "{memory:?}");
+    }
+}
+
+#[test]
+fn inferences_over_tcp_are_the_same_run_as_in_process_wherever_the_memory_is() {
+    is_the_same_run_over("tcp:127.0.0.1:0", "fpga-ai-suite");
+}
+
+#[test]
+fn inferences_through_a_ring_are_the_same_run_too() {
+    let folder = tempfile::tempdir().unwrap();
+    is_the_same_run_over(&format!("unix:{}", folder.path().join("vp.sock").display()), "fpga-ai-suite");
+}
+
+#[test]
+fn a_stream_is_fed_over_tcp() {
+    is_the_same_run_over("tcp:127.0.0.1:0", "fpga-ai-suite-streaming");
+    is_the_same_run_over("tcp:127.0.0.1:0", "fpga-ai-suite-ddr-free");
+}
+
+#[test]
+fn a_platform_that_runs_by_itself_answers_as_well() {
+    let served = served("tcp:127.0.0.1:0", "fpga-ai-suite-streaming");
+    let mut host = served.join(RemoteOptions { time_mode: TimeMode::Free, ..RemoteOptions::default() });
+    digits_at(&mut host, "fpga-ai-suite-streaming");
+}
+
+#[test]
+fn the_welcome_says_the_devices_window_and_its_stream() {
+    let served = served("tcp:127.0.0.1:0", "fpga-ai-suite-streaming");
+    let mut host: RemoteHost = served.host(MemoryPlace::Inside);
+    let ports = &host.welcome().ports;
+    let of = |name: &str| ports.iter().find(|port| port.name == name).unwrap();
+    assert_eq!((of("csb0").size, of("csb0").kind), (2048, PortKind::Csb));
+    let stream = of("stream0");
+    assert!(stream.roles.contains(Role::Initiator) && !stream.roles.contains(Role::Target));
+    assert_eq!((stream.kind, stream.size, stream.width), (PortKind::Axi, 1 << 20, 256));
+    assert_eq!(host.map(), RegisterMap::Foreign);
+    let beyond = host.read(2048).unwrap_err().to_string();
+    assert!(beyond.contains("below 0x800"), "{beyond}");
+    let off = host.stream(&[1, 2]).unwrap_err().to_string();
+    assert!(off.contains("the device does not listen to stream0"), "{off}");
+    let long = host.stream(&vec![0; 2 << 20]).unwrap_err().to_string();
+    assert!(long.contains("the session takes"), "{long}");
+}
+
+#[test]
+fn another_session_feeds_the_stream_of_a_shared_platform() {
+    let name = "fpga-ai-suite-streaming";
+    let served = served("tcp:127.0.0.1:0", name);
+    let shared = || RemoteOptions { platform: Some("cell".into()), ..RemoteOptions::default() };
+    let mut cpu = served.join(shared());
+    let mut sender = served.join(RemoteOptions { seat: Seat::Sender, ..shared() });
+    let model = Model::of_network(&digits::network()).unwrap();
+    let memory = Description::named(name).unwrap().dbb0.range();
+    let architecture = Architecture::named(name).unwrap();
+    let layout = Driver::open(&mut cpu, &architecture, &model, memory).unwrap().layout().clone();
+    for (place, sample) in digits::samples().iter().take(3).enumerate() {
+        let write = |cpu: &mut RemoteHost, register: RegisterRef, value| {
+            cpu.write_acknowledged(register.offset.into(), value).unwrap();
+        };
+        write(&mut cpu, reg::CONFIG_BASE, layout.config_base);
+        write(&mut cpu, reg::CONFIG_WORDS, layout.words.len() as u32 - 2);
+        write(&mut cpu, reg::IO_BASE, layout.io_bases[place]);
+        let input: Vec<u8> = sample.pixels.iter().map(|pixel| *pixel as u8).collect();
+        sender.stream(&input).unwrap();
+        cpu.wait_interrupt().unwrap();
+        write(&mut cpu, reg::INTERRUPT_CONTROL, 0b11);
+        assert_eq!(cpu.read(reg::COMPLETION_COUNT.offset.into()), Ok(place as u32 + 1));
+        let mut output = vec![0; 10];
+        cpu.fetch(Memory::Primary, layout.io_bases[place].into(), &mut output).unwrap();
+        assert!(output.iter().map(|byte| *byte as i8).eq(model.infer(&sample.pixels)));
+    }
+    let refused = sender.read(0).unwrap_err().to_string();
+    assert!(refused.contains("csb0 is not attached"), "{refused}");
+    let plain = served_nothing_streams();
+    assert!(plain.contains("the platform has no input stream"), "{plain}");
+}
+
+fn served_nothing_streams() -> String {
+    let served = served("tcp:127.0.0.1:0", "fpga-ai-suite");
+    let options = RemoteOptions { seat: Seat::Sender, ..RemoteOptions::default() };
+    RemoteHost::connect(&served.address, options).err().unwrap().to_string()
+}
+
+fn vp(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(arguments).output().expect("vp starts");
+    let text =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    (output.status.success(), text)
+}
+
+fn digits_folder() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../networks/digits").to_owned()
+}
+
+#[test]
+fn vp_run_runs_jobs_and_graphs() {
+    let (is_right, text) = vp(&["run", "--platform", "fpga-ai-suite"]);
+    assert!(is_right && text.contains("accuracy    98.9 %: 356 of 360"), "{text}");
+    let (is_right, same) = vp(&["run", &format!("{}/job.toml", digits_folder())]);
+    assert!(is_right, "{same}");
+    let accuracy = |text: &str| text.lines().last().map(str::to_owned);
+    assert_eq!(accuracy(&same), accuracy(&text));
+
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.i8").display().to_string();
+    let network = format!("{}/network.toml", digits_folder());
+    let samples = format!("{}/samples.i8", digits_folder());
+    let (is_right, text) = vp(&["run", &network, "--input", &samples, "--output", &out]);
+    assert!(is_right && !text.contains("accuracy"), "{text}");
+    let outputs = std::fs::read(&out).unwrap();
+    assert_eq!(outputs.len(), 3600);
+    std::fs::write(
+        folder.path().join("job.toml"),
+        format!("graph = '{network}'\ninputs = '{samples}'\noutputs = 'out.i8'\n"),
+    )
+    .unwrap();
+    let job = folder.path().join("job.toml").display().to_string();
+    let (is_right, text) = vp(&["run", &job]);
+    assert!(is_right && text.contains("PASS as expected"), "{text}");
+    let mut changed = outputs;
+    changed[25] ^= 1;
+    std::fs::write(&out, changed).unwrap();
+    let (is_right, text) = vp(&["run", &job]);
+    assert!(!is_right && text.contains("FAIL: that of input 2 is not as expected"), "{text}");
+
+    let (is_right, text) = vp(&["run", &network]);
+    assert!(!is_right && text.contains("digits has no inputs"), "{text}");
+    let (is_right, text) = vp(&["run", &job, "--platform", "nv_small"]);
+    assert!(!is_right && text.contains("nv_small carries another device"), "{text}");
+    let (is_right, text) = vp(&["demo", "--platform", "fpga-ai-suite"]);
+    assert!(!is_right && text.contains("fpga-ai-suite carries no NVDLA"), "{text}");
+}
+
+#[test]
+fn vp_run_runs_a_job_on_a_server() {
+    let served = served("tcp:127.0.0.1:0", "fpga-ai-suite-streaming");
+    let (is_right, text) = vp(&["run", "--connect", &served.address.to_string()]);
+    assert!(is_right && text.contains("356 of 360"), "{text}");
+}
+
+#[test]
+fn registers_and_platforms_of_the_device_are_shown() {
+    let (is_right, text) = vp(&["regs", "--platform", "fpga-ai-suite", "interrupt"]);
+    assert!(is_right && text.contains("CSR.INTERRUPT_CONTROL") && text.contains("w1c"), "{text}");
+    let (is_right, text) = vp(&["regs", "--platform", "fpga-ai-suite", "0x21c"]);
+    assert!(is_right && text.contains("DIAGNOSTICS") && !text.contains("IO_BASE"), "{text}");
+    let (is_right, text) = vp(&["platform", "describe", "fpga-ai-suite-streaming"]);
+    assert!(is_right && text.contains("input stream") && text.contains("stream0"), "{text}");
+    let (is_right, text) =
+        vp(&["platform", "check", "fpga-ai-suite-ddr-free", "--set", "fpga_ai_suite.burst=3"]);
+    assert!(!is_right && text.contains("[fpga_ai_suite] burst = 3: a power of two"), "{text}");
+}

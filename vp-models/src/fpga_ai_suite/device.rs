@@ -1,0 +1,345 @@
+//! The device: the CSR block on the register bus, the queue behind it, and what jobs share.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::activity::Activity;
+use super::architecture::Architecture;
+use super::csr::{Asked, Csr, Interrupt, WINDOW};
+use super::dma::{Reader, Writer};
+use super::jobs::Job;
+use super::on_chip::OnChip;
+use super::queue::Queue;
+use super::registers as reg;
+use crate::bus::csb::{CsbTarget, CsbTiming};
+use crate::bus::irq::IrqLine;
+use crate::bus::stream::InputStream;
+use crate::device::{Device, Wiring};
+use crate::host::Statistics;
+use crate::nvdla::occupancy::Occupancy;
+use crate::platform::LayerRecord;
+use vp_core::observe::{Source, What};
+use vp_core::{Event, Fifo, Semaphore, Sim, Time};
+
+/// An AXI4-Lite slave of registers: one access a cycle.
+const BUS_TIMING: CsbTiming = CsbTiming { group: 1, group_period: 1, group_delay: 0, effect: 2, answer: 2 };
+
+/// The transaction ids of the memory interface.
+mod id {
+    pub(super) const CONFIGURATION: u32 = 0;
+    pub(super) const FILTERS: u32 = 1;
+    pub(super) const FEATURES: u32 = 2;
+    pub(super) const INTERMEDIATE: u32 = 3;
+}
+
+/// The ways to memory.
+pub(super) struct Dma {
+    pub(super) configuration: Reader,
+    pub(super) filters: Reader,
+    pub(super) input: Reader,
+    pub(super) spilled: Reader,
+    pub(super) output: Writer,
+    pub(super) spill: Writer,
+}
+
+/// What is counted since the IP was reset.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) begun: Cell<u64>,
+    pub(super) complete: Cell<u64>,
+    pub(super) failed: Cell<u64>,
+    pub(super) layers: Cell<u64>,
+    pub(super) input_bytes: Cell<u64>,
+    pub(super) filter_bytes: Cell<u64>,
+    pub(super) output_bytes: Cell<u64>,
+}
+
+impl Counts {
+    fn reset(&self) {
+        let all = [&self.begun, &self.complete, &self.failed, &self.layers];
+        let bytes = [&self.input_bytes, &self.filter_bytes, &self.output_bytes];
+        all.into_iter().chain(bytes).for_each(|count| count.set(0));
+    }
+}
+
+/// Adds to a count.
+pub(super) fn add(count: &Cell<u64>, more: u64) {
+    count.set(count.get() + more);
+}
+
+/// An FPGA AI Suite IP.
+///
+/// Built by a platform; driven through its register bus, its memory interface, its interrupt line and, in a build with
+/// streaming, its input stream.
+pub struct Suite {
+    pub(super) sim: Sim,
+    pub(super) cycle: Time,
+    pub(super) architecture: Architecture,
+    /// Outputs are zeros, at the same times.
+    pub(super) skips_arithmetic: bool,
+    pub(super) occupancy: Rc<Occupancy>,
+    /// What reports jobs, and what reports layers.
+    pub(super) job_source: Source,
+    pub(super) layer_source: Source,
+    csr: RefCell<Csr>,
+    line: IrqLine,
+    pub(super) queue: RefCell<Queue>,
+    pub(super) activity: RefCell<Activity>,
+    pub(super) counts: Counts,
+    pub(super) on_chip: RefCell<OnChip>,
+    pub(super) dma: Dma,
+    pub(super) stream: Option<Rc<InputStream>>,
+    /// A descriptor came, or streaming began.
+    pub(super) may_begin: Event,
+    /// The debug network has an answer.
+    debug: Event,
+    /// Permits for active jobs.
+    pub(super) slots: Semaphore,
+    pub(super) to_compute: Fifo<Job>,
+    pub(super) to_store: Fifo<Job>,
+    /// How often the IP was reset: a job of before is wanted no more.
+    pub(super) resets: Cell<u64>,
+    /// Jobs that are active, by number; numbers go on over resets.
+    pub(super) open: RefCell<Vec<u64>>,
+    pub(super) next_job: Cell<u64>,
+    pub(super) next_layer: Cell<u64>,
+}
+
+impl Suite {
+    /// Builds the device and starts its processes.
+    pub(crate) fn new(architecture: Architecture, wiring: Wiring<'_>) -> Rc<Suite> {
+        let Wiring { sim, cycle, skips_arithmetic, primary: memory, interrupt, .. } = wiring;
+        let reader =
+            |name: &str, id| Reader::new(&memory, &format!("fpga_ai_suite.{name}"), id, &architecture);
+        let writer = |name: &str, id| {
+            Writer::new(sim, cycle, &memory, &format!("fpga_ai_suite.{name}"), id, &architecture)
+        };
+        let dma = Dma {
+            configuration: reader("configuration", id::CONFIGURATION),
+            filters: reader("filters", id::FILTERS),
+            input: reader("input", id::FEATURES),
+            spilled: reader("spilled", id::INTERMEDIATE),
+            output: writer("output", id::FEATURES),
+            spill: writer("spill", id::INTERMEDIATE),
+        };
+        let stream = architecture.streaming.then(|| {
+            let room = architecture.stream_buffer as usize;
+            InputStream::new(sim, "stream0", cycle, architecture.memory_word, room)
+        });
+        let suite = Rc::new(Suite {
+            sim: sim.clone(),
+            cycle,
+            skips_arithmetic,
+            occupancy: Rc::default(),
+            job_source: sim.source("fpga_ai_suite.job"),
+            layer_source: sim.source("fpga_ai_suite.layer"),
+            csr: RefCell::new(Csr::new(&architecture)),
+            line: interrupt,
+            queue: RefCell::new(Queue::new(&architecture)),
+            activity: RefCell::default(),
+            counts: Counts::default(),
+            on_chip: RefCell::new(OnChip::new(&architecture)),
+            dma,
+            stream,
+            may_begin: sim.work_event("fpga_ai_suite.may_begin"),
+            debug: sim.event("fpga_ai_suite.debug"),
+            slots: Semaphore::new(sim, "fpga_ai_suite.slots", architecture.jobs_in_flight),
+            to_compute: Fifo::new(sim, "fpga_ai_suite.to_compute", 1),
+            to_store: Fifo::new(sim, "fpga_ai_suite.to_store", 1),
+            resets: Cell::new(0),
+            open: RefCell::default(),
+            next_job: Cell::new(0),
+            next_layer: Cell::new(0),
+            architecture,
+        });
+        sim.server("fpga_ai_suite.fetch", suite.clone().fetch());
+        sim.server("fpga_ai_suite.compute", suite.clone().compute());
+        sim.server("fpga_ai_suite.store", suite.clone().store());
+        sim.server("fpga_ai_suite.debug_network", suite.clone().answer_debug());
+        suite
+    }
+
+    /// Something happened that interrupts.
+    pub(super) fn raise(&self, interrupt: Interrupt) {
+        self.csr.borrow_mut().raise(interrupt);
+        self.follow();
+    }
+
+    /// What a person should know.
+    pub(super) fn warn(&self, text: &str) {
+        self.sim.report(self.job_source, What::Warning(text));
+    }
+
+    /// Whether descriptors may begin: in a build with streaming when that is active.
+    pub(super) fn is_listening(&self) -> bool {
+        self.stream.is_none() || self.csr.borrow().field(reg::streaming::ACTIVE) != 0
+    }
+
+    /// The line follows the registers.
+    fn follow(&self) {
+        self.line.drive(self.csr.borrow().level());
+    }
+
+    fn reset(&self) {
+        self.resets.set(self.resets.get() + 1);
+        self.csr.borrow_mut().reset();
+        self.queue.borrow_mut().reset();
+        for number in self.open.take() {
+            self.sim.report(self.job_source, What::End { label: "job", id: number });
+        }
+        self.activity.take();
+        self.counts.reset();
+        self.debug.cancel();
+        self.listen(false);
+    }
+
+    fn listen(&self, is_active: bool) {
+        let Some(stream) = &self.stream else {
+            if is_active {
+                self.csr.borrow_mut().set(reg::STREAMING, 0);
+                self.warn("CSR.STREAMING.ACTIVE = 1: the IP is built without streaming");
+            }
+            return;
+        };
+        stream.listen(is_active);
+        self.may_begin.notify_delta();
+    }
+
+    fn carry_out(&self, asked: Asked) {
+        match asked {
+            Asked::Job(descriptor) => {
+                let pushed = self.queue.borrow_mut().push(descriptor);
+                match pushed {
+                    Ok(()) => self.may_begin.notify_delta(),
+                    Err(refusal) => {
+                        self.warn(&format!("{refusal}"));
+                        self.raise(Interrupt::Error);
+                    }
+                }
+            }
+            Asked::Reset => self.reset(),
+            Asked::Streaming(is_active) => self.listen(is_active),
+            Asked::Debug(_) => {
+                self.debug.cancel();
+                self.debug.notify_after(self.cycle * u64::from(self.architecture.debug_latency));
+            }
+            Asked::Update { target, address, word } => {
+                if self.on_chip.borrow_mut().update(target, address, &word).is_none() {
+                    let why = match self.architecture.ddr_free {
+                        true => "there is no such word",
+                        false => "the model of this IP is in memory",
+                    };
+                    self.warn(&format!("CSR.UPDATE_CONTROL: word {address:#x} of {target:?}: {why}"));
+                    self.raise(Interrupt::Error);
+                }
+            }
+        }
+    }
+
+    async fn answer_debug(self: Rc<Self>) {
+        loop {
+            self.debug.wait().await;
+            let address = self.csr.borrow().word(reg::DEBUG_ADDRESS);
+            let word = self.debug_word(address);
+            let mut csr = self.csr.borrow_mut();
+            csr.set(reg::DEBUG_DATA, word);
+            csr.set(reg::DEBUG_VALID, 1);
+        }
+    }
+
+    /// Clocks with any job active, and clocks times jobs.
+    fn clocks(&self) -> [u64; 2] {
+        self.activity.borrow().clocks(self.sim.now(), self.cycle)
+    }
+
+    fn words(&self, bytes: &Cell<u64>) -> u64 {
+        bytes.get() / u64::from(self.architecture.memory_word)
+    }
+
+    /// Brings registers that show counts to their present values.
+    fn show(&self) {
+        let [any, jobs] = self.clocks();
+        let mut csr = self.csr.borrow_mut();
+        csr.set(reg::DIAGNOSTICS, self.queue.borrow().diagnostics());
+        csr.set(reg::COMPLETION_COUNT, self.counts.complete.get() as u32);
+        csr.set_pair(reg::ACTIVE_CLOCKS_LOW, reg::ACTIVE_CLOCKS_HIGH, any);
+        csr.set_pair(reg::JOB_CLOCKS_LOW, reg::JOB_CLOCKS_HIGH, jobs);
+        csr.set_pair(reg::INPUT_WORDS_LOW, reg::INPUT_WORDS_HIGH, self.words(&self.counts.input_bytes));
+        csr.set_pair(reg::FILTER_WORDS_LOW, reg::FILTER_WORDS_HIGH, self.words(&self.counts.filter_bytes));
+        csr.set_pair(reg::OUTPUT_WORDS_LOW, reg::OUTPUT_WORDS_HIGH, self.words(&self.counts.output_bytes));
+    }
+}
+
+impl CsbTarget for Suite {
+    fn read(&self, word: u16) -> u32 {
+        self.show();
+        self.csr.borrow().read(u32::from(word) * 4)
+    }
+
+    fn write(&self, word: u16, value: u32, _: Time) {
+        let asked = self.csr.borrow_mut().write(u32::from(word) * 4, value);
+        if let Some(asked) = asked {
+            self.carry_out(asked);
+        }
+        self.follow();
+    }
+}
+
+impl Device for Suite {
+    fn kind(&self) -> &'static str {
+        "fpga-ai-suite"
+    }
+
+    fn compatible(&self) -> &'static [&'static str] {
+        &["intel,fpga-ai-suite", "generic-uio"]
+    }
+
+    fn window(&self) -> u32 {
+        WINDOW
+    }
+
+    fn bus_timing(&self) -> CsbTiming {
+        BUS_TIMING
+    }
+
+    fn numbering(&self) -> &'static str {
+        "number"
+    }
+
+    fn unfinished(&self, open: &[&LayerRecord]) -> Vec<String> {
+        let begun = open
+            .iter()
+            .map(|work| format!("{} {} is in the middle of {}", work.unit, work.group, work.shape));
+        let waiting = self.queue.borrow().len();
+        let mut parts: Vec<String> = begun.collect();
+        if waiting > 0 {
+            let why = if self.is_listening() { "" } else { ", and streaming is not active" };
+            parts.push(format!("{waiting} in the descriptor queue have not begun{why}"));
+        }
+        parts
+    }
+
+    fn occupancy(&self) -> &Rc<Occupancy> {
+        &self.occupancy
+    }
+
+    fn count(&self, _: Time, statistics: &mut Statistics) {
+        let [any, jobs] = self.clocks();
+        let counts = &self.counts;
+        statistics.note("fpga_ai_suite.hash", self.architecture.hash().to_string());
+        statistics.count("fpga_ai_suite.requests", self.queue.borrow().taken(), "requests");
+        statistics.count("fpga_ai_suite.jobs", counts.begun.get(), "jobs");
+        statistics.count("fpga_ai_suite.complete", counts.complete.get(), "jobs");
+        statistics.count("fpga_ai_suite.failed", counts.failed.get(), "jobs");
+        statistics.count("fpga_ai_suite.interrupts", self.csr.borrow().arisen(), "interrupts");
+        statistics.count("fpga_ai_suite.active", any, "cycles");
+        statistics.count("fpga_ai_suite.active_jobs", jobs, "cycles");
+        statistics.count("fpga_ai_suite.input", self.words(&counts.input_bytes), "words");
+        statistics.count("fpga_ai_suite.filters", self.words(&counts.filter_bytes), "words");
+        statistics.count("fpga_ai_suite.output", self.words(&counts.output_bytes), "words");
+    }
+
+    fn input_stream(&self) -> Option<&Rc<InputStream>> {
+        self.stream.as_ref()
+    }
+}

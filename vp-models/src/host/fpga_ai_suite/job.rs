@@ -1,0 +1,130 @@
+//! Job files: a graph, what it is given, and what must come out.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::file::{Model, ModelError};
+
+/// A model with inputs for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The model.
+    pub model: Model,
+    /// Its inputs.
+    pub inputs: Vec<Vec<i8>>,
+    /// What must come out, if that is known.
+    pub outputs: Option<Vec<Vec<i8>>>,
+    /// Which output must be the largest one, if that is known.
+    pub labels: Option<Vec<u8>>,
+}
+
+/// A job that cannot be run.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// A file that cannot be read, or not as it should be.
+    #[error("{0}")]
+    File(String),
+    /// Its graph is none.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    graph: String,
+    inputs: String,
+    outputs: Option<String>,
+    labels: Option<String>,
+}
+
+impl Job {
+    /// Reads a job file. A graph file is a job without inputs.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it.
+    pub fn load(path: &Path) -> Result<Job, JobError> {
+        let cannot = |path: &Path, error: std::io::Error| {
+            JobError::File(format!("cannot read {}: {error}", path.display()))
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| cannot(path, error))?;
+        let table: toml::Table =
+            text.parse().map_err(|error| JobError::File(format!("{}: {error}", path.display())))?;
+        if !table.contains_key("graph") {
+            let model = Model::load(path)?;
+            return Ok(Job { model, inputs: Vec::new(), outputs: None, labels: None });
+        }
+        let Written { graph, inputs, outputs, labels } = toml::from_str(&text).map_err(|error| {
+            JobError::File(format!("{}: {}", path.display(), error.to_string().trim_end()))
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let model = Model::load(&folder.join(graph))?;
+        let read = |name: &str| {
+            let path = folder.join(name);
+            std::fs::read(&path).map_err(|error| cannot(&path, error))
+        };
+        let (input, output) = (model.graph.input().elements(), model.graph.output_shape().elements());
+        let inputs = tensors(&inputs, &read(&inputs)?, input)?;
+        let outputs = match outputs {
+            Some(name) => Some(tensors(&name, &read(&name)?, output)?),
+            None => None,
+        };
+        let labels = labels.as_deref().map(read).transpose()?;
+        let counts = [outputs.as_ref().map(Vec::len), labels.as_ref().map(Vec::len)];
+        if let Some(count) = counts.into_iter().flatten().find(|&count| count != inputs.len()) {
+            let many = inputs.len();
+            return Err(JobError::File(format!("{}: {many} inputs, and {count} answers", path.display())));
+        }
+        Ok(Job { model, inputs, outputs, labels })
+    }
+
+    /// Adds the inputs that a file holds, one behind the other.
+    ///
+    /// # Errors
+    /// When its length is none of whole inputs.
+    pub fn add_inputs(&mut self, name: &str, bytes: &[u8]) -> Result<(), JobError> {
+        self.inputs.extend(tensors(name, bytes, self.model.graph.input().elements())?);
+        Ok(())
+    }
+}
+
+fn tensors(name: &str, bytes: &[u8], elements: u64) -> Result<Vec<Vec<i8>>, JobError> {
+    let elements = elements as usize;
+    if bytes.is_empty() || !bytes.len().is_multiple_of(elements) {
+        let length = bytes.len();
+        return Err(JobError::File(format!("{name}: {length} bytes are no tensors of {elements}")));
+    }
+    Ok(bytes.chunks_exact(elements).map(|one| one.iter().map(|byte| *byte as i8).collect()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_read_with_its_graph() {
+        let digits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks/digits");
+        let job = Job::load(&digits.join("job.toml")).unwrap();
+        assert_eq!((job.inputs.len(), job.labels.as_ref().map(Vec::len)), (360, Some(360)));
+        let graph = Job::load(&digits.join("network.toml")).unwrap();
+        assert_eq!((graph.model, graph.inputs.len()), (job.model, 0));
+    }
+
+    #[test]
+    fn answers_are_as_many_as_inputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text).unwrap();
+        put("g.toml", b"name = \"g\"\ninput = { height = 1, width = 1, channels = 2 }\n[[layer]]\nname = \"a\"\nkind = \"activation\"\nfunction = \"relu\"\n");
+        put("in", &[1, 2, 3, 4]);
+        put("out", &[1, 2]);
+        put("job.toml", b"graph = \"g.toml\"\ninputs = \"in\"\noutputs = \"out\"\n");
+        let refusal = |name: &str| Job::load(&folder.path().join(name)).unwrap_err().to_string();
+        assert!(refusal("job.toml").ends_with("2 inputs, and 1 answers"));
+        put("odd.toml", b"graph = \"g.toml\"\ninputs = \"g.toml\"\n");
+        put("in", &[1, 2, 3]);
+        assert!(refusal("job.toml").ends_with("3 bytes are no tensors of 2"));
+        assert!(refusal("none.toml").contains("cannot read"));
+    }
+}

@@ -1,0 +1,33 @@
+//! Host software for the FPGA AI Suite's inference IP: graphs read from files, laid out in memory, and run.
+//!
+//! A [`Model`] is a graph with its filters; a [`Layout`] says where everything lies for one architecture; a [`Driver`] does what
+//! a runtime does at any [`Host`](super::Host): refuses an IP whose hash differs, loads the model, queues descriptors, and
+//! takes interrupts.
+//!
+//! ```
+//! use vp_models::fpga_ai_suite::Architecture;
+//! use vp_models::host::fpga_ai_suite::{Driver, Model};
+//! use vp_models::host::network::digits;
+//! use vp_models::platform::{Description, LocalHost, Platform};
+//!
+//! let description = Description::named("fpga-ai-suite").unwrap();
+//! let mut host = LocalHost::new(Platform::build(&description).unwrap());
+//! let model = Model::of_network(&digits::network()).unwrap();
+//! let samples = digits::samples();
+//! let mut driver =
+//!     Driver::open(&mut host, &Architecture::default(), &model, description.dbb0.range()).unwrap();
+//! let answers = driver.infer(&[&samples[0].pixels]).unwrap();
+//! assert_eq!(digits::answer(&answers[0].output), samples[0].label);
+//! ```
+
+mod bundle;
+mod driver;
+mod file;
+mod job;
+mod layout;
+
+pub use bundle::bundle;
+pub use driver::{Counters, Driver, DriverError, Inference};
+pub use file::{Model, ModelError};
+pub use job::{Job, JobError};
+pub use layout::{Layout, LayoutError};

@@ -1,0 +1,100 @@
+//! NVDLA as the device of a platform.
+
+use std::rc::Rc;
+
+use super::device::{Nvdla, Parts};
+use super::occupancy::Occupancy;
+use super::registers::RegisterMap;
+use super::timing::Timing;
+use crate::bus::csb::CsbTiming;
+use crate::device::{Device, Wiring};
+use crate::host::Statistics;
+use crate::platform::{LayerRecord, NvdlaDescription};
+use vp_core::Time;
+
+impl NvdlaDescription {
+    /// Builds the device.
+    pub(crate) fn build(&self, wiring: Wiring<'_>) -> Rc<dyn Device> {
+        let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt } = wiring;
+        let parts = Parts {
+            config: self.config.clone(),
+            capability_rom: self.capability_rom,
+            timing: Timing::of(&self.config, self.rtl),
+            cycle,
+            threads,
+            skips_arithmetic,
+            primary,
+            secondary,
+            interrupt,
+        };
+        Nvdla::new(sim, parts)
+    }
+}
+
+impl Device for Nvdla {
+    fn kind(&self) -> &'static str {
+        "nvdla"
+    }
+
+    fn compatible(&self) -> &'static [&'static str] {
+        // The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of
+        // its sources.
+        match Nvdla::map(self) {
+            RegisterMap::Full => &["nvidia,nvdla_os_initial"],
+            // The second is that of the driver until April 2019, which knew no nv_large.
+            RegisterMap::Small => &["nvidia,nv_small", "nvidia,nvdla_2"],
+            RegisterMap::Large => &["nvidia,nv_large"],
+            RegisterMap::Foreign => &[],
+        }
+    }
+
+    fn window(&self) -> u32 {
+        RegisterMap::SPACE_BYTES
+    }
+
+    fn bus_timing(&self) -> CsbTiming {
+        Nvdla::bus_timing(self)
+    }
+
+    fn map(&self) -> RegisterMap {
+        Nvdla::map(self)
+    }
+
+    fn numbering(&self) -> &'static str {
+        "group"
+    }
+
+    fn unfinished(&self, open: &[&LayerRecord]) -> Vec<String> {
+        let mut parts: Vec<String> = open
+            .iter()
+            .map(|layer| {
+                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
+            })
+            .collect();
+        for (unit, group) in self.enabled() {
+            let name = unit.name().to_lowercase();
+            // An RDMA works for its engine's layer.
+            let engine = name.strip_suffix("_rdma");
+            let begun = |layer: &&LayerRecord| {
+                Some(&*layer.unit) == engine || (*layer.unit == *name && layer.group == group as u64)
+            };
+            if !open.iter().any(begun) {
+                parts.push(format!("{name} is enabled (group {group}) and has not begun"));
+            }
+        }
+        parts
+    }
+
+    fn occupancy(&self) -> &Rc<Occupancy> {
+        Nvdla::occupancy(self)
+    }
+
+    fn count(&self, cycle: Time, statistics: &mut Statistics) {
+        let Some(enabled) = self.first_enabled() else { return };
+        statistics.count("nvdla.enabled", enabled.as_ps(), "ps");
+        if let Some(done) = self.last_done() {
+            statistics.count("nvdla.done", done.as_ps(), "ps");
+            statistics.count("nvdla.cycles", (done - enabled).cycles(cycle), "cycles");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The device that a platform carries: which there are, and what the platform asks of their descriptions.
+
+use std::rc::Rc;
+
+use super::description::{DescriptionError, NvdlaDescription};
+use crate::device::{Device, MemoryInterface, Wiring};
+use crate::fpga_ai_suite::Architecture;
+use crate::nvdla::timing::RtlTree;
+
+/// A device, as a description says it: the section of its name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeviceDescription {
+    /// `[nvdla]`.
+    Nvdla(Box<NvdlaDescription>),
+    /// `[fpga_ai_suite]`.
+    FpgaAiSuite(Box<Architecture>),
+}
+
+impl DeviceDescription {
+    /// Refuses what cannot be built.
+    pub(super) fn check(&self) -> Result<(), DescriptionError> {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => Ok(nvdla.config.check()?),
+            DeviceDescription::FpgaAiSuite(architecture) => Ok(architecture.check()?),
+        }
+    }
+
+    /// Its first memory port.
+    pub(crate) fn primary(&self) -> MemoryInterface {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => nvdla.config.primary(),
+            DeviceDescription::FpgaAiSuite(architecture) => architecture.memory_interface(),
+        }
+    }
+
+    /// Its second memory port, if it has one.
+    pub(crate) fn secondary(&self) -> Option<MemoryInterface> {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => nvdla.config.secondary(),
+            DeviceDescription::FpgaAiSuite(_) => None,
+        }
+    }
+
+    /// Whether a write client's next burst enters its buffer at the arbiter while the one before leaves it.
+    pub(super) fn writes_overlap(&self) -> bool {
+        match self {
+            // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.
+            DeviceDescription::Nvdla(nvdla) => nvdla.rtl == RtlTree::Nvdlav1,
+            DeviceDescription::FpgaAiSuite(_) => true,
+        }
+    }
+
+    /// Builds it.
+    pub(super) fn build(&self, wiring: Wiring<'_>) -> Rc<dyn Device> {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => nvdla.build(wiring),
+            DeviceDescription::FpgaAiSuite(architecture) => architecture.build(wiring),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What goes wrong, and what the IP is like afterwards.
+
+use super::*;
+use proptest::prelude::*;
+
+/// It still works.
+fn works(prepared: &mut Prepared) {
+    prepared.write(IP_RESET, 1);
+    prepared.request(0, &inputs(3)[2]);
+    prepared.poll(COMPLETION_COUNT, 1);
+    let expected = prepared.model.infer(&inputs(3)[2]);
+    assert_eq!(prepared.output(0), expected);
+    assert_eq!(prepared.read(ICR), COMPLETE);
+}
+
+#[test]
+fn another_architecture_is_refused_by_its_hash() {
+    let (ours, other) =
+        (Architecture::default(), Architecture { memory_word: 16, ..Architecture::default() });
+    let mut host = host(&other);
+    let error = Driver::open(&mut host, &ours, &small(), memory()).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        format!("the IP's architecture is {}, and the model is for {}", other.hash(), ours.hash())
+    );
+}
+
+#[test]
+fn addresses_that_are_no_memory_words_raise_the_error_bit() {
+    for register in [CONFIG_BASE, INTERMEDIATE_BASE, IO_BASE] {
+        let mut prepared = Prepared::new(&Architecture::default());
+        prepared.write(register, 0x8000_0008);
+        if register != IO_BASE {
+            prepared.write(IO_BASE, 0x8800_0000);
+        }
+        assert_eq!(prepared.read(ICR), ERROR, "{register:#x}");
+        assert_eq!(prepared.read(COMPLETION_COUNT), 0);
+        let told = prepared.told();
+        assert!(told.contains("= 0x80000008 is no multiple of 32 bytes"), "{told}");
+        prepared.write(INTERMEDIATE_BASE, 0);
+        works(&mut prepared);
+    }
+}
+
+#[test]
+fn a_queue_that_overflows_says_so_until_reset() {
+    let architecture = Architecture { queue_depth: 2, jobs_in_flight: 1, ..Architecture::default() };
+    let mut prepared = Prepared::new(&architecture);
+    let mut shown = Vec::new();
+    for _ in 0..5 {
+        prepared.request(0, &inputs(1)[0]);
+        shown.push(prepared.read(DIAGNOSTICS));
+    }
+    // The first is begun; with one place left the queue is almost full.
+    assert_eq!(shown, [0b00, 0b10, 0b10, 0b11, 0b11]);
+    prepared.poll(COMPLETION_COUNT, 3);
+    assert_eq!((prepared.read(ICR), prepared.read(DIAGNOSTICS)), (ERROR | COMPLETE, 1));
+    let told = prepared.told();
+    assert!(told.contains("the queue of 2 descriptors is full"), "{told}");
+    works(&mut prepared);
+    assert_eq!(prepared.read(DIAGNOSTICS), 0);
+}
+
+#[test]
+fn an_unlicensed_ip_stops_at_its_limit() {
+    let architecture = Architecture { licensed: false, inference_limit: 2, ..Architecture::default() };
+    let (mut host, model) = (host(&architecture), small());
+    let given = inputs(3);
+    let given: Vec<&[i8]> = given.iter().map(Vec::as_slice).collect();
+    let mut driver = Driver::open(&mut host, &architecture, &model, memory()).unwrap();
+    driver.set_in_flight(1);
+    assert_eq!(driver.infer(&given[..2]).unwrap().len(), 2);
+    let error = driver.infer(&given[2..]).unwrap_err().to_string();
+    assert!(error.contains("it is not licensed and has done what it does"), "{error}");
+    assert_eq!((host.read(0x260), host.read(DIAGNOSTICS)), (Ok(0), Ok(0b100)));
+    // A reset of the IP does not make more of them.
+    let error =
+        Driver::open(&mut host, &architecture, &model, memory()).unwrap().infer(&given[..1]).unwrap_err();
+    assert!(error.to_string().contains("has taken 2 requests"), "{error}");
+}
+
+#[test]
+fn a_configuration_that_is_none_ends_the_job_with_an_error() {
+    for (words, why) in [
+        (0u32, "the end is missing"),
+        (5, "the end is missing"),
+        (u32::MAX, "4294967297 words are no configuration"),
+        (1000, "no instruction 0x0"),
+    ] {
+        let mut prepared = Prepared::new(&Architecture::default());
+        prepared.write(CONFIG_BASE, if words == 1000 { 0x8900_0000 } else { prepared.layout.config_base });
+        prepared.write(CONFIG_WORDS, words);
+        prepared.write(IO_BASE, 0x8800_0000);
+        prepared.poll(ICR, ERROR);
+        assert_eq!(prepared.read(COMPLETION_COUNT), 0);
+        let told = prepared.told();
+        assert!(told.contains("job 0 is refused") && told.contains(why), "{words}: {told}");
+        // The next one is not held up.
+        prepared.write(ICR, 3);
+        prepared.request(0, &inputs(1)[0]);
+        prepared.poll(COMPLETION_COUNT, 1);
+        let expected = prepared.model.infer(&inputs(1)[0]);
+        assert_eq!(prepared.output(0), expected);
+    }
+}
+
+#[test]
+fn memory_that_is_not_there_ends_the_job_with_an_error() {
+    let mut prepared = Prepared::new(&Architecture::default());
+    prepared.write(CONFIG_BASE, 0x1000);
+    prepared.write(CONFIG_WORDS, 100);
+    prepared.write(IO_BASE, 0x2000);
+    prepared.poll(ICR, ERROR);
+    works(&mut prepared);
+}
+
+#[test]
+fn a_reset_in_the_middle_leaves_nothing_behind() {
+    let mut at_work = 0;
+    for after in (0..400).step_by(25) {
+        let mut prepared = Prepared::new(&Architecture::default());
+        prepared.write(IMR, 3);
+        for place in 0..4 {
+            prepared.request(place, &inputs(4)[place]);
+        }
+        (0..after).for_each(|_| _ = prepared.read(0));
+        at_work += u32::from(prepared.read(COMPLETION_COUNT) < 4);
+        prepared.write(IP_RESET, 0x8000_0000);
+        for address in
+            [ICR, IMR, CONFIG_BASE, COMPLETION_COUNT, 0x240, 0x248, 0x264, 0x26c, 0x274, DIAGNOSTICS]
+        {
+            assert_eq!(prepared.read(address), 0, "{address:#x}");
+        }
+        assert!(!prepared.host.platform().irq().level());
+        (0..2000).for_each(|_| _ = prepared.read(0));
+        assert_eq!(
+            [ICR, COMPLETION_COUNT, 0x240].map(|address| prepared.read(address)),
+            [0; 3],
+            "after {after}"
+        );
+        works(&mut prepared);
+    }
+    assert!(at_work > 3, "resets came too late");
+}
+
+#[test]
+fn a_model_update_is_for_a_build_without_external_memory() {
+    let mut prepared = Prepared::new(&Architecture::default());
+    prepared.write(0x380, 0);
+    assert_eq!(prepared.read(ICR), ERROR);
+    assert!(prepared.told().contains("the model of this IP is in memory"));
+    let architecture = Architecture { ddr_free: true, streaming: true, ..Architecture::default() };
+    let mut prepared = Prepared::new(&architecture);
+    prepared.write(0x380, 4096);
+    assert_eq!(prepared.read(ICR), ERROR);
+    assert!(prepared.told().contains("there is no such word"));
+}
+
+#[test]
+fn streaming_is_for_a_build_with_a_stream() {
+    let mut prepared = Prepared::new(&Architecture::default());
+    prepared.write(STREAMING, 1);
+    assert_eq!(prepared.read(STREAMING), 0);
+    assert!(prepared.told().contains("the IP is built without streaming"));
+    assert!(prepared.host.stream(&[1]).unwrap_err().to_string().contains("no input stream"));
+}
+
+/// Bases at all places, and registers of all kinds.
+fn write() -> impl Strategy<Value = (u32, u32)> {
+    let address = prop_oneof![
+        4 => prop::sample::select(vec![0x204u32, 0x210, 0x214, 0x218, 0x220, 0x22c, 0x250, 0x380]),
+        1 => (0u32..512).prop_map(|word| 4 * word),
+    ];
+    let value = prop_oneof![
+        any::<u32>(),
+        0u32..200,
+        Just(0x8000_0000),
+        (0u32..0x1000).prop_map(|at| 0x8000_0000 + 32 * at),
+        Just(0xffff_ffe0),
+    ];
+    (address, value)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn whatever_is_written_the_ip_works_afterwards(
+        writes in prop::collection::vec(write(), 1..60), streaming in any::<bool>(), pause in 0u32..50,
+    ) {
+        let mut prepared = Prepared::new(&Architecture { streaming, ..Architecture::default() });
+        for (at, (address, value)) in (0u32..).zip(writes) {
+            prepared.write(address, value);
+            if at % 7 == 0 {
+                (0..pause).for_each(|_| _ = prepared.read(ICR));
+            }
+        }
+        prepared.write(IP_RESET, 1);
+        prepared.write(STREAMING, u32::from(streaming));
+        let mut host = prepared.host;
+        let architecture = Architecture { streaming, ..Architecture::default() };
+        let model = small();
+        let given = inputs(2);
+        let given: Vec<&[i8]> = given.iter().map(Vec::as_slice).collect();
+        let mut driver = Driver::open(&mut host, &architecture, &model, memory()).unwrap();
+        let inferred = driver.infer(&given).unwrap();
+        prop_assert!(inferred.iter().zip(&given).all(|(inference, input)| inference.output == model.infer(input)));
+    }
+}

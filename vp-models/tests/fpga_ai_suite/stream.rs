@@ -1,0 +1,93 @@
+//! Inputs over the input stream, and models on the chip.
+
+use super::*;
+
+fn streaming() -> Architecture {
+    Architecture { streaming: true, ..Architecture::default() }
+}
+
+fn bytes(input: &[i8]) -> Vec<u8> {
+    input.iter().map(|value| *value as u8).collect()
+}
+
+#[test]
+fn a_job_takes_its_input_from_the_stream() {
+    let (architecture, model) = (streaming(), small());
+    let mut host = host(&architecture);
+    let given = inputs(6);
+    let given: Vec<&[i8]> = given.iter().map(Vec::as_slice).collect();
+    let mut driver = Driver::open(&mut host, &architecture, &model, memory()).unwrap();
+    let inferred = driver.infer(&given).unwrap();
+    assert!(inferred.iter().zip(&given).all(|(inference, input)| inference.output == model.infer(input)));
+    let counters = driver.counters().unwrap();
+    assert_eq!([counters.input_words, counters.output_words], [6 * 2, 6]);
+}
+
+#[test]
+fn descriptors_begin_when_streaming_is_active() {
+    let mut prepared = Prepared::new(&streaming());
+    prepared.write(STREAMING, 0);
+    assert!(prepared.host.stream(&[1]).unwrap_err().to_string().contains("does not listen to stream0"));
+    prepared.request(0, &inputs(1)[0]);
+    (0..200).for_each(|_| assert_eq!(prepared.read(0x240), 0, "no job is active"));
+    prepared.write(STREAMING, 1);
+    assert_eq!(prepared.read(STREAMING), 1);
+    prepared.host.stream(&bytes(&inputs(1)[0][..40])).unwrap();
+    (0..500).for_each(|_| assert_eq!(prepared.read(COMPLETION_COUNT), 0, "the input is not whole"));
+    prepared.host.stream(&bytes(&inputs(1)[0][40..])).unwrap();
+    prepared.poll(COMPLETION_COUNT, 1);
+    let expected = prepared.model.infer(&inputs(1)[0]);
+    assert_eq!(prepared.output(0), expected);
+}
+
+#[test]
+fn a_stop_drops_the_job_that_waits_for_its_input_and_keeps_the_others() {
+    let mut prepared = Prepared::new(&streaming());
+    prepared.request(0, &inputs(2)[0]);
+    prepared.request(1, &inputs(2)[1]);
+    prepared.host.stream(&bytes(&inputs(1)[0][..40])).unwrap();
+    (0..500).for_each(|_| _ = prepared.read(0));
+    prepared.write(STREAMING, 0);
+    (0..500).for_each(|_| _ = prepared.read(0));
+    assert_eq!([ICR, COMPLETION_COUNT].map(|address| prepared.read(address)), [0, 0]);
+    assert!(prepared.told().contains("job 0 is dropped: its input stream was turned off"));
+    prepared.write(STREAMING, 1);
+    prepared.host.stream(&bytes(&inputs(2)[1])).unwrap();
+    prepared.poll(COMPLETION_COUNT, 1);
+    let expected = prepared.model.infer(&inputs(2)[1]);
+    assert_eq!(prepared.output(1), expected, "what was half an input is gone");
+}
+
+#[test]
+fn a_stream_that_is_full_refuses_more() {
+    let architecture = Architecture { stream_buffer: 100, ..streaming() };
+    let mut prepared = Prepared::new(&architecture);
+    prepared.host.stream(&[0; 64]).unwrap();
+    let error = prepared.host.stream(&[0; 64]).unwrap_err().to_string();
+    assert!(error.contains("has room for 36 bytes more, and not for 64: let time pass"), "{error}");
+    let port = prepared.host.platform().ports().into_iter().find(|port| port.name == "stream0").unwrap();
+    assert_eq!((port.size, port.width), (100, 256));
+}
+
+#[test]
+fn a_model_on_the_chip_is_not_read_from_memory() {
+    let architecture = Architecture { ddr_free: true, ..streaming() };
+    let (mut host, model) = (host(&architecture), small());
+    let mut driver = Driver::open(&mut host, &architecture, &model, memory()).unwrap();
+    let inferred = driver.infer(&[&inputs(1)[0]]).unwrap();
+    assert_eq!(inferred[0].output, model.infer(&inputs(1)[0]));
+    assert_eq!(driver.counters().unwrap().filter_words, 0);
+    assert_eq!(host.statistics().unwrap().get("dbb0.read.bytes"), Some(0));
+}
+
+#[test]
+fn a_model_on_the_chip_stays_over_a_reset() {
+    let mut prepared = Prepared::new(&Architecture { ddr_free: true, ..streaming() });
+    prepared.write(IP_RESET, 1);
+    prepared.write(STREAMING, 1);
+    prepared.request(0, &inputs(1)[0]);
+    prepared.host.stream(&bytes(&inputs(1)[0])).unwrap();
+    prepared.poll(COMPLETION_COUNT, 1);
+    let expected = prepared.model.infer(&inputs(1)[0]);
+    assert_eq!(prepared.output(0), expected);
+}
