@@ -178,6 +178,9 @@ impl<'a> Transfers<'a> {
             let next = last.min(first).min(requested).min(told);
             let (read, stage) = if next == Time::MAX {
                 return None;
+            } else if next == told && next == first && reads[begun.start].told {
+                // Its request may be this one.
+                return single.next();
             } else if next == last {
                 over.start += 1;
                 (over.start - 1, Stage::Response)
@@ -406,5 +409,21 @@ impl Observer for EventHash {
         transfers.over().iter().for_each(|read| add(read.last, &read.at(Stage::Response)));
         self.hash.set(sum);
         self.count.set(self.count.get() + count + (transfers.begun().len() + transfers.over().len()) as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_told_one_by_one_that_takes_no_time_is_asked_for_before_it_ends() {
+        let at = Time::ns(3);
+        let read = Read { requested: at, first: at, last: at, told: true, id: 1, bytes: 8, address: 0 };
+        let (reads, single) = ([read], [(at, read.at(Stage::Request))]);
+        let transfers = Transfers::new(&single, &reads, [0..1, 0..1, 0..1]);
+        let stages: Vec<Stage> = transfers.iter().map(|(_, transfer)| transfer.stage).collect();
+        assert_eq!(stages, [Stage::Request, Stage::Data, Stage::Response]);
+        assert_eq!(transfers.count(), 3);
     }
 }
