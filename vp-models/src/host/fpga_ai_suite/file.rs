@@ -20,8 +20,8 @@ use crate::host::network::{self, Method, Network};
 ///     input = { height = 1, width = 2, channels = 2 }
 ///     [[layer]]
 ///     name = "all"
-///     kind = "fully_connected"
-///     outputs = 1
+///     kind = "fully-connected"
+///     kernels = 1
 ///     weights = "all.i8"
 ///     converter = { scale = 1, shift = 0 }
 ///     [[layer]]
@@ -96,7 +96,6 @@ struct WrittenLayer {
     other: Option<String>,
     cycles: Option<u32>,
     kernels: Option<u32>,
-    outputs: Option<u32>,
     /// Columns and rows, as of all pairs.
     kernel: Option<[u32; 2]>,
     stride: Option<[u32; 2]>,
@@ -115,7 +114,7 @@ struct WrittenLayer {
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 enum Kind {
     Convolution,
     FullyConnected,
@@ -345,8 +344,8 @@ fn operation(
             })
         }
         Kind::FullyConnected => {
-            let outputs = layer.outputs.ok_or_else(|| needs("outputs"))?;
-            Ok(Operation::FullyConnected { sums: sums(layer, outputs, filters)? })
+            let kernels = layer.kernels.ok_or_else(|| needs("kernels"))?;
+            Ok(Operation::FullyConnected { sums: sums(layer, kernels, filters)? })
         }
         Kind::Pooling => {
             let method = match method()? {
@@ -466,8 +465,8 @@ mod tests {
             kernel = [2, 1]
             [[layer]]
             name = "f"
-            kind = "fully_connected"
-            outputs = 1
+            kind = "fully-connected"
+            kernels = 1
             weights = "ones"
             bias = { values = "bias", shift = 1 }
             converter = { scale = 1, shift = 0 }
@@ -494,7 +493,7 @@ mod tests {
         assert_eq!(with(""), "graph `x`: 0 layers: 1 to 4096");
         assert_eq!(layer("kind = \"pooling\""), "layer `l`: it needs `method`");
         let connected =
-            "kind = \"fully_connected\"\noutputs = 1\nweights = \"w\"\nconverter = { scale = 1, shift = 0 }";
+            "kind = \"fully-connected\"\nkernels = 1\nweights = \"w\"\nconverter = { scale = 1, shift = 0 }";
         assert_eq!(layer(connected), "layer `l`: filters 0 to 4 of 3 bytes");
         let biased = layer(&format!("{connected}\nbias = {{ values = \"b\" }}"));
         assert_eq!(biased, "layer `l`: b has 3 bytes, and not 2 or 4 for each of 1 outputs");
