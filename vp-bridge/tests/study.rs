@@ -122,6 +122,17 @@ fn a_point_that_fails_is_told_with_its_reason_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_point_that_takes_too_long_has_failed() {
+    let study = Studied::new(&SMALL.replace("name = 'small'", "name = 'small'\nlimit = '30 us'"));
+    let output = study.vp(&["study.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let (status, why) = (study.columns("status"), study.columns("failure"));
+    // At 1000 cycles of latency two outstanding reads take longer, and at 10 none do.
+    assert_eq!((status[0].as_str(), status[4].as_str()), ("ran", "failed"));
+    assert!(why[4].contains("limit of"), "{}", why[4]);
+}
+
+#[test]
 fn a_study_that_cannot_run_is_refused_before_it_begins() {
     let study = Studied::new(&SMALL.replace("dbb0.read_latency", "dbb0.raed_latency"));
     let told = study.told(&["study.toml"]);
@@ -251,4 +262,37 @@ fn a_point_alone_shows_its_layers_and_its_hash() {
     }
     assert!(shown.contains(&study.columns("event_hash")[4]));
     assert!(study.told(&["study.toml", "--point", "13"]).contains("the study has 12 points"));
+}
+
+/// Its numbers are those of the study whose picture it shows.
+#[test]
+fn the_readme_tells_what_the_study_finds() {
+    let readme = include_str!("../../README.md");
+    let (_, rest) = readme.split_once("At 1 GHz and without latency").unwrap();
+    let (said, _) = rest.split_once("rings").unwrap();
+    let said: Vec<u32> =
+        said.split(|it: char| !it.is_ascii_digit()).filter_map(|it| it.parse().ok()).collect();
+    let points = [(25, 256), (400, 16), (400, 64), (400, 256)];
+    let study = Studied::new(&format!(
+        "name = 'readme'\n[sweep]\nnetwork = 'resnet50'\nplatform = 'nv_large'\n\
+         'dbb0.read_latency, dbb0.read_outstanding, dbb0.write_outstanding' = [{}]",
+        points.map(|(latency, limit)| format!("[{latency}, {limit}, {limit}]")).join(", ")
+    ));
+    study.shown(&["study.toml"]);
+    let frames: Vec<f64> = study.columns("frames_per_second").iter().map(|it| it.parse().unwrap()).collect();
+    let whole: Vec<u32> = frames.iter().map(|frames| frames.round() as u32).collect();
+    // As it is written: the best; the latency, then each limit behind what it leaves.
+    assert_eq!(said, [whole[0], 400, whole[1], 16, whole[2], 64, whole[3], 256], "{frames:?}");
+    // And that study has these points.
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../studies/latency.toml");
+    let shown = vp_bridge::study::Study::load(&file).unwrap();
+    let has = |(latency, limit): (i64, i64)| {
+        let of =
+            |point: &vp_bridge::study::Point, name: &str| point.get(name).and_then(toml::Value::as_integer);
+        shown.points.iter().any(|point| {
+            (of(point, "dbb0.read_latency"), of(point, "dbb0.read_outstanding"))
+                == (Some(latency), Some(limit))
+        })
+    };
+    assert!(shown.points.len() == 216 && points.into_iter().all(has));
 }

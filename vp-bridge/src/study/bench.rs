@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use twox_hash::XxHash3_64;
 use vp_core::Time;
 use vp_models::bus::axi::Traffic;
-use vp_models::host::network::{self, Inference, Network, Plan, Runner};
+use vp_models::host::Host as _;
+use vp_models::host::network::{self, Inference, Network, Plan, Runner, Work};
 use vp_models::nvdla::occupancy::BufferFill;
 use vp_models::platform::{Description, LocalHost, NvdlaDescription, Platform};
 
@@ -36,6 +37,7 @@ pub struct Bench {
     folder: PathBuf,
     seed: u64,
     frames: u32,
+    limit: Option<Time>,
     plans: Mutex<HashMap<String, Arc<Once<Planned>>>>,
     networks: Mutex<HashMap<String, Arc<Once<Loaded>>>>,
 }
@@ -61,6 +63,7 @@ impl Bench {
             folder: study.folder.clone(),
             seed: study.seed,
             frames: study.frames,
+            limit: study.limit,
             plans: Mutex::default(),
             networks: Mutex::default(),
         }
@@ -73,7 +76,8 @@ impl Bench {
     pub fn job(&self, point: &Point) -> Result<Job, String> {
         let (description, settings) = point.description(&self.folder, self.seed)?;
         let network = self.network(point)?;
-        let identity = format!("{}\n{:016x}\n{}", description.to_toml(), network.identity, self.frames);
+        let Bench { frames, limit, .. } = self;
+        let identity = format!("{}\n{:016x}\n{frames} {limit:?}", description.to_toml(), network.identity);
         let key = format!("{:016x}", XxHash3_64::oneshot(identity.as_bytes()));
         Ok(Job { point: point.clone(), key, description, settings })
     }
@@ -135,6 +139,9 @@ impl Bench {
         let watched = Watched::start(&platform, closely);
         let mut host = LocalHost::new(platform);
         host.watch();
+        if let Some(limit) = self.limit {
+            host.set_limit(limit);
+        }
         // No time depends on what is in it.
         let input = vec![0; plan.input.shape.elements()];
         let inputs = vec![input.as_slice(); self.frames as usize];
@@ -198,7 +205,7 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer
     };
     let mut layers: Vec<Layer> = network.layers.iter().map(layer).collect();
     for step in &plan.steps {
-        layers[step.layer].parts += 1;
+        layers[step.layer].parts += u64::from(matches!(step.work, Work::Hardware { .. }));
         layers[step.layer].mac_cycles += step.mac_cycles * frames;
     }
     for (step, span) in inferences.iter().flat_map(|inference| plan.steps.iter().zip(&inference.steps)) {

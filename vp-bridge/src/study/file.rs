@@ -6,6 +6,7 @@ use serde::Deserialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
+use vp_core::Time;
 
 /// A study: which points there are, and what its report shows of them.
 ///
@@ -32,6 +33,8 @@ pub struct Study {
     pub seed: u64,
     /// Inferences at each point.
     pub frames: u32,
+    /// A point that takes longer than this, in simulated time, has failed.
+    pub limit: Option<Time>,
     /// What the report shows.
     pub report: Report,
     /// The points, each once, in the order of the file.
@@ -71,6 +74,7 @@ struct Written {
     seed: u64,
     #[serde(default = "one_frame")]
     frames: u32,
+    limit: Option<String>,
     #[serde(default)]
     fixed: Table,
     sweep: Sweeps,
@@ -139,7 +143,7 @@ impl Study {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(text: &str, folder: &Path) -> Result<Study, StudyError> {
-        let Written { name, about, seed, frames, fixed, sweep, report } = toml::from_str(text)
+        let Written { name, about, seed, frames, limit, fixed, sweep, report } = toml::from_str(text)
             .map_err(|error| StudyError::Text(error.to_string().trim_end().to_owned()))?;
         let wrong = |text: String| Err(StudyError::Wrong(text));
         if !(0.0..1.0).contains(&report.knee) {
@@ -148,6 +152,9 @@ impl Study {
         if !(1..=100_000).contains(&frames) {
             return wrong(format!("frames = {frames}: from 1 to 100000"));
         }
+        let limit =
+            limit.map(|text| text.parse::<Time>().map_err(|error| format!("limit = \"{text}\": {error}")));
+        let limit = limit.transpose().map_err(StudyError::Wrong)?;
         let fixed = flat(fixed);
         let tables = match sweep {
             Sweeps::Several(tables) => tables,
@@ -178,7 +185,7 @@ impl Study {
         if points.is_empty() {
             return wrong("there is nothing in [sweep]: name at least a network".to_owned());
         }
-        Ok(Study { name, about, seed, frames, report, points, varied, folder: folder.to_owned() })
+        Ok(Study { name, about, seed, frames, limit, report, points, varied, folder: folder.to_owned() })
     }
 }
 
@@ -252,6 +259,9 @@ mod tests {
         let report = "name = 's'\n[sweep]\nnetwork = 'a'\n[report]\n";
         assert_eq!(refusal(&format!("{report}knee = 2.0")), "[report] knee = 2: a share of one, such as 0.9");
         assert!(refusal(&format!("{report}axis = 'y'")).contains("axis"));
+        assert!(
+            refusal("name = 's'\nlimit = '3 days'\n[sweep]\nnetwork = 'a'").contains("limit = \"3 days\"")
+        );
         assert!(refusal("name = 's'\nframes = 0\n[sweep]\nnetwork = 'a'").contains("frames = 0"));
     }
 }

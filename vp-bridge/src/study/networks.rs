@@ -3,24 +3,27 @@
 use std::path::Path;
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
-use vp_models::host::network::{Network, Options, digits};
+use vp_models::host::network::{Network, digits};
 
 /// A network, and a hash of everything that it is made of.
 pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Result<(Network, u64), String> {
-    if name == "digits" && settings.is_empty() {
-        return Ok((digits::network(), 0));
-    }
-    if settings.is_empty()
-        && let Ok(Some(network)) = Network::named(name, &Options::default())
-    {
-        return Ok((network, XxHash3_64::oneshot(name.as_bytes())));
+    if let Some(text) = Network::text(name) {
+        let text = changed(text, settings)?;
+        let network = Network::parse(&text, &mut |file| digits::tensor(file));
+        return Ok((network.map_err(|error| error.to_string())?, XxHash3_64::oneshot(text.as_bytes())));
     }
     let path = folder.join(name);
     let path = if path.is_dir() { path.join("network.toml") } else { path };
     let read =
         |path: &Path| std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
     let text = String::from_utf8(read(&path)?).map_err(|_| format!("{} is no text", path.display()))?;
-    let text = changed(&text, settings).map_err(|why| format!("{}: {why}", path.display()))?;
+    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    if path.extension().is_some_and(|extension| extension == "csv") && settings.is_empty() {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let network = Network::of_sheet(&name, &text).map_err(|error| wrong(&error))?;
+        return Ok((network, XxHash3_64::oneshot(text.as_bytes())));
+    }
+    let text = changed(&text, settings).map_err(|why| wrong(&why))?;
     let mut identity = XxHash3_64::oneshot(text.as_bytes());
     let home = path.parent().unwrap_or(Path::new(""));
     let network = Network::parse(&text, &mut |file| {
@@ -28,7 +31,7 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
         identity = XxHash3_64::oneshot_with_seed(identity, &bytes);
         Ok(bytes)
     })
-    .map_err(|error| format!("{}: {error}", path.display()))?;
+    .map_err(|error| wrong(&error))?;
     Ok((network, identity))
 }
 
@@ -76,6 +79,16 @@ mod tests {
             "network.layer.b.stride: there is nothing of that name"
         );
         assert!(changed("inpt.width", 1.into()).is_err());
+    }
+
+    #[test]
+    fn a_built_in_network_can_be_changed() {
+        let width: Value = 64.into();
+        let settings = [("input.width", &width), ("input.height", &width)];
+        let (small, identity) = load("mobilenet_v1", &settings, Path::new("")).unwrap();
+        let (large, other) = load("mobilenet_v1", &[], Path::new("")).unwrap();
+        assert_eq!((small.input.width, large.input.width), (64, 224));
+        assert_ne!(identity, other);
     }
 
     #[test]

@@ -62,6 +62,11 @@ impl Point {
         self.get("platform").map_or_else(|| DEFAULT_PLATFORM.to_owned(), text)
     }
 
+    /// What runs on what: points of one kind take about as long as each other.
+    pub fn kind(&self) -> String {
+        format!("{} on {}", self.get("network").map_or_else(String::new, text), self.platform())
+    }
+
     /// What changes in the platform, as `--set` takes it. Latencies that are times become cycles of this period.
     fn platform_settings(&self, period: Time) -> Result<Vec<String>, String> {
         let own = |name: &str| name != "network" && name != "platform" && !name.starts_with("network.");

@@ -5,7 +5,7 @@ use super::file::Study;
 use super::measured::Outcome;
 use super::point::Point;
 use super::store::{Finished, Store, StoreError};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
@@ -146,7 +146,23 @@ pub fn missing<'a>(points: &'a [Planned], store: &Store, program: &str, again: b
         Some(Outcome::Ran(measured)) => planned.closely && measured.timeline.is_none(),
     };
     let mut seen = HashSet::new();
-    points.iter().filter(is_missing).filter(|planned| seen.insert(planned.key.as_str())).collect()
+    let missing = points.iter().filter(is_missing).filter(|planned| seen.insert(planned.key.as_str()));
+    by_turns(missing.collect())
+}
+
+/// One of each kind after the other, so that it is soon known how long each takes.
+fn by_turns(points: Vec<&Planned>) -> Vec<&Planned> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut turns: Vec<(usize, &Planned)> = points
+        .into_iter()
+        .map(|planned| {
+            let count = counts.entry(planned.point.kind()).or_default();
+            *count += 1;
+            (*count, planned)
+        })
+        .collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, planned)| planned).collect()
 }
 
 #[cfg(test)]
@@ -162,6 +178,18 @@ mod tests {
                 assert_eq!(shards.iter().filter(|shard| shard.has(point)).count(), 1);
             }
         }
+    }
+
+    #[test]
+    fn kinds_take_turns() {
+        let planned = |number: usize, network: &str| {
+            let varied = vec![("network".to_owned(), network.into())];
+            let point = Point::new(number, varied, Vec::new());
+            Planned { point, key: number.to_string(), job: Err(String::new()), closely: false }
+        };
+        let points = [planned(1, "a"), planned(2, "a"), planned(3, "a"), planned(4, "b"), planned(5, "b")];
+        let order: Vec<usize> = by_turns(points.iter().collect()).iter().map(|it| it.point.number).collect();
+        assert_eq!(order, [1, 4, 2, 5, 3]);
     }
 
     #[test]

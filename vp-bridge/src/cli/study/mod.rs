@@ -145,7 +145,7 @@ fn run(args: &RunArgs) -> Result<Verdict, Failure> {
         loaded.points.iter().filter(|planned| shard.has(&planned.point)).cloned().collect();
     let missing = study::missing(&own, &store, &loaded.program, args.retry);
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    let mut bar = progress::Bar::new(own.len(), own.len() - missing.len(), jobs);
+    let mut bar = progress::Bar::new(own.len(), &missing, jobs);
     study::run(&missing, &loaded.bench, (&mut store, &loaded.program), jobs, |planned, finished, took| {
         bar.done(planned, finished, took);
     })

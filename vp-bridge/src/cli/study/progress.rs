@@ -9,28 +9,34 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 use vp_bridge::study::{Finished, Outcome, Planned, Store};
 
-/// A bar with the time left. Points of one network and platform take about as long as each other, so what is left is reckoned from
-/// those that are done.
+/// A bar with the time left, which is reckoned from points of the same kind that are done.
 pub(super) struct Bar {
     bar: ProgressBar,
-    jobs: u32,
-    /// How many points of a kind have been run, and how long they took together.
-    seen: HashMap<String, (u32, Duration)>,
-    left: u32,
+    jobs: usize,
+    kinds: HashMap<String, Kind>,
+}
+
+/// Points of a kind: those that are left, those that have been run, and how long these took together.
+#[derive(Default)]
+struct Kind {
+    left: usize,
+    seen: usize,
+    took: Duration,
 }
 
 impl Bar {
-    pub(super) fn new(points: usize, done: usize, jobs: NonZeroUsize) -> Bar {
+    pub(super) fn new(points: usize, missing: &[&Planned], jobs: NonZeroUsize) -> Bar {
         let bar = ProgressBar::new(points as u64);
         if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len} points  {elapsed}  {msg}") {
             bar.set_style(style);
         }
-        bar.set_position(done as u64);
-        bar.reset_eta();
-        if points > done {
+        bar.set_position((points - missing.len()) as u64);
+        if !missing.is_empty() {
             bar.enable_steady_tick(Duration::from_secs(1));
         }
-        Bar { bar, jobs: jobs.get() as u32, seen: HashMap::new(), left: (points - done) as u32 }
+        let mut kinds: HashMap<String, Kind> = HashMap::new();
+        missing.iter().for_each(|planned| kinds.entry(planned.point.kind()).or_default().left += 1);
+        Bar { bar, jobs: jobs.get(), kinds }
     }
 
     pub(super) fn done(&mut self, planned: &Planned, finished: &Finished, took: Duration) {
@@ -39,15 +45,21 @@ impl Bar {
             let what = styled(text::RED, "failed");
             self.bar.println(format!("point {} {what}: {}: {why}", planned.point.number, planned.point));
         }
-        let kind = format!("{:?} {}", planned.point.get("network"), planned.point.platform());
-        let (count, sum) = self.seen.entry(kind).or_default();
-        (*count, *sum) = (*count + 1, *sum + took);
-        self.left = self.left.saturating_sub(1);
-        // The mean of the kinds that have been seen.
-        let means: Duration = self.seen.values().map(|(count, sum)| *sum / *count).sum();
-        let left = means / self.seen.len() as u32 * self.left / self.jobs.min(self.left.max(1));
-        self.bar.set_message(format!("about {} left", spoken(left)));
+        let kind = self.kinds.entry(planned.point.kind()).or_default();
+        kind.left = kind.left.saturating_sub(1);
+        (kind.seen, kind.took) = (kind.seen + 1, kind.took + took);
+        if let Some(left) = self.left() {
+            self.bar.set_message(format!("about {} left", spoken(left)));
+        }
         self.bar.inc(1);
+    }
+
+    /// How long it still takes. Of a kind that has not been seen, nothing is known.
+    fn left(&self) -> Option<Duration> {
+        let of =
+            |kind: &Kind| (kind.seen > 0).then(|| kind.took.mul_f64(kind.left as f64 / kind.seen as f64));
+        let left: Duration = self.kinds.values().map(of).sum::<Option<Duration>>()?;
+        Some(left.div_f64(self.jobs as f64))
     }
 
     pub(super) fn finish(&self) {

@@ -112,7 +112,9 @@ impl Axis {
             all.filter(|tick| (least..=most).contains(tick)).collect()
         };
         let ticks = match (most / least).log10() {
-            ..2.4 => each(&[1.0, 2.0, 5.0]),
+            ..0.7 => each(&[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0]),
+            0.7..1.1 => each(&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0]),
+            1.1..2.4 => each(&[1.0, 2.0, 5.0]),
             2.4..4.5 => each(&[1.0, 3.0]),
             _ => each(&[1.0]),
         };
@@ -200,8 +202,9 @@ pub(super) fn short(value: f64) -> String {
         units.into_iter().find(|(from, _)| value.abs() >= *from * 0.9999).unwrap_or((1.0, ""));
     let scale = if unit == " k" { 1e3 } else { scale };
     let text = match value.abs() / scale {
-        100.0.. => format!("{:.0}", value / scale),
-        1.0.. => format!("{:.2}", value / scale),
+        99.95.. => format!("{:.0}", value / scale),
+        9.995.. => format!("{:.1}", value / scale),
+        0.9995.. => format!("{:.2}", value / scale),
         0.1.. => format!("{:.3}", value / scale),
         _ => format!("{:.5}", value / scale),
     };
@@ -219,6 +222,41 @@ pub(super) fn width(text: &str) -> i32 {
 
 pub(super) fn style<'a>(colour: RGBColor, horizontal: HPos, vertical: VPos) -> TextStyle<'a> {
     ("sans-serif", FONT).into_font().color(&colour).pos(Pos::new(horizontal, vertical))
+}
+
+/// Where texts stand, so that none comes upon another.
+#[derive(Default)]
+pub(super) struct Labels(Vec<[i32; 4]>);
+
+impl Labels {
+    /// Writes a text beside a place, as far from it as this many pixels: to the right of it if there is room up to `edge`, a little above or
+    /// below where another stands. What has no room is left out.
+    pub(super) fn write(
+        &mut self,
+        root: &Area<'_>,
+        text: &str,
+        (x, y): (i32, i32),
+        far: i32,
+        edge: i32,
+    ) -> Result<(), Error> {
+        let (wide, high) = (width(text), FONT as i32);
+        let shifts = [0, -high, high, -2 * high, 2 * high, -3 * high, 3 * high];
+        let sides = [(HPos::Left, x + far), (HPos::Right, x - far - wide)];
+        let places = sides.into_iter().flat_map(|side| shifts.map(|shift| (side, y + shift)));
+        for ((side, left), middle) in places {
+            let own = [left, middle - high / 2, left + wide, middle + high / 2];
+            let is_free = |other: &[i32; 4]| {
+                own[2] <= other[0] || other[2] <= own[0] || own[3] <= other[1] || other[3] <= own[1]
+            };
+            if left > 0 && own[2] <= edge && self.0.iter().all(is_free) {
+                self.0.push(own);
+                let at = if matches!(side, HPos::Left) { left } else { own[2] };
+                root.draw(&Text::new(text.to_owned(), (at, middle), style(LABEL, side, VPos::Center)))?;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A chart with both axes and guides, in an area; `left` is room for the labels of the vertical one.
@@ -310,6 +348,25 @@ mod tests {
         let axis = Axis::log("", [10.0, 1000.0], 1.0);
         assert_eq!(axis.ticks, [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
         assert!(Axis::linear("", []).end() > 0.0 && Axis::log("", [], 1.0).end() > 1.0);
+    }
+
+    #[test]
+    fn texts_make_room_for_each_other() {
+        let mut labels = Labels::default();
+        svg((300, 200), |root| {
+            for text in ["one", "two", "three", "four"] {
+                labels.write(root, text, (100, 100), 8, 290)?;
+            }
+            // Too near to the edge: to the left.
+            labels.write(root, "at the edge", (285, 40), 8, 290)
+        })
+        .unwrap();
+        let boxes = &labels.0;
+        assert_eq!((boxes.len(), boxes[4][2]), (5, 277));
+        for (at, one) in boxes.iter().enumerate() {
+            let apart = |other: &[i32; 4]| one[3] <= other[1] || other[3] <= one[1];
+            assert!(boxes[at + 1..].iter().all(apart), "{boxes:?}");
+        }
     }
 
     #[test]

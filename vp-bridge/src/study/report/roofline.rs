@@ -1,9 +1,8 @@
 //! The roofline: how fast each layer could be, by what it does with each byte that it reads, and how fast it is.
 
-use super::plot::{self, Axis, Error, LABEL, LEGEND, Mark, SERIES, TEXT};
+use super::plot::{self, Axis, Error, LEGEND, Labels, Mark, SERIES, TEXT};
 use crate::study::measured::Measured;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, VPos};
 
 /// A layer under the roof.
 pub(super) struct Place {
@@ -95,23 +94,11 @@ pub(super) fn draw(roof: &Roof, places: &[Place], size: (u32, u32)) -> Result<St
         chart.draw_series(dots)?;
         let mut longest: Vec<&Place> = places.iter().collect();
         longest.sort_by(|a, b| b.share.total_cmp(&a.share));
-        let mut taken: Vec<(i32, i32)> = Vec::new();
+        let mut labels = Labels::default();
         for place in longest.into_iter().take(NAMED) {
-            let (at, height) = chart.backend_coord(&(x.place(place.intensity), y.place(place.speed)));
-            let free = |down: &i32| {
-                let near =
-                    |other: &(i32, i32)| (other.0 - at).abs() < 110 && (other.1 - height - down).abs() < 14;
-                !taken.iter().any(near)
-            };
-            let down = [0, 16, -16, 32, -32].into_iter().find(free).unwrap_or(48);
-            taken.push((at, height + down));
+            let at = chart.backend_coord(&(x.place(place.intensity), y.place(place.speed)));
             let text = format!("{} {:.0} %", place.name, 100.0 * place.share);
-            // To the left of what stands at the right edge.
-            let (side, gap) = match at + radius(place.share) + plot::width(&text) + 10 > size.0 as i32 - 18 {
-                true => (HPos::Right, -radius(place.share) - 4),
-                false => (HPos::Left, radius(place.share) + 4),
-            };
-            root.draw(&Text::new(text, (at + gap, height + down), plot::style(LABEL, side, VPos::Center)))?;
+            labels.write(root, &text, at, radius(place.share) + 4, size.0 as i32 - 8)?;
         }
         Ok(())
     })

@@ -1,9 +1,8 @@
 //! Frames a second over what is varied: a curve for each limit, its knee marked.
 
-use super::plot::{self, Area, Axis, Error, LABEL, LEGEND, Mark, SERIES};
+use super::plot::{self, Axis, Error, LEGEND, Labels, Mark, SERIES};
 use crate::study::knee::{Knee, knee};
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, VPos};
 
 /// Curves over a common axis.
 pub(super) struct Curves<'a> {
@@ -33,32 +32,18 @@ pub(super) fn draw(curves: &Curves<'_>, size: (u32, u32)) -> Result<String, Erro
             chart.draw_series([PathElement::new(places.clone(), colour.stroke_width(2))])?;
             chart.draw_series(places.into_iter().map(|place| Circle::new(place, 3, colour.filled())))?;
         }
-        let mut labels = Vec::new();
+        let mut labels = Labels::default();
         for ((_, points), colour) in coloured() {
             if let Some(Knee::At(at)) = knee(points, curves.share) {
                 let place = (x.place(at), points[0].1 * curves.share);
                 chart.draw_series([Circle::new(place, 6, colour.stroke_width(2))])?;
-                labels.push((chart.backend_coord(&place), format!("{at:.0}")));
+                let (right, down) = chart.backend_coord(&place);
+                // Curves fall: above them there is room.
+                labels.write(root, &format!("{at:.0}"), (right, down - 10), 9, size.0 as i32 - 8)?;
             }
         }
-        name(root, labels)
+        Ok(())
     })
-}
-
-/// Writes each knee's place beside it, where no other stands.
-fn name(root: &Area<'_>, labels: Vec<((i32, i32), String)>) -> Result<(), Error> {
-    let mut taken: Vec<(i32, i32)> = Vec::new();
-    for ((x, y), text) in labels {
-        let free = |place: &(i32, i32)| {
-            taken.iter().all(|other| (other.0 - place.0).abs() > 40 || (other.1 - place.1).abs() > 14)
-        };
-        let places =
-            [(10, -10), (10, 12), (10, -26), (10, 28), (10, 44)].map(|(right, down)| (x + right, y + down));
-        let place = places.into_iter().find(free).unwrap_or(places[0]);
-        taken.push(place);
-        root.draw(&Text::new(text, place, plot::style(LABEL, HPos::Left, VPos::Center)))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

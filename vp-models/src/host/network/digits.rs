@@ -46,7 +46,7 @@ pub fn network() -> Network {
 }
 
 /// One of its tensors, by the name of its file.
-pub(super) fn tensor(name: &str) -> Result<Vec<u8>, String> {
+pub fn tensor(name: &str) -> Result<Vec<u8>, String> {
     let tensor = TENSORS.iter().find(|(file, _)| *file == name);
     tensor.map(|(_, bytes)| bytes.to_vec()).ok_or_else(|| "it is not built in".to_owned())
 }

@@ -31,12 +31,17 @@ impl Network {
         names
     };
 
+    /// The text of the built-in network of that name, for who changes it; its tensors are [`digits::tensor`]'s.
+    pub fn text(name: &str) -> Option<&'static str> {
+        SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
+    }
+
     /// The built-in network of that name; `None` if there is none.
     ///
     /// # Errors
     /// When it cannot have an input of the size asked for.
     pub fn named(name: &str, options: &Options) -> Result<Option<Network>, NetworkError> {
-        let Some((_, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else { return Ok(None) };
+        let Some(text) = Network::text(name) else { return Ok(None) };
         Network::parse_with(text, options, &mut |file| digits::tensor(file)).map(Some)
     }
 }
