@@ -212,11 +212,11 @@ fn main() {
         let (layer, rate) = (one.layer.unwrap_or("plain dot product, in L1"), one.best);
         println!("{layer:28} {:26} {:8.2}  {:10.2}", one.by, rate / 1e9, rate / ceiling);
     }
-    for (format, c_model) in formats.iter().zip(wide::C_MODEL).filter(|(it, _)| !it.contestants.is_empty()) {
+    for format in formats.iter().filter(|it| !it.contestants.is_empty()) {
         println!("{:28} {:26} {:>8}  {:>10}", format.name, "", "G MAC/s", "of C-model");
         for one in &format.contestants {
             let (layer, rate) = (one.layer.unwrap_or_default(), one.best);
-            println!("{layer:28} {:26} {:8.2}  {:10.0}", one.by, rate / 1e9, rate / c_model);
+            println!("{layer:28} {:26} {:8.2}  {:10.0}", one.by, rate / 1e9, rate / format.c_model);
         }
     }
 }

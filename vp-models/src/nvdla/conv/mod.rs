@@ -5,7 +5,7 @@
 //! CSC to CACC, results through the `delivery` to SDP, which holds CSC back if it cannot take them. A layer that
 //! one of them refuses ends in all of them, each with its interrupt.
 //!
-//! [`compute`] is the arithmetic, [`weights`] and [`window`] put its operands in order.
+//! [`compute`] is the arithmetic, [`weights`] and [`window`] put its operands in order, and `sums` its results.
 
 mod buffer;
 pub mod cacc;

@@ -62,21 +62,33 @@ struct Mask {
 }
 
 impl Mask {
-    /// Whether each element between two bytes of the kernels is there.
-    fn marks(&self, range: Range<u64>) -> impl Iterator<Item = bool> {
+    /// The elements between two bytes of the kernels, counted from a byte of the mask, and that and the following bytes.
+    fn part(&self, range: Range<u64>) -> (Range<usize>, Vec<u8>) {
         let elements = range.start / self.element..range.end / self.element;
-        let bytes = self.bits.copy(elements.start / 8..elements.end.div_ceil(8));
-        let first = elements.start / 8 * 8;
-        elements.map(move |element| {
-            let bit = element - first;
-            // What has not come is not there.
-            bytes.get(bit as usize / 8).is_some_and(|byte| byte >> (bit % 8) & 1 != 0)
-        })
+        let first = elements.start / 8;
+        let bytes = self.bits.copy(first..elements.end.div_ceil(8));
+        let at = |element: u64| (element - 8 * first) as usize;
+        (at(elements.start)..at(elements.end), bytes)
+    }
+
+    /// Whether each element between two bytes of the kernels is there. What has not come is not.
+    fn marks(&self, range: Range<u64>) -> impl Iterator<Item = bool> {
+        let (elements, bytes) = self.part(range);
+        elements.map(move |element| bytes.get(element / 8).is_some_and(|byte| byte >> (element % 8) & 1 != 0))
     }
 
     /// Bytes of weights that it marks between two bytes of the kernels.
     fn marked(&self, range: Range<u64>) -> u64 {
-        self.marks(range).filter(|&mark| mark).count() as u64 * self.element
+        let (elements, bytes) = self.part(range);
+        let of_byte = |(index, byte): (usize, u8)| {
+            // Of the first and of the last byte only some bits.
+            let before = elements.start.saturating_sub(8 * index).min(8);
+            let end = elements.end.saturating_sub(8 * index).min(8);
+            let mask = (0xff_u32 << before) & !(u32::MAX << end);
+            (u32::from(byte) & mask).count_ones()
+        };
+        let count: u64 = bytes.into_iter().enumerate().map(of_byte).map(u64::from).sum();
+        count * self.element
     }
 }
 
@@ -207,7 +219,11 @@ mod tests {
         let set = compressed();
         let all = [0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7, 8];
         assert_eq!((set.bytes(0..18), set.bytes(4..16)), (all.to_vec(), all[4..16].to_vec()));
-        assert_eq!(set.marked(0..6), 4);
+        // By the byte as one by one.
+        for (from, to) in (0..=9).flat_map(|from| (from..=9).map(move |to| (2 * from, 2 * to))) {
+            let there = all[from..to].chunks(2).filter(|weight| **weight != [0, 0]).count() as u64;
+            assert_eq!(set.marked(from as u64..to as u64), 2 * there, "{from}..{to}");
+        }
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! What CDMA's registers say of one layer: which input and weights it brings to the convolution buffer, and what
 //! it does to input on the way.
 
+use super::decode;
 use super::feature::Feature;
 use super::image::Image;
-use super::pixel::Format;
 use super::winograd::Winograd;
 use crate::nvdla::conv::buffer::{Banks, Reuse};
 use crate::nvdla::conv::elements::Elements;
 use crate::nvdla::conv::hardware::Hardware;
-use crate::nvdla::cube::{Packing, Ram, Surface};
+use crate::nvdla::cube::Ram;
 use crate::nvdla::float::Specials;
-use crate::nvdla::numeric::{Converter, Precision};
+use crate::nvdla::numeric::Precision;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
 
@@ -220,11 +220,11 @@ impl Layer {
         let layer = Layer {
             precision,
             input: if winograd {
-                Input::Winograd(extended(group, hardware, precision)?)
+                Input::Winograd(decode::extended(group, hardware, precision)?)
             } else if is_image {
-                Input::Image(image(group, hardware, precision)?)
+                Input::Image(decode::image(group, hardware, precision)?)
             } else {
-                Input::Feature(feature(group, hardware, precision)?)
+                Input::Feature(decode::feature(group, hardware, precision)?)
             },
             entries: group.actual(reg::d_entry_per_slice::ENTRIES) * cubes,
             weights: Weights {
@@ -236,7 +236,7 @@ impl Layer {
                 bytes: group.actual(reg::d_weight_bytes::WEIGHT_BYTES),
                 kernel_bytes: group.actual(reg::d_weight_size_0::BYTE_PER_KERNEL),
                 kernels: group.actual(reg::d_weight_size_1::WEIGHT_KERNEL),
-                compressed: compressed(group, hardware)?,
+                compressed: decode::compressed(group, hardware)?,
             },
             banks: Banks {
                 data: group.actual(reg::d_bank::DATA_BANK),
@@ -308,175 +308,6 @@ impl Layer {
             return refuse(reg::d_bank::WEIGHT_BANK, why);
         }
         Ok(())
-    }
-}
-
-/// What is read beside the weights, if they are compressed.
-fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Compressed>, Refused> {
-    use reg::{d_weight_format::WEIGHT_FORMAT, s_arbiter};
-    if !group.flag(WEIGHT_FORMAT) {
-        return Ok(None);
-    }
-    if !hardware.compression {
-        return Err(Refused::new(group, WEIGHT_FORMAT, "this configuration has no weight compression"));
-    }
-    Ok(Some(Compressed {
-        mask_base: group.address(reg::d_wmb_addr_low::WMB_ADDR_LOW, reg::d_wmb_addr_high::WMB_ADDR_HIGH),
-        mask_bytes: group.actual(reg::d_wmb_bytes::WMB_BYTES),
-        sizes_base: group.address(reg::d_wgs_addr_low::WGS_ADDR_LOW, reg::d_wgs_addr_high::WGS_ADDR_HIGH),
-        turns: [s_arbiter::ARB_WEIGHT, s_arbiter::ARB_WMB].map(|field| group.get(field) + 1),
-    }))
-}
-
-fn feature(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Feature, Refused> {
-    use reg::{d_cvt_cfg::CVT_EN, d_misc_cfg::IN_PRECISION};
-    let format = hardware.precision(group, IN_PRECISION)?;
-    let converts = group.flag(CVT_EN);
-    // Elements keep their size, so the converter can but make fp16 of int16.
-    if format != precision && !(converts && (format, precision) == (Precision::Int16, Precision::Fp16)) {
-        let why = "features have the format of processing, or are converted from int16 to fp16";
-        return Err(Refused::new(group, IN_PRECISION, why));
-    }
-    let (width, height) = size(group);
-    let channels = group.actual(reg::d_datain_size_1::DATAIN_CHANNEL);
-    // A cube of one pixel with its surfaces back to back is read as one line of atoms.
-    let packed = width == 1 && height == 1 && group.flag(reg::d_dain_map::SURF_PACKED);
-    let lines_packed = group.flag(reg::d_dain_map::LINE_PACKED);
-    Ok(Feature {
-        surface: Surface {
-            ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
-            base: group.address(
-                reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0,
-                reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0,
-            ),
-            line_stride: group.actual(reg::d_line_stride::LINE_STRIDE),
-            surface_stride: group.actual(reg::d_surf_stride::SURF_STRIDE),
-            pixel: hardware.atom,
-            packing: if packed { Packing::Packed } else { Packing::Strided },
-        },
-        width,
-        height,
-        channels,
-        lanes: hardware.lanes(precision),
-        surfaces_at_once: hardware.surfaces_at_once,
-        grain: if lines_packed { group.actual(reg::d_fetch_grain::GRAINS).min(height) } else { 1 },
-        cubes: group.actual(reg::d_batch_number::BATCHES),
-        cube_stride: group.actual(reg::d_batch_stride::BATCH_STRIDE),
-        format,
-        nan_to_zero: nan_to_zero(group, format),
-        // fp16 goes around it.
-        converter: (converts && format != Precision::Fp16).then(|| converter(group)),
-    })
-}
-
-/// A cube for Winograd's method: padded here, and spread by steps so that kernels move pixel by pixel.
-fn extended(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Winograd, Refused> {
-    use reg::{d_conv_stride as stride, d_zero_padding as padding};
-    let refuse = |field, why| Err(Refused::new(group, field, why));
-    let mut feature = feature(group, hardware, precision)?;
-    feature.grain = 1;
-    // Surfaces count, not whether they are packed.
-    feature.surface.packing = Packing::Strided;
-    let lanes = hardware.lanes(precision);
-    if !feature.channels.is_multiple_of(lanes) {
-        let why = format!("Winograd takes a multiple of {lanes}");
-        return refuse(reg::d_datain_size_1::DATAIN_CHANNEL, why);
-    }
-    let extended = Winograd {
-        left: group.get(padding::PAD_LEFT),
-        right: group.get(padding::PAD_RIGHT),
-        top: group.get(padding::PAD_TOP),
-        bottom: group.get(padding::PAD_BOTTOM),
-        padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
-        step: [stride::CONV_X_STRIDE, stride::CONV_Y_STRIDE].map(|field| group.actual(field)),
-        feature,
-    };
-    let [columns, lines] = extended.padded();
-    let sides = [(padding::PAD_RIGHT, columns, 0), (padding::PAD_BOTTOM, lines, 1)];
-    for (field, size, axis) in sides {
-        let multiple = 4 * extended.step[axis];
-        if !size.is_multiple_of(multiple) {
-            return refuse(field, format!("with padding there are {size}, no multiple of {multiple}"));
-        }
-    }
-    Ok(extended)
-}
-
-fn image(group: &Group, hardware: &Hardware, precision: Precision) -> Result<Image, Refused> {
-    use reg::d_datain_format::{PIXEL_FORMAT, PIXEL_MAPPING, PIXEL_SIGN_OVERRIDE};
-    let format = Format::named(group.get(PIXEL_FORMAT))
-        .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format"))?;
-    if format.element_bytes() > 1 && !hardware.formats.int16 {
-        return Err(Refused::new(group, PIXEL_FORMAT, "this configuration takes 8-bit pixels only"));
-    }
-    if format.is_float() && precision != Precision::Fp16 {
-        return Err(Refused::new(group, PIXEL_FORMAT, "floating-point pixels go with fp16 processing only"));
-    }
-    if group.flag(PIXEL_MAPPING) {
-        return Err(Refused::new(group, PIXEL_MAPPING, "images are pitch-linear (0)"));
-    }
-    let channel = reg::d_datain_size_1::DATAIN_CHANNEL;
-    if group.actual(channel) != format.channels() {
-        return Err(Refused::new(
-            group,
-            channel,
-            format!("pixels of this format have {}", format.channels()),
-        ));
-    }
-    let (width, height) = size(group);
-    let mean = group.flag(reg::d_mean_format::MEAN_FORMAT);
-    let offsets = if mean {
-        use reg::{d_mean_global_0 as first, d_mean_global_1 as second};
-        [first::MEAN_RY, first::MEAN_GU, second::MEAN_BV, second::MEAN_AX]
-            .map(|field| group.sign_extended(field))
-    } else {
-        [group.get_signed(reg::d_cvt_offset::CVT_OFFSET); 4]
-    };
-    Ok(Image {
-        ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
-        bases: [
-            group.address(
-                reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0,
-                reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0,
-            ),
-            group.address(
-                reg::d_dain_addr_low_1::DATAIN_ADDR_LOW_1,
-                reg::d_dain_addr_high_1::DATAIN_ADDR_HIGH_1,
-            ),
-        ],
-        strides: [
-            group.actual(reg::d_line_stride::LINE_STRIDE),
-            group.actual(reg::d_line_uv_stride::UV_LINE_STRIDE),
-        ],
-        atom: hardware.atom,
-        width,
-        height,
-        format,
-        signed: group.flag(PIXEL_SIGN_OVERRIDE),
-        x_offset: group.get(reg::d_pixel_offset::PIXEL_X_OFFSET),
-        left: group.get(reg::d_zero_padding::PAD_LEFT),
-        right: group.get(reg::d_zero_padding::PAD_RIGHT),
-        padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
-        nan_to_zero: nan_to_zero(group, precision),
-        converters: (group.flag(reg::d_cvt_cfg::CVT_EN) && !format.is_float())
-            .then(|| offsets.map(|offset| Converter { offset, ..converter(group) })),
-    })
-}
-
-/// Whether what is not a number is brought as 0.
-fn nan_to_zero(group: &Group, format: Precision) -> bool {
-    format == Precision::Fp16 && group.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO)
-}
-
-fn size(group: &Group) -> (u32, u32) {
-    (group.actual(reg::d_datain_size_0::DATAIN_WIDTH), group.actual(reg::d_datain_size_0::DATAIN_HEIGHT))
-}
-
-fn converter(group: &Group) -> Converter {
-    Converter {
-        offset: group.get_signed(reg::d_cvt_offset::CVT_OFFSET),
-        scale: group.get_signed(reg::d_cvt_scale::CVT_SCALE) as i16,
-        shift: group.get(reg::d_cvt_cfg::CVT_TRUNCATE) as u8,
     }
 }
 

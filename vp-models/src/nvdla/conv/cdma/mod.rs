@@ -1,10 +1,11 @@
 //! CDMA, the convolution DMA: brings input and weights to the convolution buffer, each at its own pace.
 //!
-//! [`layer`] decodes a register group; [`feature`] and [`image`] (with [`pixel`]) know the two kinds of input: which
-//! reads bring it, and what the buffer then holds. `requests` are the reads, `compressed` those of compressed weights. Here
-//! are the processes that read as far as the buffer has room.
+//! [`layer`] decodes a register group (`decode`: what is read); [`feature`], [`image`] (with [`pixel`]) and [`winograd`] know
+//! the kinds of input: which reads bring it, and what the buffer then holds. `requests` are the reads, `compressed`
+//! those of compressed weights. Here are the processes that read as far as the buffer has room.
 
 mod compressed;
+mod decode;
 pub mod feature;
 pub mod image;
 mod intake;

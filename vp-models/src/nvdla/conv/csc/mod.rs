@@ -1,10 +1,11 @@
 //! CSC, the sequence controller: takes input and weights from the convolution buffer, and has the MAC arrays compute
 //! stripe after stripe.
 //!
-//! [`layer`] decodes a register group, [`stripes`] is its shape in time; here is the process. A layer begins when
-//! all its input is in the buffer; a group of kernels when its weights are; the last package of a stripe when CACC has
-//! room for its sums.
+//! [`layer`] is what a register group says (`decode`: how), [`stripes`] is its shape in time; here is the process. A
+//! layer begins when all its input is in the buffer; a group of kernels when its weights are; the last package of a stripe
+//! when CACC has room for its sums.
 
+mod decode;
 pub mod layer;
 pub mod stripes;
 

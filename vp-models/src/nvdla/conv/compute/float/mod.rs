@@ -77,8 +77,8 @@ pub struct FloatWeights {
     weights: Vec<Fp16>,
     /// `[block of 16 kernels][product]`.
     lines: Vec<WeightLine>,
-    /// `[block of 16 kernels][step]`: some weight is not a number.
-    nan: Vec<bool>,
+    /// `[block of 16 kernels][step]`: which of the kernels have a weight that is not a number, a bit each.
+    nan: Vec<u16>,
 }
 
 impl FloatWeights {
@@ -94,7 +94,7 @@ impl FloatWeights {
         for line in &mut lines {
             line.digits = [(NO_SCALE as u32) << 24; LANES];
         }
-        let mut nan = vec![false; blocks * steps.ends.len()];
+        let mut nan = vec![0; blocks * steps.ends.len()];
         let mut weights = Vec::with_capacity(needed);
         for (k, codes) in codes.chunks_exact(taps).enumerate() {
             let (block, lane) = (k / LANES, k % LANES);
@@ -102,7 +102,7 @@ impl FloatWeights {
                 for product in products {
                     let weight = Fp16::from_bits(codes[steps.taps[product].1].into());
                     lines[block * taps + product].set(lane, weight);
-                    nan[block * steps.ends.len() + step] |= weight.is_nan();
+                    nan[block * steps.ends.len() + step] |= u16::from(weight.is_nan()) << lane;
                     weights.push(weight);
                 }
             }
@@ -316,10 +316,11 @@ fn sweep<const N: usize>(
                 let of_data = taps.iter().find(|&&(at, _)| activations[at].is_nan());
                 let of_data = of_data.map(|&(at, _)| window.numbers[start + at]);
                 let mut nans = [None; LANES];
-                if nan || of_data.is_some() {
+                if nan != 0 || of_data.is_some() {
                     // What a kernel's own weights hold comes first.
                     for k in wanted.clone() {
-                        let own = if nan { weights.first_nan(k, range.clone()) } else { None };
+                        let has_own = nan >> (k - first) & 1 != 0;
+                        let own = if has_own { weights.first_nan(k, range.clone()) } else { None };
                         nans[k - first] = own.or(of_data);
                     }
                 }

@@ -1,0 +1,261 @@
+//! How CSC's registers become a layer: each mode of convolution with what it asks for, and what contradicts it.
+
+use super::layer::Layer;
+use super::stripes;
+use crate::nvdla::conv::buffer::Reuse;
+use crate::nvdla::conv::compute::{Axes, Geometry, Kernel, winograd};
+use crate::nvdla::conv::hardware::Hardware;
+use crate::nvdla::conv::weights::Order;
+use crate::nvdla::conv::window::Frame;
+use crate::nvdla::numeric::Precision;
+use crate::nvdla::order::Order as Passing;
+use crate::nvdla::refused::Refused;
+use crate::nvdla::registers::{FieldRef, Group, csc as reg};
+
+/// The widest padding right of the input and below it that CDMA's registers can name: 6 bits.
+const MAX_PADDING_AFTER: usize = 63;
+
+/// A register group, and the hardware it is for.
+pub(super) struct Decoder<'a> {
+    pub(super) group: &'a Group,
+    pub(super) hardware: &'a Hardware,
+}
+
+impl Decoder<'_> {
+    fn refuse<T>(
+        &self,
+        field: FieldRef,
+        why: impl Into<std::borrow::Cow<'static, str>>,
+    ) -> Result<T, Refused> {
+        Err(Refused::new(self.group, field, why))
+    }
+
+    /// The layer.
+    pub(super) fn layer(&self) -> Result<Layer, Refused> {
+        use reg::d_misc_cfg as misc;
+        let Decoder { group, hardware } = self;
+        let compressed = reg::d_weight_format::WEIGHT_FORMAT;
+        if group.flag(compressed) && !hardware.compression {
+            return self.refuse(compressed, "this configuration has no weight compression");
+        }
+        let precision = hardware.precision(group, misc::PROC_PRECISION)?;
+        let is_image = group.flag(reg::d_datain_format::DATAIN_FORMAT);
+        let passing = self.passing(is_image)?;
+        let (kernel, order) = match passing {
+            Passing::Tiles => self.transformed_kernel(precision)?,
+            _ => self.kernel(is_image)?,
+        };
+        let geometry = Geometry {
+            kernel,
+            stride: Axes {
+                x: group.actual(reg::d_conv_stride_ext::CONV_X_STRIDE_EXT) as usize,
+                y: group.actual(reg::d_conv_stride_ext::CONV_Y_STRIDE_EXT) as usize,
+            },
+            output_width: group.actual(reg::d_dataout_size_0::DATAOUT_WIDTH) as usize,
+        };
+        let output_height = group.actual(reg::d_dataout_size_0::DATAOUT_HEIGHT);
+        let lines = group.actual(reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT);
+        let frame = self.frame(precision, (is_image, passing), &geometry, output_height)?;
+        let kernels = group.actual(reg::d_weight_size_ext_1::WEIGHT_KERNEL);
+        if group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL) != kernels {
+            return self
+                .refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, format!("there are {kernels} kernels"));
+        }
+        let group_kernels = hardware.group_kernels(precision);
+        if group_kernels != hardware.lanes(precision) {
+            return self.refuse(
+                reg::d_weight_size_ext_1::WEIGHT_KERNEL,
+                format!("{group_kernels} kernels at once do not fill an atom, which is not modelled"),
+            );
+        }
+        let positions = geometry.output_width as u32 * output_height;
+        if !is_image && group.actual(reg::d_atomics::ATOMICS) != positions {
+            return self.refuse(reg::d_atomics::ATOMICS, format!("the output has {positions} positions"));
+        }
+        let reuse = Reuse {
+            data: group.flag(misc::DATA_REUSE),
+            weight: group.flag(misc::WEIGHT_REUSE),
+            keep_data: group.flag(misc::SKIP_DATA_RLS),
+            keep_weight: group.flag(misc::SKIP_WEIGHT_RLS),
+        };
+        let released = group.actual(reg::d_release::RLS_SLICES);
+        if !reuse.keep_data && released > lines {
+            return self.refuse(reg::d_release::RLS_SLICES, format!("the input has {lines} slices"));
+        }
+        let block = if passing == Passing::Tiles { order.block } else { hardware.block_channels as usize };
+        let blocks = order.channels.div_ceil(block);
+        let packages = blocks * order.rows.div_ceil(order.row_group) * order.columns;
+        Ok(Layer {
+            precision,
+            is_image,
+            geometry,
+            frame,
+            lines,
+            output_height,
+            kernels,
+            group_kernels,
+            order,
+            packages: packages as u32,
+            stripe: match is_image {
+                true => (hardware.image_stripe, hardware.image_stripe),
+                false => stripes::of_cubes(hardware.stripe, passing.cubes()),
+            },
+            run: match (is_image, passing) {
+                (true, _) => geometry.output_width as u32,
+                (false, Passing::Tiles) => positions / winograd::OUTPUTS as u32,
+                (false, _) => positions,
+            },
+            reuse,
+            released,
+            compressed: group.flag(compressed),
+            passing,
+            truncate: group.get(reg::d_pra_cfg::PRA_TRUNCATE),
+        })
+    }
+
+    /// The order of positions, which is also the mode of convolution.
+    fn passing(&self, is_image: bool) -> Result<Passing, Refused> {
+        use reg::{d_batch_number::BATCHES, d_datain_format::DATAIN_FORMAT, d_misc_cfg::CONV_MODE};
+        let Decoder { group, hardware } = self;
+        let cubes = group.actual(BATCHES);
+        let winograd = group.flag(CONV_MODE);
+        if winograd && !hardware.winograd {
+            return self.refuse(CONV_MODE, "this configuration has no Winograd");
+        }
+        if cubes > hardware.batches {
+            return self.refuse(BATCHES, "this configuration does not take so many cubes at once");
+        }
+        match (winograd, cubes) {
+            (true, 2..) => self.refuse(BATCHES, "with Winograd there is one cube (0)"),
+            (_, 2..) if is_image => self.refuse(BATCHES, "images come one at a time (0)"),
+            (true, _) if is_image => self.refuse(DATAIN_FORMAT, "Winograd takes features (0)"),
+            (true, _) => Ok(Passing::Tiles),
+            (false, 1) => Ok(Passing::Lines),
+            (false, cubes) => Ok(Passing::Cubes(cubes)),
+        }
+    }
+
+    /// Of Winograd's method: a kernel of 3 x 3 that comes transformed, to 4 x 4.
+    fn transformed_kernel(&self, precision: Precision) -> Result<(Kernel, Order), Refused> {
+        use reg::{
+            d_conv_stride_ext as stride, d_dataout_size_0 as out, d_weight_size_ext_0 as size,
+            d_zero_padding as padding,
+        };
+        let Decoder { group, hardware } = self;
+        for (field, actual, why) in [
+            (size::WEIGHT_WIDTH_EXT, 4, "Winograd's kernels are 4 wide (3)"),
+            (size::WEIGHT_HEIGHT_EXT, 4, "Winograd's kernels are 4 high (3)"),
+            (stride::CONV_X_STRIDE_EXT, 1, "Winograd moves pixel by pixel (0)"),
+            (stride::CONV_Y_STRIDE_EXT, 1, "Winograd moves line by line (0)"),
+            (padding::PAD_LEFT, 0, "with Winograd CDMA pads"),
+            (padding::PAD_TOP, 0, "with Winograd CDMA pads"),
+        ] {
+            if group.actual(field) != actual {
+                return self.refuse(field, why);
+            }
+        }
+        for field in [out::DATAOUT_WIDTH, out::DATAOUT_HEIGHT] {
+            if !group.actual(field).is_multiple_of(4) {
+                return self.refuse(field, "Winograd makes a multiple of four");
+            }
+        }
+        let channels = group.actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT);
+        let lanes = hardware.lanes(precision);
+        if !channels.is_multiple_of(lanes) {
+            let why = format!("Winograd takes a multiple of {lanes}");
+            return self.refuse(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT, why);
+        }
+        let merged = reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT;
+        if group.actual(merged) != channels {
+            return self.refuse(merged, format!("the input has {channels} channels"));
+        }
+        let kernel = Kernel { height: 3, width: 3, channels: channels as usize, dilation: Axes::ONE };
+        Ok((kernel, Order::winograd(channels)))
+    }
+
+    /// The kernel's extent, and how weights lie. An image's kernel row comes merged into the channels; dilation of
+    /// images is not in hardware, and of one row or column has no meaning (such fields may hold anything).
+    fn kernel(&self, is_image: bool) -> Result<(Kernel, Order), Refused> {
+        let Decoder { group, hardware } = self;
+        let rows = group.actual(reg::d_weight_size_ext_0::WEIGHT_HEIGHT_EXT);
+        let columns = group.actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT);
+        let merged = reg::d_weight_size_ext_1::WEIGHT_CHANNEL_EXT;
+        let weight_channels = group.actual(merged);
+        let channels = group.actual(reg::d_datain_size_ext_1::DATAIN_CHANNEL_EXT);
+        if is_image {
+            let extension = reg::d_post_y_extension::Y_EXTENSION;
+            if group.get(extension) > 2 {
+                return self.refuse(extension, "1, 2 or 4 lines are merged (0 to 2)");
+            }
+            if !weight_channels.is_multiple_of(channels) {
+                return self.refuse(merged, format!("pixels have {channels} channels"));
+            }
+            let kernel = Kernel {
+                height: rows as usize,
+                width: (weight_channels / channels) as usize,
+                channels: channels as usize,
+                dilation: Axes { x: 1, y: 1 },
+            };
+            return Ok((kernel, Order::image(rows, weight_channels, 1 << group.get(extension), hardware)));
+        }
+        if weight_channels != channels {
+            return self.refuse(merged, format!("the input has {channels} channels"));
+        }
+        let dilation = |taps: u32, field| if taps == 1 { 1 } else { group.actual(field) as usize };
+        let kernel = Kernel {
+            height: rows as usize,
+            width: columns as usize,
+            channels: channels as usize,
+            dilation: Axes {
+                x: dilation(columns, reg::d_dilation_ext::X_DILATION_EXT),
+                y: dilation(rows, reg::d_dilation_ext::Y_DILATION_EXT),
+            },
+        };
+        Ok((kernel, Order::direct(rows, columns, channels, hardware)))
+    }
+
+    /// The window that all outputs together reach. Lines of an image are padded in the buffer already.
+    fn frame(
+        &self,
+        precision: Precision,
+        (is_image, passing): (bool, Passing),
+        geometry: &Geometry,
+        output_height: u32,
+    ) -> Result<Frame, Refused> {
+        let group = self.group;
+        let Geometry { kernel, stride, output_width } = geometry;
+        let reach = |outputs: usize, stride: usize, taps: usize, dilation: usize| {
+            (outputs - 1) * stride + (taps - 1) * dilation + 1
+        };
+        let extent = Axes {
+            x: reach(*output_width, stride.x, kernel.width, kernel.dilation.x),
+            y: reach(output_height as usize, stride.y, kernel.height, kernel.dilation.y),
+        };
+        let left = if is_image { 0 } else { group.get(reg::d_zero_padding::PAD_LEFT) as usize };
+        let before = Axes { x: left, y: group.get(reg::d_zero_padding::PAD_TOP) as usize };
+        let width = group.actual(reg::d_datain_size_ext_0::DATAIN_WIDTH_EXT) as usize;
+        let height = group.actual(reg::d_datain_size_ext_0::DATAIN_HEIGHT_EXT) as usize;
+        let beyond = |field, reach: usize, input: usize, before: usize, allowed: usize| {
+            if reach > input + before + allowed {
+                self.refuse(field, format!("the kernels reach {} beyond the input", reach - input - before))
+            } else {
+                Ok(())
+            }
+        };
+        // Of Winograd's method all padding is in the buffer.
+        let after = if passing == Passing::Tiles { 0 } else { MAX_PADDING_AFTER };
+        // How wide an image's lines are in the buffer, CDMA says: see `agree`.
+        if !is_image {
+            beyond(reg::d_dataout_size_0::DATAOUT_WIDTH, extent.x, width, before.x, after)?;
+        }
+        beyond(reg::d_dataout_size_0::DATAOUT_HEIGHT, extent.y, height, before.y, after)?;
+        Ok(Frame {
+            precision,
+            channels: kernel.channels,
+            width,
+            before,
+            extent,
+            padding: group.get_signed(reg::d_zero_padding_value::PAD_VALUE) as i16,
+        })
+    }
+}
