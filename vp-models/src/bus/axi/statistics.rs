@@ -96,7 +96,7 @@ impl Traffic {
         if transfers.single().iter().all(|(_, transfer)| transfer.write) {
             let mut over = transfers.over().iter().map(|read| read.last).peekable();
             for read in transfers.asked() {
-                while let Some(last) = over.next_if(|last| *last <= read.requested) {
+                while let Some(last) = over.next_if(|last| *last < read.requested) {
                     self.end(last);
                 }
                 self.request(read.requested, read.id, read.bytes);
