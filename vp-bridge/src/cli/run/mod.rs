@@ -5,6 +5,7 @@ mod report;
 mod suite;
 mod tensors;
 
+pub(super) use self::network::bound;
 use super::hosts::{HostArgs, Place};
 use super::rtl::RtlTable;
 use super::text;
