@@ -82,9 +82,10 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,
     };
-    let plan = Plan::new(&network, &nvdla(&description)?.config, description.dbb0.range()).map_err(|error| {
-        Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
-    })?;
+    let plan =
+        Plan::new(&network, &nvdla(&description)?.config, description.dbb0.range()).map_err(|error| {
+            Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
+        })?;
     let input = input(&network, &args.input)?;
     let bar = super::progress(1);
     bar.set_message(network.name.clone());

@@ -160,7 +160,8 @@ impl fmt::Display for Cause {
 #[must_use]
 pub fn compare(network: &str, measured: &Measured, description: &Description) -> Vec<Compared> {
     let rate = description.dbb0.bandwidth.unwrap_or(u64::MAX) as f64 * measured.period.as_ps() as f64 / 1e12;
-    let rate = rate.min(f64::from(description.nvdla.config.primary().width_bytes));
+    let bus = description.nvdla().map_or(f64::MAX, |nvdla| nvdla.config.primary().width_bytes.into());
+    let rate = rate.min(bus);
     let figures: Vec<Figure> = figures().into_iter().filter(|figure| figure.network == network).collect();
     let compared = |name: String, figure: Option<Figure>, layers: &[&LayerFigures]| {
         let mut sum = Compared {
