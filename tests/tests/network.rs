@@ -6,8 +6,8 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Activation, Bias, Converter, Convolution, Inference, Layer, Method, Network, Operation, Plan, PlanError,
-    Pooling, RunError, Runner, Shape, Window, digits,
+    Activation, Bias, Converter, Convolution, Form, Inference, Layer, Method, Network, Normalisation,
+    Operation, Plan, PlanError, Pooling, RunError, Runner, Shape, Step, Sum, Window, Work, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
@@ -331,6 +331,152 @@ impl Draw {
         }
         Network { name: "drawn".into(), input, is_image: false, layers }
     }
+}
+
+/// Layers of the other kinds, and of several sources.
+impl Draw {
+    /// A layer from that source of a network, or two that are put side by side.
+    fn more(&mut self, network: &mut Network, source: Option<usize>) {
+        let input = network.shape(source);
+        let converter =
+            Converter { offset: self.0.random_range(-9..9), scale: self.0.random_range(-300..300), shift: 9 };
+        let push =
+            |network: &mut Network, sources: Vec<Option<usize>>, output: Shape, operation: Operation| {
+                let (place, input) = (network.layers.len(), network.shape(sources[0]));
+                network.layers.push(Layer { name: place.to_string(), sources, input, output, operation });
+                place
+            };
+        let pixel = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
+        match self.any(0..6) {
+            0 => {
+                let activation = Activation::Leaky { scale: self.0.random_range(-99..99), shift: 6 };
+                let (scale, shift) = (self.0.random_range(-9..9), self.any(0..3));
+                let sum = Sum { scale, shift, activation, converter };
+                push(network, vec![source; 2], input, Operation::Sum(sum));
+            }
+            1 => {
+                let channels = [3, 5, 7, 9][self.any(0..4) as usize];
+                let [near, far] = [65, 257].map(|entries| (0..entries).map(|_| self.0.random()).collect());
+                let converter = Converter { shift: 20, ..converter };
+                let normalisation =
+                    Normalisation { channels, near, near_step: 4, far, far_step: 10, converter };
+                push(network, vec![source], input, Operation::Normalisation(normalisation));
+            }
+            2 if input.width < 30 && input.height < 30 => {
+                let output = Shape { width: 2 * input.width, height: 2 * input.height, ..input };
+                push(network, vec![source], output, Operation::Upsampling(2));
+            }
+            3 => {
+                let residual = self.convolution(input, source, [1, 1], input.channels);
+                let Operation::Convolution(mut convolution) = residual.operation else { unreachable!() };
+                (convolution.window, convolution.added) = (pixel, Some(self.any(0..9)));
+                push(network, vec![source; 2], input, Operation::Convolution(convolution));
+            }
+            _ => {
+                let parts = [0, 1].map(|_| {
+                    let kernels = self.any(1..50);
+                    let part = self.convolution(input, source, [1, 1], kernels);
+                    let Operation::Convolution(mut convolution) = part.operation else { unreachable!() };
+                    convolution.window = pixel;
+                    let output = Shape { channels: kernels, ..input };
+                    (push(network, vec![source], output, Operation::Convolution(convolution)), kernels)
+                });
+                let output = Shape { channels: parts[0].1 + parts[1].1, ..input };
+                let sources = parts.map(|(place, _)| Some(place)).to_vec();
+                push(network, sources, output, Operation::Concatenation);
+            }
+        }
+    }
+
+    /// A network of layers of all kinds.
+    fn any_network(&mut self) -> Network {
+        let mut network = self.network();
+        network.is_image = network.input.channels <= 4;
+        for _ in 0..self.any(1..5) {
+            let last = network.layers.len() - 1;
+            let source = if self.any(0..3) > 0 { last } else { self.any(0..last as u32 + 1) as usize };
+            self.more(&mut network, Some(source));
+            if self.any(0..2) == 0 {
+                let last = Some(network.layers.len() - 1);
+                let input = network.shape(last);
+                let size = [input.width, input.height].map(|size| self.any(1..size.min(4) + 1));
+                let kernels = self.any(1..20);
+                network.layers.push(match self.any(0..2) {
+                    0 => self.convolution(input, last, size, kernels),
+                    _ => self.pooling(input, last, size),
+                });
+            }
+        }
+        network
+    }
+}
+
+/// Each kind of layer behind each, on buffers of several sizes; what cannot be planned says so.
+#[test]
+fn networks_of_all_kinds_of_layers_leave_the_references_output() {
+    let (mut ran, mut refused, mut images) = (0, 0, 0);
+    for seed in 0..300 {
+        let mut draw = Draw::new(seed);
+        let platform = Config::NAMES[seed as usize % Config::NAMES.len()];
+        let mut described = description(platform);
+        if draw.any(0..2) == 0 {
+            described.nvdla_mut().unwrap().config.cbuf_bank_depth = 64;
+        }
+        let network = draw.any_network();
+        let planned = Plan::new(&network, &described.nvdla().unwrap().config, described.dbb0.range());
+        let plan = match planned {
+            Err(
+                PlanError::ConvolutionBuffer { .. }
+                | PlanError::Channels { .. }
+                | PlanError::Concatenation { .. },
+            ) => {
+                refused += 1;
+                continue;
+            }
+            planned => planned.unwrap_or_else(|error| panic!("seed {seed}: {error}")),
+        };
+        let inputs: Vec<Vec<i8>> =
+            (0..2).map(|_| (0..network.input.elements()).map(|_| draw.element()).collect()).collect();
+        let (inferences, _) = run(&plan, &mut local(&described), &inputs);
+        for (inference, input) in inferences.iter().zip(&inputs) {
+            assert!(
+                inference.output == run_network(&network, input),
+                "{platform}, seed {seed}: {}",
+                network.layers.iter().map(|layer| format!("{layer:.200?}\n")).collect::<String>()
+            );
+        }
+        ran += 1;
+        images += usize::from(matches!(plan.input.form, Form::Pixels { .. }));
+    }
+    assert!(ran > 150 && images > 5, "{ran} ran, {refused} refused, {images} images");
+}
+
+/// Where neither input nor weights have room, kernels are cut too, and some weights stay for all lines.
+#[test]
+fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
+    let mut nv_small = description("nv_small");
+    nv_small.nvdla_mut().unwrap().config.cbuf_bank_depth = 256;
+    let input = Shape { width: 4, height: 1200, channels: 256 };
+    let mut draw = Draw::new(5);
+    let mut layer = draw.convolution(input, None, [1, 1], 384);
+    let Operation::Convolution(convolution) = &mut layer.operation else { unreachable!() };
+    convolution.window = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
+    convolution.groups = 1;
+    convolution.weights = (0..384 * 256).map(|_| draw.element()).collect();
+    layer.output = Shape { channels: 384, ..input };
+    let network = Network { name: "large".into(), input, is_image: false, layers: vec![layer] };
+    let plan = plan(&network, &nv_small);
+    let kernels = |step: &Step| {
+        let Work::Hardware { program, .. } = &step.work else { unreachable!() };
+        let write = program.writes.iter().find(|write| write.register.name == "D_WEIGHT_SIZE_1");
+        write.map(|write| write.value + 1)
+    };
+    let parts: Vec<Option<u32>> = plan.steps.iter().map(kernels).collect();
+    let is_part = |kernels: &Option<u32>| kernels.is_some_and(|kernels| kernels < 384);
+    assert!(parts.len() > 2 && parts.iter().all(is_part), "{parts:?}");
+    let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
+    let (inferences, _) = run(&plan, &mut local(&nv_small), &[&image]);
+    assert_eq!(inferences[0].output, run_network(&network, &image));
 }
 
 proptest! {

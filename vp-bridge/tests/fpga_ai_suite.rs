@@ -153,7 +153,8 @@ fn vp_run_runs_jobs_and_graphs() {
     let out = folder.path().join("out.i8").display().to_string();
     let network = format!("{}/network.toml", digits_folder());
     let samples = format!("{}/samples.i8", digits_folder());
-    let (is_right, text) = vp(&["run", &network, "--input", &samples, "--output", &out]);
+    let (is_right, text) =
+        vp(&["run", &network, "--platform", "fpga-ai-suite", "--input", &samples, "--output", &out]);
     assert!(is_right && !text.contains("accuracy"), "{text}");
     let outputs = std::fs::read(&out).unwrap();
     assert_eq!(outputs.len(), 3600);
@@ -171,7 +172,7 @@ fn vp_run_runs_jobs_and_graphs() {
     let (is_right, text) = vp(&["run", &job]);
     assert!(!is_right && text.contains("FAIL: that of input 2 is not as expected"), "{text}");
 
-    let (is_right, text) = vp(&["run", &network]);
+    let (is_right, text) = vp(&["run", &network, "--platform", "fpga-ai-suite"]);
     assert!(!is_right && text.contains("digits has no inputs"), "{text}");
     let (is_right, text) = vp(&["run", &job, "--platform", "nv_small"]);
     assert!(!is_right && text.contains("nv_small carries another device"), "{text}");

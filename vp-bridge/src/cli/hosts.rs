@@ -50,24 +50,32 @@ impl HostArgs {
 
     /// A fresh platform: `default` unless another one is asked for.
     pub(super) fn open(&self, default: &str) -> Result<Place, Failure> {
-        let mut place = self.open_unlimited(default)?;
+        self.limited(self.open_unlimited(default, false)?)
+    }
+
+    /// The same, watched for what bounds it if it is in this process.
+    pub(super) fn open_watched(&self, default: &str) -> Result<Place, Failure> {
+        self.limited(self.open_unlimited(default, true)?)
+    }
+
+    fn limited(&self, mut place: Place) -> Result<Place, Failure> {
         if let Some(limit) = self.limit {
             place.host.set_limit(limit);
         }
         Ok(place)
     }
 
-    fn open_unlimited(&self, default: &str) -> Result<Place, Failure> {
+    fn open_unlimited(&self, default: &str, watched: bool) -> Result<Place, Failure> {
         match &self.connect {
             None => {
                 let description = self.platform.description(default)?;
                 let platform = Platform::build(&description).map_err(Failure::new)?;
                 let headline = headline(&description);
-                Ok(Place {
-                    host: Box::new(LocalHost::new(platform)),
-                    description: Some(description),
-                    headline,
-                })
+                let host = LocalHost::new(platform);
+                if watched {
+                    host.watch();
+                }
+                Ok(Place { host: Box::new(host), description: Some(description), headline })
             }
             Some(address) => self.open_remote(address),
         }
@@ -82,4 +90,13 @@ impl HostArgs {
         let headline = format!("{} at {address}{whose}", host.welcome().platform);
         Ok(Place { host: Box::new(host), description: None, headline })
     }
+}
+
+/// A server's platform describes itself.
+pub(super) fn described(host: &mut dyn Host) -> Result<Description, Failure> {
+    let statistics = host.statistics().map_err(Failure::new)?;
+    let text = statistics
+        .text("platform.description")
+        .ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
+    Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
 }

@@ -94,6 +94,11 @@ impl PlatformArgs {
         Ok(changed)
     }
 
+    /// One more setting, as `--set` has it.
+    pub(super) fn also(&mut self, setting: &str) {
+        self.settings.push(setting.to_owned());
+    }
+
     /// Takes out the settings of these names, which are not the platform's.
     pub(super) fn take_settings(&mut self, names: &[&str]) -> Vec<String> {
         let is_of = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| names.contains(&name));

@@ -12,6 +12,7 @@ mod layout;
 mod measured;
 mod networks;
 mod point;
+pub mod published;
 pub mod report;
 mod results;
 mod run;

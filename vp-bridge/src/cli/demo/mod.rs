@@ -3,15 +3,14 @@
 mod picture;
 mod report;
 
-use super::hosts::{HostArgs, Place};
+use super::hosts::{HostArgs, Place, described};
 use super::platform_args::nvdla;
 use super::{Failure, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
+use vp_models::host::Statistics;
 use vp_models::host::network::digits::{self, Sample};
 use vp_models::host::network::{Inference, Network, Plan, Runner};
-use vp_models::host::{Host, Statistics};
-use vp_models::platform::Description;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -78,15 +77,6 @@ fn chosen(images: Option<usize>) -> Result<Vec<Sample>, Failure> {
                 .hint(format!("1 to {all}")))
         }
     }
-}
-
-/// A server's platform describes itself.
-fn described(host: &mut dyn Host) -> Result<Description, Failure> {
-    let statistics = host.statistics().map_err(Failure::new)?;
-    let text = statistics
-        .text("platform.description")
-        .ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
-    Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
 }
 
 /// A bar that appears when the work takes over a second.

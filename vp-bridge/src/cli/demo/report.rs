@@ -157,6 +157,12 @@ fn layers(out: &mut impl Write, ran: &Ran, whole: f64, period: Time) -> Result<(
     let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(1.0));
     let mut in_layers = 0.0;
     for (at, layer) in ran.network.layers.iter().enumerate() {
+        if let Some(within) = ran.plan.within[at].and_then(|of| ran.network.layers.get(of)) {
+            // It takes on the fly what that one makes.
+            let cells = [&layer.name, &layer.input.to_string(), &layer.output.to_string()].map(String::clone);
+            table.add_row(cells.into_iter().chain([format!("with {}", within.name)]));
+            continue;
+        }
         // Its hardware layers, if it was cut.
         let steps = || ran.plan.steps.iter().enumerate().filter(move |(_, step)| step.layer == at);
         let array: u64 = steps().map(|(_, step)| step.mac_cycles).sum();

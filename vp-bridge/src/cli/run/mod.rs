@@ -1,9 +1,11 @@
 //! `vp run`: plays traces and shows what came of them.
 
+mod network;
 mod report;
 mod suite;
 mod tensors;
 
+pub(super) use self::network::bound;
 use super::hosts::{HostArgs, Place};
 use super::rtl::RtlTable;
 use super::text;
@@ -22,8 +24,10 @@ use vp_models::platform::Description;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), loadables of the vendor's compiler (.nvdla,
-    /// …_fbuf), or folders of them at any depth; or a job or a graph (.toml) for an FPGA AI Suite IP. Left out: a layer that is
-    /// built in, or on an FPGA AI Suite IP the digits network
+    /// …_fbuf), or folders of them at any depth. Or a network: one that is built in (digits, lenet, alexnet, googlenet,
+    /// resnet50, mobilenet_v1, yolov3_tiny), a folder with a network.toml, such a file, or a sheet of layers (.csv). Or a job
+    /// or a graph (.toml) for an FPGA AI Suite IP. Left out: a layer that is built in, or on an FPGA AI Suite IP the digits
+    /// network
     ///
     /// The exit status is 0 if something passed and nothing failed. What the platform lacks is counted apart: it
     /// neither passes nor fails.
@@ -47,6 +51,14 @@ pub(super) struct Args {
     /// line and column
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// A network's cycles only: the arithmetic is left out, and what comes out is zeros
+    #[arg(long)]
+    timed: bool,
+
+    /// Columns and lines of a network's input, in place of its own
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = network::size)]
+    input_size: Option<[u32; 2]>,
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
@@ -124,11 +136,21 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
     if let [path] = args.traces.as_slice()
         && suite::is_job(path)
+        && !network::is_file(path, || is_for_suite(args))?
     {
         return suite::main(Some(path), args);
     }
     if args.traces.is_empty() && is_for_suite(args)? {
         return suite::main(None, args);
+    }
+    if let Some(named) = args.traces.iter().find_map(|path| network::Named::of(path)) {
+        return match args.traces.len() {
+            1 => network::main(&named, args),
+            _ => Err(Failure::new("a network runs alone").hint("name it without other networks or traces")),
+        };
+    }
+    if args.timed || args.input_size.is_some() {
+        return Err(Failure::new("--timed and --input-size are for networks"));
     }
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {

@@ -2,6 +2,7 @@
 
 mod merge;
 mod progress;
+mod published;
 mod report;
 
 use super::{Failure, Verdict};
@@ -28,6 +29,8 @@ enum Command {
     New(NewArgs),
     /// Bring the shards of a study together: tables and report of the whole
     Merge(merge::Args),
+    /// Compare with NVIDIA's published estimates, layer by layer
+    Published(published::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,6 +90,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     match &args.command {
         Some(Command::New(args)) => new(args),
         Some(Command::Merge(args)) => merge::main(args),
+        Some(Command::Published(args)) => published::main(args),
         None => run(&args.run),
     }
 }

@@ -74,10 +74,7 @@ pub(super) fn cuts(work: &Work, config: &Config) -> Result<Vec<Cut>, TooLarge> {
     let least = work.weight_banks(group, config);
     let mut best: Option<(u64, Vec<Cut>)> = None;
     // How many groups have room at once. Of two, one is read while the other is multiplied.
-    let mut held: Vec<u32> = std::iter::successors(Some(1u32), |held| Some(held * 2))
-        .take_while(|held| *held < groups)
-        .chain([2.min(groups), groups])
-        .collect();
+    let mut held: Vec<u32> = (1..=8).map(|parts| groups.div_ceil(parts)).chain([1, 2.min(groups)]).collect();
     held.sort_unstable();
     held.dedup();
     for held in held {

@@ -68,9 +68,9 @@ impl Measured {
     pub fn of(network: &Network, description: &Description, input: &[i8]) -> Result<Measured, MeasureError> {
         let nvdla = description.nvdla().ok_or(MeasureError::NoNvdla)?;
         let plan = Plan::new(network, &nvdla.config, description.dbb0.range())?;
-        let host = LocalHost::new(Platform::build(description)?);
+        let mut host = LocalHost::new(Platform::build(description)?);
         host.watch();
-        Ok(Measured::on(network, &plan, Box::new(host), description.period, input)?)
+        Ok(Measured::on(network, &plan, &mut host, description.period, input)?)
     }
 
     /// Runs a network once as it is planned. Without a host that is watched there is neither what bounded nor what was
@@ -81,13 +81,13 @@ impl Measured {
     pub fn on(
         network: &Network,
         plan: &Plan,
-        mut host: Box<dyn Host>,
+        host: &mut dyn Host,
         period: Time,
         input: &[i8],
     ) -> Result<Measured, RunError> {
         let setup = |error| RunError::Host { layer: network.name.clone(), error };
         let mut inference = None;
-        let mut runner = Runner::new(plan, host.as_mut()).map_err(setup)?;
+        let mut runner = Runner::new(plan, &mut *host).map_err(setup)?;
         runner.run(&[input], |_, done| inference = Some(done))?;
         let statistics = host.statistics().map_err(setup)?;
         let Inference { output, started, steps } = inference.unwrap_or_default();

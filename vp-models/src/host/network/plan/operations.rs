@@ -128,17 +128,13 @@ fn parts(
         Form::Features { channels, .. } => channels,
     };
     let together = groups_together(layer, convolution, channels, config);
-    let sees = layer.input.channels / convolution.groups;
     let makes = convolution.kernels / convolution.groups;
     (0..convolution.groups)
         .step_by(together as usize)
         .map(|first| {
             let groups = first..(first + together).min(convolution.groups);
-            let channels = match together == convolution.groups {
-                true => 0..channels.places(),
-                false => groups.start * sees..groups.end * sees,
-            };
-            part(channels, groups.start * makes..groups.end * makes, None)
+            let kernels = groups.start * makes..groups.end * makes;
+            part(seen(&groups, layer, convolution, channels, config), kernels, None)
         })
         .collect()
 }
@@ -146,26 +142,47 @@ fn parts(
 /// Cycles that a hardware layer takes beside its products: registers, and the way through memory and pipeline.
 const LAYER_CYCLES: u64 = 1000;
 
-/// How many groups of a grouped convolution a hardware layer multiplies, with zeros for what groups do not see of each other.
-/// Hardware knows no groups. One that begins with an atom can be read and written by itself; where groups are narrower than
-/// that, as in depthwise convolutions, the array multiplies by zeros. Fewer groups together are fewer zeros and more hardware
-/// layers.
-fn groups_together(layer: &Layer, convolution: &Convolution, channels: &Channels, config: &Config) -> u32 {
-    let (groups, atom) = (convolution.groups, config.memory_atom);
-    let (sees, makes) = (layer.input.channels / groups, convolution.kernels / groups);
-    let whole = |together: u32| {
-        together == groups
-            || channels.is_plain()
-                && (together * sees).is_multiple_of(atom)
-                && (together * makes).is_multiple_of(atom)
+/// The places of the channels that some groups see, in whole atoms.
+fn seen(
+    groups: &Range<u32>,
+    layer: &Layer,
+    convolution: &Convolution,
+    channels: &Channels,
+    config: &Config,
+) -> Range<u32> {
+    let sees = layer.input.channels / convolution.groups;
+    let place = |channel: u32| {
+        let mut left = channel;
+        let run = channels.runs().iter().find(|run| {
+            let here = left < run.channels;
+            left -= if here { 0 } else { run.channels };
+            here
+        });
+        run.map_or(0, |run| run.at + left)
     };
+    let (first, last) = (place(groups.start * sees), place(groups.end * sees - 1));
+    let atom = config.memory_atom;
+    first / atom * atom..(last + 1).next_multiple_of(atom).min(channels.places())
+}
+
+/// How many groups of a grouped convolution a hardware layer multiplies, with zeros for what groups do not see of each other.
+/// Hardware knows no groups. A hardware layer reads and writes whole atoms: where groups are narrower than that, as in
+/// depthwise convolutions, the array multiplies by zeros. Fewer groups together are fewer zeros and more hardware layers.
+fn groups_together(layer: &Layer, convolution: &Convolution, channels: &Channels, config: &Config) -> u32 {
+    let groups = convolution.groups;
+    let makes = convolution.kernels / groups;
+    let whole = |together: u32| together == groups || (together * makes).is_multiple_of(config.memory_atom);
     let [columns, rows] = convolution.window.size.map(u64::from);
     let positions = u64::from(layer.output.width) * u64::from(layer.output.height);
-    let cost = |together: &u32| {
-        let blocks = u64::from((together * sees).div_ceil(config.mac_atomic_c));
-        let kernels = u64::from((together * makes).div_ceil(config.mac_atomic_k));
-        let layers = u64::from(groups.div_ceil(*together));
-        layers * (positions * columns * rows * blocks * kernels + LAYER_CYCLES)
+    let cost = |together: &u32| -> u64 {
+        let of_layer = |first: u32| {
+            let groups = first..(first + together).min(groups);
+            let channels = seen(&groups, layer, convolution, channels, config);
+            let blocks = u64::from((channels.len() as u32).div_ceil(config.mac_atomic_c));
+            let kernels = u64::from((groups.len() as u32 * makes).div_ceil(config.mac_atomic_k));
+            positions * columns * rows * blocks * kernels + LAYER_CYCLES
+        };
+        (0..groups).step_by(*together as usize).map(of_layer).sum()
     };
     (1..=groups).filter(|&together| whole(together)).min_by_key(cost).unwrap_or(groups)
 }

@@ -75,7 +75,7 @@ pub(in super::super) fn tables(map: RegisterMap, layer: &Normalisation) -> Resul
         let access = [(LUT_ADDR, 0), (LUT_TABLE_ID, table), (LUT_ACCESS_TYPE, LUT_ACCESS_TYPE::WRITE)];
         program.checked_fields(Unit::Cdp, &access)?;
         for entry in entries {
-            program.checked_fields(Unit::Cdp, &[(LUT_DATA, u32::from(entry.cast_unsigned()))])?;
+            program.checked_fields(Unit::Cdp, &[(LUT_DATA, i32::from(*entry) as u32)])?;
         }
     }
     let fields = [

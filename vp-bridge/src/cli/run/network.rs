@@ -1,0 +1,277 @@
+//! `vp run` of a network: layer by layer as a driver would, and where its time went.
+
+use super::Args;
+use crate::cli::hosts::Place;
+use crate::cli::platform_args::nvdla;
+use crate::cli::text::{self, counted, grouped, styled};
+use crate::cli::{Failure, Verdict};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use vp_core::Time;
+use vp_models::host::Bounds;
+use vp_models::host::network::{LayerFigures, Measured, Network, Options, Plan, example_input};
+use vp_models::platform::{Arithmetic, Description};
+
+/// The platform that is used if none is asked for.
+const DEFAULT_PLATFORM: &str = "nv_large";
+
+/// Where a network is, if that is what a person names: one that is built in, a folder with a `network.toml`, a TOML
+/// file or a sheet of layers.
+pub(super) enum Named {
+    BuiltIn(String),
+    File(PathBuf),
+}
+
+impl Named {
+    pub(super) fn of(path: &Path) -> Option<Named> {
+        let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
+        if path.join("network.toml").is_file() {
+            return Some(Named::File(path.join("network.toml")));
+        }
+        if (is("toml") || is("csv")) && !path.is_dir() {
+            return Some(Named::File(path.to_owned()));
+        }
+        let name = path.to_str()?;
+        (Network::NAMES.contains(&name) && !path.exists()).then(|| Named::BuiltIn(name.to_owned()))
+    }
+
+    fn load(&self, options: &Options) -> Result<Network, Failure> {
+        match self {
+            Named::BuiltIn(name) => {
+                let network = Network::named(name, options).map_err(Failure::new)?;
+                network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))
+            }
+            Named::File(path) => Network::load(path, options)
+                .map_err(|error| Failure::new(format!("{}: {error}", path.display()))),
+        }
+    }
+}
+
+/// Whether a TOML file is a network: a job for another device names its graph, a graph for one may say the same as a
+/// network does, and then the platform that is asked for decides.
+pub(super) fn is_file(path: &Path, for_suite: impl Fn() -> Result<bool, Failure>) -> Result<bool, Failure> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    if table.contains_key("graph") || for_suite()? {
+        return Ok(false);
+    }
+    Ok(path.ends_with("network.toml") || Network::load(path, &Options::default()).is_ok())
+}
+
+/// `320x240`: columns and lines.
+pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
+    let numbers = text.split_once('x').map(|(width, height)| (width.parse(), height.parse()));
+    match numbers {
+        Some((Ok(width), Ok(height))) => Ok([width, height]),
+        _ => Err("write columns and lines, such as 64x64".to_owned()),
+    }
+}
+
+pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
+    let network = named.load(&Options { input_size: args.input_size })?;
+    let mut host = args.host.clone();
+    if args.timed {
+        if host.connect.is_some() {
+            return Err(Failure::new("--timed is the server's to say when --connect is given")
+                .hint("start the server with it: vp serve --set arithmetic=skipped …"));
+        }
+        host.platform.also("arithmetic=skipped");
+    }
+    let Place { mut host, description, headline } = host.open_watched(DEFAULT_PLATFORM)?;
+    let description = match description {
+        Some(description) => description,
+        None => crate::cli::hosts::described(host.as_mut())?,
+    };
+    let plan =
+        Plan::new(&network, &nvdla(&description)?.config, description.dbb0.range()).map_err(|error| {
+            Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
+        })?;
+    let input = input(&network, &args.input)?;
+    let bar = super::progress(1);
+    bar.set_message(network.name.clone());
+    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &input);
+    bar.finish_and_clear();
+    let measured = measured.map_err(Failure::new)?;
+    if let Some(file) = &args.output {
+        let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
+        std::fs::write(file, bytes).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    }
+    show(&headline, &network, &plan, &description, &measured)?;
+    Ok(Verdict::Right)
+}
+
+/// What a file gives, or any bytes.
+fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
+    let [file] = files else {
+        return match files.len() {
+            0 => Ok(example_input(network.input, 1)),
+            more => Err(Failure::new(format!("{more} inputs are given, and a network takes one"))),
+        };
+    };
+    let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
+    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let expected = network.input.elements();
+    if bytes.len() != expected {
+        let why = format!("{} bytes; {} of {} takes {expected}", bytes.len(), network.name, network.input);
+        return Err(wrong(why).hint("elements are int8, ordered by line, column and channel"));
+    }
+    Ok(bytes.into_iter().map(|byte| byte as i8).collect())
+}
+
+/// A part of a whole, in percent.
+fn percent(part: f64, whole: f64) -> String {
+    format!("{:.0} %", 100.0 * part / whole.max(1.0))
+}
+
+/// What bounds, largest first, without what is less than a twentieth.
+pub(in crate::cli) fn bound(bounds: &Bounds) -> String {
+    let total = bounds.total().as_ps() as f64;
+    let mut parts = bounds.parts();
+    parts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    let shown = parts.iter().filter(|(_, time)| time.as_ps() as f64 >= total / 20.0 && *time > Time::ZERO);
+    let texts: Vec<String> =
+        shown.map(|(bound, time)| format!("{bound} {}", percent(time.as_ps() as f64, total))).collect();
+    texts.join(", ")
+}
+
+fn show(
+    headline: &str,
+    network: &Network,
+    plan: &Plan,
+    description: &Description,
+    measured: &Measured,
+) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    let period = measured.period;
+    writeln!(out, "{headline}")?;
+    writeln!(
+        out,
+        "{} · {} · {} · {} · {} bytes of weights and biases\n",
+        network.name,
+        network.input,
+        counted(network.layers.len() as u64, "layer"),
+        counted(plan.steps.len() as u64, "hardware layer"),
+        grouped(plan.constant_bytes()),
+    )?;
+    if description.arithmetic == Arithmetic::Skipped {
+        writeln!(
+            out,
+            "{} without arithmetic: what comes out is zeros\n",
+            styled(text::YELLOW, "cycles only,")
+        )?;
+    }
+    layers(&mut out, description, measured)?;
+    let cycles = measured.cycles();
+    let frames = 1e12 / measured.time.as_ps().max(1) as f64;
+    writeln!(
+        out,
+        "{:<10} {} ({} at {}), {frames:.1} frames/s",
+        "time",
+        counted(cycles, "cycle"),
+        period * cycles,
+        text::frequency(period)
+    )?;
+    let whole = measured.bounds();
+    if measured.layers.iter().any(|layer| !layer.moved.is_empty()) {
+        writeln!(out, "{:<10} {}", "bound by", bound(&whole))?;
+    }
+    let on_cpu: Vec<&str> =
+        measured.layers.iter().filter(|layer| layer.is_cpu).map(|layer| layer.name.as_str()).collect();
+    if !on_cpu.is_empty() {
+        writeln!(out, "{:<10} {}: in no simulated time", "by the CPU", on_cpu.join(", "))?;
+    }
+    writeln!(out, "{:<10} {} bytes", "memory", grouped(plan.bytes))?;
+    if description.arithmetic == Arithmetic::Computed {
+        let sum = measured.output.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, &element| {
+            (hash ^ u64::from(element as u8)).wrapping_mul(0x0100_0000_01b3)
+        });
+        writeln!(
+            out,
+            "{:<10} {} elements, FNV-1a {sum:016x}",
+            "output",
+            grouped(measured.output.len() as u64)
+        )?;
+    }
+    writeln!(out, "{:<10} {}", "event hash", measured.statistics.text("events.hash").unwrap_or("-"))?;
+    Ok(())
+}
+
+/// Where the time went, layer by layer.
+fn layers(out: &mut impl Write, description: &Description, measured: &Measured) -> Result<(), Failure> {
+    let macs = f64::from(nvdla(description)?.config.macs());
+    let period = measured.period;
+    let header = ["layer", "cycles", "share", "MACs", "used", "busy", "bytes read", "written", "bound by"];
+    let mut table = text::table(&header, &[1, 2, 3, 4, 5, 6, 7]);
+    let whole = measured.cycles() as f64;
+    for layer in &measured.layers {
+        let LayerFigures { name, steps, within, is_cpu, macs: products, mac_cycles, bounds, .. } = layer;
+        let mut cells = vec![name.clone()];
+        if let Some(within) = within {
+            cells.push(format!("with {within}"));
+            table.add_row(cells);
+            continue;
+        }
+        if *steps == 0 {
+            cells.push(if *is_cpu { "CPU".to_owned() } else { "-".to_owned() });
+            table.add_row(cells);
+            continue;
+        }
+        let cycles = layer.time().cycles(period);
+        let (read, written) = layer.bytes();
+        let or_dash = |number: u64, text: String| if number > 0 { text } else { "-".to_owned() };
+        cells.extend([
+            grouped(cycles),
+            percent(cycles as f64, whole),
+            or_dash(*products, grouped(*products)),
+            or_dash(*products, percent(*products as f64, cycles as f64 * macs)),
+            or_dash(*products, percent(*mac_cycles as f64, cycles as f64)),
+            or_dash(read, grouped(read)),
+            or_dash(written, grouped(written)),
+            if layer.moved.is_empty() { "-".to_owned() } else { bound(bounds) },
+        ]);
+        table.add_row(cells);
+    }
+    let sum = |of: fn(&LayerFigures) -> u64| measured.layers.iter().map(of).sum::<u64>();
+    let (products, busy) = (sum(|layer| layer.macs), sum(|layer| layer.mac_cycles));
+    table.add_row([
+        "all".to_owned(),
+        grouped(measured.cycles()),
+        percent(whole, whole),
+        grouped(products),
+        percent(products as f64, whole * macs),
+        percent(busy as f64, whole),
+        grouped(sum(|layer| layer.bytes().0)),
+        grouped(sum(|layer| layer.bytes().1)),
+        bound(&measured.bounds()),
+    ]);
+    writeln!(out, "{}\n", table.trim_fmt())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_told_from_traces() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("network.toml"), "").expect("written");
+        assert!(matches!(Named::of(folder.path()), Some(Named::File(_))));
+        assert!(matches!(Named::of(Path::new("resnet50")), Some(Named::BuiltIn(_))));
+        assert!(matches!(Named::of(Path::new("layers.csv")), Some(Named::File(_))));
+        assert!(Named::of(Path::new("traces")).is_none());
+        assert_eq!(size("64x48"), Ok([64, 48]));
+        assert!(size("64").is_err());
+    }
+
+    #[test]
+    fn what_bounds_is_told_largest_first() {
+        let bounds = Bounds {
+            compute: Time::ns(70),
+            read_latency: Time::ns(1),
+            csb: Time::ns(29),
+            ..Bounds::default()
+        };
+        assert_eq!(bound(&bounds), "compute 70 %, CSB 29 %");
+    }
+}

@@ -1,0 +1,100 @@
+//! `vp study published`: NVIDIA's estimates and ours, layer by layer.
+
+use crate::cli::platform_args::{PlatformArgs, headline};
+use crate::cli::run::bound;
+use crate::cli::text::{self, grouped, styled};
+use crate::cli::{Failure, Verdict};
+use std::io::Write;
+use vp_bridge::study::published::{self, Compared, NETWORKS, PLATFORM};
+use vp_models::host::network::{Measured, Network, Options, example_input};
+use vp_models::platform::{Arithmetic, Description};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Only these networks: alexnet, googlenet, resnet50
+    #[arg(value_name = "NETWORK")]
+    networks: Vec<String>,
+
+    #[command(flatten)]
+    platform: PlatformArgs,
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    if let Some(name) = args.networks.iter().find(|name| !NETWORKS.contains(&name.as_str())) {
+        return Err(Failure::new(format!("there are no published figures of `{name}`"))
+            .hint(format!("there are {}", NETWORKS.join(", "))));
+    }
+    let mut description = args.platform.description(PLATFORM)?;
+    published::assume(&mut description);
+    // No time depends on it.
+    description.arithmetic = Arithmetic::Skipped;
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{}", headline(&description))?;
+    writeln!(
+        out,
+        "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, no SRAM, sixteen frames at a time where \
+         fully connected"
+    )?;
+    let wanted = |name: &&str| args.networks.is_empty() || args.networks.iter().any(|of| of == name);
+    for name in NETWORKS.into_iter().filter(wanted) {
+        network(&mut out, name, &description)?;
+    }
+    writeln!(out, "\ndocs/published.md explains each cause.")?;
+    Ok(Verdict::Right)
+}
+
+fn network(out: &mut impl Write, name: &str, description: &Description) -> Result<(), Failure> {
+    let network = Network::named(name, &Options::default()).map_err(Failure::new)?;
+    let network = network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))?;
+    let input = example_input(network.input, 1);
+    let measured = Measured::of(&network, description, &input)
+        .map_err(|error| Failure::new(format!("{name} on {}: {error}", description.name)))?;
+    let header = ["layer", "theirs", "bound", "ours", "differs", "KiB", "ours", "bound by", "cause"];
+    let mut table = text::table(&header, &[1, 3, 4, 5, 6]);
+    let compared = published::compare(name, &measured, description);
+    for row in &compared {
+        table.add_row(cells(row));
+    }
+    let theirs: f64 = compared.iter().filter_map(|row| Some(row.figure.as_ref()?.cycles)).sum();
+    let ours = measured.cycles() as f64;
+    writeln!(out, "\n{}\n", styled(text::YELLOW, name))?;
+    writeln!(out, "{}\n", table.trim_fmt())?;
+    let frames = |cycles: f64| 1e12 / (cycles * measured.period.as_ps() as f64);
+    let published = published::frame(name)
+        .map_or(String::new(), |time| format!(" (their own sum: {:.1})", 1e12 / time.as_ps().max(1) as f64));
+    writeln!(
+        out,
+        "{:<10} {} cycles, {:.1} frames/s{published}",
+        "theirs",
+        grouped(theirs as u64),
+        frames(theirs)
+    )?;
+    writeln!(
+        out,
+        "{:<10} {} cycles, {:.1} frames/s: {}",
+        "ours",
+        grouped(ours as u64),
+        frames(ours),
+        bound(&measured.bounds())
+    )?;
+    Ok(())
+}
+
+fn cells(row: &Compared) -> Vec<String> {
+    let whole = |number: f64| grouped(number.round() as u64);
+    let kib = |bytes: f64| whole(bytes / 1024.0);
+    let figure = row.figure.as_ref();
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let causes: Vec<String> = row.causes().iter().map(ToString::to_string).collect();
+    vec![
+        row.name.clone(),
+        or_dash(figure.map(|figure| whole(figure.cycles))),
+        or_dash(figure.map(|figure| figure.bound.clone())),
+        whole(row.cycles),
+        or_dash(row.difference().map(|difference| format!("{:+.0} %", 100.0 * difference))),
+        or_dash(figure.map(|figure| kib(figure.bytes))),
+        kib(row.bytes),
+        row.bounds.largest().to_string(),
+        if figure.is_none() { "left out".to_owned() } else { causes.join(", ") },
+    ]
+}
