@@ -65,10 +65,6 @@ fn left(device: &mut Device, before: &Image) -> Image {
     Image::new(regions.collect())
 }
 
-fn without_tables(layer: &SdpLayer) -> SdpLayer {
-    SdpLayer { ew: None, ..layer.clone() }
-}
-
 fn kinds() -> impl Strategy<Value = Kind> {
     prop::sample::select(vec![Kind::Feature, Kind::Batches, Kind::Winograd])
 }
@@ -115,7 +111,7 @@ proptest! {
     #[test]
     fn sdp_counts_when_it_is_told_to(seed: u64, flush: bool, counts: bool, special in 3u32..200) {
         let mut draw = Draw::floats("nv_full", seed, special);
-        let layer = without_tables(&draw.sdp(true));
+        let layer = SdpLayer { ew: None, ..draw.sdp(true) };
         let before = draw.image();
         let mut device = run(&draw, 0x1, |program| {
             program.sdp(&layer, 0);

@@ -1,7 +1,7 @@
 //! An input stream (AXI4-Stream): bytes in order, a beat a cycle, held back where nobody takes them.
 //!
 //! Who sends knows nothing of time: the port keeps what was sent until the device takes it, as a FIFO in front of the
-//! device does, and refuses what it has no room for. A device turns its stream on and off ([`InputStream::listen`]).
+//! device does, and refuses what it has no room for. A device turns its stream on and off (`InputStream::listen`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

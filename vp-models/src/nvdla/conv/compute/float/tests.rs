@@ -158,12 +158,17 @@ proptest! {
         for position in case.positions.clone() {
             for k in case.asked.clone() {
                 let start = case.geometry.start(position, case.pitch);
-                let products: Vec<f64> = steps.taps.iter()
-                    .map(|&(at, weight)| value(case.codes[start + at]) * value(case.weights[k * taps + weight]))
+                let pairs: Vec<(u16, u16)> = steps.taps.iter()
+                    .map(|&(at, weight)| (case.codes[start + at], case.weights[k * taps + weight]))
                     .collect();
-                // Of the largest product 20 bits take part; what is smaller than 2^-48 may be a denormal's.
-                let largest = products.iter().fold(2f64.powi(-28), |most, product| product.abs().max(most));
-                let near = taps as f64 * largest * 2f64.powi(-20);
+                let products: Vec<f64> = pairs.iter().map(|&(data, weight)| value(data) * value(weight)).collect();
+                // Every product is aligned to the largest upper bits of exponents, and then off by less than two units:
+                // however small mantissas are, as those of denormals. The accumulator keeps 40 bits.
+                let upper = |code: u16| i32::from(code >> 12 & 7);
+                let active = pairs.iter().filter(|(data, weight)| data << 1 != 0 && weight << 1 != 0);
+                let scale = active.map(|&(data, weight)| upper(data) + upper(weight)).max().unwrap_or(0);
+                let largest = products.iter().fold(0f64, |most, product| product.abs().max(most));
+                let near = taps as f64 * (2f64.powi(4 * scale - 49) + taps as f64 * largest * 2f64.powi(-38));
                 let (sum, exact) = (f64::from(f32::from_bits(sums.next().unwrap())), products.iter().sum::<f64>());
                 prop_assert!((sum - exact).abs() <= near + exact.abs() * 2f64.powi(-23), "{} {}", sum, exact);
             }
