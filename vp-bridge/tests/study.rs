@@ -219,6 +219,23 @@ fn the_same_seed_gives_the_same_numbers_on_any_number_of_cores() {
 }
 
 #[test]
+fn networks_and_memories_are_varied_as_platforms_are() {
+    let study = Studied::new(
+        "name = 'all'\n[report]\ncurves = 'dbb0.dram.standard'\n[fixed]\nplatform = 'nv_large'\n[[sweep]]\n\
+         network = 'mobilenet_v1'\n'network.input.width, network.input.height' = [32, 64]\n\
+         [[sweep]]\nnetwork = 'digits'\n'dbb0.dram.standard' = ['DDR4-2400R', 'LPDDR4-3200']\n\
+         'dbb0.cache.sets' = [1, 256]\n",
+    );
+    let shown = study.shown(&["study.toml"]);
+    assert!(shown.contains("6 points, 0 failed"), "{shown}");
+    let macs: Vec<u64> = study.columns("macs").iter().map(|it| it.parse().unwrap()).collect();
+    assert!(macs[1] > 3 * macs[0], "{macs:?}");
+    let cycles = study.columns("cycles");
+    assert!(cycles[2] != cycles[4] && cycles[2] != cycles[3], "{cycles:?}");
+    assert_eq!(study.columns("dbb0.dram.standard")[4], "LPDDR4-3200");
+}
+
+#[test]
 fn shards_make_the_same_whole() {
     let whole = Studied::new(SMALL);
     whole.shown(&["study.toml"]);

@@ -204,6 +204,9 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer
         ..Layer::default()
     };
     let mut layers: Vec<Layer> = network.layers.iter().map(layer).collect();
+    for (at, within) in plan.within.iter().enumerate() {
+        layers[at].within = within.map(|within| layers[within].name.clone());
+    }
     for step in &plan.steps {
         layers[step.layer].parts += u64::from(matches!(step.work, Work::Hardware { .. }));
         layers[step.layer].mac_cycles += step.mac_cycles * frames;

@@ -116,6 +116,9 @@ impl Histogram {
 pub struct Layer {
     /// Its name.
     pub name: String,
+    /// The layer whose hardware layers do this one too: then it has no time of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// Hardware layers that it is made of, a frame.
     pub parts: u64,
     /// How long it took.
@@ -130,6 +133,16 @@ pub struct Layer {
     pub written: u64,
     /// What the time went into, in the order of [`vp_models::host::Bound::ALL`].
     pub bounds: [u64; 5],
+}
+
+impl Layer {
+    /// Its name, and what it is done with: `pool1, with conv1`.
+    pub fn named(&self) -> String {
+        match &self.within {
+            Some(within) => format!("{}, with {within}", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// Levels over time, in spans of equal length.

@@ -7,7 +7,7 @@ use super::measured::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A finished point.
@@ -75,6 +75,8 @@ impl Store {
             Err(TryLockError::WouldBlock) => {
                 return Err(StoreError::Held { path: path.display().to_string() });
             }
+            // Not every network's file system has locks; shards have files of their own.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         let mut text = Vec::new();

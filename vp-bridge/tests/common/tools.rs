@@ -14,5 +14,6 @@ pub(crate) fn command(names: &[&str]) -> Option<PathBuf> {
 
 /// Says on standard error what is skipped, past the test harness, which keeps what passing tests print.
 pub(crate) fn skipped(test: &str, why: &str) {
-    _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
+    // In one piece: other tests say things at the same time.
+    _ = std::io::stderr().write_all(format!("\nskipped: {test}: {why}\n").as_bytes());
 }

@@ -151,8 +151,7 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
             0 => "-".to_owned(),
             time => format!("{:.0} %", 100.0 * *part as f64 / time as f64),
         });
-        table
-            .add_row(std::iter::once(layer.name.clone()).chain(cells.into_iter().map(grouped)).chain(bounds));
+        table.add_row(std::iter::once(layer.named()).chain(cells.into_iter().map(grouped)).chain(bounds));
     }
     writeln!(out, "{}", table.to_string().trim_end())?;
     Ok(())

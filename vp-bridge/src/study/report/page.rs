@@ -356,14 +356,17 @@ impl Report<'_> {
     fn points(&self) -> Markup {
         let file = self.file.display().to_string();
         html! {
-            p { "Each line runs the same again; the event hash says whether it was the same. With the study at hand, this shows a point with its layers:" }
+            p {
+                "A line's command, which is also in results.csv, runs the same again; the event hash says whether it was the same. "
+                "With the study at hand, this shows a point with its layers:"
+            }
             pre { code { "vp study " (file) " --point N" } }
             div.scroll {
                 table {
                     thead { tr {
                         th { "point" }
                         @for name in &self.study.varied { th { (name) } }
-                        th { "frames/s" } th { "cycles a frame" } th.text { "bound by" } th.text { "event hash" } th.text { "command" }
+                        th { "frames/s" } th { "cycles a frame" } th.text { "bound by" } th.text { "event hash" } th.text.command { "command" }
                     } }
                     tbody {
                         @for row in self.rows {
@@ -376,7 +379,7 @@ impl Report<'_> {
                                         td { (rounded(measured.cycles_per_frame())) }
                                         td.text { (largest(measured.bounds())) }
                                         td.text { code { (measured.event_hash) } }
-                                        td.text { code { (row.command.as_deref().unwrap_or("")) } }
+                                        td.text.command { code { (row.command.as_deref().unwrap_or("")) } }
                                     }
                                     Outcome::Failed(why) => td.bad.text colspan="5" { (why) }
                                 }
@@ -456,7 +459,7 @@ fn layer_cells(measured: &Measured) -> Cells {
             [layer.parts, layer.time / measured.period.max(1), layer.macs, layer.read, layer.written];
         let whole = layer.time.max(1) as f64;
         let shares = layer.bounds.iter().map(|part| format!("{:.1}", 100.0 * *part as f64 / whole));
-        std::iter::once(layer.name.clone())
+        std::iter::once(layer.named())
             .chain(counts.iter().map(|count| rounded_whole(*count)))
             .chain(shares)
             .collect()

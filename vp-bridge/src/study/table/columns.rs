@@ -49,6 +49,7 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
             head(&mut table, at, row);
             table.put(at, "layer", place as u64 + 1);
             table.put(at, "name", layer.name.as_str());
+            table.put(at, "within", layer.within.as_deref());
             table.put(at, "parts", layer.parts);
             table.put(at, "cycles", layer.time / measured.period.max(1));
             table.put(at, "macs", layer.macs);

@@ -58,7 +58,12 @@ fn put<T: DataType>(
 }
 
 fn physical(column: &Column) -> Physical {
-    let all = |is: fn(&Cell) -> bool| column.cells.iter().filter(|cell| **cell != Cell::Empty).all(is);
+    let mut filled = column.cells.iter().filter(|cell| **cell != Cell::Empty).peekable();
+    // What is empty so far is text: anything can be said in it.
+    if filled.peek().is_none() {
+        return Physical::BYTE_ARRAY;
+    }
+    let all = |is: fn(&Cell) -> bool| filled.clone().all(is);
     if all(|cell| matches!(cell, Cell::Integer(_))) {
         Physical::INT64
     } else if all(|cell| matches!(cell, Cell::Integer(_) | Cell::Number(_))) {
@@ -91,11 +96,11 @@ mod tests {
         let path = folder.path().join("t.parquet");
         let mut table = Table::default();
         let rows = [
-            [Cell::Integer(7), Cell::Integer(1), Cell::Boolean(true), Cell::Text("a".into())],
-            [Cell::Empty, Cell::Number(0.5), Cell::Empty, Cell::Integer(3)],
+            [Cell::Integer(7), Cell::Integer(1), Cell::Boolean(true), Cell::Text("a".into()), Cell::Empty],
+            [Cell::Empty, Cell::Number(0.5), Cell::Empty, Cell::Integer(3), Cell::Empty],
         ];
         for (row, cells) in rows.iter().enumerate() {
-            for (name, cell) in ["whole", "number", "yes", "text"].iter().zip(cells) {
+            for (name, cell) in ["whole", "number", "yes", "text", "none"].iter().zip(cells) {
                 table.put(row, name, cell.clone());
             }
         }
@@ -107,7 +112,9 @@ mod tests {
             .map(|row| row.unwrap().into_columns().into_iter().map(|(_, field)| field).collect())
             .collect();
         let text = |text: &str| Field::Str(text.to_owned());
-        assert_eq!(read[0], [Field::Long(7), Field::Double(1.0), Field::Bool(true), text("a")]);
-        assert_eq!(read[1], [Field::Null, Field::Double(0.5), Field::Null, text("3")]);
+        assert_eq!(read[0], [Field::Long(7), Field::Double(1.0), Field::Bool(true), text("a"), Field::Null]);
+        assert_eq!(read[1], [Field::Null, Field::Double(0.5), Field::Null, text("3"), Field::Null]);
+        let schema = reader.metadata().file_metadata().schema_descr();
+        assert_eq!(schema.column(4).physical_type(), Physical::BYTE_ARRAY);
     }
 }
