@@ -2,8 +2,9 @@
 //!
 //! Here with small inputs; `cargo test -p vp-tests --release --test networks -- --ignored` runs them in full size.
 
-use vp_models::host::network::{Measured, Network, Options, example_input};
+use vp_models::host::network::{Measured, Network, Options, Plan, example_input};
 use vp_models::platform::{Arithmetic, Description};
+use vp_tests::conformance::Way;
 use vp_tests::reference::run_layers;
 
 /// Runs a network on a platform and holds what comes out to the reference.
@@ -63,6 +64,26 @@ fn a_network_of_all_kinds_of_layers_leaves_the_references_output_on_every_config
         let measured = Measured::of(&network, &Description::named(platform).unwrap(), &input)
             .unwrap_or_else(|error| panic!("{platform}: {error}"));
         assert_eq!(Some(measured.output), expected, "{platform}");
+    }
+}
+
+/// Also with tasks of the CPU between, which read and write its memory.
+#[test]
+fn a_network_of_all_kinds_of_layers_is_the_same_run_wherever_platform_and_memory_are() {
+    let text = include_str!("../data/networks/all_kinds.toml");
+    let network = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
+    let nv_small = Description::named("nv_small").unwrap();
+    let plan = Plan::new(&network, &nv_small.nvdla().unwrap().config, nv_small.dbb0.range()).unwrap();
+    let input = example_input(network.input, 3);
+    let runs = Way::ALL.map(|way| {
+        let mut host = (way.connect)(&nv_small);
+        let measured = Measured::on(&network, &plan, host.as_mut(), nv_small.period, &input).unwrap();
+        let hash = measured.statistics.text("events.hash").map(str::to_owned);
+        (way.name, measured.output, hash)
+    });
+    let (_, output, hash) = runs[0].clone();
+    for (name, there, hash_there) in runs {
+        assert_eq!((there, hash_there), (output.clone(), hash.clone()), "{name}");
     }
 }
 

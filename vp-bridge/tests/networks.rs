@@ -55,12 +55,12 @@ fn a_sheet_of_layers_is_a_network() {
 
 #[test]
 fn published_figures_stand_beside_ours_with_a_cause_for_each_that_is_far() {
-    let (output, text, error) = vp(&["study", "published", "alexnet"]);
+    let (output, text, error) = vp(&["study", "published", "alexnet", "resnet50"]);
     assert!(output.status.success(), "{error}");
     assert!(text.contains("(their own sum: 1116.8)"), "{text}");
     let rows: Vec<&str> =
-        text.lines().filter(|line| line.starts_with("conv") || line.starts_with("fc")).collect();
-    assert_eq!(rows.len(), 8, "{text}");
+        text.lines().filter(|line| line.contains(" DRAM ") || line.contains(" MAC ")).collect();
+    assert_eq!(rows.len(), 8 + 54, "{text}");
     for row in rows {
         let percent =
             row.split_whitespace().zip(row.split_whitespace().skip(1)).find(|(_, unit)| *unit == "%");

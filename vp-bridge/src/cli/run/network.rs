@@ -232,6 +232,8 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
         table.add_row(cells);
     }
     let sum = |of: fn(&LayerFigures) -> u64| measured.layers.iter().map(of).sum::<u64>();
+    let is_watched = measured.layers.iter().any(|layer| !layer.moved.is_empty());
+    let watched = |text: String| if is_watched { text } else { "-".to_owned() };
     let (products, busy) = (sum(|layer| layer.macs), sum(|layer| layer.mac_cycles));
     table.add_row([
         "all".to_owned(),
@@ -240,9 +242,9 @@ fn layers(out: &mut impl Write, description: &Description, measured: &Measured) 
         grouped(products),
         percent(products as f64, whole * macs),
         percent(busy as f64, whole),
-        grouped(sum(|layer| layer.bytes().0)),
-        grouped(sum(|layer| layer.bytes().1)),
-        bound(&measured.bounds()),
+        watched(grouped(sum(|layer| layer.bytes().0))),
+        watched(grouped(sum(|layer| layer.bytes().1))),
+        watched(bound(&measured.bounds())),
     ]);
     writeln!(out, "{}\n", table.trim_fmt())?;
     Ok(())

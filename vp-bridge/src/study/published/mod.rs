@@ -207,34 +207,42 @@ impl Compared {
         self.figure.as_ref().map(|figure| self.cycles / figure.cycles - 1.0)
     }
 
-    /// Why it is far, if it is: each mechanism that makes out as much as is worth an explanation.
+    /// Why it is far, if it is: each mechanism that makes out as much as is worth an explanation, or where none does by
+    /// itself the largest.
     #[must_use]
     pub fn causes(&self) -> Vec<Cause> {
         let (Some(figure), Some(difference)) = (&self.figure, self.difference()) else { return Vec::new() };
         if difference.abs() <= FAR {
             return Vec::new();
         }
-        let much = |cycles: f64| cycles > FAR * figure.cycles;
         let cycles = |time: Time| time.as_ps() as f64 / self.period.as_ps().max(1) as f64;
-        let compute = cycles(self.bounds.compute);
+        let (compute, latency) = (cycles(self.bounds.compute), cycles(self.bounds.read_latency));
         let (moved, theirs) = (self.bytes / self.rate, figure.bytes / self.rate);
         let is_batch = figure.layers.iter().any(|layer| layer.starts_with("fc"));
         let array = self.mac_cycles - figure.mac_cycles;
+        let only = |is: bool, cycles: f64| if is { cycles } else { 0.0 };
+        // Cycles that each makes out.
         let causes = if difference > 0.0 {
             vec![
-                (Cause::Batch, is_batch),
-                (Cause::Winograd, figure.winograd && much(array)),
-                (Cause::Array, !figure.winograd && !is_batch && much(array)),
-                (Cause::Pace, much(compute - self.mac_cycles)),
-                (Cause::Bytes, !is_batch && much(moved - theirs)),
-                (Cause::Turns, much(self.cycles - compute.max(moved) - cycles(self.bounds.read_latency))),
-                (Cause::Latency, much(cycles(self.bounds.read_latency))),
-                (Cause::Registers, much(cycles(self.bounds.csb))),
+                (Cause::Batch, only(is_batch, self.cycles - figure.cycles)),
+                (Cause::Winograd, only(figure.winograd, array)),
+                (Cause::Array, only(!figure.winograd && !is_batch, array)),
+                (Cause::Pace, compute - self.mac_cycles),
+                (Cause::Bytes, only(!is_batch, moved - theirs)),
+                (Cause::Turns, self.cycles - compute.max(moved) - latency),
+                (Cause::Latency, latency),
+                (Cause::Registers, cycles(self.bounds.csb)),
             ]
         } else {
-            vec![(Cause::FewerBytes, much(theirs - moved)), (Cause::ArrayCounted, much(-array))]
+            vec![(Cause::FewerBytes, theirs - moved), (Cause::ArrayCounted, -array)]
         };
-        causes.into_iter().filter(|(_, is)| *is).map(|(cause, _)| cause).collect()
+        let much = |&&(_, cycles): &&(Cause, f64)| cycles > FAR * figure.cycles;
+        let named: Vec<Cause> = causes.iter().filter(much).map(|(cause, _)| *cause).collect();
+        let largest = causes.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
+        match named.is_empty() {
+            true => largest.map(|(cause, _)| *cause).into_iter().collect(),
+            false => named,
+        }
     }
 }
 

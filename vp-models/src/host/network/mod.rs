@@ -21,8 +21,9 @@
 //!     .unwrap();
 //! ```
 //!
-//! Layers are int8 convolutions with bias, ReLU and converter in SDP, and poolings. Convolutions whose input the
-//! convolution buffer does not hold whole are cut by lines; those it cannot hold even so are refused by name.
+//! Layers are int8: convolutions with bias, sum, activation and converter in SDP; poolings, sums, concatenations and
+//! normalisations; upsampling and soft-max are the CPU's. Convolutions whose input the convolution buffer does not hold whole
+//! are cut; those it cannot hold even so are refused by name. [`Measured`] says what bounds each layer.
 
 mod cpu;
 mod cut;

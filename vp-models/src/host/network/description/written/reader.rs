@@ -1,0 +1,237 @@
+//! From what is written to layers, each checked against those before it.
+
+use super::{
+    Leaky, ReadTensor, Rounding, Tensor, WrittenBias, WrittenConvolution, WrittenLayer, WrittenNormalisation,
+    WrittenPooling, WrittenSoftMax, WrittenUpsampling,
+};
+use crate::host::network::description::synthetic::{self, Maker};
+use crate::host::network::description::{
+    Activation, Bias, Converter, Convolution, Layer, Network, Operation, Pooling, Shape, SoftMax, Sum, Window,
+};
+use crate::host::network::error::NetworkError;
+
+/// A network as far as it is read.
+pub(super) struct Reader<'a, 'b> {
+    pub(super) network: Network,
+    pub(super) maker: Maker,
+    pub(super) read: &'a mut ReadTensor<'b>,
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn layer(&mut self, written: WrittenLayer) -> Result<(), NetworkError> {
+        let name = written.name().to_owned();
+        let layers = &self.network.layers;
+        if layers.iter().any(|layer| layer.name == name) {
+            return Err(NetworkError::Twice { layer: name });
+        }
+        let source = |input: Option<&str>| match input {
+            None => Ok(layers.len().checked_sub(1)),
+            Some("input") => Ok(None),
+            Some(input) => match layers.iter().position(|layer| layer.name == input) {
+                None => Err(NetworkError::NoSuchInput { layer: name.clone(), input: input.to_owned() }),
+                place => Ok(place),
+            },
+        };
+        let sources = written.inputs().into_iter().map(source).collect::<Result<Vec<_>, _>>()?;
+        let Some(&first) = sources.first() else {
+            return Err(NetworkError::Value { layer: name, why: "it reads nothing".to_owned() });
+        };
+        let input = self.network.shape(first);
+        let shapes: Vec<Shape> = sources.iter().map(|&source| self.network.shape(source)).collect();
+        let (operation, output) = self.operation(written, &name, &sources, &shapes)?;
+        let output = output.check(&name)?;
+        self.maker.made(&operation, &sources, &shapes);
+        self.network.layers.push(Layer { name, sources, input, output, operation });
+        Ok(())
+    }
+
+    fn operation(
+        &mut self,
+        written: WrittenLayer,
+        name: &str,
+        sources: &[Option<usize>],
+        shapes: &[Shape],
+    ) -> Result<(Operation, Shape), NetworkError> {
+        let input = shapes[0];
+        let value = |why: &str| NetworkError::Value { layer: name.to_owned(), why: why.to_owned() };
+        Ok(match written {
+            WrittenLayer::Convolution(written) => {
+                let kernel = written.kernel.ok_or_else(|| value("`kernel` is missing"))?;
+                let window =
+                    window(kernel, written.stride.unwrap_or([1; 2]), written.padding, written.padding_after);
+                self.convolution(written, window, sources, shapes)?
+            }
+            WrittenLayer::FullyConnected(written) => {
+                if written.kernel.is_some() || written.stride.is_some() || written.padding.is_some() {
+                    return Err(value("a fully connected layer's kernel is its input"));
+                }
+                let window = window([input.width, input.height], [1; 2], None, None);
+                self.convolution(written, window, sources, shapes)?
+            }
+            WrittenLayer::Pooling(written) => {
+                let whole = [input.width, input.height];
+                let kernel = match (written.kernel, written.global) {
+                    (Some(kernel), false) => kernel,
+                    (None, true) => whole,
+                    _ => return Err(value("either `kernel` or `global = true` says what is pooled")),
+                };
+                let WrittenPooling { method, stride, padding, padding_after, rounding, .. } = written;
+                // As frameworks have it, windows do not overlap if nothing else is said.
+                let mut window = window(kernel, stride.unwrap_or(kernel), padding, padding_after);
+                if rounding == Rounding::Ceil {
+                    window = window.rounded_up(input);
+                }
+                let output = under(window, name, input, input.channels)?;
+                (Operation::Pooling(Pooling { method, window }), output)
+            }
+            WrittenLayer::Sum(written) => {
+                if shapes[1] != input {
+                    return Err(NetworkError::Sizes { layer: name.to_owned(), one: input, other: shapes[1] });
+                }
+                let activation = activation(written.relu, written.leaky);
+                let (shift, scale) = (written.shift.unwrap_or(0), written.scale.unwrap_or(1));
+                let converter = match written.converter {
+                    Some(converter) => converter,
+                    None => self.maker.sum_converter(sources, scale, shift),
+                };
+                (Operation::Sum(Sum { scale, shift, activation, converter }), input)
+            }
+            WrittenLayer::Concatenation(_) => {
+                let alike = |shape: &Shape| (shape.width, shape.height) == (input.width, input.height);
+                if let Some(&other) = shapes.iter().find(|shape| !alike(shape)) {
+                    return Err(NetworkError::Sizes { layer: name.to_owned(), one: input, other });
+                }
+                let channels = shapes.iter().map(|shape| shape.channels).sum();
+                (Operation::Concatenation, Shape { channels, ..input })
+            }
+            WrittenLayer::Normalisation(written) => {
+                let WrittenNormalisation { channels, alpha, beta, k, scale, converter, .. } = written;
+                if !matches!(channels, 3 | 5 | 7 | 9) {
+                    return Err(value("normalisation is over 3, 5, 7 or 9 channels"));
+                }
+                let made = synthetic::normalisation(channels, [alpha, beta, k, scale], converter);
+                (Operation::Normalisation(made.ok_or_else(|| value("its factors are no numbers"))?), input)
+            }
+            WrittenLayer::Upsampling(WrittenUpsampling { factor, .. }) => {
+                if !(1..=16).contains(&factor) {
+                    return Err(value("upsampling is by 1 to 16"));
+                }
+                let Shape { width, height, channels } = input;
+                let output = Shape { width: width * factor, height: height * factor, channels };
+                (Operation::Upsampling(factor), output)
+            }
+            WrittenLayer::SoftMax(WrittenSoftMax { scale, .. }) => {
+                if !(0.0..=4096.0).contains(&scale) {
+                    return Err(value("the scale of a soft-max is 0 to 4096"));
+                }
+                (Operation::SoftMax(SoftMax { scale: (scale * 65536.0).round() as u32 }), input)
+            }
+        })
+    }
+
+    fn convolution(
+        &mut self,
+        written: WrittenConvolution,
+        window: Window,
+        sources: &[Option<usize>],
+        shapes: &[Shape],
+    ) -> Result<(Operation, Shape), NetworkError> {
+        let WrittenConvolution { name, relu, leaky, converter, add, .. } = written;
+        let input = shapes[0];
+        let value = |why: &str| NetworkError::Value { layer: name.clone(), why: why.to_owned() };
+        let kernels = match (written.kernels, written.depthwise) {
+            (Some(kernels), _) => kernels,
+            (None, true) => input.channels,
+            (None, false) => return Err(value("`kernels` is missing")),
+        };
+        let groups = if written.depthwise { input.channels } else { written.groups.unwrap_or(1) };
+        if groups == 0 || !input.channels.is_multiple_of(groups) || !kernels.is_multiple_of(groups) {
+            return Err(value("channels and kernels are no multiples of the groups"));
+        }
+        let output = under(window, &name, input, kernels)?.check(&name)?;
+        let taps = [window.size[0], window.size[1], input.channels / groups, kernels].map(u64::from);
+        let count = taps.iter().try_fold(1u64, |count, &by| count.checked_mul(by));
+        let Some(count) = count.filter(|&count| count < 1 << 32) else {
+            return Err(NetworkError::NoWindow { layer: name, window: window.size, input });
+        };
+        if let Some(&other) = shapes.get(1).filter(|other| **other != output) {
+            return Err(NetworkError::Sizes { layer: name, one: output, other });
+        }
+        let activation = activation(relu, leaky);
+        let mut convolution = Convolution {
+            kernels,
+            groups,
+            window,
+            weights: Vec::new(),
+            bias: None,
+            added: add.as_ref().map(|added| added.shift.unwrap_or(0)),
+            activation,
+            converter: converter.unwrap_or(Converter { offset: 0, scale: 1, shift: 0 }),
+        };
+        let seed = match &written.weights {
+            Some(Tensor::File(file)) => {
+                let bytes = self.tensor(&name, file, count, 1)?;
+                convolution.weights = bytes.into_iter().map(|byte| byte as i8).collect();
+                if converter.is_none() {
+                    return Err(value("`converter` is missing: the weights are in a file"));
+                }
+                None
+            }
+            Some(Tensor::Seeded { seed }) => Some(*seed),
+            None => Some(self.maker.seed().ok_or_else(|| {
+                value("`weights` are missing: name a file, or give the network a `seed` to make them up")
+            })?),
+        };
+        if let Some(seed) = seed {
+            let shift = add.as_ref().and_then(|added| added.shift);
+            self.maker.convolution(&mut convolution, seed, count as usize, sources, shift, converter);
+        }
+        if let Some(WrittenBias { values, shift }) = written.bias {
+            let bytes = self.tensor(&name, &values, kernels.into(), 2)?;
+            let values = bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
+            convolution.bias = Some(Bias { values, shift });
+        }
+        Ok((Operation::Convolution(convolution), output))
+    }
+
+    fn tensor(
+        &mut self,
+        layer: &str,
+        file: &str,
+        elements: u64,
+        element: u64,
+    ) -> Result<Vec<u8>, NetworkError> {
+        let wrong = |why| NetworkError::Tensor { layer: layer.to_owned(), file: file.to_owned(), why };
+        let bytes = (self.read)(file).map_err(wrong)?;
+        if bytes.len() as u64 != elements * element {
+            return Err(wrong(format!("it has {} bytes instead of {}", bytes.len(), elements * element)));
+        }
+        Ok(bytes)
+    }
+}
+
+fn activation(relu: bool, leaky: Option<Leaky>) -> Activation {
+    match leaky {
+        Some(Leaky { scale, shift }) => Activation::Leaky { scale, shift },
+        None if relu => Activation::Relu,
+        None => Activation::None,
+    }
+}
+
+fn window(
+    size: [u32; 2],
+    stride: [u32; 2],
+    padding: Option<[u32; 2]>,
+    padding_after: Option<[u32; 2]>,
+) -> Window {
+    let before = padding.unwrap_or_default();
+    Window { size, stride, before, after: padding_after.unwrap_or(before) }
+}
+
+/// The size of what windows over an input make.
+fn under(window: Window, name: &str, input: Shape, channels: u32) -> Result<Shape, NetworkError> {
+    let Some([width, height]) = window.outputs(input) else {
+        return Err(NetworkError::NoWindow { layer: name.to_owned(), window: window.size, input });
+    };
+    Ok(Shape { width, height, channels })
+}
