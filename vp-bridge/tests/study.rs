@@ -281,6 +281,21 @@ fn a_point_alone_shows_its_layers_and_its_hash() {
     assert!(study.told(&["study.toml", "--point", "13"]).contains("the study has 12 points"));
 }
 
+#[test]
+fn a_points_command_runs_it_again() {
+    let study = Studied::new(
+        "name = 'drawn'\nseed = 5\n[sweep]\nnetwork = ['digits', 'lenet']\nplatform = 'nv_large'\n\
+         'dbb0.read_latency' = [{ distribution = 'uniform', min = 10, max = 200 }, '50 ns']\n",
+    );
+    study.shown(&["study.toml"]);
+    let path = Path::new(env!("CARGO_BIN_EXE_vp")).parent().unwrap().to_str().unwrap();
+    for (command, hash) in study.columns("command").into_iter().zip(study.columns("event_hash")) {
+        let ran = Command::new("/bin/sh").args(["-c", &command]).env("PATH", path).output().unwrap();
+        let shown = text(&ran.stdout);
+        assert!(shown.contains(&hash), "{command}: {shown}{}", text(&ran.stderr));
+    }
+}
+
 /// Its numbers are those of the study whose picture it shows.
 #[test]
 fn the_readme_tells_what_the_study_finds() {
