@@ -65,9 +65,12 @@ impl Layout {
         if let Some(curves) = &curves {
             middle(study, &mut chosen, curves);
         }
+        // What is the same everywhere tells no chart from another.
+        let told: Vec<&str> =
+            study.varied.iter().map(String::as_str).filter(|name| differs(study, name)).collect();
         let mut panels: Vec<Panel> = Vec::new();
         for point in &study.points {
-            let title = title(point, &x, curves.as_deref());
+            let title = title(point, &told, (&x, curves.as_deref()));
             let panel = match panels.iter_mut().position(|panel| panel.title == title) {
                 Some(at) => &mut panels[at],
                 None => {
@@ -105,8 +108,9 @@ impl Layout {
 }
 
 /// What the points of a chart have in common, in words.
-fn title(point: &Point, x: &str, curves: Option<&str>) -> String {
-    let rest = point.varied.iter().filter(|(name, _)| name != x && Some(name.as_str()) != curves);
+fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> String {
+    let rest = point.varied.iter().filter(|(name, _)| told.contains(&name.as_str()));
+    let rest = rest.filter(|(name, _)| name != x && Some(name.as_str()) != curves);
     // Together with an axis goes what changes with it.
     let own = rest.filter(|(name, value)| {
         !goes_with(point, name, value, x) && !curves.is_some_and(|it| goes_with(point, name, value, it))
@@ -118,6 +122,12 @@ fn title(point: &Point, x: &str, curves: Option<&str>) -> String {
         })
         .collect();
     if words.is_empty() { "all points".to_owned() } else { words.join(" · ") }
+}
+
+/// Whether a parameter makes points differ. What runs on what is told in any case.
+fn differs(study: &Study, name: &str) -> bool {
+    let first = study.points.first().and_then(|point| point.get(name));
+    name == "network" || name == "platform" || study.points.iter().any(|point| point.get(name) != first)
 }
 
 /// Whether a parameter is the counterpart of another: writes of reads.
@@ -174,6 +184,14 @@ mod tests {
         assert_eq!((curve.label.as_str(), &curve.points[..]), ("16", &[(50.0, 12), (400.0, 9)][..]));
         // The middle of the values, the larger of two.
         assert_eq!(layout.panels[0].chosen, 2);
+    }
+
+    #[test]
+    fn what_is_the_same_everywhere_is_in_no_title() {
+        let study = study("[sweep]\nnetwork = 'a'\nx = [1, 2, 3]\ny = [1, 2]\nz = ['p', 'q']\nw = 7");
+        let layout = Layout::of(&study).unwrap();
+        let titles: Vec<&str> = layout.panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["a · z p", "a · z q"]);
     }
 
     #[test]

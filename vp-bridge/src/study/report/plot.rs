@@ -229,8 +229,13 @@ pub(super) fn style<'a>(colour: RGBColor, horizontal: HPos, vertical: VPos) -> T
 pub(super) struct Labels(Vec<[i32; 4]>);
 
 impl Labels {
+    /// Keeps a place free of texts: left, upper, right and lower edge.
+    pub(super) fn keep_free(&mut self, edges: [i32; 4]) {
+        self.0.push(edges);
+    }
+
     /// Writes a text beside a place, as far from it as this many pixels: to the right of it if there is room up to `edge`, a little above or
-    /// below where another stands. What has no room is left out.
+    /// below where something stands, with a line to its place if that is not beside it. What has no room is left out.
     pub(super) fn write(
         &mut self,
         root: &Area<'_>,
@@ -240,7 +245,7 @@ impl Labels {
         edge: i32,
     ) -> Result<(), Error> {
         let (wide, high) = (width(text), FONT as i32);
-        let shifts = [0, -high, high, -2 * high, 2 * high, -3 * high, 3 * high];
+        let shifts = [0, -1, 1, -2, 2, -3, 3, 4, 5, 6, 7, 8].map(|lines| lines * high);
         let sides = [(HPos::Left, x + far), (HPos::Right, x - far - wide)];
         let places = sides.into_iter().flat_map(|side| shifts.map(|shift| (side, y + shift)));
         for ((side, left), middle) in places {
@@ -251,6 +256,9 @@ impl Labels {
             if left > 0 && own[2] <= edge && self.0.iter().all(is_free) {
                 self.0.push(own);
                 let at = if matches!(side, HPos::Left) { left } else { own[2] };
+                if (middle - y).abs() > high {
+                    root.draw(&PathElement::new(vec![(x, y), (at, middle)], GUIDE))?;
+                }
                 root.draw(&Text::new(text.to_owned(), (at, middle), style(LABEL, side, VPos::Center)))?;
                 return Ok(());
             }

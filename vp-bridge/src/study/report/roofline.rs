@@ -95,6 +95,14 @@ pub(super) fn draw(roof: &Roof, places: &[Place], size: (u32, u32)) -> Result<St
         let mut longest: Vec<&Place> = places.iter().collect();
         longest.sort_by(|a, b| b.share.total_cmp(&a.share));
         let mut labels = Labels::default();
+        for place in places {
+            let (at, down) = chart.backend_coord(&(x.place(place.intensity), y.place(place.speed)));
+            // A text may touch a disc's rim, and has no room upon it.
+            let half = radius(place.share) * 2 / 3;
+            labels.keep_free([at - half, down - half, at + half, down + half]);
+        }
+        let (edge, height) = chart.backend_coord(&(x.place(x.end()), y.place(roof.macs)));
+        labels.keep_free([0, height - 1, edge, height + 1]);
         for place in longest.into_iter().take(NAMED) {
             let at = chart.backend_coord(&(x.place(place.intensity), y.place(place.speed)));
             let text = format!("{} {:.0} %", place.name, 100.0 * place.share);
