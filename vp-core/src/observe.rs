@@ -110,6 +110,9 @@ impl Read {
 ///     transfers.iter().map(|(time, transfer)| (time.as_ps() / 1000, transfer.stage)).collect();
 /// let [request, data, response] = [Stage::Request, Stage::Data, Stage::Response];
 /// assert_eq!(seen, [(0, request), (5, data), (6, request), (8, response), (9, data)]);
+/// // By stages: nothing was told by itself, and one read is over.
+/// assert!(transfers.single().is_empty() && !transfers.is_empty());
+/// assert_eq!(transfers.over()[0].last - transfers.over()[0].requested, Time::ns(8));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Transfers<'a> {
