@@ -42,6 +42,8 @@ pub struct InputStream {
     capacity: usize,
     waiting: RefCell<VecDeque<u8>>,
     is_on: Cell<bool>,
+    /// How often it was turned off: who takes may not look in between.
+    turned_off: Cell<u64>,
     /// Bytes came, or the stream was turned off.
     changed: Event,
 }
@@ -64,6 +66,7 @@ impl InputStream {
             capacity,
             waiting: RefCell::default(),
             is_on: Cell::new(false),
+            turned_off: Cell::new(0),
             changed: sim.event(format!("{name}.changed")),
         })
     }
@@ -110,15 +113,17 @@ impl InputStream {
     pub(crate) fn listen(&self, is_on: bool) {
         if self.is_on.replace(is_on) && !is_on {
             self.waiting.borrow_mut().clear();
+            self.turned_off.set(self.turned_off.get() + 1);
             self.changed.notify_delta();
         }
     }
 
-    /// Takes so many bytes, a beat a cycle as they come; `None` if the stream is off before all have come.
+    /// Takes so many bytes, a beat a cycle as they come; `None` if the stream is, or was turned, off before all have come.
     pub(crate) async fn take(&self, bytes: usize) -> Option<Vec<u8>> {
+        let turned_off = self.turned_off.get();
         let mut taken = Vec::with_capacity(bytes);
         while taken.len() < bytes {
-            if !self.is_on.get() {
+            if !self.is_on.get() || self.turned_off.get() != turned_off {
                 return None;
             }
             // A beat is whole, unless it is the last one.
@@ -131,6 +136,9 @@ impl InputStream {
             taken.extend(self.waiting.borrow_mut().drain(..beats * beat));
             self.sim.report(self.source, What::Level(self.waiting() as u64));
             self.sim.wait(self.cycle * beats as u64).await;
+        }
+        if self.turned_off.get() != turned_off {
+            return None;
         }
         Some(taken)
     }
@@ -176,6 +184,24 @@ mod tests {
         assert_eq!((stream.send(&[0; 2]), stream.waiting()), (Err(full), 15));
         stream.listen(false);
         assert_eq!(stream.waiting(), 0, "what waited is lost");
+    }
+
+    #[test]
+    fn what_is_taken_is_not_mixed_over_a_stop() {
+        let mut simulation = Simulation::new();
+        let stream = stream(&simulation);
+        stream.listen(true);
+        stream.send(&[1; 12]).unwrap();
+        let ended = Rc::new(Cell::new(None));
+        let (place, from) = (ended.clone(), stream.clone());
+        simulation.sim().process("take", async move { place.set(Some(from.take(16).await)) });
+        simulation.run_until(Time::ns(1));
+        // Off and on again, while three beats are on their way.
+        stream.listen(false);
+        stream.listen(true);
+        stream.send(&[2; 12]).unwrap();
+        simulation.run();
+        assert_eq!((ended.take(), stream.waiting()), (Some(None), 12));
     }
 
     #[test]

@@ -99,6 +99,8 @@ pub struct Suite {
     pub(super) to_store: Fifo<Job>,
     /// How often the IP was reset: a job of before is wanted no more.
     pub(super) resets: Cell<u64>,
+    /// It is reset now.
+    pub(super) was_reset: Event,
     /// Jobs that are active, by number; numbers go on over resets.
     pub(super) open: RefCell<Vec<u64>>,
     pub(super) next_job: Cell<u64>,
@@ -147,6 +149,7 @@ impl Suite {
             to_compute: Fifo::new(sim, "fpga_ai_suite.to_compute", 1),
             to_store: Fifo::new(sim, "fpga_ai_suite.to_store", 1),
             resets: Cell::new(0),
+            was_reset: sim.event("fpga_ai_suite.was_reset"),
             open: RefCell::default(),
             next_job: Cell::new(0),
             next_layer: Cell::new(0),
@@ -182,6 +185,7 @@ impl Suite {
 
     fn reset(&self) {
         self.resets.set(self.resets.get() + 1);
+        self.was_reset.notify_delta();
         self.csr.borrow_mut().reset();
         self.queue.borrow_mut().reset();
         for number in self.open.take() {

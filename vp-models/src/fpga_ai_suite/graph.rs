@@ -228,7 +228,9 @@ impl Graph {
     /// The most layers.
     pub const MOST_LAYERS: usize = 4096;
     /// The most products of all layers together.
-    pub const MOST_PRODUCTS: u64 = 1 << 40;
+    pub const MOST_PRODUCTS: u64 = 1 << 36;
+    /// The most bytes of filters.
+    pub const MOST_FILTERS: u32 = 1 << 28;
     /// The most elements of all layers' outputs together.
     pub const MOST_FEATURES: u64 = 1 << 28;
 
@@ -237,6 +239,9 @@ impl Graph {
     /// # Errors
     /// When there is no tensor of that shape.
     pub fn new(input: Shape, filter_bytes: u32) -> Result<Graph, GraphError> {
+        if filter_bytes > Graph::MOST_FILTERS {
+            return Err(GraphError::FilterBytes { bytes: filter_bytes });
+        }
         match input.is_right() {
             true => Ok(Graph { input, filter_bytes, layers: Vec::new(), products: 0, features: 0 }),
             false => Err(GraphError::Shape { shape: input }),

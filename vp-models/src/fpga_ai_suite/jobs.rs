@@ -15,6 +15,7 @@ use super::queue::Descriptor;
 use super::timing;
 use crate::nvdla::occupancy::Datapath;
 use vp_core::observe::What;
+use vp_core::select;
 
 /// A job on its way.
 pub(super) struct Job {
@@ -173,7 +174,9 @@ impl Suite {
                 false => compute::layer(layer, shape, &input, &operand, &job.filters),
             };
             let begin = self.sim.now();
-            self.sim.wait(self.cycle * timing::cycles(&self.architecture, shape, layer)).await;
+            let time = self.cycle * timing::cycles(&self.architecture, shape, layer);
+            // A reset does not wait for the layer's end.
+            select(self.sim.wait(time), self.was_reset.wait()).await;
             self.occupancy.busy(Datapath::Array, begin, self.sim.now());
             self.sim.report(self.layer_source, What::End { label: &label, id: number });
             if !self.is_wanted(job.resets) {

@@ -105,7 +105,34 @@ fn a_configuration_that_is_none_ends_the_job_with_an_error() {
 }
 
 #[test]
-fn memory_that_is_not_there_ends_the_job_with_an_error() {
+fn a_reset_does_not_wait_for_a_long_layer() {
+    let architecture = Architecture::default();
+    let mut prepared = Prepared::of(&architecture, taking(Some(50_000_000)));
+    prepared.request(0, &inputs(1)[0]);
+    (0..500).for_each(|_| _ = prepared.read(0));
+    prepared.write(IP_RESET, 1);
+    let mut driver = Driver::open(&mut prepared.host, &architecture, &small(), memory()).unwrap();
+    let inferred = driver.infer(&[&inputs(1)[0]]).unwrap();
+    assert_eq!(inferred[0].output, small().infer(&inputs(1)[0]));
+    let now = prepared.host.now().unwrap();
+    assert!(now < vp_core::Time::us(100), "{now}");
+}
+
+/// The bus answers zeros there and takes what is written, as after a DECERR that nobody looks at.
+#[test]
+fn an_input_that_is_in_no_memory_is_zeros_and_a_warning() {
+    let mut prepared = Prepared::new(&Architecture::default());
+    prepared.write(CONFIG_BASE, prepared.layout.config_base);
+    prepared.write(CONFIG_WORDS, prepared.layout.words.len() as u32 - 2);
+    prepared.write(IO_BASE, 0x2000);
+    prepared.poll(ICR, COMPLETE);
+    let told = prepared.told();
+    assert!(told.contains("zeros returned") && told.contains("data lost"), "{told}");
+    works(&mut prepared);
+}
+
+#[test]
+fn a_configuration_that_is_in_no_memory_ends_the_job_with_an_error() {
     let mut prepared = Prepared::new(&Architecture::default());
     prepared.write(CONFIG_BASE, 0x1000);
     prepared.write(CONFIG_WORDS, 100);

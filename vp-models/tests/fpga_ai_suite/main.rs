@@ -44,11 +44,16 @@ fn memory() -> Range<u64> {
 
 /// A fully connected layer of 64 inputs and 32 outputs.
 fn small() -> Model {
+    taking(None)
+}
+
+/// The same; it takes so many cycles.
+fn taking(cycles: Option<u32>) -> Model {
     let filters: Vec<u8> = (0..64 * 32u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut graph = Graph::new(Shape { height: 2, width: 8, channels: 4 }, filters.len() as u32).unwrap();
     let converter = Converter { offset: 0, scale: 1, shift: 9 };
     let sums = Sums { kernels: 32, weights: 0, bias: None, relu: false, converter };
-    graph.add(Tensor::Input, Operation::FullyConnected { sums }, None).unwrap();
+    graph.add(Tensor::Input, Operation::FullyConnected { sums }, cycles).unwrap();
     Model { name: "small".into(), graph: graph.whole().unwrap(), filters }
 }
 
@@ -67,7 +72,11 @@ struct Prepared {
 
 impl Prepared {
     fn new(architecture: &Architecture) -> Prepared {
-        let (mut host, model) = (host(architecture), small());
+        Prepared::of(architecture, small())
+    }
+
+    fn of(architecture: &Architecture, model: Model) -> Prepared {
+        let mut host = host(architecture);
         let layout = Driver::open(&mut host, architecture, &model, memory()).unwrap().layout().clone();
         host.write(IMR, 0).unwrap();
         Prepared { host, layout, model }

@@ -132,15 +132,25 @@ struct Run {
     result: Result<Ran, Failure>,
 }
 
+/// Refuses what only a network's run knows.
+fn only_for_networks(args: &Args) -> Result<(), Failure> {
+    match args.timed || args.input_size.is_some() {
+        true => Err(Failure::new("--timed and --input-size are for networks")),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
     if let [path] = args.traces.as_slice()
         && suite::is_job(path)
         && !network::is_file(path, || is_for_suite(args))?
     {
+        only_for_networks(args)?;
         return suite::main(Some(path), args);
     }
     if args.traces.is_empty() && is_for_suite(args)? {
+        only_for_networks(args)?;
         return suite::main(None, args);
     }
     if let Some(named) = args.traces.iter().find_map(|path| network::Named::of(path)) {
@@ -149,9 +159,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             _ => Err(Failure::new("a network runs alone").hint("name it without other networks or traces")),
         };
     }
-    if args.timed || args.input_size.is_some() {
-        return Err(Failure::new("--timed and --input-size are for networks"));
-    }
+    only_for_networks(args)?;
     let mut tables = Tables { given: args.rtl_table.clone(), read: HashMap::new() };
     if args.traces.is_empty() {
         let trace = built_in()?;

@@ -69,6 +69,12 @@ pub enum GraphError {
         /// How many.
         products: u64,
     },
+    /// More filters than any inference has.
+    #[error("{bytes} bytes of filters: at most {}", Graph::MOST_FILTERS)]
+    FilterBytes {
+        /// How many.
+        bytes: u32,
+    },
     /// More features than any inference has.
     #[error("{features} elements of all layers: at most {}", Graph::MOST_FEATURES)]
     Features {

@@ -63,3 +63,11 @@ fn what_does_not_fit_is_refused() {
     assert!(Graph::new(SHAPE, 0).unwrap().whole().is_err());
     assert!(Graph::new(Shape { height: 8192, width: 8192, channels: 1 }, 0).is_err());
 }
+
+#[test]
+fn filters_have_a_limit() {
+    let shape = Shape { height: 1, width: 1, channels: 1 };
+    assert!(Graph::new(shape, Graph::MOST_FILTERS).is_ok());
+    let refused = Graph::new(shape, Graph::MOST_FILTERS + 1).unwrap_err();
+    assert!(refused.to_string().contains("268435457 bytes of filters"), "{refused}");
+}
