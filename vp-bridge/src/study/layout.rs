@@ -66,11 +66,20 @@ impl Layout {
             middle(study, &mut chosen, curves);
         }
         // What is the same everywhere tells no chart from another.
-        let told: Vec<&str> =
+        let mut told: Vec<&str> =
             study.varied.iter().map(String::as_str).filter(|name| differs(study, name)).collect();
+        let subjects = ["network", "platform"];
+        told.extend(subjects.iter().filter(|name| !study.varied.iter().any(|varied| varied == **name)));
+        let numbers = study.points.iter().any(|point| point.get(&x).and_then(number).is_some());
         let mut panels: Vec<Panel> = Vec::new();
         for point in &study.points {
-            let title = title(point, &told, (&x, curves.as_deref()));
+            let mut title = title(point, &told, (&x, curves.as_deref()));
+            let place = point.get(&x).and_then(number);
+            if numbers && place.is_none() {
+                // It has no place on the axis.
+                title =
+                    format!("{title} · {x} {}", point.get(&x).map_or_else(|| "as it is".to_owned(), text));
+            }
             let panel = match panels.iter_mut().position(|panel| panel.title == title) {
                 Some(at) => &mut panels[at],
                 None => {
@@ -88,7 +97,7 @@ impl Layout {
                     &mut panel.curves[last]
                 }
             };
-            let place = point.get(&x).and_then(number).unwrap_or(curve.points.len() as f64);
+            let place = place.unwrap_or(curve.points.len() as f64);
             curve.points.push((place, point.number));
             let distance = |number: usize| chosen.distance(&study.points[number - 1]);
             if distance(point.number) < distance(panel.chosen) {
@@ -101,6 +110,20 @@ impl Layout {
         Ok(Layout { x, curves, panels })
     }
 
+    /// The same, but of each chart a point that ran is looked at closely: the nearest along the axis.
+    #[must_use]
+    pub fn looking_at(mut self, ran: impl Fn(usize) -> bool) -> Layout {
+        for panel in self.panels.iter_mut().filter(|panel| !ran(panel.chosen)) {
+            let all: Vec<(f64, usize)> =
+                panel.curves.iter().flat_map(|curve| &curve.points).copied().collect();
+            let own = all.iter().find(|(_, number)| *number == panel.chosen).map_or(0.0, |(place, _)| *place);
+            let near = all.into_iter().filter(|(_, number)| ran(*number));
+            let nearest = near.min_by(|a, b| (a.0 - own).abs().total_cmp(&(b.0 - own).abs()));
+            panel.chosen = nearest.map_or(panel.chosen, |(_, number)| number);
+        }
+        self
+    }
+
     /// Points that are looked at closely.
     pub fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
         self.panels.iter().map(|panel| panel.chosen)
@@ -109,7 +132,7 @@ impl Layout {
 
 /// What the points of a chart have in common, in words.
 fn title(point: &Point, told: &[&str], (x, curves): (&str, Option<&str>)) -> String {
-    let rest = point.varied.iter().filter(|(name, _)| told.contains(&name.as_str()));
+    let rest = point.all().filter(|(name, _)| told.contains(&name.as_str()));
     let rest = rest.filter(|(name, _)| name != x && Some(name.as_str()) != curves);
     // Together with an axis goes what changes with it.
     let own = rest.filter(|(name, value)| {
@@ -213,5 +236,33 @@ mod tests {
     fn a_study_of_one_point_has_a_chart() {
         let layout = Layout::of(&study("[sweep]\nnetwork = 'digits'")).unwrap();
         assert_eq!((layout.panels.len(), layout.panels[0].chosen), (1, 1));
+    }
+
+    #[test]
+    fn what_a_study_is_of_is_told_also_where_it_is_fixed() {
+        let study = study(
+            "[fixed]\nnetwork = 'digits'\nplatform = 'nv_large'\n[sweep]\n'dbb0.read_latency' = [10, 20]",
+        );
+        assert_eq!(Layout::of(&study).unwrap().panels[0].title, "digits · nv_large");
+    }
+
+    #[test]
+    fn a_value_that_has_no_place_on_the_axis_has_a_chart_of_its_own() {
+        let study = study("[report]\nx = 'a'\n[sweep]\na = [5, 'fast', 7]");
+        let panels = Layout::of(&study).unwrap().panels;
+        let shown: Vec<(String, usize)> =
+            panels.iter().map(|panel| (panel.title.clone(), panel.curves[0].points.len())).collect();
+        assert_eq!(shown, [("all points".to_owned(), 2), ("all points · a fast".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn the_nearest_point_that_ran_stands_in_for_a_chosen_one_that_failed() {
+        let study = study("[report]\nx = 'a'\nchosen = { a = 3 }\n[sweep]\na = [1, 2, 3]");
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!(layout.panels[0].chosen, 3);
+        let looked = |failed: &'static [usize]| {
+            layout.clone().looking_at(|number| !failed.contains(&number)).panels[0].chosen
+        };
+        assert_eq!([looked(&[]), looked(&[3]), looked(&[2, 3]), looked(&[1, 2, 3])], [3, 2, 1, 3]);
     }
 }

@@ -90,6 +90,25 @@ impl Store {
         Ok(Store { path: path.to_owned(), file, finished })
     }
 
+    /// Forgets what a file has, whatever that is, and opens it.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn begin(path: &Path) -> Result<Store, StoreError> {
+        match Store::open(path) {
+            Ok(mut store) => {
+                store.clear()?;
+                Ok(store)
+            }
+            Err(held @ StoreError::Held { .. }) => Err(held),
+            Err(_) => {
+                let io = |error| StoreError::Io { path: path.display().to_string(), error };
+                std::fs::write(path, "").map_err(io)?;
+                Store::open(path)
+            }
+        }
+    }
+
     /// Reads a file of finished points that others may be writing.
     ///
     /// # Errors

@@ -140,10 +140,8 @@ fn run(args: &RunArgs) -> Result<Verdict, Failure> {
     }
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let folder = args.place.folder(file);
-    let mut store = Store::open(&folder.join(shard.file())).map_err(Failure::new)?;
-    if args.fresh {
-        store.clear().map_err(Failure::new)?;
-    }
+    let open = if args.fresh { Store::begin } else { Store::open };
+    let mut store = open(&folder.join(shard.file())).map_err(Failure::new)?;
     progress::of_others(&store, &loaded.program)?;
     let own: Vec<Planned> =
         loaded.points.iter().filter(|planned| shard.has(&planned.point)).cloned().collect();

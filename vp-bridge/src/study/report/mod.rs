@@ -13,7 +13,7 @@ mod timeline;
 
 use super::file::Study;
 use super::layout::{Layout, Panel};
-use super::results::Row;
+use super::results::{self, Row};
 use std::path::Path;
 
 /// The page.
@@ -21,6 +21,7 @@ use std::path::Path;
 /// # Errors
 /// When a picture cannot be drawn.
 pub fn page(study: &Study, layout: &Layout, rows: &[Row<'_>], file: &Path) -> Result<String, String> {
+    let layout = &layout.clone().looking_at(|number| results::of(rows, number).is_some());
     let report = page::Report { study, layout, rows, file };
     report
         .page()

@@ -69,7 +69,7 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
 /// What says which point it is.
 fn head(table: &mut Table, at: usize, row: &Row<'_>) {
     table.put(at, "point", row.point.number as u64);
-    for (name, value) in &row.point.varied {
+    for (name, value) in row.point.all() {
         let resolved = row.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         table.put(at, name, resolved.unwrap_or(value));
     }
