@@ -304,6 +304,8 @@ impl<'a, 'h> Driver<'a, 'h> {
         if kind == Kind::Convolution {
             self.poll(at, Unit::Cdma, cdma::S_CBUF_FLUSH_STATUS, |status| status & 1 == 1)?;
         }
+        // Until its answer comes, time passes for writes that are still on their way.
+        self.bus.read(Unit::Glb, glb::S_INTR_STATUS)?;
         self.progress[at].span.enabled = self.bus.now()?;
         self.select(at)?;
         if kind == Kind::Bdma {

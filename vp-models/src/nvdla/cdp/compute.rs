@@ -118,9 +118,10 @@ impl<'a> Datapath<'a> {
             };
             let factor = i64::from(self.lut.lookup(sum, &mut counters.lut));
             let product = if self.layer.multiply { factor * centre } else { factor };
-            let result = self.convert_out(product);
+            let (floor, result) = self.convert_out(product);
             let clamped = saturate(result, 8 * precision.bytes() as u32);
-            counters.out_saturation += u64::from(result != clamped);
+            // What the clamp changes by no more than one is not counted (C-model, `IntShiftRightSat` of the output converter).
+            counters.out_saturation += u64::from((floor - clamped).abs() > 1);
             write(precision, output, lane, clamped);
         }
         counters
@@ -131,10 +132,11 @@ impl<'a> Datapath<'a> {
         saturate(self.layer.input.apply(element.into()), 8 * self.layer.precision.bytes() as u32 + 1)
     }
 
-    /// The output converter, before it clamps.
-    fn convert_out(&self, value: i64) -> i64 {
+    /// The output converter, before it rounds and before it clamps.
+    fn convert_out(&self, value: i64) -> (i64, i64) {
         let Converter { offset, scale, shift } = self.layer.output;
-        round_shift((value - i64::from(offset)) * i64::from(scale), shift.into())
+        let scaled = (value - i64::from(offset)) * i64::from(scale);
+        (scaled >> shift, round_shift(scaled, shift.into()))
     }
 }
 
@@ -265,6 +267,16 @@ mod tests {
         // 8 * 20 does not fit, 1 * 20 does.
         assert_eq!(output, [127, 0, 0, 20, 0, 0, 0, 0]);
         assert_eq!(counters.out_saturation, 1);
+    }
+
+    #[test]
+    fn a_clamp_by_one_is_not_counted() {
+        let mut layer = layer(8);
+        for (scale, counted) in [(128, 0), (129, 1), (-129, 0), (-130, 1)] {
+            layer.output.scale = scale;
+            let (_, counters) = pixel(&layer, &ramp(), &[1, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(counters.out_saturation, counted, "{scale}");
+        }
     }
 
     /// One element, straight from the arithmetic notes.

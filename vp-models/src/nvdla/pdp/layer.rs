@@ -235,7 +235,7 @@ impl Layer {
             precision,
             // Of what comes from SDP it flushes nothing.
             nan_to_zero: source != Source::Sdp && pdp.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO),
-            method: method(pdp)?,
+            method: method(pdp, precision)?,
             horizontal,
             vertical,
             source,
@@ -255,23 +255,45 @@ impl Layer {
     }
 }
 
-fn method(pdp: &Group) -> Result<Method, Refused> {
+impl Average {
+    /// The padding of n missing columns has the bits that n elements need; what is written above the sign does not count
+    /// for negative values (C-model, `NV_NVDLA_pdp.cpp`). fp16 has all bits.
+    fn with_signs_of(mut self, precision: Precision) -> Average {
+        let more = match precision {
+            Precision::Int8 => 7,
+            Precision::Int16 => 15,
+            Precision::Fp16 => return self,
+        };
+        for (value, bits) in self.padding.iter_mut().zip([0, 1, 2, 2, 3, 3, 3]) {
+            let sign = 1 << (more + bits);
+            if *value & sign != 0 {
+                *value |= -sign;
+            }
+        }
+        self
+    }
+}
+
+fn method(pdp: &Group, precision: Precision) -> Result<Method, Refused> {
     use reg::d_operation_mode_cfg::POOLING_METHOD;
     Ok(match pdp.get(POOLING_METHOD) {
-        POOLING_METHOD::POOLING_METHOD_AVERAGE => Method::Average(Average {
-            reciprocal_width: pdp.get(reg::d_recip_kernel_width::RECIP_KERNEL_WIDTH),
-            reciprocal_height: pdp.get(reg::d_recip_kernel_height::RECIP_KERNEL_HEIGHT),
-            padding: [
-                reg::d_pooling_padding_value_1_cfg::PAD_VALUE_1X,
-                reg::d_pooling_padding_value_2_cfg::PAD_VALUE_2X,
-                reg::d_pooling_padding_value_3_cfg::PAD_VALUE_3X,
-                reg::d_pooling_padding_value_4_cfg::PAD_VALUE_4X,
-                reg::d_pooling_padding_value_5_cfg::PAD_VALUE_5X,
-                reg::d_pooling_padding_value_6_cfg::PAD_VALUE_6X,
-                reg::d_pooling_padding_value_7_cfg::PAD_VALUE_7X,
-            ]
-            .map(|field| pdp.sign_extended(field)),
-        }),
+        POOLING_METHOD::POOLING_METHOD_AVERAGE => Method::Average(
+            Average {
+                reciprocal_width: pdp.get(reg::d_recip_kernel_width::RECIP_KERNEL_WIDTH),
+                reciprocal_height: pdp.get(reg::d_recip_kernel_height::RECIP_KERNEL_HEIGHT),
+                padding: [
+                    reg::d_pooling_padding_value_1_cfg::PAD_VALUE_1X,
+                    reg::d_pooling_padding_value_2_cfg::PAD_VALUE_2X,
+                    reg::d_pooling_padding_value_3_cfg::PAD_VALUE_3X,
+                    reg::d_pooling_padding_value_4_cfg::PAD_VALUE_4X,
+                    reg::d_pooling_padding_value_5_cfg::PAD_VALUE_5X,
+                    reg::d_pooling_padding_value_6_cfg::PAD_VALUE_6X,
+                    reg::d_pooling_padding_value_7_cfg::PAD_VALUE_7X,
+                ]
+                .map(|field| pdp.sign_extended(field)),
+            }
+            .with_signs_of(precision),
+        ),
         POOLING_METHOD::POOLING_METHOD_MAX => Method::Max,
         POOLING_METHOD::POOLING_METHOD_MIN => Method::Min,
         _ => return Err(Refused::new(pdp, POOLING_METHOD, "there are 0 (average), 1 (max) and 2 (min)")),
@@ -513,6 +535,14 @@ mod tests {
             panic!("method")
         };
         assert_eq!(average.padding, [0, -2, 0, 0, 0, 0, 0]);
+        // As narrow as two elements of int8 are, and not negative.
+        for (word, value) in [(0x1fe, -2), (0x0fe, 0xfe)] {
+            pdp.set_word(reg::D_POOLING_PADDING_VALUE_2_CFG, word);
+            let Method::Average(average) = Layer::decode(&pdp, &rdma, &SMALL).unwrap().method else {
+                panic!("method")
+            };
+            assert_eq!(average.padding[1], value);
+        }
     }
 
     #[test]
