@@ -1,10 +1,14 @@
 //! The second device behind a socket: the same run as in process, its stream, and its own terms in the welcome.
 
 mod common;
+#[path = "common/tools.rs"]
+#[expect(dead_code, reason = "no program of the distribution is needed here")]
+mod tools;
 
 use std::process::Command;
 
 use common::Served;
+use tools::skipped;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
 use vp_bridge::server::Options;
 use vp_models::fpga_ai_suite::{Architecture, registers as reg};
@@ -198,4 +202,30 @@ fn registers_and_platforms_of_the_device_are_shown() {
     let (is_right, text) =
         vp(&["platform", "check", "fpga-ai-suite-ddr-free", "--set", "fpga_ai_suite.burst=3"]);
     assert!(!is_right && text.contains("[fpga_ai_suite] burst = 3: a power of two"), "{text}");
+}
+
+/// The host program in `examples/`, as cargo has built it beside the tests.
+#[test]
+fn the_example_says_the_same_in_process_and_over_tcp() {
+    let tests = std::env::current_exe().unwrap();
+    let example = tests.ancestors().nth(2).unwrap().join("examples").join("fpga_ai_suite");
+    if !example.is_file() {
+        return skipped(
+            "the_example_says_the_same_in_process_and_over_tcp",
+            "cargo has not built the examples",
+        );
+    }
+    let said = |arguments: &[&str]| {
+        let output = Command::new(&example).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let here = said(&[]);
+    assert!(here.starts_with("20 of 20 digits, in "), "{here}");
+    let served = served("tcp:127.0.0.1:0", "fpga-ai-suite");
+    assert_eq!(said(&[&served.address.to_string()]), here);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bundle");
+    said(&["--bundle", file.to_str().unwrap()]);
+    assert!(std::fs::read(file).unwrap().starts_with(b"VPIB"));
 }
