@@ -224,11 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn a_strange_line_is_named() {
+    fn a_strange_line_is_named_and_who_begins_anew_forgets_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("points.jsonl");
         std::fs::write(&path, "{}\n").unwrap();
         let error = Store::open(&path).err().unwrap().to_string();
         assert!(error.contains("points.jsonl:1: missing field"), "{error}");
+        Store::begin(&path).unwrap().keep(finished("a")).unwrap();
+        assert_eq!(keys(&Store::open(&path).unwrap()), ["a"]);
     }
 }
