@@ -6,6 +6,7 @@ use vp_core::Time;
 use vp_models::host::{Host as _, HostError, Memory};
 use vp_models::nvdla::registers::{FieldRef, Unit, cacc, cdma, cmac, csc, sdp};
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::program::{BufferUse, Program};
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::{self, ConvLayer, Image};
@@ -66,7 +67,7 @@ fn draw_leaves_the_references_bytes(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(80)))]
 
     #[test]
     fn a_feature_cube_is_convolved_as_the_reference_does(platform in platforms(), seed: u64, sdp_first: bool) {
@@ -100,6 +101,18 @@ proptest! {
     }
 }
 
+/// CSC releases nothing of a group before all of its entries have come, the last one's rest included.
+#[test]
+fn a_group_that_fills_its_banks_but_for_a_part_of_an_entry_comes_whole() {
+    let mut draw = Draw::new("nv_large", 11_934_598_580_550_043_139);
+    let (layer, buffer) = draw.convolution_of(Kind::Winograd, true);
+    // A bank has 256 entries of 128 bytes.
+    let sizes = layer.mode.compressed.as_ref().unwrap().sizes;
+    let bytes = draw.image().element(sizes, 4) as u32;
+    assert_eq!((buffer.banks[1], bytes.div_ceil(128), bytes.is_multiple_of(128)), (1, 256, false));
+    draw_leaves_the_references_bytes("nv_large", &draw, &layer, &buffer, true);
+}
+
 /// Programs and starts layers in turns of the groups, two at a time; all must end, each with its own bits.
 fn run_all(device: &mut Device, layers: &[(ConvLayer, BufferUse)]) {
     let mut missing = [0, 0];
@@ -126,7 +139,7 @@ fn take(device: &mut Device, missing: &mut [u32; 2]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
 
     #[test]
     fn layers_in_both_groups_leave_the_references_bytes(
@@ -289,7 +302,7 @@ fn is_survived(device: &mut Device, program: &Program) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     #[test]
     fn any_register_contents_are_survived(
@@ -338,7 +351,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(100)))]
     /// Whatever is wrong in the registers of the convolution's units, nothing waits for ever.
     #[test]
     fn a_convolution_with_a_few_wrong_words_ends_in_all_units(

@@ -7,6 +7,7 @@ use vp_models::nvdla::registers::{
 };
 use vp_models::platform::Description;
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::layers::{
     CDP_0, INPUT, OPERANDS, OUTPUT, PDP_0, SDP_0, doubling, halving, image, normalising, packed, squares,
     start_cdp, start_pdp, start_sdp, with_operands,
@@ -133,7 +134,7 @@ fn each_element_of_cdp_is_counted_once_in_its_groups_registers() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
 
     /// EQL mode: nothing is written; the status tells whether any element differs from its operand.
     #[test]

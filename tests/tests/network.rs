@@ -13,6 +13,7 @@ use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};
+use vp_tests::effort::cases;
 use vp_tests::reference::run_network;
 
 fn description(platform: &str) -> Description {
@@ -480,7 +481,7 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     #[test]
     fn any_network_leaves_the_references_output(

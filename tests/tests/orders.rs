@@ -8,6 +8,7 @@ use vp_core::observe::{Observation, Observer, Stage, What};
 use vp_models::nvdla::nocif::{read_id, write_id};
 use vp_models::nvdla::registers::{Unit, cdma};
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::program::BufferUse;
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::{ConvInput, ConvLayer};
@@ -79,7 +80,7 @@ fn is_sorted<T: Ord + std::fmt::Debug>(keys: impl Iterator<Item = T>) -> Result<
 const ALONE: u32 = 1 << 30;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(30)))]
 
     #[test]
     fn lines_of_each_cube_are_read_in_turns_and_pairs_of_pixels_written(seed: u64) {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::program::{BufferUse, Program};
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::float::{self, FP17, FP32, FloatAverage};
@@ -74,7 +75,7 @@ fn average(layer: &PdpLayer) -> FloatAverage {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     #[test]
     fn sdp_leaves_the_references_bytes(seed: u64, flush: bool) {
@@ -210,7 +211,7 @@ fn cycles(draw: &Draw, interrupts: u32, write: impl FnOnce(&mut Program)) -> u64
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(20)))]
 
     /// Elements of two bytes, 16 kernels at once: what they mean takes no time.
     #[test]

@@ -5,6 +5,7 @@ use vp_core::Time;
 use vp_models::host::{Host as _, HostError};
 use vp_models::nvdla::registers::Unit;
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::random::Draw;
 use vp_tests::reference::{self, Image, Lut, PdpLayer, SdpLayer};
@@ -29,7 +30,7 @@ fn leaves(draw: &Draw, program: impl FnOnce(&mut Program), interrupts: u32, expe
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     #[test]
     fn sdp_leaves_the_references_bytes(platform in platforms(), seed: u64) {
@@ -175,7 +176,7 @@ impl Job {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
 
     /// Both engines work at the same time, each with up to two layers programmed.
     #[test]
@@ -236,7 +237,7 @@ fn is_survived(device: &mut Device, program: &Program) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     #[test]
     fn any_register_contents_are_survived(

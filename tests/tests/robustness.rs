@@ -7,6 +7,7 @@ use vp_core::Time;
 use vp_models::host::{Host as _, HostError};
 use vp_models::nvdla::registers::Unit;
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::layers::{
     CDP_0, CONV_0, INPUT, OPERANDS, OUTPUT, PDP_0, SDP_0, WEIGHTS, convolving, halving, image, normalising,
     small_buffer, squares,
@@ -149,7 +150,7 @@ fn memory() -> vp_tests::reference::Image {
 const CONVOLUTION: [Unit; 5] = [Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     /// Any word in any register of all units, all of them enabled at once.
     #[test]

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use vp_models::nvdla::registers::{RegisterRef, Unit, cdma, cdp, pdp, sdp, sdp_rdma};
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::random::{Draw, Kind};
 use vp_tests::reference::{ConvInput, ConvLayer, Format, Image, Lut, PdpLayer, Place, SdpLayer};
@@ -70,7 +71,7 @@ fn kinds() -> impl Strategy<Value = Kind> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(30)))]
 
     #[test]
     fn cdma_counts_what_it_reads_of_input_and_weights(

@@ -6,6 +6,7 @@ use vp_models::bus::axi::Latency;
 use vp_models::nvdla::registers::{Unit, bdma as reg};
 use vp_models::platform::Description;
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::reference::Image;
 
@@ -99,7 +100,7 @@ fn any_copy(operations: &mut Operations) -> Copy {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
 
     #[test]
     fn copies_leave_the_references_bytes(seed: u64) {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use vp_models::nvdla::registers::{Unit, rbk as reg};
 use vp_tests::device::Device;
+use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::reference::{Format, Image, Place};
 
@@ -161,7 +162,7 @@ fn any_layer(operations: &mut Operations) -> Layer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     /// The second is programmed while the first runs.
     #[test]

@@ -174,8 +174,8 @@ impl CompressedRequests {
                 // CSC releases nothing before it has all of a group.
                 let starves = |released: u64| {
                     let group = (0..self.groups()).find(|&group| self.kernels_end(group) > released);
-                    let end = group.and_then(|group| self.end(group, stored));
-                    end.is_some_and(|end| u64::from(self.done(stream).get()) < end)
+                    let needed = group.and_then(|group| self.needed(group, stored));
+                    needed.is_some_and(|end| u64::from(self.done(stream).get()) < end)
                 };
                 let (_, capacity) = self.extent(stored);
                 let atom = self.hardware.atom;
