@@ -5,24 +5,18 @@
 //! nor addresses. Strips need no care here: a split layer gives what the layer in one piece gives.
 
 use crate::nvdla::cube::Cube;
-use crate::nvdla::numeric::{Precision, round_shift, wrap};
+use crate::nvdla::numeric::{Precision, round_shift};
 
 use super::layer::{Average, Layer, Method};
 
 /// The most elements an atom holds.
 pub(super) const MAX_LANES: usize = 32;
 
-/// An element format, and the widths of the adders and multipliers behind it, in bits.
+/// An element format.
 trait Element: Copy + Ord {
     const BYTES: usize;
     const LOWEST: Self;
     const HIGHEST: Self;
-    /// Padding of a row, and the sum of a row with it.
-    const ROW_BITS: u32;
-    /// Sum of a window.
-    const WINDOW_BITS: u32;
-    /// That sum over the window's width.
-    const OVER_WIDTH_BITS: u32;
 
     fn read(bytes: &[u8]) -> Self;
     /// Writes the low bits of a result.
@@ -34,9 +28,6 @@ impl Element for i8 {
     const BYTES: usize = 1;
     const LOWEST: Self = i8::MIN;
     const HIGHEST: Self = i8::MAX;
-    const ROW_BITS: u32 = 11;
-    const WINDOW_BITS: u32 = 14;
-    const OVER_WIDTH_BITS: u32 = 11;
 
     fn read(bytes: &[u8]) -> Self {
         bytes[0].cast_signed()
@@ -55,9 +46,6 @@ impl Element for i16 {
     const BYTES: usize = 2;
     const LOWEST: Self = i16::MIN;
     const HIGHEST: Self = i16::MAX;
-    const ROW_BITS: u32 = 22;
-    const WINDOW_BITS: u32 = 22;
-    const OVER_WIDTH_BITS: u32 = 19;
 
     fn read(bytes: &[u8]) -> Self {
         i16::from_le_bytes([bytes[0], bytes[1]])
@@ -142,26 +130,18 @@ impl<'a> Window<'a> {
         let rows = self.rows();
         let missing_columns = horizontal.kernel as usize - horizontal.window(self.x).len();
         let missing_rows = vertical.kernel as usize - rows.len();
-        let row_padding = wrap(average.missing(missing_columns), E::ROW_BITS);
-        // Wholly missing rows: each of their columns counts.
-        let column_padding = average.missing(missing_rows) * i64::from(horizontal.kernel);
+        let padding = average.missing(missing_columns) * rows.len() as i64
+            // Wholly missing rows: each of their columns counts.
+            + average.missing(missing_rows) * i64::from(horizontal.kernel);
 
-        let mut sums = [0; MAX_LANES];
-        for row in rows {
-            let mut row_sums = [row_padding; MAX_LANES];
-            for pixel in row.chunks_exact(*atom) {
-                for (sum, element) in row_sums.iter_mut().zip(pixel.chunks_exact(E::BYTES)) {
-                    *sum += E::read(element).widen();
-                }
-            }
-            for (sum, row_sum) in sums.iter_mut().zip(row_sums) {
-                *sum += wrap(row_sum, E::ROW_BITS);
+        let mut sums = [padding; MAX_LANES];
+        for pixel in rows.flat_map(|row| row.chunks_exact(*atom)) {
+            for (sum, element) in sums.iter_mut().zip(pixel.chunks_exact(E::BYTES)) {
+                *sum += E::read(element).widen();
             }
         }
         for (element, sum) in output.chunks_exact_mut(E::BYTES).zip(sums) {
-            let sum = wrap(sum + column_padding, E::WINDOW_BITS);
-            let over_width = multiply(sum, average.reciprocal_width, E::OVER_WIDTH_BITS);
-            E::write(element, multiply(over_width, average.reciprocal_height, 8 * E::BYTES as u32));
+            E::write(element, average.of(sum));
         }
     }
 }
@@ -171,17 +151,12 @@ impl Average {
     fn missing(&self, count: usize) -> i64 {
         count.checked_sub(1).and_then(|index| self.padding.get(index)).copied().map_or(0, i64::from)
     }
-}
 
-/// Times a 16-bit fraction, rounded, cut to `bits` bits: results too large lose their high bits, positive ones keep
-/// their sign bit clear until rounding.
-fn multiply(value: i64, reciprocal: u32, bits: u32) -> i64 {
-    let product = value * i64::from(reciprocal);
-    if product < 0 {
-        wrap(round_shift(product, 16), bits)
-    } else {
-        let magnitude = (product >> 16) & ((1 << (bits - 1)) - 1);
-        wrap(magnitude + ((product >> 15) & 1), bits)
+    /// A sum times both reciprocals, fractions of 16 bits, rounded each time. What is too large for an element loses its
+    /// high bits.
+    fn of(&self, sum: i64) -> i64 {
+        let over_width = round_shift(sum * i64::from(self.reciprocal_width), 16);
+        round_shift(over_width * i64::from(self.reciprocal_height), 16)
     }
 }
 
@@ -189,6 +164,7 @@ fn multiply(value: i64, reciprocal: u32, bits: u32) -> i64 {
 mod tests {
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
+    use crate::nvdla::numeric::wrap;
     use crate::nvdla::pdp::layer::{Axis, Source, Strips};
     use proptest::prelude::*;
 
@@ -325,10 +301,13 @@ mod tests {
 
     #[test]
     fn results_too_large_lose_their_high_bits() {
-        assert_eq!(multiply(-130, 65536, 8), 126);
-        assert_eq!(multiply(130, 65536, 8), 2);
-        // Rounding comes after the cut, and may reach the sign.
-        assert_eq!(multiply(255, 32768, 8), -128);
+        let average = Average { reciprocal_width: 65536, reciprocal_height: 65536, padding: [0; 7] };
+        let written = |sum| {
+            let mut byte = [0];
+            i8::write(&mut byte, average.of(sum));
+            byte[0].cast_signed()
+        };
+        assert_eq!([-130, 127, 128, 130, 300].map(written), [126, 127, -128, -126, 44]);
     }
 
     #[test]

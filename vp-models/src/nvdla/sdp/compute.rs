@@ -180,12 +180,10 @@ impl<'a> Datapath<'a> {
             return float::store(converted, output, counters);
         }
         counters.out_saturation = match (shift, self.layer.output) {
-            (0, Precision::Int8) => store_int8(values, output, |value| (scaled(value), scaled(value))),
-            (0, _) => store_int16(values, output, |value| (scaled(value), scaled(value))),
-            (_, Precision::Int8) => {
-                store_int8(values, output, |value| (scaled(value) >> shift, rounded(scaled(value), shift)))
-            }
-            _ => store_int16(values, output, |value| (scaled(value) >> shift, rounded(scaled(value), shift))),
+            (0, Precision::Int8) => store_int8(values, output, scaled),
+            (0, _) => store_int16(values, output, scaled),
+            (_, Precision::Int8) => store_int8(values, output, |value| rounded(scaled(value), shift)),
+            _ => store_int16(values, output, |value| rounded(scaled(value), shift)),
         };
     }
 }
@@ -197,19 +195,19 @@ fn rounded(value: i64, shift: u8) -> i64 {
     (lower >> shift) + ((lower >> (shift - 1)) & 1)
 }
 
-/// Whether the 17-bit clamp changes a value. The detector looks at negative values before they are rounded.
+/// Whether the 17-bit clamp changes a value by more than one: what the C-model counts.
 #[inline(always)]
-fn beyond_17(floor: i64, rounded: i64) -> u64 {
-    u64::from(rounded > MAX_17) | u64::from(floor < -MAX_17 - 1)
+fn beyond_17(rounded: i64) -> u64 {
+    u64::from(!(-MAX_17 - 2..=MAX_17 + 1).contains(&rounded))
 }
 
-/// Stores converted values, of which `convert` gives the floor and the rounded one; counts those beyond 17 bits.
+/// Stores converted and rounded values; counts those beyond 17 bits.
 #[inline(always)]
-fn store_int8(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> (i64, i64)) -> u64 {
+fn store_int8(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> i64) -> u64 {
     let mut saturated = 0;
     for (byte, &value) in output.iter_mut().zip(values) {
-        let (floor, rounded) = convert(value);
-        saturated += beyond_17(floor, rounded);
+        let rounded = convert(value);
+        saturated += beyond_17(rounded);
         *byte = rounded.clamp(i8::MIN.into(), i8::MAX.into()) as u8;
     }
     saturated
@@ -225,7 +223,7 @@ fn store_narrow(values: &[i32], output: &mut [u8], (offset, scale, shift): (i32,
         let scaled = value.wrapping_sub(offset).wrapping_mul(scale);
         let lower = scaled - i32::from(scaled < 0);
         let rounded = (lower >> shift) + ((lower >> (shift - 1)) & 1);
-        saturated += u32::from(rounded > MAX) | u32::from(scaled >> shift < -MAX - 1);
+        saturated += u32::from(!(-MAX - 2..=MAX + 1).contains(&rounded));
         *byte = rounded.clamp(i8::MIN.into(), i8::MAX.into()) as u8;
     }
     saturated.into()
@@ -233,11 +231,11 @@ fn store_narrow(values: &[i32], output: &mut [u8], (offset, scale, shift): (i32,
 
 /// The same, two bytes each.
 #[inline(always)]
-fn store_int16(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> (i64, i64)) -> u64 {
+fn store_int16(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> i64) -> u64 {
     let mut saturated = 0;
     for (pair, &value) in output.as_chunks_mut().0.iter_mut().zip(values) {
-        let (floor, rounded) = convert(value);
-        saturated += beyond_17(floor, rounded);
+        let rounded = convert(value);
+        saturated += beyond_17(rounded);
         *pair = (rounded.clamp(i16::MIN.into(), i16::MAX.into()) as i16).to_le_bytes();
     }
     saturated
@@ -795,10 +793,12 @@ mod tests {
     #[test]
     fn saturation_counts_the_17_bit_clamp_only() {
         let counted = |value| one(&plain(1, 1, 8), value).1.out_saturation;
-        assert_eq!([127, 128, 65535, 65536, -65536, -65537].map(counted), [0, 0, 0, 1, 0, 1]);
-        // Seen before rounding: -65536.25 lies outside, -65536 would not.
-        let halved = Layer { converter: Converter { offset: 0, scale: 1, shift: 2 }, ..plain(1, 1, 8) };
-        assert_eq!(one(&halved, -65536 * 4 - 1).1.out_saturation, 1);
+        let values = [127, 128, 65535, 65536, 65537, -65536, -65537, -65538];
+        assert_eq!(values.map(counted), [0, 0, 0, 0, 1, 0, 0, 1]);
+        // Rounded before.
+        let quartered = Layer { converter: Converter { offset: 0, scale: 1, shift: 2 }, ..plain(1, 1, 8) };
+        let counted = |value| one(&quartered, value).1.out_saturation;
+        assert_eq!([65537 * 4 - 3, 65537 * 4 - 2, -65538 * 4 + 2, -65538 * 4 + 3].map(counted), [0, 1, 1, 0]);
     }
 
     #[test]

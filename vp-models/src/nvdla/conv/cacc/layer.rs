@@ -44,15 +44,13 @@ impl Layer {
         })
     }
 
-    /// A sum as SDP gets it, and whether it was clipped.
-    ///
-    /// The detector looks at negative sums before they are rounded (RTL, `NV_NVDLA_CACC_CALC_int8.v`,
-    /// `i_sft_need_sat`): one that rounds up to the lowest value counts.
+    /// A sum as SDP gets it, and whether it was clipped. (The RTL counts one more: `NV_NVDLA_CACC_CALC_int8.v`,
+    /// `i_sft_need_sat`, looks at negative sums before they are rounded up to the lowest value.)
     #[inline]
     pub fn clip(&self, sum: i64) -> (i32, bool) {
         let rounded = round_shift(sum, self.truncate);
-        let beyond = rounded > i64::from(i32::MAX) || (sum >> self.truncate) < i64::from(i32::MIN);
-        (saturate_32(rounded), beyond)
+        let clipped = saturate_32(rounded);
+        (clipped, i64::from(clipped) != rounded)
     }
 
     /// Sums as SDP gets them, of those that 32 bits hold: they are only rounded.
@@ -125,7 +123,7 @@ mod tests {
         assert_eq!(layer(1).clip(-5), (-3, false));
         assert_eq!(layer(0).clip(1 << 31), (i32::MAX, true));
         assert_eq!(layer(1).clip((1 << 32) - 1), (i32::MAX, true));
-        assert_eq!(layer(2).clip(-(1 << 33) - 1), (i32::MIN, true));
-        assert_eq!(layer(2).clip(-(1 << 33)), (i32::MIN, false));
+        assert_eq!(layer(2).clip(-(1 << 33) - 2), (i32::MIN, true));
+        assert_eq!(layer(2).clip(-(1 << 33) - 1), (i32::MIN, false));
     }
 }
