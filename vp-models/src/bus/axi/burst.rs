@@ -1,7 +1,7 @@
 //! Bursts, and how a run of bytes is cut into them.
 
 /// One AXI burst of incrementing addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Burst {
     /// The transaction identifier (AxID): which client of the interface it serves.
     pub id: u32,
@@ -69,6 +69,12 @@ impl Cut {
         let first = run.address & u64::from(self.size - 1);
         let bits = self.size.trailing_zeros();
         ((first + u64::from(run.bytes) + u64::from(self.size - 1)) >> bits) as usize
+    }
+
+    /// How many of the first bursts of a run are equally long.
+    #[inline]
+    pub(super) fn equal(self, run: Run) -> usize {
+        if run.address & u64::from(self.size - 1) != 0 { 1 } else { (run.bytes / self.size).max(1) as usize }
     }
 
     /// Takes the first so many bursts of a run off it; no more than it takes.

@@ -143,20 +143,25 @@ impl LatencySource {
     }
 
     /// The latency of the next request, in cycles.
+    #[inline]
     pub(crate) fn draw(&mut self) -> u64 {
+        match self.latency {
+            Latency::Fixed(cycles) => cycles.into(),
+            Latency::Drawn(drawn) => self.draw_from(drawn),
+        }
+    }
+
+    fn draw_from(&mut self, drawn: Drawn) -> u64 {
         let cut = |value: f64, min: u32, scale: f64| {
             value.clamp(f64::from(min), f64::from(min) + 10.0 * scale).round() as u64
         };
-        match self.latency {
-            Latency::Fixed(cycles) => u64::from(cycles),
-            Latency::Drawn(Drawn::Uniform { min, max }) => {
-                u64::from(self.random.random_range(min..=max.max(min)))
-            }
-            Latency::Drawn(Drawn::Normal { mean, deviation, min }) => match Normal::new(mean, deviation) {
+        match drawn {
+            Drawn::Uniform { min, max } => u64::from(self.random.random_range(min..=max.max(min))),
+            Drawn::Normal { mean, deviation, min } => match Normal::new(mean, deviation) {
                 Ok(normal) => cut(normal.sample(&mut self.random), min, mean + deviation),
                 Err(_) => mean as u64,
             },
-            Latency::Drawn(Drawn::Exponential { min, mean }) => match Exp::new(1.0 / mean) {
+            Drawn::Exponential { min, mean } => match Exp::new(1.0 / mean) {
                 Ok(exponential) => cut(f64::from(min) + exponential.sample(&mut self.random), min, mean),
                 Err(_) => u64::from(min),
             },

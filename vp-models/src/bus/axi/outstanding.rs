@@ -1,22 +1,56 @@
 //! How many transactions of one direction are in flight, and when there is room for another.
 
-use super::ring::Ring;
 use vp_core::Time;
+
+/// From when on the places of the last so many can be used again, in order.
+struct Places {
+    /// As many as a power of two. Those that nothing ever took can be used from the start.
+    last: Vec<Time>,
+    /// How many there were.
+    count: usize,
+}
+
+impl Places {
+    fn new(most: usize) -> Places {
+        Places { last: vec![Time::ZERO; most.max(1).next_power_of_two()], count: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, free: Time) {
+        let place = self.count & (self.last.len() - 1);
+        self.last[place] = free;
+        self.count = self.count.wrapping_add(1);
+    }
+
+    /// From when on that of the last but so many can be used; 1 is the last.
+    #[inline]
+    fn back(&self, from_back: usize) -> Time {
+        self.last[self.count.wrapping_sub(from_back) & (self.last.len() - 1)]
+    }
+
+    /// Keeps so many from now on.
+    fn keep(&mut self, most: usize) {
+        if most > self.last.len() {
+            let mut more = Places::new(most);
+            (1..=self.last.len()).rev().for_each(|from_back| more.push(self.back(from_back)));
+            *self = more;
+        }
+    }
+}
 
 pub(super) struct Outstanding {
     period: Time,
     most: u32,
     limit: u32,
-    /// When each is over, in order; those that are over go when another is added.
-    ends: Ring<Time>,
-    /// How many there are of which that is not known yet.
+    places: Places,
+    /// How many there are of which it is not known yet when they are over.
     open: usize,
 }
 
 impl Outstanding {
     pub(super) fn new(period: Time, most: u32) -> Outstanding {
         let most = most.max(1);
-        Outstanding { period, most, limit: most, ends: Ring::default(), open: 0 }
+        Outstanding { period, most, limit: most, places: Places::new(most as usize), open: 0 }
     }
 
     /// Sets a limit below the one given at the start.
@@ -24,13 +58,10 @@ impl Outstanding {
         self.limit = limit.clamp(1, self.most);
     }
 
-    /// Adds one that begins now and will be over at `end`; the ends come in order.
+    /// Adds one that will be over at `end`; the ends come in order.
     #[inline]
-    pub(super) fn add(&mut self, now: Time, end: Time) {
-        while self.ends.front().is_some_and(|end| end + self.period <= now) {
-            self.ends.pop_front();
-        }
-        self.ends.push_back(end);
+    pub(super) fn add(&mut self, end: Time) {
+        self.places.push(end + self.period);
     }
 
     /// Adds one of which it is not known when it will be over.
@@ -39,23 +70,23 @@ impl Outstanding {
     }
 
     /// Now it is known of one.
-    pub(super) fn close(&mut self, now: Time, end: Time) {
+    pub(super) fn close(&mut self, end: Time) {
         self.open -= 1;
-        self.add(now, end);
+        self.add(end);
     }
 
     /// Whether nothing is in flight.
     pub(super) fn is_empty(&self, now: Time) -> bool {
-        self.open == 0 && self.ends.back().is_none_or(|end| end <= now)
+        self.open == 0 && self.places.back(1) <= now + self.period
     }
 
     /// From when on there is room: the cycle after one is over (`arready` and `awready` are registered). [`Time::MAX`] if
     /// that is not known yet.
     #[inline]
     pub(super) fn room(&self) -> Time {
-        match (self.ends.len() + self.open).checked_sub(self.limit as usize) {
-            None => Time::ZERO,
-            Some(last) => self.ends.get(last).map_or(Time::MAX, |end| end + self.period),
+        match (self.limit as usize).checked_sub(self.open) {
+            None | Some(0) => Time::MAX,
+            Some(before) => self.places.back(before),
         }
     }
 }
@@ -66,36 +97,37 @@ pub(super) struct Beats {
     /// the address goes out (RTL, `NV_NVDLA_MCIF_READ_IG_cvt.v`, `os_cnt`).
     lag: Time,
     period: Time,
-    limit: u32,
-    /// When each is on the bus, in order; those that were go when others are added.
-    ends: Ring<Time>,
+    limit: Option<u32>,
+    places: Places,
     /// How many there are of which that is not known yet.
     open: usize,
 }
 
 impl Beats {
-    pub(super) fn new(period: Time) -> Beats {
-        Beats { lag: period * 3, period, limit: u32::MAX, ends: Ring::default(), open: 0 }
+    /// Without a limit, for bursts of at most so many beats.
+    pub(super) fn new(period: Time, burst_beats: u32) -> Beats {
+        Beats { lag: period * 3, period, limit: None, places: Places::new(burst_beats as usize), open: 0 }
     }
 
     pub(super) fn set_limit(&mut self, limit: u32) {
-        self.limit = limit.max(1);
+        self.limit = Some(limit.max(1));
+        self.places.keep(limit as usize);
     }
 
-    /// Adds the beats of a burst that is asked for now, of which the first and the last are on the bus then.
+    /// Adds the beats of a burst of which the first and the last are on the bus then.
     #[inline]
-    pub(super) fn add(&mut self, now: Time, beats: u32, first: Time, last: Time) {
-        while self.ends.front().is_some_and(|end| end + self.lag <= now) {
-            self.ends.pop_front();
+    pub(super) fn add(&mut self, beats: u32, first: Time, last: Time) {
+        if self.limit.is_none() {
+            return;
         }
-        self.ends.push_back(first);
+        self.places.push(first + self.lag);
         if beats > 1 {
             // Should they have to wait in between, all but the first are late.
             let held = last - first - self.period * u64::from(beats - 1);
-            let mut end = first + held;
+            let mut free = first + held + self.lag;
             for _ in 1..beats {
-                end += self.period;
-                self.ends.push_back(end);
+                free += self.period;
+                self.places.push(free);
             }
         }
     }
@@ -106,19 +138,19 @@ impl Beats {
     }
 
     /// Now it is known of a burst.
-    pub(super) fn close(&mut self, now: Time, beats: u32, first: Time, last: Time) {
+    pub(super) fn close(&mut self, beats: u32, first: Time, last: Time) {
         self.open -= beats as usize;
-        self.add(now, beats, first, last);
+        self.add(beats, first, last);
     }
 
     /// From when on there is room for a burst; one that is larger than the limit may pass alone. [`Time::MAX`] if that is
     /// not known yet.
     #[inline]
     pub(super) fn room(&self, beats: u32) -> Time {
-        let limit = self.limit.max(beats) as usize;
-        match (self.ends.len() + self.open + beats as usize).checked_sub(limit + 1) {
-            None => Time::ZERO,
-            Some(last) => self.ends.get(last).map_or(Time::MAX, |end| end + self.lag),
+        let Some(limit) = self.limit else { return Time::ZERO };
+        match (limit.max(beats) as usize + 1).checked_sub(self.open + beats as usize) {
+            None | Some(0) => Time::MAX,
+            Some(before) => self.places.back(before),
         }
     }
 }
@@ -131,11 +163,11 @@ mod tests {
     fn there_is_room_the_cycle_after_one_of_the_most_is_over() {
         let mut outstanding = Outstanding::new(Time::ns(1), 2);
         assert_eq!(outstanding.room(), Time::ZERO);
-        outstanding.add(Time::ZERO, Time::ns(9));
+        outstanding.add(Time::ns(9));
         assert_eq!(outstanding.room(), Time::ZERO);
-        outstanding.add(Time::ns(1), Time::ns(11));
+        outstanding.add(Time::ns(11));
         assert_eq!(outstanding.room(), Time::ns(10));
-        outstanding.add(Time::ns(10), Time::ns(20));
+        outstanding.add(Time::ns(20));
         assert_eq!(outstanding.room(), Time::ns(12));
         outstanding.set_limit(1);
         assert_eq!(outstanding.room(), Time::ns(21));
@@ -144,9 +176,9 @@ mod tests {
 
     #[test]
     fn beats_have_room_three_cycles_after_as_many_were_on_the_bus() {
-        let mut beats = Beats::new(Time::ns(1));
+        let mut beats = Beats::new(Time::ns(1), 8);
         beats.set_limit(4);
-        beats.add(Time::ZERO, 4, Time::ns(10), Time::ns(13));
+        beats.add(4, Time::ns(10), Time::ns(13));
         assert_eq!([1, 2, 4].map(|count| beats.room(count)), [13, 14, 16].map(Time::ns));
         // More than there is ever room for passes alone.
         assert_eq!(beats.room(8), Time::ns(16));

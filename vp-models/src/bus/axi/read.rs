@@ -4,6 +4,7 @@ use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
 use super::read_client::ReadClient;
+use super::read_run::Granting;
 use super::turn::{Clients, Turn};
 use super::{Answer, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
 use std::cell::{Cell, RefCell};
@@ -98,6 +99,8 @@ pub(super) struct Channel {
     /// …and which id a tag belongs to.
     ids: BTreeMap<u64, u32>,
     tags: u64,
+    /// What is being granted without steps, by client: kept for its allocation.
+    pub(super) granting: Vec<Granting>,
     /// What the memory has answered to those whose data is not in its place yet.
     answers: VecDeque<Answer<Vec<u8>>>,
 }
@@ -113,7 +116,7 @@ impl Reads {
             chosen: None,
             free: Time::ZERO,
             outstanding: Outstanding::new(config.period, config.read_outstanding),
-            beats: Beats::new(config.period),
+            beats: Beats::new(config.period, config.burst_beats),
             latency: LatencySource::new(config.read_latency, config.seed),
             bus_free: Time::ZERO,
             memory_free,
@@ -121,6 +124,7 @@ impl Reads {
             asked: BTreeMap::new(),
             ids: BTreeMap::new(),
             tags: 0,
+            granting: Vec::new(),
             answers: VecDeque::new(),
         };
         Reads {
@@ -330,7 +334,7 @@ impl Reads {
     }
 
     /// Asks for a burst now; tells when its first and its last beat are on the bus.
-    #[inline]
+    #[inline(always)]
     pub(super) fn request(
         &self,
         channel: &mut Channel,
@@ -342,13 +346,13 @@ impl Reads {
         // In order, one beat a cycle.
         let first = (served + self.config.period * channel.latency.draw()).max(channel.bus_free);
         let (first, last) = self.on_bus(channel, first, burst, client);
-        channel.outstanding.add(now, last);
-        channel.beats.add(now, burst.beats, first, last);
+        channel.outstanding.add(last);
+        channel.beats.add(burst.beats, first, last);
         (first, last)
     }
 
     /// When the first and the last beat are on the bus of a burst whose data can be there from `first` on.
-    #[inline]
+    #[inline(always)]
     fn on_bus(&self, channel: &mut Channel, first: Time, burst: &Burst, client: &ReadClient) -> (Time, Time) {
         let (first, last) = client
             .expect(first, burst.beats)
@@ -372,8 +376,8 @@ impl Reads {
         {
             let earliest = now.max(channel.bus_free);
             let (first, last) = self.on_bus(channel, earliest, &read.burst, &clients[read.client]);
-            channel.outstanding.close(now, last);
-            channel.beats.close(now, read.burst.beats, first, last);
+            channel.outstanding.close(last);
+            channel.beats.close(read.burst.beats, first, last);
             channel.answers.extend(answer);
             channel.in_flight.push_back(InFlight { first, last, ..read });
         }

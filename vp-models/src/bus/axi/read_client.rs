@@ -26,6 +26,21 @@ pub struct Request {
     pub bytes: u32,
 }
 
+impl Request {
+    fn run(&self) -> Run {
+        Run { address: self.address, bytes: self.bytes }
+    }
+}
+
+/// Bursts that wait for the arbiter and whose grants nobody would notice.
+pub(super) struct Unnoticed {
+    /// The first; the others are as long and follow it.
+    pub(super) burst: Burst,
+    pub(super) count: usize,
+    /// With the last, all of what the requester is making waits.
+    pub(super) ends: bool,
+}
+
 /// Knows which reads a client makes, one after the other.
 pub trait Requester {
     /// The next read, the one before having been made at `now`. `None`: it is not known yet, or that was all.
@@ -201,7 +216,7 @@ impl ReadClient {
                 return Some(left.due);
             }
             let room = REQUESTS_AHEAD.saturating_sub(self.waiting.get());
-            let mut rest = Run { address: left.address, bytes: left.bytes };
+            let mut rest = left.run();
             let bursts = self.cut.count(rest).min(room);
             if bursts > 0 {
                 queue.push_back(self.cut.split(&mut rest, bursts));
@@ -252,30 +267,27 @@ impl ReadClient {
         }
     }
 
-    /// Whether the memory has the data of a burst there, so that it need not be asked for it at once.
+    /// How many of some bursts that follow each other the memory has there, so that it need not be asked for them at once.
     #[inline]
-    pub(super) fn can_read_later(&self, target: &dyn AxiTarget, burst: &Burst) -> bool {
-        self.continues(burst) || target.held(burst.address) >= burst.bytes.into()
-    }
-
-    /// Whether a burst continues what is left to be read.
-    #[inline]
-    fn continues(&self, burst: &Burst) -> bool {
+    fn held(&self, target: &dyn AxiTarget, burst: &Burst) -> u64 {
         let (run, held) = self.reading.get();
-        run.address.wrapping_add(run.bytes.into()) == burst.address
-            && u64::from(run.bytes + burst.bytes) <= held
+        let more = held.saturating_sub(run.bytes.into());
+        let continues = run.address.wrapping_add(run.bytes.into()) == burst.address;
+        let bytes = if continues && more >= burst.bytes.into() { more } else { target.held(burst.address) };
+        bytes / u64::from(burst.bytes)
     }
 
-    /// Leaves the data of a burst to be read by [`ReadClient::read_now`]; nobody writes it before.
+    /// Leaves so many bytes to be read by [`ReadClient::read_now`]; nobody writes them before.
     #[inline]
-    pub(super) fn read_later(&self, target: &dyn AxiTarget, burst: &Burst) {
-        if !self.continues(burst) {
+    pub(super) fn read_later(&self, target: &dyn AxiTarget, address: u64, bytes: u32) {
+        let (mut run, mut held) = self.reading.get();
+        let continues = run.address.wrapping_add(run.bytes.into()) == address;
+        if !continues || u64::from(run.bytes + bytes) > held {
             self.read_now(target);
-            let held = target.held(burst.address).min(MOST_READ.into());
-            self.reading.set((Run { address: burst.address, bytes: 0 }, held));
+            held = target.held(address).min(MOST_READ.max(bytes).into());
+            run = Run { address, bytes: 0 };
         }
-        let (run, held) = self.reading.get();
-        self.reading.set((Run { bytes: run.bytes + burst.bytes, ..run }, held));
+        self.reading.set((Run { bytes: run.bytes + bytes, ..run }, held));
     }
 
     /// Reads the data that was left for later.
@@ -286,46 +298,68 @@ impl ReadClient {
         }
     }
 
-    /// What is granted at `now` of what waits, if nobody notices that and `fits` agrees; more waits after it. What its
-    /// requester makes in its place waits then, too.
+    /// What of that waits can be granted without anybody's noticing, at most so many bursts of equal length.
     #[inline]
-    pub(super) fn next_unnoticed(&self, now: Time, fits: impl FnOnce(&Burst) -> bool) -> Option<Burst> {
-        let mut queue = self.queue.borrow_mut();
-        let mut rest = queue.front()?;
+    pub(super) fn unnoticed(&self, target: &dyn AxiTarget, most: usize) -> Option<Unnoticed> {
+        let (front, waiting) = (self.queue.borrow().front()?, self.waiting.get());
+        let mut rest = front;
         let burst = self.cut.burst(self.id, &mut rest);
-        let wanted = self.wanted.get();
-        let wakes = wanted > 0 && self.come.get() + burst.bytes as usize >= wanted;
-        if self.awaits_grant.get() || self.waiting.get() < 2 || wakes || !fits(&burst) {
+        // More waits after it.
+        if self.awaits_grant.get() || waiting < 2 {
             return None;
         }
-        let mut made = None;
-        // There was no room for what its requester has to make, and now there is for one burst.
-        if self.makes.get() == Time::MAX
-            && let Some(Making { requester, left }) = &mut *self.making.borrow_mut()
-        {
-            let mut run = Run { address: left.address, bytes: left.bytes };
-            let one = self.cut.split(&mut run, 1);
-            if run.bytes > 0 {
-                (left.address, left.bytes) = (run.address, run.bytes);
-            } else {
-                *left = requester.ahead(now)?;
-                // When it can be granted next, there is no room for it.
-                if left.due > now + self.period {
-                    self.makes.set(left.due);
-                }
+        let mut count =
+            most.min(self.cut.equal(front)).min(self.held(target, &burst).try_into().unwrap_or(most));
+        let wanted = self.wanted.get();
+        if wanted > 0 {
+            // Nobody is woken.
+            count = count.min((wanted - 1).saturating_sub(self.come.get()) / burst.bytes as usize);
+        }
+        // There was no room for what its requester has to make, and now there is for one burst after the other.
+        let refilled = match &*self.making.borrow() {
+            Some(making) if self.makes.get() == Time::MAX => Some(self.cut.count(making.left.run())),
+            _ => None,
+        };
+        let count = count.min(refilled.unwrap_or(waiting - 1));
+        let ends = refilled == Some(count);
+        (count > 0).then_some(Unnoticed { burst, count, ends })
+    }
+
+    /// Asks the requester what it makes next, the present request having been made at `now`.
+    pub(super) fn ahead(&self, now: Time) -> Option<Request> {
+        self.making.borrow().as_ref()?.requester.ahead(now)
+    }
+
+    /// Takes so many bursts from what waits, the last at `now`. What its requester makes in their places waits then, too;
+    /// `next`: what it makes after that, if that was all of the present request.
+    #[inline]
+    pub(super) fn take(&self, bursts: usize, next: Option<Request>, now: Time) {
+        let mut queue = self.queue.borrow_mut();
+        if let Some(front) = queue.front_mut() {
+            self.cut.split(front, bursts);
+            if front.bytes == 0 {
+                queue.pop_front();
             }
-            made = Some(one);
         }
-        match queue.front_mut() {
-            Some(front) if rest.bytes > 0 => *front = rest,
-            _ => _ = queue.pop_front(),
+        let mut making = self.making.borrow_mut();
+        let Some(Making { left, .. }) = making.as_mut().filter(|_| self.makes.get() == Time::MAX) else {
+            self.waiting.set(self.waiting.get() - bursts);
+            return;
+        };
+        let mut run = left.run();
+        let made = self.cut.split(&mut run, bursts);
+        (left.address, left.bytes) = (run.address, run.bytes);
+        if let Some(next) = next {
+            *left = next;
+            // When it can be granted next, there is no room for it.
+            if next.due > now + self.period {
+                self.makes.set(next.due);
+            }
         }
-        match (made, queue.back_mut()) {
-            (Some(made), Some(back)) if self.cut.continues(*back, made) => back.bytes += made.bytes,
-            (Some(made), _) => queue.push_back(made),
-            (None, _) => self.waiting.set(self.waiting.get() - 1),
+        match queue.back_mut() {
+            Some(back) if self.cut.continues(*back, made) => back.bytes += made.bytes,
+            _ => queue.push_back(made),
         }
-        Some(burst)
     }
 
     /// A burst's beats can be on the bus from `offered` on: when the first and the last will be, if that depends on
@@ -363,6 +397,7 @@ impl ReadClient {
     }
 
     /// A burst's first beat is on the bus at `first`, the others follow, a cycle each if they need not wait.
+    #[inline]
     pub(super) fn deliver(&self, burst: &Burst, first: Time) {
         let mut beats = self.beats.borrow_mut();
         let mut expected = self.expected.borrow_mut();

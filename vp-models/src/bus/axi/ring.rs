@@ -44,11 +44,6 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     #[inline]
-    pub(super) fn back(&self) -> Option<T> {
-        (!self.is_empty()).then(|| self.places[self.place(self.put.wrapping_sub(1))])
-    }
-
-    #[inline]
     pub(super) fn back_mut(&mut self) -> Option<&mut T> {
         let place = self.place(self.put.wrapping_sub(1));
         (!self.is_empty()).then(|| &mut self.places[place])
@@ -104,7 +99,7 @@ mod tests {
                     (*front, *wanted) = (*front + 1, *wanted + 1);
                 }
                 prop_assert!(ring.iter().eq(expected.iter().copied()));
-                prop_assert_eq!(ring.back(), expected.back().copied());
+                prop_assert_eq!(ring.back_mut().copied(), expected.back().copied());
                 for _ in 0..take {
                     prop_assert_eq!(ring.pop_front(), expected.pop_front());
                 }

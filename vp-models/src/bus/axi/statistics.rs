@@ -111,7 +111,21 @@ impl Traffic {
                 }
             }
         }
-        transfers.begun().iter().for_each(|read| self.answer(read.first - read.requested));
+        self.answer_all(transfers.begun().iter().map(|read| read.first - read.requested));
+    }
+
+    /// Several at once.
+    fn answer_all(&mut self, latencies: impl ExactSizeIterator<Item = Time>) {
+        let count = latencies.len() as u64;
+        let all = (Time::MAX, Time::ZERO, Time::ZERO);
+        let (least, most, sum) = latencies
+            .fold(all, |(least, most, sum), latency| (least.min(latency), most.max(latency), sum + latency));
+        if count > 0 {
+            self.completed += count;
+            self.latency_sum += sum;
+            self.latency_min = Some(self.latency_min.map_or(least, |before| before.min(least)));
+            self.latency_max = self.latency_max.max(most);
+        }
     }
 
     #[inline]

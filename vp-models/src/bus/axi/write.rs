@@ -200,7 +200,7 @@ impl Writes {
         let latency = config.period * channel.latency.draw();
         let acknowledged = (stored + latency).max(channel.last_acknowledged);
         channel.last_acknowledged = acknowledged;
-        channel.outstanding.add(now, acknowledged);
+        channel.outstanding.add(acknowledged);
         observed.see(now, Stage::Request, true, &burst);
         // In order.
         let stored = channel.moving.back().map_or(stored, |before| stored.max(before.stored));
@@ -245,7 +245,7 @@ impl Writes {
             let latency = self.config.period * channel.latency.draw();
             let acknowledged = (now + latency).max(channel.last_acknowledged);
             channel.last_acknowledged = acknowledged;
-            channel.outstanding.close(now, acknowledged);
+            channel.outstanding.close(acknowledged);
             channel.given.push_back(Given { acknowledged, ..given });
         }
         channel.asked.insert(id, queue);
