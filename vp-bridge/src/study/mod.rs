@@ -27,7 +27,7 @@ pub use knee::{Knee, knee};
 pub use layout::{Curve, Layout, Panel};
 pub use measured::{Direction, Histogram, Layer, Levels, Machine, Measured, Outcome, Port, Timeline};
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};
-pub use results::{Row, curve, program, rounded, rows, write};
+pub use results::{Row, curve, ends, program, rounded, rows, write};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};
 pub use store::{Finished, Store, StoreError};
 pub use sweep::{Assignment, Product, SweepError};

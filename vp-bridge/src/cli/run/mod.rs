@@ -48,7 +48,7 @@ pub(super) struct Args {
     input: Vec<PathBuf>,
 
     /// Where a loadable's output goes: .dimg as the vendor's runtime writes it, else its elements, ordered by channel,
-    /// line and column
+    /// line and column. Of a network: its elements, ordered by line, column and channel, frame after frame
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -59,6 +59,10 @@ pub(super) struct Args {
     /// Columns and lines of a network's input, in place of its own
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = network::size)]
     input_size: Option<[u32; 2]>,
+
+    /// Runs a network on its input so often, one frame after the other; figures are of all of them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frames: Option<u32>,
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
@@ -134,8 +138,8 @@ struct Run {
 
 /// Refuses what only a network's run knows.
 fn only_for_networks(args: &Args) -> Result<(), Failure> {
-    match args.timed || args.input_size.is_some() {
-        true => Err(Failure::new("--timed and --input-size are for networks")),
+    match args.timed || args.input_size.is_some() || args.frames.is_some() {
+        true => Err(Failure::new("--timed, --input-size and --frames are for networks")),
         false => Ok(()),
     }
 }

@@ -87,9 +87,10 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
             Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
         })?;
     let input = input(&network, &args.input)?;
+    let inputs = vec![input.as_slice(); args.frames.unwrap_or(1) as usize];
     let bar = super::progress(1);
     bar.set_message(network.name.clone());
-    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &input);
+    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &inputs);
     bar.finish_and_clear();
     let measured = measured.map_err(Failure::new)?;
     if let Some(file) = &args.output {
@@ -162,10 +163,18 @@ fn show(
     }
     layers(&mut out, description, measured)?;
     let cycles = measured.cycles();
-    let frames = 1e12 / measured.time.as_ps().max(1) as f64;
+    let frames = measured.frames as f64 * 1e12 / measured.time.as_ps().max(1) as f64;
+    let each = match measured.frames {
+        1 => String::new(),
+        count => format!(
+            ", {} a frame of {}",
+            grouped((cycles as f64 / count as f64).round() as u64),
+            grouped(count as u64)
+        ),
+    };
     writeln!(
         out,
-        "{:<10} {} ({} at {}), {frames:.1} frames/s",
+        "{:<10} {}{each} ({} at {}), {frames:.1} frames/s",
         "time",
         counted(cycles, "cycle"),
         period * cycles,

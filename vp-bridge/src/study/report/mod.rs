@@ -5,6 +5,8 @@
 
 mod bars;
 mod latency;
+mod look;
+mod names;
 mod page;
 mod plot;
 mod roofline;

@@ -131,6 +131,7 @@ impl Report<'_> {
         Curves {
             title: self.layout.curves.as_deref().map_or("", spoken),
             x: self.along(),
+            names: self.layout.names.iter().map(String::as_str).collect(),
             curves: panel.curves.iter().map(points).filter(|(_, points)| !points.is_empty()).collect(),
             share: self.study.report.knee,
         }
@@ -147,6 +148,11 @@ impl Report<'_> {
         }
     }
 
+    /// What stands at a place along the axes.
+    fn place(&self, x: f64) -> String {
+        self.layout.name(x).map_or_else(|| plain(x), str::to_owned)
+    }
+
     fn throughput(&self) -> Result<Markup, Error> {
         let share = self.study.report.knee;
         let lost = format!("{:.0} %", 100.0 * (1.0 - share));
@@ -158,17 +164,20 @@ impl Report<'_> {
             }
             charts.push((panel, throughput::draw(&curves, HALF)?, self.frames(panel)));
         }
+        let words = !self.layout.names.is_empty();
         Ok(html! {
             p {
-                @if let Some(curves) = &self.layout.curves { "Each curve has another value of " b { (spoken(curves)) } ". " }
-                "A ring marks the knee, with its place beside it: from there on a curve has lost more than " (lost) " of what it begins with, on the straight line "
-                "between the two points around it. A curve without a ring has lost less up to its end."
+                @if let Some(curves) = &self.layout.curves { "Each " @if words { "colour" } @else { "curve" } " has another value of " b { (spoken(curves)) } ". " }
+                @if !words {
+                    "A ring marks the knee, with its place beside it: from there on a curve has lost more than " (lost) " of what it begins with, on the straight line "
+                    "between the two points around it. A curve without a ring has lost less up to its end."
+                }
             }
             div.charts {
                 @for (panel, svg, cells) in &charts { (figure(&panel.title, None, svg, cells)) }
             }
-            h3 { "Knees" }
-            (table(&self.knees()))
+            h3 { @if words { "Most and least" } @else { "Knees" } }
+            (table(&if words { self.ends() } else { self.knees() }))
         })
     }
 
@@ -185,7 +194,7 @@ impl Report<'_> {
             let cell = |(_, points): &(String, Vec<(f64, f64)>)| {
                 points.iter().find(|point| point.0 == *x).map_or_else(String::new, |point| rounded(point.1))
             };
-            std::iter::once(plain(*x)).chain(curves.curves.iter().map(cell)).collect()
+            std::iter::once(self.place(*x)).chain(curves.curves.iter().map(cell)).collect()
         };
         (header.collect(), xs.iter().map(row).collect())
     }
@@ -211,6 +220,24 @@ impl Report<'_> {
         (strings(["chart", curves, "frames/s at first", "knee", "left at the end"]), cells)
     }
 
+    /// Over words: which has the most frames/s, and which the least.
+    fn ends(&self) -> Cells {
+        let mut cells = Vec::new();
+        for panel in &self.layout.panels {
+            for curve in &panel.curves {
+                let points = results::curve(curve, self.rows);
+                let Some([most, least]) = results::ends(&points) else { continue };
+                let mut row = vec![panel.title.clone(), curve.label.clone()];
+                row.extend(
+                    [most, least].into_iter().flat_map(|(x, frames)| [self.place(x), rounded(frames)]),
+                );
+                cells.push(row);
+            }
+        }
+        let curves = self.layout.curves.as_deref().map_or("", spoken);
+        (strings(["chart", curves, "most with", "frames/s", "least with", "frames/s"]), cells)
+    }
+
     fn bounds(&self) -> Result<Markup, Error> {
         let (mut shares, mut layers) = (Vec::new(), Vec::new());
         for (panel, measured) in self.chosen() {
@@ -218,10 +245,10 @@ impl Report<'_> {
             if let Some(curve) = curve.filter(|curve| curve.points.len() > 1) {
                 let bar = |&(x, number): &(f64, usize)| {
                     let parts = self.of(number)?.bounds().map(|part| part as f64);
-                    Some(Bar { name: plain(x), parts })
+                    Some(Bar { name: self.place(x), parts })
                 };
                 let bars: Vec<Bar> = curve.points.iter().filter_map(bar).collect();
-                let svg = bars::shares(&bars, &self.along(), HALF)?;
+                let svg = bars::shares(&bars, &self.along(), !self.layout.names.is_empty(), HALF)?;
                 let of = self.layout.curves.as_deref().map(|name| valued(name, &curve.label));
                 shares.push((panel, of, svg, bound_cells(&self.along(), &bars)));
             }
@@ -306,7 +333,7 @@ impl Report<'_> {
                 std::iter::once(label.clone()).chain([histogram.count().to_string()]).chain(shares).collect()
             };
             let header = strings([title, "reads", "median", "90 %", "99 %", "longest"]);
-            let said = valued(&self.layout.x, &plain(x));
+            let said = valued(&self.layout.x, &self.place(x));
             charts.push((panel, said, svg, (header, runs.iter().map(row).collect())));
         }
         Ok(html! {

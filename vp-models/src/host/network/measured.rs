@@ -1,4 +1,4 @@
-//! A network run on a platform, with figures for each layer: how long, how much, and what bounded it.
+//! A network run on a platform, once or several times, with figures for each layer: how long, how much, and what bounded it.
 
 use super::description::Network;
 use super::error::{MeasureError, RunError};
@@ -8,14 +8,16 @@ use crate::host::{Activity, Bounds, Host, Moved, Statistics};
 use crate::platform::{Description, LocalHost, Platform};
 use vp_core::Time;
 
-/// What came of running a network once.
+/// What came of running a network on some frames, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The network's layers, in their order. Together their spans are the whole run.
     pub layers: Vec<LayerFigures>,
-    /// What came out; all zeros if the platform skips the arithmetic.
+    /// Frames that it ran on; all figures are of all of them together.
+    pub frames: usize,
+    /// What came out, frame after frame; all zeros if the platform skips the arithmetic.
     pub output: Vec<i8>,
-    /// From the first register write after the input was there to the last layer's last interrupt.
+    /// From the first register write after the first input was there to the last layer's last interrupt.
     pub time: Time,
     /// One cycle of the device.
     pub period: Time,
@@ -28,7 +30,7 @@ pub struct Measured {
 pub struct LayerFigures {
     /// Its name.
     pub name: String,
-    /// Hardware layers that it took.
+    /// Hardware layers that it took, a frame.
     pub steps: usize,
     /// The layer whose hardware layers do this one too, if there is one: then it has no time of its own.
     pub within: Option<String>,
@@ -70,11 +72,11 @@ impl Measured {
         let plan = Plan::new(network, &nvdla.config, description.dbb0.range())?;
         let mut host = LocalHost::new(Platform::build(description)?);
         host.watch();
-        Ok(Measured::on(network, &plan, &mut host, description.period, input)?)
+        Ok(Measured::on(network, &plan, &mut host, description.period, &[input])?)
     }
 
-    /// Runs a network once as it is planned. Without a host that is watched there is neither what bounded nor what was
-    /// moved: all time counts as compute.
+    /// Runs a network as it is planned, on one input after the other. Without a host that is watched there is neither what
+    /// bounded nor what was moved: all time counts as compute.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -83,14 +85,14 @@ impl Measured {
         plan: &Plan,
         host: &mut dyn Host,
         period: Time,
-        input: &[i8],
+        inputs: &[&[i8]],
     ) -> Result<Measured, RunError> {
         let setup = |error| RunError::Host { layer: network.name.clone(), error };
-        let mut inference = None;
+        let mut inferences = Vec::with_capacity(inputs.len());
         let mut runner = Runner::new(plan, &mut *host).map_err(setup)?;
-        runner.run(&[input], |_, done| inference = Some(done))?;
+        runner.run(inputs, |_, done| inferences.push(done))?;
         let statistics = host.statistics().map_err(setup)?;
-        let Inference { output, started, steps } = inference.unwrap_or_default();
+        let frames = inferences.len();
         let mut layers: Vec<LayerFigures> = network
             .layers
             .iter()
@@ -101,35 +103,44 @@ impl Measured {
                 is_cpu: false,
                 begin: Time::MAX,
                 end: Time::ZERO,
-                macs: layer.macs(),
+                macs: layer.macs() * frames as u64,
                 mac_cycles: 0,
                 bounds: Bounds::default(),
                 moved: Vec::new(),
             })
             .collect();
-        let mut order: Vec<usize> = (0..steps.len()).collect();
-        order.sort_by_key(|&at| steps[at].done);
-        let mut from = started;
-        for at in order {
-            let (step, span) = (&plan.steps[at], &steps[at]);
-            let layer = &mut layers[step.layer];
-            let (begin, until, bounds, moved) = match &span.activity {
-                Some(Activity { from, until, bounds, moved }) => (*from, *until, *bounds, moved.as_slice()),
-                None => {
-                    let compute = span.done - from;
-                    (from, span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
-                }
-            };
+        for step in &plan.steps {
             match step.work {
-                Work::Hardware { .. } => layer.steps += 1,
-                Work::Cpu { .. } => layer.is_cpu = true,
+                Work::Hardware { .. } => layers[step.layer].steps += 1,
+                Work::Cpu { .. } => layers[step.layer].is_cpu = true,
             }
-            layer.begin = layer.begin.min(begin);
-            layer.end = layer.end.max(until);
-            layer.mac_cycles += step.mac_cycles;
-            layer.bounds += bounds;
-            add(&mut layer.moved, moved);
-            from = until;
+        }
+        let started = inferences.first().map_or(Time::ZERO, |inference| inference.started);
+        let mut last = started;
+        for Inference { started, steps, .. } in &inferences {
+            let mut order: Vec<usize> = (0..steps.len()).collect();
+            order.sort_by_key(|&at| steps[at].done);
+            let mut from = *started;
+            for at in order {
+                let (step, span) = (&plan.steps[at], &steps[at]);
+                let layer = &mut layers[step.layer];
+                let (begin, until, bounds, moved) = match &span.activity {
+                    Some(Activity { from, until, bounds, moved }) => {
+                        (*from, *until, *bounds, moved.as_slice())
+                    }
+                    None => {
+                        let compute = span.done - from;
+                        (from, span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
+                    }
+                };
+                layer.begin = layer.begin.min(begin);
+                layer.end = layer.end.max(until);
+                layer.mac_cycles += step.mac_cycles;
+                layer.bounds += bounds;
+                add(&mut layer.moved, moved);
+                from = until;
+            }
+            last = from;
         }
         for (at, within) in plan.within.iter().enumerate() {
             if let Some(within) = within {
@@ -141,7 +152,8 @@ impl Measured {
         for layer in layers.iter_mut().filter(|layer| layer.begin == Time::MAX) {
             layer.begin = layer.end;
         }
-        Ok(Measured { layers, output, time: from - started, period, statistics })
+        let output = inferences.into_iter().flat_map(|inference| inference.output).collect();
+        Ok(Measured { layers, frames, output, time: last - started, period, statistics })
     }
 
     /// What the whole time went into.
@@ -188,6 +200,31 @@ mod tests {
         for (direction, bytes) in [("read", 0), ("write", 1)] {
             let moved: u64 = measured.layers.iter().map(|layer| <[u64; 2]>::from(layer.bytes())[bytes]).sum();
             assert_eq!(measured.statistics.get(&format!("dbb0.{direction}.bytes")), Some(moved));
+        }
+    }
+
+    #[test]
+    fn frames_follow_each_other_and_their_figures_are_sums() {
+        let description = Description::named("nv_small").unwrap();
+        let network = digits::network();
+        let plan =
+            Plan::new(&network, &description.nvdla().unwrap().config, description.dbb0.range()).unwrap();
+        let samples = digits::samples();
+        let run = |inputs: &[&[i8]]| {
+            let mut host = LocalHost::new(Platform::build(&description).unwrap());
+            host.watch();
+            Measured::on(&network, &plan, &mut host, description.period, inputs).unwrap()
+        };
+        let each: Vec<Measured> = samples[..2].iter().map(|sample| run(&[&sample.pixels])).collect();
+        let both = run(&[&samples[0].pixels, &samples[1].pixels]);
+        assert_eq!((each[0].frames, both.frames), (1, 2));
+        assert_eq!(both.output, [each[0].output.clone(), each[1].output.clone()].concat());
+        let times = both.layers.iter().fold(Time::ZERO, |sum, layer| sum + layer.time());
+        assert_eq!(times, both.time);
+        for (layer, one) in both.layers.iter().zip(&each[0].layers) {
+            let [twice, once] = [layer, one].map(|it| (it.macs, it.mac_cycles, it.bytes()));
+            assert_eq!(twice, (2 * once.0, 2 * once.1, (2 * once.2.0, 2 * once.2.1)));
+            assert_eq!(layer.steps, one.steps);
         }
     }
 
