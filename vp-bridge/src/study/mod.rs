@@ -29,5 +29,5 @@ pub use measured::{Direction, Histogram, Layer, Levels, Machine, Measured, Outco
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};
 pub use results::{Row, curve, ends, program, rounded, rows, write};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};
-pub use store::{Finished, Store, StoreError};
+pub use store::{Differs, Finished, Store, StoreError};
 pub use sweep::{Assignment, Product, SweepError};

@@ -1,10 +1,12 @@
 //! `vp run`: plays traces and shows what came of them.
 
+mod kind;
 mod network;
 mod report;
 mod suite;
 mod tensors;
 
+use self::kind::Kind;
 pub(super) use self::network::bound;
 use super::hosts::{HostArgs, Place};
 use super::rtl::RtlTable;
@@ -148,12 +150,12 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
     if let [path] = args.traces.as_slice()
         && suite::is_job(path)
-        && !network::is_file(path, || is_for_suite(args))?
+        && kind::of(path, || asked(args))? == Kind::Suite
     {
         only_for_networks(args)?;
         return suite::main(Some(path), args);
     }
-    if args.traces.is_empty() && is_for_suite(args)? {
+    if args.traces.is_empty() && asked(args)? == Some(Kind::Suite) {
         only_for_networks(args)?;
         return suite::main(None, args);
     }
@@ -208,15 +210,15 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     report::many(&runs, left_out)
 }
 
-/// Whether the platform carries the other device, and not an NVDLA.
-fn is_for_suite(args: &Args) -> Result<bool, Failure> {
-    let asked = args.host.connect.is_some() || args.host.platform.platform.is_some();
-    if !asked {
-        return Ok(false);
+/// Which device the platform carries, if one is asked for.
+fn asked(args: &Args) -> Result<Option<Kind>, Failure> {
+    if args.host.connect.is_none() && args.host.platform.platform.is_none() {
+        return Ok(None);
     }
     let mut place = args.host.open(DEFAULT_PLATFORM)?;
     let statistics = place.host.statistics().map_err(Failure::new)?;
-    Ok(statistics.text("device") == Some("fpga-ai-suite"))
+    let is_suite = statistics.text("device") == Some("fpga-ai-suite");
+    Ok(Some(if is_suite { Kind::Suite } else { Kind::Network }))
 }
 
 fn built_in() -> Result<Trace, Failure> {

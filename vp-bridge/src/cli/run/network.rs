@@ -47,17 +47,6 @@ impl Named {
     }
 }
 
-/// Whether a TOML file is a network: a job for another device names its graph, a graph for one may say the same as a
-/// network does, and then the platform that is asked for decides.
-pub(super) fn is_file(path: &Path, for_suite: impl Fn() -> Result<bool, Failure>) -> Result<bool, Failure> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let table: toml::Table = text.parse().unwrap_or_default();
-    if table.contains_key("graph") || for_suite()? {
-        return Ok(false);
-    }
-    Ok(path.ends_with("network.toml") || Network::load(path, &Options::default()).is_ok())
-}
-
 /// `320x240`: columns and lines.
 pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
     let numbers = text.split_once('x').map(|(width, height)| (width.parse(), height.parse()));

@@ -87,6 +87,6 @@ mod tests {
         let numbers = Below::numbers(&["1000"; 12]);
         let drawn =
             plot::svg((600, 300), |root| numbers.draw(root, |at| (80 + 20 * at as i32, 100))).unwrap();
-        assert_eq!((numbers.room(), drawn.matches("<text").count()), (0, 4));
+        assert_eq!((numbers.room(), drawn.matches("<text").count()), (0, 6));
     }
 }
