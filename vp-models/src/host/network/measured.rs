@@ -228,6 +228,32 @@ mod tests {
         }
     }
 
+    /// Merged rows of an image share the lanes, and more than that do not fit.
+    #[test]
+    fn no_image_is_multiplied_faster_than_the_array_can() {
+        for (platform, size, stride) in [
+            ("nv_large", 3, 1),
+            ("nv_large", 7, 2),
+            ("nv_large", 11, 4),
+            ("nv_large", 3, 8),
+            ("nv_small", 3, 2),
+            ("nv_small", 5, 1),
+        ] {
+            let text = format!(
+                "name = 'first'\nseed = 1\ninput = {{ width = 67, height = 67, channels = 3, image = true }}\n\
+                 [[layer]]\nname = 'conv'\nkind = 'convolution'\nkernels = 96\nkernel = [{size}, {size}]\n\
+                 stride = [{stride}, {stride}]"
+            );
+            let network = Network::parse(&text, &mut |_| Err("none".to_owned())).unwrap();
+            let mut description = Description::named(platform).unwrap();
+            description.arithmetic = Arithmetic::Skipped;
+            let input = vec![0; network.input.elements()];
+            let measured = Measured::of(&network, &description, &input).unwrap();
+            let (layer, cycles) = (&measured.layers[0], measured.cycles());
+            assert!(layer.mac_cycles <= cycles, "{platform} {size}: {} in {cycles}", layer.mac_cycles);
+        }
+    }
+
     #[test]
     fn a_slow_memory_bounds_by_its_latency() {
         let slow = digits_on(|description| {

@@ -207,11 +207,16 @@ fn part(
                 channels: window.size[0] * components,
                 rows_at_once,
             };
-            // As many rows at once as leaves the fewest steps.
+            // As many rows at once as leaves the fewest steps, of those that share the lanes: neither a merged row nor
+            // a step to the right may need more of them (hardware manual, "Limits of channel post-extension").
+            let fits = |shape: &WeightShape| {
+                let own = config.mac_atomic_c / shape.rows_at_once;
+                shape.channels <= own && window.stride[0] * components <= own
+            };
             let fewer = |one: WeightShape, other: WeightShape| {
                 if other.steps(config) < one.steps(config) { other } else { one }
             };
-            let shape = [shape(2), shape(4)].into_iter().fold(shape(1), fewer);
+            let shape = [shape(2), shape(4)].into_iter().filter(fits).fold(shape(1), fewer);
             let line = u64::from(layer.input.width * components);
             (entries_of_pixels(padded * components, config), line, shape)
         }
