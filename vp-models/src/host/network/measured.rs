@@ -92,7 +92,7 @@ impl Measured {
         let mut runner = Runner::new(plan, &mut *host).map_err(setup)?;
         runner.run(inputs, |_, done| inferences.push(done))?;
         let statistics = host.statistics().map_err(setup)?;
-        let frames = inferences.len();
+        let frames = inputs.len();
         let mut layers: Vec<LayerFigures> = network
             .layers
             .iter()
@@ -115,6 +115,8 @@ impl Measured {
                 Work::Cpu { .. } => layers[step.layer].is_cpu = true,
             }
         }
+        // A frame's share of those that a plan of several has.
+        layers.iter_mut().for_each(|layer| layer.steps = layer.steps.div_ceil(plan.frames));
         let started = inferences.first().map_or(Time::ZERO, |inference| inference.started);
         let mut last = started;
         for Inference { started, steps, .. } in &inferences {
@@ -183,7 +185,7 @@ fn add(sums: &mut Vec<Moved>, moved: &[Moved]) {
 mod tests {
     use super::*;
     use crate::host::Bound;
-    use crate::host::network::digits;
+    use crate::host::network::{Options, digits, example_input};
     use crate::platform::Arithmetic;
 
     fn digits_on(change: impl Fn(&mut Description)) -> Measured {
@@ -225,6 +227,31 @@ mod tests {
             let [twice, once] = [layer, one].map(|it| (it.macs, it.mac_cycles, it.bytes()));
             assert_eq!(twice, (2 * once.0, 2 * once.1, (2 * once.2.0, 2 * once.2.1)));
             assert_eq!(layer.steps, one.steps);
+        }
+    }
+
+    #[test]
+    fn frames_at_once_make_what_they_make_one_by_one_and_share_their_weights() {
+        let network = Network::named("lenet", &Options::default()).unwrap().unwrap();
+        let description = Description::named("nv_large").unwrap();
+        let inputs: Vec<Vec<i8>> = (1..=5).map(|seed| example_input(network.input, seed)).collect();
+        let inputs: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+        let run = |frames: u32| {
+            let config = &description.nvdla().unwrap().config;
+            let plan = Plan::batched(&network, config, description.dbb0.range(), frames).unwrap();
+            let mut host = LocalHost::new(Platform::build(&description).unwrap());
+            host.watch();
+            Measured::on(&network, &plan, &mut host, description.period, &inputs).unwrap()
+        };
+        let one = run(1);
+        // The last plan has one frame of zeros, or all of them.
+        for frames in [2, 5, 6, 16] {
+            let many = run(frames);
+            assert_eq!((many.frames, &many.output), (5, &one.output), "{frames} at once");
+            let read = |measured: &Measured| {
+                measured.layers.iter().find(|layer| layer.name == "fc1").unwrap().bytes().0
+            };
+            assert!(read(&many) < read(&one) * 2 / 3, "{frames} at once: {} of {}", read(&many), read(&one));
         }
     }
 

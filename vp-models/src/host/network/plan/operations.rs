@@ -1,5 +1,6 @@
 //! Which layers a hardware layer does together, and in which order they run.
 
+use super::batch::Batch;
 use super::values::Values;
 use crate::host::network::cut::{self, Cut, TooLarge, Work};
 use crate::host::network::description::{Convolution, Layer, Network, Operation, Pooling, Shape};
@@ -33,7 +34,12 @@ pub(super) struct Part {
 }
 
 /// What runs, in order.
-pub(super) fn tasks(network: &Network, values: &Values, config: &Config) -> Result<Vec<Task>, PlanError> {
+pub(super) fn tasks(
+    network: &Network,
+    values: &Values,
+    batch: &Batch,
+    config: &Config,
+) -> Result<Vec<Task>, PlanError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut done = vec![false; network.layers.len()];
     for (place, layer) in network.layers.iter().enumerate() {
@@ -42,7 +48,7 @@ pub(super) fn tasks(network: &Network, values: &Values, config: &Config) -> Resu
         }
         let mut task = Task { layer: place, pooling: None, parts: Vec::new() };
         if let Operation::Convolution(convolution) = &layer.operation {
-            task.parts = parts(network, values, layer, convolution, config)?;
+            task.parts = parts(network, values, (layer, batch.cubes(place)), convolution, config)?;
             task.pooling = pooling_behind(network, place, &task);
         }
         if let Some(pooling) = task.pooling {
@@ -109,16 +115,18 @@ fn in_order(mut tasks: Vec<Task>, network: &Network) -> Vec<Task> {
 fn parts(
     network: &Network,
     values: &Values,
-    layer: &Layer,
+    (layer, cubes): (&Layer, u32),
     convolution: &Convolution,
     config: &Config,
 ) -> Result<Vec<Part>, PlanError> {
     let source = values.of_source(layer.sources[0]);
     let part = |channels: Range<u32>, kernels: Range<u32>, pixels: Option<Pixels>| {
-        part(layer, convolution, channels, kernels, pixels, config).map_err(|TooLarge { data, weights }| {
-            let banks = config.cbuf_banks;
-            PlanError::ConvolutionBuffer { layer: layer.name.clone(), data, weights, banks }
-        })
+        part((layer, cubes), convolution, channels, kernels, pixels, config).map_err(
+            |TooLarge { data, weights }| {
+                let banks = config.cbuf_banks;
+                PlanError::ConvolutionBuffer { layer: layer.name.clone(), data, weights, banks }
+            },
+        )
     };
     let channels = match &source.tensor.form {
         Form::Pixels { .. } => {
@@ -187,8 +195,9 @@ fn groups_together(layer: &Layer, convolution: &Convolution, channels: &Channels
     (1..=groups).filter(|&together| whole(together)).min_by_key(cost).unwrap_or(groups)
 }
 
+/// A part, of so many cubes at once.
 fn part(
-    layer: &Layer,
+    (layer, cubes): (&Layer, u32),
     convolution: &Convolution,
     channels: Range<u32>,
     kernels: Range<u32>,
@@ -236,8 +245,8 @@ fn part(
     };
     let work = Work {
         height: layer.input.height,
-        entries,
-        line_bytes,
+        entries: entries * cubes,
+        line_bytes: line_bytes * u64::from(cubes),
         window,
         outputs: layer.output.height,
         weights,
