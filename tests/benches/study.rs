@@ -6,6 +6,8 @@
 //!
 //! `-- --once NETWORK PLATFORM` runs one point once and prints nothing: for profilers.
 
+#![expect(clippy::print_stdout, reason = "a table is what it is for")]
+
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;

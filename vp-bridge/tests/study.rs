@@ -330,6 +330,30 @@ fn a_points_command_has_its_frames_and_its_files() {
 }
 
 #[test]
+fn frames_at_once_are_a_parameter_as_any_other() {
+    let study = Studied::new(
+        "name = 'batches'\nframes = 3\n[fixed]\nnetwork = 'lenet'\nplatform = 'nv_large'\n[sweep]\nbatch = [1, 4, 33]\n",
+    );
+    let output = study.vp(&["study.toml"]);
+    assert!(text(&output.stdout).contains("3 points, 1 failed"), "{}", text(&output.stdout));
+    assert!(study.columns("failure")[2].contains("batch = 33: nv_large takes 1 to 32 frames at once"));
+    // Whole batches run.
+    assert_eq!(study.columns("frames")[..2], ["3", "4"]);
+    let frames: Vec<f64> =
+        study.columns("frames_per_second")[..2].iter().map(|it| it.parse().unwrap()).collect();
+    assert!(frames[1] > 1.5 * frames[0], "{frames:?}");
+    let commands = study.columns("command");
+    assert!(commands[1].contains(" --batch 4 --frames 4 ") && commands[0].contains(" --frames 3 "));
+    fs::write(
+        study.folder.path().join("study.toml"),
+        fs::read_to_string(study.folder.path().join("study.toml")).unwrap().replace(", 33", ""),
+    )
+    .unwrap();
+    study.shown(&["study.toml"]);
+    commands_run_again(&study);
+}
+
+#[test]
 fn a_point_with_a_changed_network_is_run_again_from_its_study() {
     let study = Studied::new(
         "name = 'changed'\n[sweep]\nnetwork = 'mobilenet_v1'\nplatform = 'nv_large'\n\

@@ -61,8 +61,10 @@ fn command(planned: &Planned, study: &Study, file: &Path) -> Option<String> {
         let platform = point.platform();
         let platform = if Description::named(&platform).is_ok() { platform } else { in_folder(&platform) };
         words.extend(["run".to_owned(), quoted(&network), "--platform".to_owned(), quoted(&platform)]);
-        if study.frames > 1 {
-            words.extend(["--frames".to_owned(), study.frames.to_string()]);
+        for (option, count) in [("--batch", job.batch), ("--frames", job.frames)] {
+            if count > 1 {
+                words.extend([option.to_owned(), count.to_string()]);
+            }
         }
         words.extend(job.settings.iter().flat_map(|setting| ["--set".to_owned(), quoted(setting)]));
     } else {

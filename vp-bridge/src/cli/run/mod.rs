@@ -65,6 +65,11 @@ pub(super) struct Args {
     /// Runs a network on its input so often, one frame after the other; figures are of all of them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: Option<u32>,
+
+    /// Frames that a network takes at once: fully connected layers at its end run once for all of them, and read their weights once.
+    /// Runs as many frames as `--frames` says, or more up to a multiple
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    batch: Option<u32>,
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
@@ -140,8 +145,9 @@ struct Run {
 
 /// Refuses what only a network's run knows.
 fn only_for_networks(args: &Args) -> Result<(), Failure> {
-    match args.timed || args.input_size.is_some() || args.frames.is_some() {
-        true => Err(Failure::new("--timed, --input-size and --frames are for networks")),
+    let given = args.timed || args.input_size.is_some() || args.frames.is_some() || args.batch.is_some();
+    match given {
+        true => Err(Failure::new("--timed, --input-size, --frames and --batch are for networks")),
         false => Ok(()),
     }
 }

@@ -71,12 +71,13 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,
     };
-    let plan =
-        Plan::new(&network, &nvdla(&description)?.config, description.dbb0.range()).map_err(|error| {
-            Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
-        })?;
+    let batch = args.batch.unwrap_or(1);
+    let config = &nvdla(&description)?.config;
+    let plan = Plan::batched(&network, config, description.dbb0.range(), batch).map_err(|error| {
+        Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
+    })?;
     let input = input(&network, &args.input)?;
-    let inputs = vec![input.as_slice(); args.frames.unwrap_or(1) as usize];
+    let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
     let bar = super::progress(1);
     bar.set_message(network.name.clone());
     let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &inputs);

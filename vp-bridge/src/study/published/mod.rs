@@ -19,6 +19,12 @@ pub const NETWORKS: [&str; 3] = ["alexnet", "googlenet", "resnet50"];
 /// The platform that the figures are of, if nothing else is asked for.
 pub const PLATFORM: &str = "nv_large";
 
+/// How many frames share what fully connected layers read: the workbook counts so for AlexNet alone.
+#[must_use]
+pub fn batch(network: &str) -> u32 {
+    if network == "alexnet" { 16 } else { 1 }
+}
+
 /// Bytes a second over DBBIF.
 const RATE: u64 = 10_000_000_000;
 
@@ -101,14 +107,15 @@ pub struct Compared {
     pub figure: Option<Figure>,
     /// The layers.
     pub name: String,
-    /// Our cycles.
+    /// Our cycles, a frame.
     pub cycles: f64,
     /// Of these, with the array at work.
     pub mac_cycles: f64,
-    /// Our bytes.
+    /// Our bytes, a frame.
     pub bytes: f64,
-    /// What our cycles went into.
+    /// What the cycles of all frames went into.
     pub bounds: Bounds,
+    frames: f64,
     period: Time,
     /// Bytes that DBBIF moves in a cycle.
     rate: f64,
@@ -177,6 +184,7 @@ pub fn compare(network: &str, measured: &Measured, description: &Description) ->
             mac_cycles: 0.0,
             bytes: 0.0,
             bounds: Bounds::default(),
+            frames: measured.frames.max(1) as f64,
             period: measured.period,
             rate,
         };
@@ -186,6 +194,9 @@ pub fn compare(network: &str, measured: &Measured, description: &Description) ->
             let (read, written) = layer.bytes();
             sum.bytes += (read + written) as f64;
             sum.bounds += layer.bounds;
+        }
+        for of_all in [&mut sum.cycles, &mut sum.mac_cycles, &mut sum.bytes] {
+            *of_all /= sum.frames;
         }
         sum
     };
@@ -241,7 +252,7 @@ impl Compared {
 
     /// What ours would lose without each.
     fn slower(&self, figure: &Figure) -> Vec<(Cause, f64)> {
-        let cycles = |time: Time| time.as_ps() as f64 / self.period.as_ps().max(1) as f64;
+        let cycles = |time: Time| time.as_ps() as f64 / self.period.as_ps().max(1) as f64 / self.frames;
         let [compute, latency, registers] =
             [self.bounds.compute, self.bounds.read_latency, self.bounds.csb].map(cycles);
         let (moved, theirs) = (self.bytes / self.rate, figure.bytes / self.rate);
@@ -327,6 +338,7 @@ mod tests {
             mac_cycles,
             bytes: kib * 1024.0,
             bounds: Bounds { compute: Time::ns(compute as u64), ..Bounds::default() },
+            frames: 1.0,
             period: Time::ns(1),
             rate: 10.0,
             figure: Some(figure.clone()),

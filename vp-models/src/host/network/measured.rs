@@ -68,11 +68,24 @@ impl Measured {
     /// # Errors
     /// When the platform cannot be built, or has no room for the network, or does not run it to its end.
     pub fn of(network: &Network, description: &Description, input: &[i8]) -> Result<Measured, MeasureError> {
+        Measured::batched(network, description, &[input], 1)
+    }
+
+    /// The same for inputs of which so many run at once.
+    ///
+    /// # Errors
+    /// As [`Measured::of`], and when the hardware does not take so many.
+    pub fn batched(
+        network: &Network,
+        description: &Description,
+        inputs: &[&[i8]],
+        frames: u32,
+    ) -> Result<Measured, MeasureError> {
         let nvdla = description.nvdla().ok_or(MeasureError::NoNvdla)?;
-        let plan = Plan::new(network, &nvdla.config, description.dbb0.range())?;
+        let plan = Plan::batched(network, &nvdla.config, description.dbb0.range(), frames)?;
         let mut host = LocalHost::new(Platform::build(description)?);
         host.watch();
-        Ok(Measured::on(network, &plan, &mut host, description.period, &[input])?)
+        Ok(Measured::on(network, &plan, &mut host, description.period, inputs)?)
     }
 
     /// Runs a network as it is planned, on one input after the other. Without a host that is watched there is neither what
