@@ -78,6 +78,21 @@ fn frames_at_once_leave_the_references_output() {
 }
 
 #[test]
+fn frames_that_the_buffer_does_not_hold_together_leave_the_references_output() {
+    // Eight of 32 at once, of which eleven are given.
+    let text = "name = 'n'\nseed = 3\ninput = { width = 16, height = 16, channels = 128 }\n\
+                [[layer]]\nname = 'fc'\nkind = 'fully-connected'\nkernels = 8\nrelu = true";
+    let network = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
+    let inputs: Vec<Vec<i8>> = (1..=11).map(|seed| example_input(network.input, seed)).collect();
+    let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+    let nv_large = Description::named("nv_large").unwrap();
+    let measured = Measured::batched(&network, &nv_large, &slices, 32).unwrap();
+    let expected: Vec<i8> =
+        inputs.iter().flat_map(|input| run_layers(&network, input).pop().unwrap()).collect();
+    assert_eq!(measured.output, expected);
+}
+
+#[test]
 fn networks_leave_the_references_output_on_the_smallest_configuration() {
     for name in ["lenet", "mobilenet_v1", "yolov3_tiny"] {
         check(name, "nv_small", small(name));

@@ -81,7 +81,7 @@ impl Bench {
         let (description, settings) = point.description(&self.folder, self.seed)?;
         let network = self.network(point)?;
         let (batch, limit) = (point.batch()?, self.limit);
-        let most = nvdla(&description)?.config.max_batch.max(1);
+        let most = nvdla(&description)?.config.cubes_at_once();
         if batch > most {
             return Err(format!("batch = {batch}: {} takes 1 to {most} frames at once", description.name));
         }

@@ -1,6 +1,6 @@
 //! `vp study published`: NVIDIA's estimates and ours, layer by layer.
 
-use crate::cli::platform_args::{PlatformArgs, headline};
+use crate::cli::platform_args::{PlatformArgs, headline, nvdla};
 use crate::cli::run::bound;
 use crate::cli::text::{self, grouped, styled};
 use crate::cli::{Failure, Verdict};
@@ -15,7 +15,8 @@ pub(super) struct Args {
     #[arg(value_name = "NETWORK")]
     networks: Vec<String>,
 
-    /// Frames that share what fully connected layers read [default: as the figures count, 16 of AlexNet and one of the others]
+    /// Frames that share what fully connected layers read [default: as the figures count, 16 of AlexNet and one of the others, or as many as
+    /// the configuration takes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     batch: Option<u32>,
 
@@ -36,12 +37,13 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     writeln!(out, "{}", headline(&description))?;
     writeln!(
         out,
-        "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, no SRAM, sixteen frames at a time where \
-         fully connected"
+        "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, no SRAM, AlexNet's fully connected layers \
+         sixteen frames at a time"
     )?;
     let wanted = |name: &&str| args.networks.is_empty() || args.networks.iter().any(|of| of == name);
     for name in NETWORKS.into_iter().filter(wanted) {
-        let batch = args.batch.unwrap_or_else(|| published::batch(name));
+        let most = nvdla(&description)?.config.cubes_at_once();
+        let batch = args.batch.unwrap_or_else(|| published::batch(name).min(most));
         network(&mut out, name, batch, &description)?;
     }
     writeln!(out, "\ndocs/published.md explains each cause.")?;

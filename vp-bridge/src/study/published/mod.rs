@@ -126,7 +126,7 @@ pub struct Compared {
 pub enum Cause {
     /// They multiply by Winograd's method, ours directly.
     Winograd,
-    /// They share weights among sixteen frames.
+    /// They share weights among frames, ours reads them for each.
     Batch,
     /// The array is partly filled: channels, kernels or lines are no multiples of what it takes.
     Array,

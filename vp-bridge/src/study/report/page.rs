@@ -1,7 +1,9 @@
 //! The page and its sections.
 
 use super::bars::{self, Bar};
-use super::plot::{Error, themed};
+use super::cells::{Cells, bound_cells, figure, layer_cells, strings, table, wide};
+use super::plot::Error;
+use super::said::{measured_in, plain, spoken, valued};
 use super::throughput::{self, Curves};
 use super::{latency, roofline, timeline};
 use crate::study::file::Study;
@@ -25,9 +27,6 @@ pub(super) struct Report<'a> {
 /// How large a chart is that has another beside it, and one that has not.
 const HALF: (u32, u32) = (600, 400);
 const WHOLE: u32 = 1180;
-
-/// A table as it stands behind a picture: names of columns, then rows. Cells that are no numbers begin with a letter or a sign of their own.
-type Cells = (Vec<String>, Vec<Vec<String>>);
 
 impl Report<'_> {
     pub(super) fn page(&self) -> Result<Markup, Error> {
@@ -419,123 +418,7 @@ impl Report<'_> {
     }
 }
 
-/// A parameter as a person says it.
-fn spoken(name: &str) -> &str {
-    match name {
-        "dbb0.read_latency" => "read latency",
-        "dbb0.read_outstanding" => "outstanding at most",
-        "dbb0.bandwidth" => "bandwidth",
-        name => name,
-    }
-}
-
-/// In what it is counted.
-fn unit(name: &str) -> &'static str {
-    match name.rsplit('.').next() {
-        Some("read_latency" | "write_latency") => "cycles",
-        Some("bandwidth") => "bytes/s",
-        _ => "",
-    }
-}
-
-/// A parameter with its unit, as it stands at an axis.
-fn measured_in(name: &str) -> String {
-    match unit(name) {
-        "" => spoken(name).to_owned(),
-        unit => format!("{}, {unit}", spoken(name)),
-    }
-}
-
-/// A parameter with a value: `read latency 400 cycles`.
-fn valued(name: &str, value: &str) -> String {
-    // A value that is a time has its unit.
-    let unit = if value.parse::<f64>().is_ok() { unit(name) } else { "" };
-    format!("{} {value} {unit}", spoken(name)).trim_end().to_owned()
-}
-
 fn largest(bounds: [u64; 5]) -> &'static str {
     let largest = Bound::ALL.into_iter().zip(bounds).rev().max_by_key(|(_, part)| *part);
     largest.map_or("", |(bound, _)| bound.name())
-}
-
-/// A number along an axis: whole if it is.
-fn plain(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e5 { format!("{number}") } else { rounded(number) }
-}
-
-fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
-    texts.map(str::to_owned).to_vec()
-}
-
-fn bound_cells(first: &str, bars: &[Bar]) -> Cells {
-    let header =
-        std::iter::once(first.to_owned()).chain(Bound::ALL.map(|bound| format!("{}, %", bound.name())));
-    let row = |bar: &Bar| {
-        let whole: f64 = bar.parts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        let parts = bar.parts.iter().map(|part| format!("{:.1}", 100.0 * part / whole));
-        std::iter::once(bar.name.clone()).chain(parts).collect()
-    };
-    (header.collect(), bars.iter().map(row).collect())
-}
-
-fn layer_cells(measured: &Measured) -> Cells {
-    let mut header = strings(["layer", "hardware layers", "cycles", "MACs", "bytes read", "bytes written"]);
-    header.extend(Bound::ALL.map(|bound| format!("{}, %", bound.name())));
-    let row = |layer: &crate::study::measured::Layer| {
-        let counts =
-            [layer.parts, layer.time / measured.period.max(1), layer.macs, layer.read, layer.written];
-        let whole = layer.time.max(1) as f64;
-        let shares = layer.bounds.iter().map(|part| format!("{:.1}", 100.0 * *part as f64 / whole));
-        std::iter::once(layer.named())
-            .chain(counts.iter().map(|count| rounded_whole(*count)))
-            .chain(shares)
-            .collect()
-    };
-    (header, measured.layers.iter().map(row).collect())
-}
-
-/// A count, thousands apart.
-fn rounded_whole(count: u64) -> String {
-    if count < 100 { count.to_string() } else { rounded(count as f64) }
-}
-
-fn figure(title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    framed("", title, said, svg, cells)
-}
-
-fn wide(title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    framed("wide", title, said, svg, cells)
-}
-
-fn framed(class: &str, title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    html! {
-        figure class=(class) {
-            figcaption { (title) @if let Some(said) = said { small { (said) } } }
-            (PreEscaped(themed(svg)))
-            details { summary { "The numbers" } (table(cells)) }
-        }
-    }
-}
-
-/// Cells of numbers to the right, of texts to the left.
-fn table((header, rows): &Cells) -> Markup {
-    let is_number = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).all(|cell| {
-            cell.is_empty() || cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
-        })
-    };
-    let classes: Vec<&str> =
-        (0..header.len()).map(|column| if is_number(column) { "" } else { "text" }).collect();
-    html! {
-        div.scroll {
-            table {
-                thead { tr { @for (name, class) in header.iter().zip(&classes) { th class=(class) { (name) } } } }
-                tbody {
-                    @for row in rows {
-                        tr { @for (cell, class) in row.iter().zip(&classes) { td class=(class) { (cell) } } }
-                    }
-                }
-            }
-        }
-    }
 }

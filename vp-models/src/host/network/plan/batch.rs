@@ -28,7 +28,7 @@ impl Batch {
         frames: u32,
         config: &Config,
     ) -> Result<Batch, PlanError> {
-        let most = if config.batch { config.max_batch.max(1) } else { 1 };
+        let most = config.cubes_at_once();
         if !(1..=most).contains(&frames) {
             return Err(PlanError::Batch { config: config.name.clone(), frames, most });
         }
@@ -72,7 +72,7 @@ impl Batch {
         self.last[layer]
     }
 
-    /// Cubes that a layer's hardware layers take at once.
+    /// Cubes that a layer's hardware layers take at once, if the convolution buffer holds them.
     pub(super) fn cubes(&self, layer: usize) -> u32 {
         if self.together[layer] { self.frames } else { 1 }
     }

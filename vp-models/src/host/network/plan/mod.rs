@@ -149,8 +149,8 @@ impl Plan {
             each.iter().try_for_each(|(task, operands)| planner.task(frame, task, operands))?;
         }
         for (task, operands) in last {
-            let cubes = batch.cubes(task.layer);
-            (0..frames).step_by(cubes as usize).try_for_each(|frame| planner.task(frame, task, operands))?;
+            let mut first = (0..frames).step_by(task.cubes as usize);
+            first.try_for_each(|frame| planner.task(frame, task, operands))?;
         }
         let (steps, tables) = planner.finish(&bases);
         let mut within = vec![None; network.layers.len()];
@@ -331,6 +331,17 @@ mod tests {
             let bytes = plan.of_frame(0)[at].bytes();
             assert!(places.windows(2).all(|pair| pair[0][at] + bytes <= pair[1][at]), "{places:x?}");
         }
+    }
+
+    #[test]
+    fn frames_that_the_buffer_does_not_hold_together_run_in_groups() {
+        // A bank of input each, and eight of weights: of 16 banks eight are left.
+        let text = "name = 'n'\nseed = 3\ninput = { width = 16, height = 16, channels = 128 }\n\
+                    [[layer]]\nname = 'fc'\nkind = 'fully-connected'\nkernels = 8";
+        let network = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
+        let config = Config::named("nv_large").unwrap();
+        let groups = |frames| Plan::batched(&network, &config, MEMORY, frames).unwrap().steps.len();
+        assert_eq!([1, 4, 7, 32].map(groups), [1, 1, 1, 4]);
     }
 
     #[test]

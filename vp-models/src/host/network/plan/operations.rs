@@ -18,6 +18,8 @@ pub(super) struct Task {
     pub(super) pooling: Option<usize>,
     /// A convolution's parts.
     pub(super) parts: Vec<Part>,
+    /// Frames that run at once.
+    pub(super) cubes: u32,
 }
 
 /// A convolution of some channels with some kernels: all of them, unless it is grouped.
@@ -46,9 +48,18 @@ pub(super) fn tasks(
         if done[place] || matches!(layer.operation, Operation::Concatenation | Operation::Constant(_)) {
             continue;
         }
-        let mut task = Task { layer: place, pooling: None, parts: Vec::new() };
+        let mut task = Task { layer: place, pooling: None, parts: Vec::new(), cubes: 1 };
         if let Operation::Convolution(convolution) = &layer.operation {
-            task.parts = parts(network, values, (layer, batch.cubes(place)), convolution, config)?;
+            task.cubes = batch.cubes(place);
+            // As many as the convolution buffer holds.
+            task.parts = loop {
+                match parts(network, values, (layer, task.cubes), convolution, config) {
+                    Err(PlanError::ConvolutionBuffer { .. }) if task.cubes > 1 => {
+                        task.cubes = task.cubes.div_ceil(2);
+                    }
+                    parts => break parts?,
+                }
+            };
             task.pooling = pooling_behind(network, place, &task);
         }
         if let Some(pooling) = task.pooling {

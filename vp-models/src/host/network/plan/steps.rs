@@ -160,7 +160,7 @@ impl<'a> Planner<'a> {
 
     /// The steps of a task, for a frame or from one on.
     pub(super) fn task(&mut self, frame: u32, task: &Task, operands: &Operands) -> Result<(), PlanError> {
-        (self.frame, self.cubes) = (frame, self.batch.cubes(task.layer));
+        (self.frame, self.cubes) = (frame, task.cubes.min(self.batch.frames - frame));
         let layer = &self.network.layers[task.layer];
         let named = |overflow| PlanError::Register { layer: layer.name.clone(), overflow };
         match &layer.operation {
