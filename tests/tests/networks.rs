@@ -47,6 +47,51 @@ fn every_network_leaves_the_references_output_on_the_largest_configuration() {
     }
 }
 
+/// Frames at once, each with an input of its own; of the last plan's frames some are missing.
+fn check_batched(name: &str, platform: &str, (frames, at_once): (u64, u32), size: Option<u32>) {
+    let options = Options { input_size: size.map(|size| [size, size]) };
+    let network = Network::named(name, &options).unwrap().unwrap();
+    let inputs: Vec<Vec<i8>> = (1..=frames).map(|seed| example_input(network.input, seed)).collect();
+    let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+    let measured =
+        Measured::batched(&network, &Description::named(platform).unwrap(), &slices, at_once).unwrap();
+    let expected: Vec<i8> =
+        inputs.iter().flat_map(|input| run_layers(&network, input).pop().unwrap()).collect();
+    assert!(measured.output == expected, "{name} on {platform}, {at_once} of {frames} frames at once");
+}
+
+#[test]
+fn frames_at_once_leave_the_references_output() {
+    for (name, frames) in [
+        ("alexnet", (3, 2)),
+        ("googlenet", (2, 2)),
+        ("resnet50", (2, 4)),
+        ("mobilenet_v1", (3, 3)),
+        ("lenet", (7, 16)),
+        ("digits", (33, 32)),
+        ("yolov3_tiny", (2, 2)),
+    ] {
+        for platform in ["nv_large", "nv_full"] {
+            check_batched(name, platform, frames, small(name));
+        }
+    }
+}
+
+#[test]
+fn frames_that_the_buffer_does_not_hold_together_leave_the_references_output() {
+    // Eight of 32 at once, of which eleven are given.
+    let text = "name = 'n'\nseed = 3\ninput = { width = 16, height = 16, channels = 128 }\n\
+                [[layer]]\nname = 'fc'\nkind = 'fully-connected'\nkernels = 8\nrelu = true";
+    let network = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
+    let inputs: Vec<Vec<i8>> = (1..=11).map(|seed| example_input(network.input, seed)).collect();
+    let slices: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+    let nv_large = Description::named("nv_large").unwrap();
+    let measured = Measured::batched(&network, &nv_large, &slices, 32).unwrap();
+    let expected: Vec<i8> =
+        inputs.iter().flat_map(|input| run_layers(&network, input).pop().unwrap()).collect();
+    assert_eq!(measured.output, expected);
+}
+
 #[test]
 fn networks_leave_the_references_output_on_the_smallest_configuration() {
     for name in ["lenet", "mobilenet_v1", "yolov3_tiny"] {
@@ -77,7 +122,7 @@ fn a_network_of_all_kinds_of_layers_is_the_same_run_wherever_platform_and_memory
     let input = example_input(network.input, 3);
     let runs = Way::ALL.map(|way| {
         let mut host = (way.connect)(&nv_small);
-        let measured = Measured::on(&network, &plan, host.as_mut(), nv_small.period, &input).unwrap();
+        let measured = Measured::on(&network, &plan, host.as_mut(), nv_small.period, &[&input]).unwrap();
         let hash = measured.statistics.text("events.hash").map(str::to_owned);
         (way.name, measured.output, hash)
     });
@@ -114,4 +159,5 @@ fn every_network_in_full_size_leaves_the_references_output() {
             check(name, platform, None);
         }
     }
+    check_batched("alexnet", "nv_large", (16, 16), None);
 }

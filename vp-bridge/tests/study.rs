@@ -281,6 +281,25 @@ fn a_point_alone_shows_its_layers_and_its_hash() {
     assert!(study.told(&["study.toml", "--point", "13"]).contains("the study has 12 points"));
 }
 
+/// Runs each point's command where the study was called, and compares hash and cycles with its row.
+fn commands_run_again(study: &Studied) {
+    let path = Path::new(env!("CARGO_BIN_EXE_vp")).parent().unwrap().to_str().unwrap();
+    let columns = ["command", "event_hash", "cycles"].map(|name| study.columns(name));
+    assert!(!columns[0].is_empty());
+    for (at, command) in columns[0].iter().enumerate() {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]).env("PATH", path).current_dir(study.folder.path());
+        let ran = shell.output().unwrap();
+        let shown = text(&ran.stdout);
+        assert!(shown.contains(&columns[1][at]), "{command}: {shown}{}", text(&ran.stderr));
+        let digits: String = shown.chars().filter(|it| it.is_ascii_alphanumeric() || *it == '\n').collect();
+        let cycles = &columns[2][at];
+        let told = [format!("time{cycles}cycles"), format!("{cycles}cyclesaframe")];
+        let is_told = digits.lines().any(|line| told.iter().any(|told| line.starts_with(told)));
+        assert!(is_told, "{command}: not {cycles} cycles in {shown}");
+    }
+}
+
 #[test]
 fn a_points_command_runs_it_again() {
     let study = Studied::new(
@@ -288,12 +307,132 @@ fn a_points_command_runs_it_again() {
          'dbb0.read_latency' = [{ distribution = 'uniform', min = 10, max = 200 }, '50 ns']\n",
     );
     study.shown(&["study.toml"]);
-    let path = Path::new(env!("CARGO_BIN_EXE_vp")).parent().unwrap().to_str().unwrap();
-    for (command, hash) in study.columns("command").into_iter().zip(study.columns("event_hash")) {
-        let ran = Command::new("/bin/sh").args(["-c", &command]).env("PATH", path).output().unwrap();
-        let shown = text(&ran.stdout);
-        assert!(shown.contains(&hash), "{command}: {shown}{}", text(&ran.stderr));
+    commands_run_again(&study);
+}
+
+#[test]
+fn a_points_command_has_its_frames_and_its_files() {
+    let study = Studied::new("");
+    let folder = study.folder.path().join("my studies/parts");
+    fs::create_dir_all(&folder).unwrap();
+    let lenet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks/lenet/network.toml");
+    fs::copy(lenet, folder.join("mine.toml")).unwrap();
+    let platform = Command::new(env!("CARGO_BIN_EXE_vp")).args(["platform", "print", "nv_large"]).output();
+    fs::write(folder.join("platform.toml"), platform.unwrap().stdout).unwrap();
+    let text = "name = 'files'\nframes = 3\n[sweep]\nnetwork = ['parts/mine.toml', 'digits']\n\
+                platform = ['parts/platform.toml', 'nv_small']\n";
+    fs::write(study.folder.path().join("my studies/study.toml"), text).unwrap();
+    study.shown(&["my studies/study.toml", "--output", "study.results"]);
+    let commands = study.columns("command");
+    assert!(commands[0].contains("'my studies/parts/mine.toml' --platform 'my studies/parts/platform.toml'"));
+    assert!(commands[3].starts_with("vp run digits --platform nv_small --frames 3 "), "{}", commands[3]);
+    commands_run_again(&study);
+}
+
+#[test]
+fn frames_at_once_are_a_parameter_as_any_other() {
+    let study = Studied::new(
+        "name = 'batches'\nframes = 3\n[fixed]\nnetwork = 'lenet'\nplatform = 'nv_large'\n[sweep]\nbatch = [1, 4, 33]\n",
+    );
+    let output = study.vp(&["study.toml"]);
+    assert!(text(&output.stdout).contains("3 points, 1 failed"), "{}", text(&output.stdout));
+    assert!(study.columns("failure")[2].contains("batch = 33: nv_large takes 1 to 32 frames at once"));
+    // Whole batches run.
+    assert_eq!(study.columns("frames")[..2], ["3", "4"]);
+    let frames: Vec<f64> =
+        study.columns("frames_per_second")[..2].iter().map(|it| it.parse().unwrap()).collect();
+    assert!(frames[1] > 1.5 * frames[0], "{frames:?}");
+    let commands = study.columns("command");
+    assert!(commands[1].contains(" --batch 4 --frames 4 ") && commands[0].contains(" --frames 3 "));
+    fs::write(
+        study.folder.path().join("study.toml"),
+        fs::read_to_string(study.folder.path().join("study.toml")).unwrap().replace(", 33", ""),
+    )
+    .unwrap();
+    study.shown(&["study.toml"]);
+    commands_run_again(&study);
+}
+
+#[test]
+fn a_point_with_a_changed_network_is_run_again_from_its_study() {
+    let study = Studied::new(
+        "name = 'changed'\n[sweep]\nnetwork = 'mobilenet_v1'\nplatform = 'nv_large'\n\
+         'network.input.width, network.input.height' = [32]\n",
+    );
+    study.shown(&["study.toml"]);
+    assert_eq!(study.columns("command"), ["vp study study.toml --point 1"]);
+    commands_run_again(&study);
+}
+
+/// A section of a report.
+fn section<'a>(report: &'a str, name: &str) -> &'a str {
+    let (_, rest) = report.split_once(&format!("<section id=\"{name}\">")).unwrap();
+    rest.split_once("</section>").unwrap().0
+}
+
+#[test]
+fn merging_takes_what_a_shard_has_learned_since() {
+    let text = |chosen: u32| format!("{SMALL}[report]\nchosen = {{ 'dbb0.read_latency' = {chosen} }}\n");
+    let study = Studied::new(&text(10));
+    let shards = |study: &Studied| {
+        for shard in ["1/2", "2/2"] {
+            study.shown(&["study.toml", "--shard", shard]);
+        }
+        study.shown(&["merge", "study.toml"]);
+    };
+    shards(&study);
+    // Another point is looked at closely: its shard runs it again, and that counts.
+    fs::write(study.folder.path().join("study.toml"), text(1000)).unwrap();
+    shards(&study);
+    let report = study.read("report.html");
+    let time = section(&report, "time");
+    assert_eq!(time.matches("<svg").count(), 2);
+    assert!(time.contains("read latency 1000 cycles"), "another point's");
+}
+
+#[test]
+fn the_newest_reason_of_a_failure_is_told() {
+    let study =
+        Studied::new("name = 'failing'\n[sweep]\nnetwork = 'digits'\nplatform = ['nv_small', 'mine.toml']\n");
+    let platform = study.folder.path().join("mine.toml");
+    let told = |study: &Studied, arguments: &[&str]| {
+        let shown = text(&study.vp(arguments).stdout);
+        assert!(shown.contains("2 points, 1 failed"), "{shown}");
+        study.columns("failure")[1].clone()
+    };
+    let first = told(&study, &["study.toml"]);
+    fs::write(&platform, "name = 'mine'\nbase = 7\n").unwrap();
+    let second = told(&study, &["study.toml"]);
+    assert!(first != second && second.contains("base"), "{first} and {second}");
+    // Through shards the newest wins too.
+    for (platform_is, shards) in [("base = 8", ["1/2", "2/2"]), ("basis = 9", ["1/2", "2/2"])] {
+        fs::write(&platform, format!("name = 'mine'\n{platform_is}\n")).unwrap();
+        for shard in shards {
+            study.vp(&["study.toml", "--shard", shard]);
+        }
+        let why = told(&study, &["merge", "study.toml"]);
+        assert!(why.contains(platform_is.split(' ').next().unwrap()), "{why}");
     }
+    let kept = study.read("points.jsonl");
+    told(&study, &["merge", "study.toml"]);
+    assert_eq!(study.read("points.jsonl"), kept);
+}
+
+#[test]
+fn platforms_and_networks_are_words_along_the_axis() {
+    let study = Studied::new(
+        "name = 'words'\n[sweep]\nnetwork = ['digits', 'lenet']\nplatform = ['nv_small', 'nv_large', 'nv_full']\n",
+    );
+    let shown = study.shown(&["study.toml"]);
+    assert!(shown.contains("over platform") && !shown.contains("lost at"), "{shown}");
+    assert!(shown.lines().any(|line| line.contains("digits") && line.contains("nv_small")), "{shown}");
+    let report = study.read("report.html");
+    let throughput = section(&report, "throughput");
+    for word in ["nv_small", "nv_large", "nv_full"] {
+        let drawn = throughput.lines().filter(|line| *line == word).count();
+        assert_eq!(drawn, 1, "{word} below the axis");
+    }
+    assert!(throughput.contains("Most and least") && !throughput.contains("knee"), "a knee of words");
 }
 
 /// Its numbers are those of the study whose picture it shows.

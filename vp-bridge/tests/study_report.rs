@@ -16,22 +16,33 @@ const STUDY: &str = "name = 'limits'\nabout = 'What do outstanding reads hide?'\
                      'dbb0.read_latency' = { from = 10, to = 1000, points = 9, scale = 'log' }\n\
                      'dbb0.read_outstanding, dbb0.write_outstanding' = [2, 8, 64, 300]\n";
 
+/// Words along the axis, long ones, and more curves than there are colours.
+const WORDS: &str = "name = 'words'\n[report]\nx = 'dbb0.dram.standard'\n[sweep]\nnetwork = 'digits'\n\
+                     'dbb0.dram.standard' = ['DDR4-1600K', 'DDR4-2400R', 'LPDDR4-3200', \
+                     'a-standard-that-nobody-has-ever-heard-of']\n\
+                     'dbb0.read_outstanding' = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48]\n";
+
 /// The report of a study in which some points fail, made once.
 fn report() -> &'static Path {
     static MADE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = MADE.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("limits.toml"), STUDY).unwrap();
-        let vp = Command::new(env!("CARGO_BIN_EXE_vp"))
-            .current_dir(folder.path())
-            .args(["study", "limits.toml"])
-            .output()
-            .unwrap();
-        assert!(String::from_utf8_lossy(&vp.stdout).contains("72 points, 18 failed"));
-        let path = folder.path().join("limits.results/report.html");
-        (folder, path)
-    });
-    path
+    &MADE.get_or_init(|| made(STUDY, "72 points, 18 failed")).1
+}
+
+/// One with words.
+fn words() -> &'static Path {
+    static MADE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    &MADE.get_or_init(|| made(WORDS, "44 points, 11 failed")).1
+}
+
+fn made(study: &str, said: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("it.toml"), study).unwrap();
+    let mut vp = Command::new(env!("CARGO_BIN_EXE_vp"));
+    let vp = vp.current_dir(folder.path()).args(["study", "it.toml"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&vp.stdout);
+    assert!(shown.contains(said), "{shown}");
+    let path = folder.path().join("it.results/report.html");
+    (folder, path)
 }
 
 /// A browser that reaches no network.
@@ -74,8 +85,8 @@ impl Browser {
 }
 
 /// Runs a script in the page when it is loaded, and gives what it leaves in `found`.
-fn probe(browser: &Browser, script: &str) -> Vec<String> {
-    let page = fs::read_to_string(report()).unwrap();
+fn probe(browser: &Browser, page: &Path, script: &str) -> Vec<String> {
+    let page = fs::read_to_string(page).unwrap();
     let script = format!(
         "<script>addEventListener('load', () => {{ const found = []; {script}; \
          document.body.dataset.found = found.join('|') }})</script></body>"
@@ -99,7 +110,7 @@ fn every_section_has_its_pictures_and_their_tables() {
     let Some(browser) = Browser::find("every_section_has_its_pictures_and_their_tables") else { return };
     let script = "for (const section of document.querySelectorAll('section')) found.push([section.id, \
                   section.querySelectorAll('svg').length, section.querySelectorAll('figure table').length].join(' '))";
-    let found = probe(&browser, script);
+    let found = probe(&browser, report(), script);
     // Of each of the two platforms one, of the bounds two: by latency and by layer.
     let expected = [
         "failed 0 0",
@@ -114,6 +125,26 @@ fn every_section_has_its_pictures_and_their_tables() {
 }
 
 #[test]
+fn words_stand_below_their_bars() {
+    let Some(browser) = Browser::find("words_stand_below_their_bars") else { return };
+    // Texts below the axis with the bars right above them: those whose middle is within the words' place.
+    let script = "const svg = document.querySelector('#throughput svg'); \
+         const bars = [...svg.querySelectorAll('rect')].map(it => it.getBoundingClientRect()).filter(it => it.height > 12 || it.top > 300); \
+         for (const text of svg.querySelectorAll('text')) if (/DDR|heard/.test(text.textContent)) { \
+           const edge = text.getBoundingClientRect(), middle = (edge.left + edge.right) / 2; \
+           found.push([text.textContent.trim(), edge.height > edge.width, \
+             bars.some(bar => bar.left < middle && middle < bar.right && bar.bottom < edge.top)].join(' ')) }";
+    // What failed has its place, and nothing in it.
+    let expected = [
+        "DDR4-1600K true true",
+        "DDR4-2400R true true",
+        "LPDDR4-3200 true true",
+        "…obody-has-ever-heard-of true false",
+    ];
+    assert_eq!(probe(&browser, words(), script), expected);
+}
+
+#[test]
 fn no_text_lies_upon_another_or_leaves_its_picture() {
     let Some(browser) = Browser::find("no_text_lies_upon_another_or_leaves_its_picture") else { return };
     let script = "for (const svg of document.querySelectorAll('svg')) { \
@@ -125,7 +156,8 @@ fn no_text_lies_upon_another_or_leaves_its_picture() {
            for (const [other, b] of texts.slice(at + 1)) \
              if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && \
                  Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3) found.push(text + ' on ' + other) }) }";
-    assert_eq!(probe(&browser, script), Vec::<String>::new());
+    assert_eq!(probe(&browser, report(), script), Vec::<String>::new());
+    assert_eq!(probe(&browser, words(), script), Vec::<String>::new());
 }
 
 #[test]
@@ -135,7 +167,7 @@ fn nothing_is_fetched_and_nothing_is_wider_than_the_page() {
     };
     let script = "found.push(performance.getEntriesByType('resource').length, \
                   document.documentElement.scrollWidth > innerWidth)";
-    assert_eq!(probe(&browser, script), ["0", "false"]);
+    assert_eq!(probe(&browser, report(), script), ["0", "false"]);
 }
 
 #[test]

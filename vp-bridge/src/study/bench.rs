@@ -30,6 +30,10 @@ pub struct Job {
     pub description: Description,
     /// The settings that made it of the one that the point names.
     pub settings: Vec<String>,
+    /// Frames that it takes at once.
+    pub batch: u32,
+    /// Frames in all: what the study says, or more up to a multiple of these.
+    pub frames: u32,
 }
 
 /// What points share: networks, and what has been planned of them.
@@ -76,10 +80,16 @@ impl Bench {
     pub fn job(&self, point: &Point) -> Result<Job, String> {
         let (description, settings) = point.description(&self.folder, self.seed)?;
         let network = self.network(point)?;
-        let Bench { frames, limit, .. } = self;
-        let identity = format!("{}\n{:016x}\n{frames} {limit:?}", description.to_toml(), network.identity);
+        let (batch, limit) = (point.batch()?, self.limit);
+        let most = nvdla(&description)?.config.cubes_at_once();
+        if batch > most {
+            return Err(format!("batch = {batch}: {} takes 1 to {most} frames at once", description.name));
+        }
+        let frames = self.frames.next_multiple_of(batch);
+        let identity =
+            format!("{}\n{:016x}\n{frames} {limit:?} {batch}", description.to_toml(), network.identity);
         let key = format!("{:016x}", XxHash3_64::oneshot(identity.as_bytes()));
-        Ok(Job { point: point.clone(), key, description, settings })
+        Ok(Job { point: point.clone(), key, description, settings, batch, frames })
     }
 
     /// The key of a point that cannot be run: of what it says.
@@ -121,11 +131,11 @@ impl Bench {
     fn plan(&self, job: &Job) -> Result<Arc<Planned>, String> {
         let loaded = self.network(&job.point)?;
         let (nvdla, dbb0) = (nvdla(&job.description)?, &job.description.dbb0);
-        let key = format!("{:016x} {:?} {:?}", loaded.identity, nvdla.config, dbb0.range());
+        let key = format!("{:016x} {:?} {:?} {}", loaded.identity, nvdla.config, dbb0.range(), job.batch);
         let place = once(&self.plans, key);
         place
             .get_or_init(|| {
-                let plan = Plan::new(&loaded.network, &nvdla.config, dbb0.range());
+                let plan = Plan::batched(&loaded.network, &nvdla.config, dbb0.range(), job.batch);
                 let plan = plan.map_err(|error| error.to_string())?;
                 Ok(Arc::new(Planned { loaded: loaded.clone(), plan }))
             })
@@ -144,7 +154,7 @@ impl Bench {
         }
         // No time depends on what is in it.
         let input = vec![0; plan.input.shape.elements()];
-        let inputs = vec![input.as_slice(); self.frames as usize];
+        let inputs = vec![input.as_slice(); job.frames as usize];
         let mut inferences = Vec::with_capacity(inputs.len());
         Runner::new(plan, &mut host)
             .map_err(|error| error.to_string())?
@@ -160,7 +170,7 @@ impl Bench {
         Ok(Measured {
             period: job.description.period.as_ps(),
             time: (end - start).as_ps(),
-            frames: self.frames,
+            frames: job.frames,
             macs: layers.iter().map(|layer| layer.macs).sum(),
             event_hash: format!("{:016x}", platform.event_hash()),
             machine: machine(&job.description)?,
@@ -197,10 +207,10 @@ fn nvdla(description: &Description) -> Result<&NvdlaDescription, String> {
 
 /// The layers of a network, over all its frames.
 fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer> {
-    let frames = inferences.len() as u64;
+    let (runs, at_once) = (inferences.len() as u64, plan.frames as u64);
     let layer = |layer: &network::Layer| Layer {
         name: layer.name.clone(),
-        macs: layer.macs() * frames,
+        macs: layer.macs() * runs * at_once,
         ..Layer::default()
     };
     let mut layers: Vec<Layer> = network.layers.iter().map(layer).collect();
@@ -209,8 +219,10 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer
     }
     for step in &plan.steps {
         layers[step.layer].parts += u64::from(matches!(step.work, Work::Hardware { .. }));
-        layers[step.layer].mac_cycles += step.mac_cycles * frames;
+        layers[step.layer].mac_cycles += step.mac_cycles * runs;
     }
+    // A frame's share.
+    layers.iter_mut().for_each(|layer| layer.parts = layer.parts.div_ceil(at_once));
     for (step, span) in inferences.iter().flat_map(|inference| plan.steps.iter().zip(&inference.steps)) {
         let (layer, Some(activity)) = (&mut layers[step.layer], &span.activity) else { continue };
         layer.time += activity.bounds.total().as_ps();

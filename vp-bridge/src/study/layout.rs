@@ -10,6 +10,8 @@ use toml::Value;
 pub struct Layout {
     /// The parameter along the horizontal axis.
     pub x: String,
+    /// Its values, if they are words: a place along the axis is one's index. Empty where they are numbers.
+    pub names: Vec<String>,
     /// The parameter that has a curve for each of its values, if one is left.
     pub curves: Option<String>,
     /// The charts.
@@ -32,7 +34,7 @@ pub struct Panel {
 pub struct Curve {
     /// The value that its points have in common.
     pub label: String,
-    /// Places along the axis, in order, and the numbers of the points there.
+    /// Places along the axis, in order, and the numbers of the points there. Of words a place is their index.
     pub points: Vec<(f64, usize)>,
 }
 
@@ -58,8 +60,15 @@ impl Layout {
             "nothing in [sweep] has several values that are numbers: there is nothing to draw over".to_owned()
         });
         // A study without any axis has a chart with a point a curve.
-        let x = x.or_else(|why| study.varied.first().cloned().ok_or(why))?;
+        let x = x.or_else(|why| {
+            let words = most_words(study, &[curves.as_deref()]);
+            words.or_else(|| study.varied.first().cloned()).ok_or(why)
+        })?;
+        let is_number = study.points.iter().any(|point| point.get(&x).and_then(number).is_some());
+        let names = if is_number { Vec::new() } else { words(study, &x) };
         let curves = curves.or_else(|| usual(study, USUAL_CURVES, &[Some(&x)]));
+        // Over words, words can be curves too: else each would have charts of its own.
+        let curves = curves.or_else(|| (!is_number).then(|| most_words(study, &[Some(&x)])).flatten());
         let mut chosen = study.report.chosen.clone();
         middle(study, &mut chosen, &x);
         if let Some(curves) = &curves {
@@ -70,15 +79,16 @@ impl Layout {
             study.varied.iter().map(String::as_str).filter(|name| differs(study, name)).collect();
         let subjects = ["network", "platform"];
         told.extend(subjects.iter().filter(|name| !study.varied.iter().any(|varied| varied == **name)));
-        let numbers = study.points.iter().any(|point| point.get(&x).and_then(number).is_some());
         let mut panels: Vec<Panel> = Vec::new();
         for point in &study.points {
             let mut title = title(point, &told, (&x, curves.as_deref()));
-            let place = point.get(&x).and_then(number);
-            if numbers && place.is_none() {
+            let place = match is_number {
+                true => point.get(&x).and_then(number),
+                false => names.iter().position(|name| *name == word(point, &x)).map(|at| at as f64),
+            };
+            if place.is_none() {
                 // It has no place on the axis.
-                title =
-                    format!("{title} · {x} {}", point.get(&x).map_or_else(|| "as it is".to_owned(), text));
+                title = format!("{title} · {x} {}", word(point, &x));
             }
             let panel = match panels.iter_mut().position(|panel| panel.title == title) {
                 Some(at) => &mut panels[at],
@@ -107,7 +117,7 @@ impl Layout {
         for curve in panels.iter_mut().flat_map(|panel| &mut panel.curves) {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        Ok(Layout { x, curves, panels })
+        Ok(Layout { x, names, curves, panels })
     }
 
     /// The same, but of each chart a point that ran is looked at closely: the nearest along the axis.
@@ -122,6 +132,11 @@ impl Layout {
             panel.chosen = nearest.map_or(panel.chosen, |(_, number)| number);
         }
         self
+    }
+
+    /// The word at a place along the axis, if there are words along it.
+    pub fn name(&self, place: f64) -> Option<&str> {
+        self.names.get(place as usize).map(String::as_str)
     }
 
     /// Points that are looked at closely.
@@ -173,6 +188,34 @@ fn values(study: &Study, name: &str) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values.dedup();
     values
+}
+
+/// The parameter with the most values, of whatever kind they are.
+fn most_words(study: &Study, taken: &[Option<&str>]) -> Option<String> {
+    let free = study.varied.iter().filter(|name| !taken.contains(&Some(name.as_str())));
+    let counted = free.map(|name| (words(study, name).len(), name)).filter(|(count, _)| *count > 1);
+    // Of several the first.
+    counted.rev().max_by_key(|(count, _)| *count).map(|(_, name)| name.clone())
+}
+
+/// The values that a parameter takes as words, in the order of the points.
+fn words(study: &Study, name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in study.points.iter().map(|point| word(point, name)) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+/// The value of a parameter as a word.
+fn word(point: &Point, name: &str) -> String {
+    match (point.get(name), name) {
+        (Some(value), _) => text(value),
+        (None, "platform") => point.platform(),
+        (None, _) => "as it is".to_owned(),
+    }
 }
 
 /// Looks for the middle of the values of a parameter that nothing else is asked of.
@@ -236,6 +279,43 @@ mod tests {
     fn a_study_of_one_point_has_a_chart() {
         let layout = Layout::of(&study("[sweep]\nnetwork = 'digits'")).unwrap();
         assert_eq!((layout.panels.len(), layout.panels[0].chosen), (1, 1));
+    }
+
+    #[test]
+    fn words_have_places_in_their_order_and_not_in_a_curves() {
+        let study = study(
+            "[[sweep]]\nnetwork = ['digits', 'lenet', 'alexnet']\nplatform = 'nv_large'\n\
+             [[sweep]]\nnetwork = ['lenet', 'alexnet']\nplatform = 'nv_small'",
+        );
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!((layout.x.as_str(), layout.curves.as_deref()), ("network", Some("platform")));
+        assert_eq!(layout.names, ["digits", "lenet", "alexnet"]);
+        let curves: Vec<(&str, &[(f64, usize)])> =
+            layout.panels[0].curves.iter().map(|curve| (curve.label.as_str(), &curve.points[..])).collect();
+        // The second curve has no point at the first word.
+        assert_eq!(
+            curves,
+            [("nv_large", &[(0.0, 1), (1.0, 2), (2.0, 3)][..]), ("nv_small", &[(1.0, 4), (2.0, 5)][..])]
+        );
+        assert_eq!((layout.name(2.0), layout.panels.len()), (Some("alexnet"), 1));
+    }
+
+    #[test]
+    fn the_words_that_are_asked_for_are_along_the_axis() {
+        let study = study(
+            "[report]\nx = 'platform'\n[[sweep]]\nplatform = ['nv_small', 'nv_large']\nlatency = [1, 2]\n\
+             [[sweep]]\nlatency = [1, 2]\nnetwork = 'digits'",
+        );
+        let layout = Layout::of(&study).unwrap();
+        assert_eq!((layout.names.len(), layout.curves.as_deref()), (2, Some("latency")));
+        // A point that names no platform has the one that it runs on.
+        assert!(layout.panels.iter().flat_map(|panel| &panel.curves).all(|it| it.points[0].0 < 2.0));
+    }
+
+    #[test]
+    fn numbers_have_no_names() {
+        let layout = Layout::of(&study("[sweep]\nnetwork = ['a', 'b']\nx = ['10 ns', '20 ns']")).unwrap();
+        assert_eq!((layout.x.as_str(), layout.names.len(), layout.name(10.0)), ("x", 0, None));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use toml::{Table, Value};
 use vp_core::Time;
 use vp_models::platform::Description;
 
-/// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file;
-/// all others are the platform's own, as `--set` has them.
+/// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file, `batch` how
+/// many frames at once; all others are the platform's own, as `--set` has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Its place in the study, from one.
@@ -57,6 +57,16 @@ impl Point {
         self.all().filter_map(|(name, value)| Some((name.strip_prefix("network.")?, value))).collect()
     }
 
+    /// Frames that it takes at once.
+    ///
+    /// # Errors
+    /// When that is no number of frames.
+    pub fn batch(&self) -> Result<u32, String> {
+        let Some(value) = self.get("batch") else { return Ok(1) };
+        let frames = value.as_integer().and_then(|frames| u32::try_from(frames).ok()).filter(|it| *it > 0);
+        frames.ok_or_else(|| format!("batch = {value}: a number of frames, from 1 on"))
+    }
+
     /// The platform's name or path.
     pub fn platform(&self) -> String {
         self.get("platform").map_or_else(|| DEFAULT_PLATFORM.to_owned(), text)
@@ -69,7 +79,8 @@ impl Point {
 
     /// What changes in the platform, as `--set` takes it. Latencies that are times become cycles of this period.
     fn platform_settings(&self, period: Time) -> Result<Vec<String>, String> {
-        let own = |name: &str| name != "network" && name != "platform" && !name.starts_with("network.");
+        let own =
+            |name: &str| !["network", "platform", "batch"].contains(&name) && !name.starts_with("network.");
         let own = self.all().filter(|(name, _)| own(name));
         own.map(|(name, value)| Ok(format!("{name}={}", cycles(name, value, period)?))).collect()
     }
@@ -225,6 +236,11 @@ mod tests {
         assert!(described(&[("platform", "nv_tiny".into())]).unwrap_err().contains("nv_tiny"));
         assert!(described(&[("dbb0.latency", 3.into())]).unwrap_err().contains("latency"));
         assert!(described(&[("dbb0.read_latency", "4 miles".into())]).unwrap_err().contains("4 miles"));
+        let batch = |value: Value| point(&[("batch", value)]).batch();
+        assert_eq!((batch(16.into()), point(&[]).batch()), (Ok(16), Ok(1)));
+        for wrong in [0.into(), (-1).into(), "many".into()] {
+            assert!(batch(wrong).unwrap_err().contains("a number of frames"));
+        }
         assert!(point(&[]).network().unwrap_err().contains("no `network` is named"));
     }
 

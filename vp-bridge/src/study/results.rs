@@ -12,6 +12,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use toml::Value;
 use twox_hash::XxHash3_64;
+use vp_models::host::network::Network;
+use vp_models::platform::Description;
 
 /// A point with what came of it.
 #[derive(Clone, Debug)]
@@ -22,12 +24,17 @@ pub struct Row<'a> {
     pub parameters: Vec<(String, Value)>,
     /// What came of it.
     pub outcome: &'a Outcome,
-    /// How to run it alone, without the study.
+    /// How to run it alone.
     pub command: Option<String>,
 }
 
-/// The points that are done, in the study's order.
-pub fn rows<'a>(points: &'a [Planned], finished: &HashMap<&str, &'a Finished>) -> Vec<Row<'a>> {
+/// The points that are done, in the study's order; `file` is the study, as commands name it.
+pub fn rows<'a>(
+    points: &'a [Planned],
+    finished: &HashMap<&str, &'a Finished>,
+    study: &Study,
+    file: &Path,
+) -> Vec<Row<'a>> {
     let row = |planned: &'a Planned| {
         let finished = finished.get(planned.key.as_str())?;
         let mut parameters = Vec::new();
@@ -36,21 +43,35 @@ pub fn rows<'a>(points: &'a [Planned], finished: &HashMap<&str, &'a Finished>) -
         {
             flat("", &Value::Table(table), &mut parameters);
         }
-        Some(Row { point: &planned.point, parameters, outcome: &finished.outcome, command: command(planned) })
+        let command = command(planned, study, file);
+        Some(Row { point: &planned.point, parameters, outcome: &finished.outcome, command })
     };
     points.iter().filter_map(row).collect()
 }
 
-/// The command that runs a point alone, if its network's file is as it lies.
-fn command(planned: &Planned) -> Option<String> {
-    let job = planned.job.as_ref().ok()?;
-    let network = planned.point.network().ok()?;
-    if !planned.point.network_settings().is_empty() {
-        return None;
+/// The command that runs a point alone, from where the study's own was called.
+fn command(planned: &Planned, study: &Study, file: &Path) -> Option<String> {
+    let (job, point) = (planned.job.as_ref().ok()?, &planned.point);
+    let mut words = vec!["vp".to_owned()];
+    if point.network_settings().is_empty() {
+        let network = point.network().ok()?;
+        // What is built in has no folder; all else is named from the study's.
+        let in_folder = |name: &str| study.folder.join(name).display().to_string();
+        let network = if Network::text(network).is_some() { network.to_owned() } else { in_folder(network) };
+        let platform = point.platform();
+        let platform = if Description::named(&platform).is_ok() { platform } else { in_folder(&platform) };
+        words.extend(["run".to_owned(), quoted(&network), "--platform".to_owned(), quoted(&platform)]);
+        for (option, count) in [("--batch", job.batch), ("--frames", job.frames)] {
+            if count > 1 {
+                words.extend([option.to_owned(), count.to_string()]);
+            }
+        }
+        words.extend(job.settings.iter().flat_map(|setting| ["--set".to_owned(), quoted(setting)]));
+    } else {
+        // Its network is no file's.
+        words.extend(["study".to_owned(), quoted(&file.display().to_string())]);
+        words.extend(["--point".to_owned(), point.number.to_string()]);
     }
-    let mut words = vec!["vp".to_owned(), "run".to_owned(), quoted(network)];
-    words.extend(["--platform".to_owned(), quoted(&planned.point.platform())]);
-    words.extend(job.settings.iter().flat_map(|setting| ["--set".to_owned(), quoted(setting)]));
     Some(words.join(" "))
 }
 
@@ -67,6 +88,13 @@ fn quoted(word: &str) -> String {
 pub fn curve(curve: &Curve, rows: &[Row<'_>]) -> Vec<(f64, f64)> {
     let frames = |number: usize| of(rows, number).map(Measured::frames_per_second);
     curve.points.iter().filter_map(|&(x, number)| Some((x, frames(number)?))).collect()
+}
+
+/// Where a curve is highest, and where lowest.
+pub fn ends(curve: &[(f64, f64)]) -> Option<[(f64, f64); 2]> {
+    let of = |one: &&(f64, f64), other: &&(f64, f64)| one.1.total_cmp(&other.1);
+    // Of equal ones the first.
+    Some([*curve.iter().rev().max_by(of)?, *curve.iter().min_by(of)?])
 }
 
 /// What was measured at the point of this number.

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// One of several equal parts of a study: every n-th point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,8 @@ pub fn run(
         // One thread alone writes: no point waits for the disk.
         for (planned, outcome, took) in done {
             let (key, point) = (planned.key.clone(), planned.point.to_string());
-            let finished = Finished { key, program: program.to_owned(), point, outcome };
+            let at = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as u64);
+            let finished = Finished { key, program: program.to_owned(), point, outcome, at };
             told(planned, &finished, took);
             if let Err(error) = store.keep(finished) {
                 stopped.store(1, Ordering::Relaxed);
@@ -137,12 +138,13 @@ pub fn run(
     })
 }
 
-/// Which points are not in the store: those that are looked at closely must have been so.
+/// Which points are not in the store: those that are looked at closely must have been so, and those that cannot run for another reason
+/// than is kept tell the new one.
 pub fn missing<'a>(points: &'a [Planned], store: &Store, program: &str, again: bool) -> Vec<&'a Planned> {
     let kept = store.of_program(program);
     let is_missing = |planned: &&Planned| match kept.get(planned.key.as_str()).map(|kept| &kept.outcome) {
         None => true,
-        Some(Outcome::Failed(_)) => again,
+        Some(Outcome::Failed(kept)) => again || planned.job.as_ref().is_err_and(|why| why != kept),
         Some(Outcome::Ran(measured)) => planned.closely && measured.timeline.is_none(),
     };
     let mut seen = HashSet::new();

@@ -21,6 +21,30 @@ pub struct Finished {
     pub point: String,
     /// What came of it.
     pub outcome: Outcome,
+    /// When, in milliseconds since 1970: which of two failures is the newer.
+    #[serde(default)]
+    pub at: u64,
+}
+
+/// Two runs of one point by one program did not come out the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("came out otherwise before")]
+pub struct Differs;
+
+impl Finished {
+    /// Whether this says more of its point than what is kept of it: that it ran, what happened over time, or a newer reason.
+    ///
+    /// # Errors
+    /// When both ran, and were not the same run.
+    pub fn replaces(&self, kept: &Finished) -> Result<bool, Differs> {
+        match (&kept.outcome, &self.outcome) {
+            (Outcome::Ran(kept), Outcome::Ran(new)) if kept.event_hash != new.event_hash => Err(Differs),
+            (Outcome::Ran(kept), Outcome::Ran(new)) => Ok(kept.timeline.is_none() && new.timeline.is_some()),
+            (Outcome::Failed(_), Outcome::Ran(_)) => Ok(true),
+            (Outcome::Ran(_), Outcome::Failed(_)) => Ok(false),
+            (Outcome::Failed(old), Outcome::Failed(new)) => Ok(old != new && self.at > kept.at),
+        }
+    }
 }
 
 /// A file of finished points, held by this program alone.
@@ -172,11 +196,43 @@ fn lines(path: &Path, text: &[u8]) -> Result<Vec<Finished>, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measured::{Measured, Timeline};
     use super::*;
 
     fn finished(key: &str) -> Finished {
         let outcome = Outcome::Failed("no such network".to_owned());
-        Finished { key: key.to_owned(), program: "p".to_owned(), point: "network=x".to_owned(), outcome }
+        Finished {
+            key: key.to_owned(),
+            program: "p".to_owned(),
+            point: "network=x".to_owned(),
+            outcome,
+            at: 0,
+        }
+    }
+
+    #[test]
+    fn what_says_more_replaces_what_is_kept() {
+        let ran = |hash: &str, timeline: bool| {
+            let measured = Measured {
+                event_hash: hash.to_owned(),
+                timeline: timeline.then(Timeline::default),
+                ..Measured::default()
+            };
+            Finished { outcome: Outcome::Ran(Box::new(measured)), ..finished("a") }
+        };
+        let failed =
+            |why: &str, at: u64| Finished { outcome: Outcome::Failed(why.to_owned()), at, ..finished("a") };
+        // That it ran, and what happened over time.
+        assert_eq!(ran("1", false).replaces(&failed("x", 5)), Ok(true));
+        assert_eq!(failed("x", 5).replaces(&ran("1", false)), Ok(false));
+        assert_eq!(ran("1", true).replaces(&ran("1", false)), Ok(true));
+        assert_eq!(ran("1", false).replaces(&ran("1", true)), Ok(false));
+        assert_eq!(ran("1", true).replaces(&ran("1", true)), Ok(false));
+        assert_eq!(ran("2", true).replaces(&ran("1", false)), Err(Differs));
+        // The newer of two reasons.
+        assert_eq!(failed("y", 6).replaces(&failed("x", 5)), Ok(true));
+        assert_eq!(failed("y", 4).replaces(&failed("x", 5)), Ok(false));
+        assert_eq!(failed("x", 6).replaces(&failed("x", 5)), Ok(false));
     }
 
     fn keys(store: &Store) -> Vec<&str> {

@@ -372,6 +372,11 @@ impl Config {
         })
     }
 
+    /// Cubes that a convolution takes at once: `D_BATCH_NUMBER` says no more than 32.
+    pub fn cubes_at_once(&self) -> u32 {
+        if self.batch { self.max_batch.clamp(1, 32) } else { 1 }
+    }
+
     /// INT8 multipliers.
     pub fn macs(&self) -> u32 {
         self.mac_atomic_c * self.mac_atomic_k

@@ -1,10 +1,12 @@
 //! `vp run`: plays traces and shows what came of them.
 
+mod kind;
 mod network;
 mod report;
 mod suite;
 mod tensors;
 
+use self::kind::Kind;
 pub(super) use self::network::bound;
 use super::hosts::{HostArgs, Place};
 use super::rtl::RtlTable;
@@ -48,7 +50,7 @@ pub(super) struct Args {
     input: Vec<PathBuf>,
 
     /// Where a loadable's output goes: .dimg as the vendor's runtime writes it, else its elements, ordered by channel,
-    /// line and column
+    /// line and column. Of a network: its elements, ordered by line, column and channel, frame after frame
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -59,6 +61,15 @@ pub(super) struct Args {
     /// Columns and lines of a network's input, in place of its own
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = network::size)]
     input_size: Option<[u32; 2]>,
+
+    /// Runs a network on its input so often, one frame after the other; figures are of all of them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frames: Option<u32>,
+
+    /// Frames that a network takes at once: fully connected layers at its end run once for all of them, and read their weights once.
+    /// Runs as many frames as `--frames` says, or more up to a multiple
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    batch: Option<u32>,
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
@@ -134,8 +145,9 @@ struct Run {
 
 /// Refuses what only a network's run knows.
 fn only_for_networks(args: &Args) -> Result<(), Failure> {
-    match args.timed || args.input_size.is_some() {
-        true => Err(Failure::new("--timed and --input-size are for networks")),
+    let given = args.timed || args.input_size.is_some() || args.frames.is_some() || args.batch.is_some();
+    match given {
+        true => Err(Failure::new("--timed, --input-size, --frames and --batch are for networks")),
         false => Ok(()),
     }
 }
@@ -144,12 +156,12 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
     if let [path] = args.traces.as_slice()
         && suite::is_job(path)
-        && !network::is_file(path, || is_for_suite(args))?
+        && kind::of(path, || asked(args))? == Kind::Suite
     {
         only_for_networks(args)?;
         return suite::main(Some(path), args);
     }
-    if args.traces.is_empty() && is_for_suite(args)? {
+    if args.traces.is_empty() && asked(args)? == Some(Kind::Suite) {
         only_for_networks(args)?;
         return suite::main(None, args);
     }
@@ -204,15 +216,15 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     report::many(&runs, left_out)
 }
 
-/// Whether the platform carries the other device, and not an NVDLA.
-fn is_for_suite(args: &Args) -> Result<bool, Failure> {
-    let asked = args.host.connect.is_some() || args.host.platform.platform.is_some();
-    if !asked {
-        return Ok(false);
+/// Which device the platform carries, if one is asked for.
+fn asked(args: &Args) -> Result<Option<Kind>, Failure> {
+    if args.host.connect.is_none() && args.host.platform.platform.is_none() {
+        return Ok(None);
     }
     let mut place = args.host.open(DEFAULT_PLATFORM)?;
     let statistics = place.host.statistics().map_err(Failure::new)?;
-    Ok(statistics.text("device") == Some("fpga-ai-suite"))
+    let is_suite = statistics.text("device") == Some("fpga-ai-suite");
+    Ok(Some(if is_suite { Kind::Suite } else { Kind::Network }))
 }
 
 fn built_in() -> Result<Trace, Failure> {

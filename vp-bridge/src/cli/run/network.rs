@@ -47,17 +47,6 @@ impl Named {
     }
 }
 
-/// Whether a TOML file is a network: a job for another device names its graph, a graph for one may say the same as a
-/// network does, and then the platform that is asked for decides.
-pub(super) fn is_file(path: &Path, for_suite: impl Fn() -> Result<bool, Failure>) -> Result<bool, Failure> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let table: toml::Table = text.parse().unwrap_or_default();
-    if table.contains_key("graph") || for_suite()? {
-        return Ok(false);
-    }
-    Ok(path.ends_with("network.toml") || Network::load(path, &Options::default()).is_ok())
-}
-
 /// `320x240`: columns and lines.
 pub(super) fn size(text: &str) -> Result<[u32; 2], String> {
     let numbers = text.split_once('x').map(|(width, height)| (width.parse(), height.parse()));
@@ -82,14 +71,16 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,
     };
-    let plan =
-        Plan::new(&network, &nvdla(&description)?.config, description.dbb0.range()).map_err(|error| {
-            Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
-        })?;
+    let batch = args.batch.unwrap_or(1);
+    let config = &nvdla(&description)?.config;
+    let plan = Plan::batched(&network, config, description.dbb0.range(), batch).map_err(|error| {
+        Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
+    })?;
     let input = input(&network, &args.input)?;
+    let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
     let bar = super::progress(1);
     bar.set_message(network.name.clone());
-    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &input);
+    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &inputs);
     bar.finish_and_clear();
     let measured = measured.map_err(Failure::new)?;
     if let Some(file) = &args.output {
@@ -162,10 +153,18 @@ fn show(
     }
     layers(&mut out, description, measured)?;
     let cycles = measured.cycles();
-    let frames = 1e12 / measured.time.as_ps().max(1) as f64;
+    let frames = measured.frames as f64 * 1e12 / measured.time.as_ps().max(1) as f64;
+    let each = match measured.frames {
+        1 => String::new(),
+        count => format!(
+            ", {} a frame of {}",
+            grouped((cycles as f64 / count as f64).round() as u64),
+            grouped(count as u64)
+        ),
+    };
     writeln!(
         out,
-        "{:<10} {} ({} at {}), {frames:.1} frames/s",
+        "{:<10} {}{each} ({} at {}), {frames:.1} frames/s",
         "time",
         counted(cycles, "cycle"),
         period * cycles,

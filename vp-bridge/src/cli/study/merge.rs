@@ -67,7 +67,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     report::whole(&loaded, &store, &folder, &args.file)
 }
 
-/// Takes a point over. What two shards say of it is the same, unless something is very wrong.
+/// Takes a point over, if that says more of it than what is kept.
 fn take(
     store: &mut Store,
     loaded: &Loaded,
@@ -76,18 +76,13 @@ fn take(
     file: &Path,
 ) -> Result<(), Failure> {
     let kept = store.of_program(&loaded.program);
-    if let Some(kept) = kept.get(finished.key.as_str()) {
-        let same = match (kept.outcome.measured(), finished.outcome.measured()) {
-            (Some(kept), Some(new)) => kept.event_hash == new.event_hash,
-            _ => kept.outcome == finished.outcome,
-        };
-        return if same {
-            Ok(())
-        } else {
-            Err(Failure::new(format!("{}: point {number} came out otherwise before", file.display())))
-        };
-    }
-    store.keep(finished).map_err(Failure::new)
+    let replaces = match kept.get(finished.key.as_str()) {
+        Some(kept) => finished
+            .replaces(kept)
+            .map_err(|differs| Failure::new(format!("{}: point {number} {differs}", file.display())))?,
+        None => true,
+    };
+    if replaces { store.keep(finished).map_err(Failure::new) } else { Ok(()) }
 }
 
 /// The shards at a place: a file, or those in a folder.

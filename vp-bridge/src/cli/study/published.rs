@@ -1,6 +1,6 @@
 //! `vp study published`: NVIDIA's estimates and ours, layer by layer.
 
-use crate::cli::platform_args::{PlatformArgs, headline};
+use crate::cli::platform_args::{PlatformArgs, headline, nvdla};
 use crate::cli::run::bound;
 use crate::cli::text::{self, grouped, styled};
 use crate::cli::{Failure, Verdict};
@@ -14,6 +14,11 @@ pub(super) struct Args {
     /// Only these networks: alexnet, googlenet, resnet50
     #[arg(value_name = "NETWORK")]
     networks: Vec<String>,
+
+    /// Frames that share what fully connected layers read [default: as the figures count, 16 of AlexNet and one of the others, or as many as
+    /// the configuration takes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    batch: Option<u32>,
 
     #[command(flatten)]
     platform: PlatformArgs,
@@ -32,23 +37,28 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     writeln!(out, "{}", headline(&description))?;
     writeln!(
         out,
-        "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, no SRAM, sixteen frames at a time where \
-         fully connected"
+        "theirs: NVIDIA's estimates for int8, 2048 MACs, 512 KiB, 1 GHz, 10 GB/s, no SRAM, AlexNet's fully connected layers \
+         sixteen frames at a time"
     )?;
     let wanted = |name: &&str| args.networks.is_empty() || args.networks.iter().any(|of| of == name);
     for name in NETWORKS.into_iter().filter(wanted) {
-        network(&mut out, name, &description)?;
+        let most = nvdla(&description)?.config.cubes_at_once();
+        let batch = args.batch.unwrap_or_else(|| published::batch(name).min(most));
+        network(&mut out, name, batch, &description)?;
     }
     writeln!(out, "\ndocs/published.md explains each cause.")?;
     Ok(Verdict::Right)
 }
 
-fn network(out: &mut impl Write, name: &str, description: &Description) -> Result<(), Failure> {
+fn network(out: &mut impl Write, name: &str, batch: u32, description: &Description) -> Result<(), Failure> {
     let network = Network::named(name, &Options::default()).map_err(Failure::new)?;
     let network = network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))?;
     let input = example_input(network.input, 1);
-    let measured = Measured::of(&network, description, &input)
-        .map_err(|error| Failure::new(format!("{name} on {}: {error}", description.name)))?;
+    let inputs = vec![input.as_slice(); batch as usize];
+    let measured = Measured::batched(&network, description, &inputs, batch).map_err(|error| {
+        let failure = Failure::new(format!("{name} on {}: {error}", description.name));
+        if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
+    })?;
     let header = ["layer", "theirs", "bound", "ours", "differs", "KiB", "ours", "bound by", "cause"];
     let mut table = text::table(&header, &[1, 3, 4, 5, 6]);
     let compared = published::compare(name, &measured, description);
@@ -56,8 +66,11 @@ fn network(out: &mut impl Write, name: &str, description: &Description) -> Resul
         table.add_row(cells(row));
     }
     let theirs: f64 = compared.iter().filter_map(|row| Some(row.figure.as_ref()?.cycles)).sum();
-    let ours = measured.cycles() as f64;
+    let ours = measured.cycles() as f64 / measured.frames.max(1) as f64;
     writeln!(out, "\n{}\n", styled(text::YELLOW, name))?;
+    if batch > 1 {
+        writeln!(out, "{batch} frames at once where fully connected\n")?;
+    }
     writeln!(out, "{}\n", table.trim_fmt())?;
     let frames = |cycles: f64| 1e12 / (cycles * measured.period.as_ps() as f64);
     let published = published::frame(name)

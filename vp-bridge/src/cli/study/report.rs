@@ -32,7 +32,7 @@ pub(super) fn shard(
 /// A whole study: files are written, and what matters most is said.
 pub(super) fn whole(loaded: &Loaded, store: &Store, folder: &Path, file: &Path) -> Result<Verdict, Failure> {
     let kept = store.of_program(&loaded.program);
-    let rows = study::rows(&loaded.points, &kept);
+    let rows = study::rows(&loaded.points, &kept, &loaded.study, file);
     study::write(&loaded.study, &loaded.layout, &rows, folder, file).map_err(Failure::new)?;
     let failed: Vec<(&Row<'_>, &str)> = rows
         .iter()
@@ -79,32 +79,34 @@ fn verdict(failed: usize) -> Verdict {
     if failed == 0 { Verdict::Right } else { Verdict::Wrong }
 }
 
-/// Where each curve begins to fall.
+/// Where each curve begins to fall; over words, where it is highest.
 fn knees(out: &mut impl Write, loaded: &Loaded, rows: &[Row<'_>]) -> Result<(), Failure> {
     let share = loaded.study.report.knee;
-    let x = loaded.layout.x.as_str();
-    let curves = loaded.layout.curves.as_deref().unwrap_or("");
-    let lost = format!("{:.0} % lost at", 100.0 * (1.0 - share));
-    let mut table = table(&["", curves, "frames/s at best", &lost], &[1, 2, 3]);
+    let layout = &loaded.layout;
+    let curves = layout.curves.as_deref().unwrap_or("");
+    let last = match layout.names.is_empty() {
+        true => format!("{:.0} % lost at", 100.0 * (1.0 - share)),
+        false => "with".to_owned(),
+    };
+    let numbers: &[usize] = if layout.names.is_empty() { &[1, 2, 3] } else { &[1, 2] };
+    let mut table = table(&["", curves, "frames/s at best", &last], numbers);
     let mut any = false;
-    for panel in &loaded.layout.panels {
+    for panel in &layout.panels {
         for curve in &panel.curves {
             let points = study::curve(curve, rows);
-            if points.len() < 2 {
-                continue;
-            }
+            let Some([(at, best), _]) = study::ends(&points).filter(|_| points.len() > 1) else { continue };
             any = true;
-            let best = points.iter().map(|(_, frames)| *frames).fold(0.0, f64::max);
-            let place = match study::knee(&points, share) {
-                Some(Knee::At(place)) => format!("{place:.0}"),
-                Some(Knee::Beyond(last)) => format!("> {last:.0}"),
-                None => "-".to_owned(),
+            let place = match (layout.name(at), study::knee(&points, share)) {
+                (Some(name), _) => name.to_owned(),
+                (None, Some(Knee::At(place))) => format!("{place:.0}"),
+                (None, Some(Knee::Beyond(last))) => format!("> {last:.0}"),
+                (None, None) => "-".to_owned(),
             };
             table.add_row([panel.title.clone(), curve.label.clone(), study::rounded(best), place]);
         }
     }
     if any {
-        writeln!(out, "{}\nover {x}\n", table.to_string().trim_end())?;
+        writeln!(out, "{}\nover {}\n", table.to_string().trim_end(), layout.x)?;
     }
     Ok(())
 }

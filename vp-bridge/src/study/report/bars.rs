@@ -1,6 +1,8 @@
 //! What time goes into: a bar a layer, or a bar a point, its parts stacked.
 
-use super::plot::{self, Axis, BOUNDS, Error, LEGEND, Mark, TEXT};
+use super::look::{LEGEND, Look, Mark, legend};
+use super::names::{Below, shortened};
+use super::plot::{self, Axis, BOUNDS, Error, TEXT};
 use crate::study::results::rounded;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -18,8 +20,8 @@ impl Bar {
     }
 }
 
-fn names() -> Vec<(String, RGBColor)> {
-    Bound::ALL.iter().map(|bound| bound.name().to_owned()).zip(BOUNDS).collect()
+fn names() -> Vec<(String, Look)> {
+    Bound::ALL.iter().map(|bound| bound.name().to_owned()).zip(BOUNDS.map(Look::from)).collect()
 }
 
 /// Pixels of a bar, and of the names before and the numbers behind.
@@ -31,7 +33,7 @@ pub(super) fn layers(bars: &[Bar], unit: &str, wide: u32) -> Result<String, Erro
     let high = LEGEND + 52 + ROW * bars.len() as u32;
     plot::svg((wide, high), |root| {
         let (top, area) = root.split_vertically(LEGEND);
-        plot::legend(&top, "", &names(), Mark::Box)?;
+        legend(&top, "", &names(), Mark::Box)?;
         // The numbers need room behind the longest bar.
         let longest = bars.iter().map(Bar::total).fold(0.0, f64::max);
         let room = f64::from(wide) / (f64::from(wide) - f64::from(ROOM.0) - f64::from(ROOM.1));
@@ -60,16 +62,17 @@ pub(super) fn layers(bars: &[Bar], unit: &str, wide: u32) -> Result<String, Erro
     })
 }
 
-/// Bars upwards, side by side, each with its name below: shares of the whole.
-pub(super) fn shares(bars: &[Bar], below: &str, size: (u32, u32)) -> Result<String, Error> {
-    plot::svg(size, |root| {
+/// Bars upwards, side by side, each with its name below: shares of the whole. Numbers may be left out below, words are turned.
+pub(super) fn shares(bars: &[Bar], of: &str, words: bool, size: (u32, u32)) -> Result<String, Error> {
+    let all: Vec<&str> = bars.iter().map(|bar| bar.name.as_str()).collect();
+    let below = if words { Below::words(&all, size.0) } else { Below::numbers(&all) };
+    plot::svg((size.0, size.1 + below.room()), |root| {
         let (top, area) = root.split_vertically(LEGEND);
-        plot::legend(&top, "", &names(), Mark::Box)?;
+        legend(&top, "", &names(), Mark::Box)?;
         let count = bars.len().max(1) as f64;
-        let x = Axis::up_to(below, count).without_ticks();
+        let x = Axis::up_to(of, count).without_ticks().with_room(below.room());
         let y = Axis::up_to("% of the time", 100.0);
         let mut chart = plot::chart(&area, &x, &y, 68)?;
-        let mut last = i32::MIN;
         for (at, bar) in bars.iter().enumerate() {
             let total = bar.total().max(f64::MIN_POSITIVE);
             let (left, right) = (at as f64 + 0.1, at as f64 + 0.9);
@@ -82,25 +85,9 @@ pub(super) fn shares(bars: &[Bar], below: &str, size: (u32, u32)) -> Result<Stri
                     from += share;
                 }
             }
-            let (middle, bottom) = chart.backend_coord(&(at as f64 + 0.5, 0.0));
-            // Names that would touch the one before are left out.
-            if middle - plot::width(&bar.name) / 2 > last {
-                let below = plot::style(TEXT, HPos::Center, VPos::Top);
-                root.draw(&Text::new(bar.name.clone(), (middle, bottom + 6), below))?;
-                last = middle + plot::width(&bar.name) / 2 + 6;
-            }
         }
-        Ok(())
+        below.draw(root, |at| chart.backend_coord(&(at as f64 + 0.5, 0.0)))
     })
-}
-
-/// A name that is too long keeps its end, in which names differ.
-fn shortened(name: &str, most: usize) -> String {
-    let count = name.chars().count();
-    match count > most {
-        true => format!("…{}", name.chars().skip(count - most + 1).collect::<String>()),
-        false => name.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -122,17 +109,15 @@ mod tests {
         for text in ["conv1", "pool1", "9.00", "3.00", "read latency", "CSB", "µs"] {
             assert!(svg.contains(text), "no `{text}` in {svg}");
         }
-        assert_eq!(shares(&bars(), "latency", (500, 300)).unwrap().matches("<rect").count(), 3 + 2 + 5);
+        assert_eq!(
+            shares(&bars(), "latency", false, (500, 300)).unwrap().matches("<rect").count(),
+            3 + 2 + 5
+        );
     }
 
     #[test]
     fn nothing_is_drawn_of_nothing() {
         assert!(layers(&[], "µs", 800).unwrap().starts_with("<svg"));
-        assert!(shares(&[], "", (500, 300)).unwrap().starts_with("<svg"));
-    }
-
-    #[test]
-    fn long_names_keep_their_ends() {
-        assert_eq!((shortened("conv", 5), shortened("inception_3a", 5)), ("conv".into(), "…n_3a".into()));
+        assert!(shares(&[], "", true, (500, 300)).unwrap().starts_with("<svg"));
     }
 }

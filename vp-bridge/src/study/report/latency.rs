@@ -1,16 +1,17 @@
 //! How long reads took: the share of them in each bucket of latency.
 
-use super::plot::{self, Axis, Error, LEGEND, Mark, SERIES};
+use super::look::{LEGEND, Look, Mark, legend, legend_height};
+use super::plot::{self, Axis, Error};
 use crate::study::measured::Histogram;
 use plotters::prelude::*;
 
 /// Draws a histogram for each of some runs.
 pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32)) -> Result<String, Error> {
-    plot::svg(size, |root| {
-        let (top, area) = root.split_vertically(LEGEND);
-        let coloured = || runs.iter().zip(SERIES.iter().copied().cycle());
-        let entries: Vec<_> = coloured().map(|((label, _), colour)| (label.clone(), colour)).collect();
-        plot::legend(&top, title, &entries, Mark::Line)?;
+    let entries: Vec<_> = Look::each(runs).map(|((label, _), look)| (label.clone(), look)).collect();
+    let legends = legend_height(size.0, title, &entries, Mark::Line);
+    plot::svg((size.0, size.1 + legends - LEGEND), |root| {
+        let (top, area) = root.split_vertically(legends);
+        legend(&top, title, &entries, Mark::Line)?;
         let shares: Vec<Vec<(f64, f64, f64)>> = runs.iter().map(|(_, histogram)| shares(histogram)).collect();
         let all = || shares.iter().flatten();
         let (least, most) = all().fold((f64::MAX, 0.0_f64), |ends, it| (ends.0.min(it.0), ends.1.max(it.1)));
@@ -23,17 +24,22 @@ pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32))
         );
         let y = Axis::up_to("% of the reads", all().map(|bucket| bucket.2).fold(0.0, f64::max));
         let mut chart = plot::chart(&area, &x, &y, 68)?;
-        for (shares, (_, colour)) in shares.iter().zip(coloured()) {
+        for (shares, look) in Look::each(&shares) {
             let boxes = shares.iter().map(|&(from, until, share)| {
-                Rectangle::new([(x.place(from), 0.0), (x.place(until), share)], colour.mix(0.35).filled())
+                Rectangle::new(
+                    [(x.place(from), 0.0), (x.place(until), share)],
+                    look.colour.mix(0.35).filled(),
+                )
             });
             chart.draw_series(boxes)?;
-            let rims = shares.iter().map(|&(from, until, share)| {
+            for &(from, until, share) in shares {
                 let corners = [(from, 0.0), (from, share), (until, share), (until, 0.0)];
-                let places = corners.map(|(at, share)| (x.place(at), share));
-                PathElement::new(places.to_vec(), colour.stroke_width(1))
-            });
-            chart.draw_series(rims)?;
+                let places = corners.map(|(at, share)| chart.backend_coord(&(x.place(at), share)));
+                look.line(root, &places, 1)?;
+                if !look.is_plain() {
+                    look.mark(root, ((places[1].0 + places[2].0) / 2, places[1].1))?;
+                }
+            }
         }
         Ok(())
     })

@@ -4,10 +4,14 @@
 //! can be printed.
 
 mod bars;
+mod cells;
 mod latency;
+mod look;
+mod names;
 mod page;
 mod plot;
 mod roofline;
+mod said;
 mod throughput;
 mod timeline;
 

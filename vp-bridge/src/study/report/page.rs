@@ -1,7 +1,9 @@
 //! The page and its sections.
 
 use super::bars::{self, Bar};
-use super::plot::{Error, themed};
+use super::cells::{Cells, bound_cells, figure, layer_cells, strings, table, wide};
+use super::plot::Error;
+use super::said::{measured_in, plain, spoken, valued};
 use super::throughput::{self, Curves};
 use super::{latency, roofline, timeline};
 use crate::study::file::Study;
@@ -25,9 +27,6 @@ pub(super) struct Report<'a> {
 /// How large a chart is that has another beside it, and one that has not.
 const HALF: (u32, u32) = (600, 400);
 const WHOLE: u32 = 1180;
-
-/// A table as it stands behind a picture: names of columns, then rows. Cells that are no numbers begin with a letter or a sign of their own.
-type Cells = (Vec<String>, Vec<Vec<String>>);
 
 impl Report<'_> {
     pub(super) fn page(&self) -> Result<Markup, Error> {
@@ -131,6 +130,7 @@ impl Report<'_> {
         Curves {
             title: self.layout.curves.as_deref().map_or("", spoken),
             x: self.along(),
+            names: self.layout.names.iter().map(String::as_str).collect(),
             curves: panel.curves.iter().map(points).filter(|(_, points)| !points.is_empty()).collect(),
             share: self.study.report.knee,
         }
@@ -147,6 +147,11 @@ impl Report<'_> {
         }
     }
 
+    /// What stands at a place along the axes.
+    fn place(&self, x: f64) -> String {
+        self.layout.name(x).map_or_else(|| plain(x), str::to_owned)
+    }
+
     fn throughput(&self) -> Result<Markup, Error> {
         let share = self.study.report.knee;
         let lost = format!("{:.0} %", 100.0 * (1.0 - share));
@@ -158,17 +163,20 @@ impl Report<'_> {
             }
             charts.push((panel, throughput::draw(&curves, HALF)?, self.frames(panel)));
         }
+        let words = !self.layout.names.is_empty();
         Ok(html! {
             p {
-                @if let Some(curves) = &self.layout.curves { "Each curve has another value of " b { (spoken(curves)) } ". " }
-                "A ring marks the knee, with its place beside it: from there on a curve has lost more than " (lost) " of what it begins with, on the straight line "
-                "between the two points around it. A curve without a ring has lost less up to its end."
+                @if let Some(curves) = &self.layout.curves { "Each " @if words { "colour" } @else { "curve" } " has another value of " b { (spoken(curves)) } ". " }
+                @if !words {
+                    "A ring marks the knee, with its place beside it: from there on a curve has lost more than " (lost) " of what it begins with, on the straight line "
+                    "between the two points around it. A curve without a ring has lost less up to its end."
+                }
             }
             div.charts {
                 @for (panel, svg, cells) in &charts { (figure(&panel.title, None, svg, cells)) }
             }
-            h3 { "Knees" }
-            (table(&self.knees()))
+            h3 { @if words { "Most and least" } @else { "Knees" } }
+            (table(&if words { self.ends() } else { self.knees() }))
         })
     }
 
@@ -185,7 +193,7 @@ impl Report<'_> {
             let cell = |(_, points): &(String, Vec<(f64, f64)>)| {
                 points.iter().find(|point| point.0 == *x).map_or_else(String::new, |point| rounded(point.1))
             };
-            std::iter::once(plain(*x)).chain(curves.curves.iter().map(cell)).collect()
+            std::iter::once(self.place(*x)).chain(curves.curves.iter().map(cell)).collect()
         };
         (header.collect(), xs.iter().map(row).collect())
     }
@@ -211,6 +219,24 @@ impl Report<'_> {
         (strings(["chart", curves, "frames/s at first", "knee", "left at the end"]), cells)
     }
 
+    /// Over words: which has the most frames/s, and which the least.
+    fn ends(&self) -> Cells {
+        let mut cells = Vec::new();
+        for panel in &self.layout.panels {
+            for curve in &panel.curves {
+                let points = results::curve(curve, self.rows);
+                let Some([most, least]) = results::ends(&points) else { continue };
+                let mut row = vec![panel.title.clone(), curve.label.clone()];
+                row.extend(
+                    [most, least].into_iter().flat_map(|(x, frames)| [self.place(x), rounded(frames)]),
+                );
+                cells.push(row);
+            }
+        }
+        let curves = self.layout.curves.as_deref().map_or("", spoken);
+        (strings(["chart", curves, "most with", "frames/s", "least with", "frames/s"]), cells)
+    }
+
     fn bounds(&self) -> Result<Markup, Error> {
         let (mut shares, mut layers) = (Vec::new(), Vec::new());
         for (panel, measured) in self.chosen() {
@@ -218,10 +244,10 @@ impl Report<'_> {
             if let Some(curve) = curve.filter(|curve| curve.points.len() > 1) {
                 let bar = |&(x, number): &(f64, usize)| {
                     let parts = self.of(number)?.bounds().map(|part| part as f64);
-                    Some(Bar { name: plain(x), parts })
+                    Some(Bar { name: self.place(x), parts })
                 };
                 let bars: Vec<Bar> = curve.points.iter().filter_map(bar).collect();
-                let svg = bars::shares(&bars, &self.along(), HALF)?;
+                let svg = bars::shares(&bars, &self.along(), !self.layout.names.is_empty(), HALF)?;
                 let of = self.layout.curves.as_deref().map(|name| valued(name, &curve.label));
                 shares.push((panel, of, svg, bound_cells(&self.along(), &bars)));
             }
@@ -306,7 +332,7 @@ impl Report<'_> {
                 std::iter::once(label.clone()).chain([histogram.count().to_string()]).chain(shares).collect()
             };
             let header = strings([title, "reads", "median", "90 %", "99 %", "longest"]);
-            let said = valued(&self.layout.x, &plain(x));
+            let said = valued(&self.layout.x, &self.place(x));
             charts.push((panel, said, svg, (header, runs.iter().map(row).collect())));
         }
         Ok(html! {
@@ -392,123 +418,7 @@ impl Report<'_> {
     }
 }
 
-/// A parameter as a person says it.
-fn spoken(name: &str) -> &str {
-    match name {
-        "dbb0.read_latency" => "read latency",
-        "dbb0.read_outstanding" => "outstanding at most",
-        "dbb0.bandwidth" => "bandwidth",
-        name => name,
-    }
-}
-
-/// In what it is counted.
-fn unit(name: &str) -> &'static str {
-    match name.rsplit('.').next() {
-        Some("read_latency" | "write_latency") => "cycles",
-        Some("bandwidth") => "bytes/s",
-        _ => "",
-    }
-}
-
-/// A parameter with its unit, as it stands at an axis.
-fn measured_in(name: &str) -> String {
-    match unit(name) {
-        "" => spoken(name).to_owned(),
-        unit => format!("{}, {unit}", spoken(name)),
-    }
-}
-
-/// A parameter with a value: `read latency 400 cycles`.
-fn valued(name: &str, value: &str) -> String {
-    // A value that is a time has its unit.
-    let unit = if value.parse::<f64>().is_ok() { unit(name) } else { "" };
-    format!("{} {value} {unit}", spoken(name)).trim_end().to_owned()
-}
-
 fn largest(bounds: [u64; 5]) -> &'static str {
     let largest = Bound::ALL.into_iter().zip(bounds).rev().max_by_key(|(_, part)| *part);
     largest.map_or("", |(bound, _)| bound.name())
-}
-
-/// A number along an axis: whole if it is.
-fn plain(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e5 { format!("{number}") } else { rounded(number) }
-}
-
-fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
-    texts.map(str::to_owned).to_vec()
-}
-
-fn bound_cells(first: &str, bars: &[Bar]) -> Cells {
-    let header =
-        std::iter::once(first.to_owned()).chain(Bound::ALL.map(|bound| format!("{}, %", bound.name())));
-    let row = |bar: &Bar| {
-        let whole: f64 = bar.parts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        let parts = bar.parts.iter().map(|part| format!("{:.1}", 100.0 * part / whole));
-        std::iter::once(bar.name.clone()).chain(parts).collect()
-    };
-    (header.collect(), bars.iter().map(row).collect())
-}
-
-fn layer_cells(measured: &Measured) -> Cells {
-    let mut header = strings(["layer", "hardware layers", "cycles", "MACs", "bytes read", "bytes written"]);
-    header.extend(Bound::ALL.map(|bound| format!("{}, %", bound.name())));
-    let row = |layer: &crate::study::measured::Layer| {
-        let counts =
-            [layer.parts, layer.time / measured.period.max(1), layer.macs, layer.read, layer.written];
-        let whole = layer.time.max(1) as f64;
-        let shares = layer.bounds.iter().map(|part| format!("{:.1}", 100.0 * *part as f64 / whole));
-        std::iter::once(layer.named())
-            .chain(counts.iter().map(|count| rounded_whole(*count)))
-            .chain(shares)
-            .collect()
-    };
-    (header, measured.layers.iter().map(row).collect())
-}
-
-/// A count, thousands apart.
-fn rounded_whole(count: u64) -> String {
-    if count < 100 { count.to_string() } else { rounded(count as f64) }
-}
-
-fn figure(title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    framed("", title, said, svg, cells)
-}
-
-fn wide(title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    framed("wide", title, said, svg, cells)
-}
-
-fn framed(class: &str, title: &str, said: Option<&str>, svg: &str, cells: &Cells) -> Markup {
-    html! {
-        figure class=(class) {
-            figcaption { (title) @if let Some(said) = said { small { (said) } } }
-            (PreEscaped(themed(svg)))
-            details { summary { "The numbers" } (table(cells)) }
-        }
-    }
-}
-
-/// Cells of numbers to the right, of texts to the left.
-fn table((header, rows): &Cells) -> Markup {
-    let is_number = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).all(|cell| {
-            cell.is_empty() || cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
-        })
-    };
-    let classes: Vec<&str> =
-        (0..header.len()).map(|column| if is_number(column) { "" } else { "text" }).collect();
-    html! {
-        div.scroll {
-            table {
-                thead { tr { @for (name, class) in header.iter().zip(&classes) { th class=(class) { (name) } } } }
-                tbody {
-                    @for row in rows {
-                        tr { @for (cell, class) in row.iter().zip(&classes) { td class=(class) { (cell) } } }
-                    }
-                }
-            }
-        }
-    }
 }

@@ -73,6 +73,8 @@ pub(super) struct Axis {
     ends: (f64, f64),
     log: bool,
     ticks: Vec<f64>,
+    /// Pixels for names between it and what it is of.
+    room: u32,
 }
 
 impl Axis {
@@ -83,7 +85,7 @@ impl Axis {
         let step = step(most / 5.0);
         let end = (most * 1.02 / step).ceil() * step;
         let ticks = (0..=(end / step).round() as u32).map(|at| f64::from(at) * step).collect();
-        Axis { name: name.into(), ends: (0.0, end), log: false, ticks }
+        Axis { name: name.into(), ends: (0.0, end), log: false, ticks, room: 0 }
     }
 
     /// Exactly up to an end.
@@ -97,6 +99,12 @@ impl Axis {
     /// Without ticks and guides: what stands along it has names.
     pub(super) fn without_ticks(mut self) -> Axis {
         self.ticks.clear();
+        self
+    }
+
+    /// Keeps pixels free below it.
+    pub(super) fn with_room(mut self, pixels: u32) -> Axis {
+        self.room = pixels;
         self
     }
 
@@ -118,7 +126,7 @@ impl Axis {
             2.4..4.5 => each(&[1.0, 3.0]),
             _ => each(&[1.0]),
         };
-        Axis { name: name.into(), ends: (least, most), log: true, ticks }
+        Axis { name: name.into(), ends: (least, most), log: true, ticks, room: 0 }
     }
 
     /// Logarithmic where values reach over more than a decade, and are above zero.
@@ -274,7 +282,7 @@ pub(super) fn chart<'a>(area: &Area<'a>, x: &Axis, y: &Axis, left: u32) -> Resul
         .margin_left(8)
         .margin_right(18)
         .margin_bottom(2)
-        .x_label_area_size(if x.name.is_empty() { 22 } else { 42 })
+        .x_label_area_size(x.room + if x.name.is_empty() { 22 } else { 42 })
         .y_label_area_size(left)
         .build_cartesian_2d(x.places(), y.places())?;
     let mut mesh = chart.configure_mesh();
@@ -296,47 +304,6 @@ pub(super) fn chart<'a>(area: &Area<'a>, x: &Axis, y: &Axis, left: u32) -> Resul
         .light_line_style(TRANSPARENT)
         .draw()?;
     Ok(chart)
-}
-
-/// How something is marked in a legend.
-#[derive(Clone, Copy)]
-pub(super) enum Mark {
-    Line,
-    Box,
-}
-
-/// How high a legend is.
-pub(super) const LEGEND: u32 = 26;
-
-/// A legend in one line at the top of an area: what it is of, then each entry behind its mark.
-pub(super) fn legend(
-    area: &Area<'_>,
-    title: &str,
-    entries: &[(String, RGBColor)],
-    mark: Mark,
-) -> Result<(), Error> {
-    let middle = LEGEND as i32 / 2 + 2;
-    let text = style(TEXT, HPos::Left, VPos::Center);
-    let mut x = 8;
-    if !title.is_empty() {
-        area.draw(&Text::new(title.to_owned(), (x, middle), text.clone()))?;
-        x += width(title) + 14;
-    }
-    for (name, colour) in entries {
-        match mark {
-            Mark::Line => {
-                area.draw(&PathElement::new(vec![(x, middle), (x + 16, middle)], colour.stroke_width(2)))?;
-                area.draw(&Circle::new((x + 8, middle), 3, colour.filled()))?;
-            }
-            Mark::Box => {
-                area.draw(&Rectangle::new([(x, middle - 5), (x + 11, middle + 6)], colour.filled()))?;
-            }
-        }
-        x += if matches!(mark, Mark::Line) { 21 } else { 16 };
-        area.draw(&Text::new(name.clone(), (x, middle), text.clone()))?;
-        x += width(name) + 16;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The roofline: how fast each layer could be, by what it does with each byte that it reads, and how fast it is.
 
-use super::plot::{self, Axis, Error, LEGEND, Labels, Mark, SERIES, TEXT};
+use super::look::{LEGEND, Mark, legend};
+use super::plot::{self, Axis, Error, Labels, SERIES, TEXT};
 use crate::study::measured::Measured;
 use plotters::prelude::*;
 
@@ -57,13 +58,13 @@ pub(super) fn draw(roof: &Roof, places: &[Place], size: (u32, u32)) -> Result<St
     plot::svg(size, |root| {
         let (top, area) = root.split_vertically(LEGEND);
         let mut entries = vec![
-            (format!("{} MACs/cycle", plot::short(roof.macs)), SERIES[2]),
-            (format!("{} bytes/cycle", plot::short(roof.bytes)), SERIES[1]),
+            (format!("{} MACs/cycle", plot::short(roof.macs)), SERIES[2].into()),
+            (format!("{} bytes/cycle", plot::short(roof.bytes)), SERIES[1].into()),
         ];
         if let Some(hidden) = roof.hidden {
-            entries.push((format!("{} bytes/cycle by latency", plot::short(hidden)), SERIES[0]));
+            entries.push((format!("{} bytes/cycle by latency", plot::short(hidden)), SERIES[0].into()));
         }
-        plot::legend(&top, "", &entries, Mark::Line)?;
+        legend(&top, "", &entries, Mark::Line)?;
         let ridge = roof.macs / roof.hidden.unwrap_or(roof.bytes).max(f64::MIN_POSITIVE);
         let x = Axis::log(
             "MACs for each byte read",

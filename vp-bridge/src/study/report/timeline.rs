@@ -1,6 +1,7 @@
 //! What was outstanding and how full the buffer was, over time, for one point.
 
-use super::plot::{self, Area, Axis, Error, LABEL, LEGEND, Mark, SERIES, TEXT};
+use super::look::{LEGEND, Mark, legend};
+use super::plot::{self, Area, Axis, Error, LABEL, SERIES, TEXT};
 use crate::study::measured::{Levels, Measured, Timeline};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -78,8 +79,9 @@ fn strip(
 ) -> Result<(i32, i32), Error> {
     let (top, area) = area.split_vertically(LEGEND);
     let coloured = || strip.levels.iter().zip(SERIES.iter().rev().skip(4).copied());
-    let entries: Vec<_> = coloured().map(|((label, _), colour)| ((*label).to_owned(), colour)).collect();
-    plot::legend(&top, "", &entries, Mark::Box)?;
+    let entries: Vec<_> =
+        coloured().map(|((label, _), colour)| ((*label).to_owned(), colour.into())).collect();
+    legend(&top, "", &entries, Mark::Box)?;
     let most =
         strip.levels.iter().flat_map(|(_, levels)| levels.most.iter().map(|most| *most as f64 * strip.scale));
     let highest = most.clone().fold(0.0, f64::max);

@@ -52,7 +52,8 @@ impl Job {
         let text = std::fs::read_to_string(path).map_err(|error| cannot(path, error))?;
         let table: toml::Table =
             text.parse().map_err(|error| JobError::File(format!("{}: {error}", path.display())))?;
-        if !table.contains_key("graph") {
+        // One of its keys makes it a job, lest a mistake in another makes it a graph.
+        if ["graph", "inputs", "outputs", "labels"].iter().all(|key| !table.contains_key(*key)) {
             let model = Model::load(path)?;
             return Ok(Job { model, inputs: Vec::new(), outputs: None, labels: None });
         }
@@ -122,6 +123,8 @@ mod tests {
         put("job.toml", b"graph = \"g.toml\"\ninputs = \"in\"\noutputs = \"out\"\n");
         let refusal = |name: &str| Job::load(&folder.path().join(name)).unwrap_err().to_string();
         assert!(refusal("job.toml").ends_with("2 inputs, and 1 answers"));
+        put("wrong.toml", b"grpah = \"g.toml\"\ninputs = \"in\"\n");
+        assert!(refusal("wrong.toml").contains("unknown field `grpah`, expected one of `graph`"));
         put("odd.toml", b"graph = \"g.toml\"\ninputs = \"g.toml\"\n");
         put("in", &[1, 2, 3]);
         assert!(refusal("job.toml").ends_with("3 bytes are no tensors of 2"));

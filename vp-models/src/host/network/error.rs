@@ -155,6 +155,16 @@ pub enum PlanError {
         /// Bytes that are left.
         left: u64,
     },
+    /// The hardware does not take so many cubes at once.
+    #[error("{frames} frames at once: the configuration {config} takes {most}")]
+    Batch {
+        /// The configuration.
+        config: String,
+        /// Frames.
+        frames: u32,
+        /// What it takes.
+        most: u32,
+    },
     /// The hardware computes in other formats.
     #[error("the configuration {config} does not compute int8")]
     NoInt8 {

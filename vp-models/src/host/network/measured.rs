@@ -1,4 +1,4 @@
-//! A network run on a platform, with figures for each layer: how long, how much, and what bounded it.
+//! A network run on a platform, once or several times, with figures for each layer: how long, how much, and what bounded it.
 
 use super::description::Network;
 use super::error::{MeasureError, RunError};
@@ -8,14 +8,16 @@ use crate::host::{Activity, Bounds, Host, Moved, Statistics};
 use crate::platform::{Description, LocalHost, Platform};
 use vp_core::Time;
 
-/// What came of running a network once.
+/// What came of running a network on some frames, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The network's layers, in their order. Together their spans are the whole run.
     pub layers: Vec<LayerFigures>,
-    /// What came out; all zeros if the platform skips the arithmetic.
+    /// Frames that it ran on; all figures are of all of them together.
+    pub frames: usize,
+    /// What came out, frame after frame; all zeros if the platform skips the arithmetic.
     pub output: Vec<i8>,
-    /// From the first register write after the input was there to the last layer's last interrupt.
+    /// From the first register write after the first input was there to the last layer's last interrupt.
     pub time: Time,
     /// One cycle of the device.
     pub period: Time,
@@ -28,7 +30,7 @@ pub struct Measured {
 pub struct LayerFigures {
     /// Its name.
     pub name: String,
-    /// Hardware layers that it took.
+    /// Hardware layers that it took, a frame.
     pub steps: usize,
     /// The layer whose hardware layers do this one too, if there is one: then it has no time of its own.
     pub within: Option<String>,
@@ -66,15 +68,28 @@ impl Measured {
     /// # Errors
     /// When the platform cannot be built, or has no room for the network, or does not run it to its end.
     pub fn of(network: &Network, description: &Description, input: &[i8]) -> Result<Measured, MeasureError> {
-        let nvdla = description.nvdla().ok_or(MeasureError::NoNvdla)?;
-        let plan = Plan::new(network, &nvdla.config, description.dbb0.range())?;
-        let mut host = LocalHost::new(Platform::build(description)?);
-        host.watch();
-        Ok(Measured::on(network, &plan, &mut host, description.period, input)?)
+        Measured::batched(network, description, &[input], 1)
     }
 
-    /// Runs a network once as it is planned. Without a host that is watched there is neither what bounded nor what was
-    /// moved: all time counts as compute.
+    /// The same for inputs of which so many run at once.
+    ///
+    /// # Errors
+    /// As [`Measured::of`], and when the hardware does not take so many.
+    pub fn batched(
+        network: &Network,
+        description: &Description,
+        inputs: &[&[i8]],
+        frames: u32,
+    ) -> Result<Measured, MeasureError> {
+        let nvdla = description.nvdla().ok_or(MeasureError::NoNvdla)?;
+        let plan = Plan::batched(network, &nvdla.config, description.dbb0.range(), frames)?;
+        let mut host = LocalHost::new(Platform::build(description)?);
+        host.watch();
+        Ok(Measured::on(network, &plan, &mut host, description.period, inputs)?)
+    }
+
+    /// Runs a network as it is planned, on one input after the other. Without a host that is watched there is neither what
+    /// bounded nor what was moved: all time counts as compute.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -83,14 +98,14 @@ impl Measured {
         plan: &Plan,
         host: &mut dyn Host,
         period: Time,
-        input: &[i8],
+        inputs: &[&[i8]],
     ) -> Result<Measured, RunError> {
         let setup = |error| RunError::Host { layer: network.name.clone(), error };
-        let mut inference = None;
+        let mut inferences = Vec::with_capacity(inputs.len());
         let mut runner = Runner::new(plan, &mut *host).map_err(setup)?;
-        runner.run(&[input], |_, done| inference = Some(done))?;
+        runner.run(inputs, |_, done| inferences.push(done))?;
         let statistics = host.statistics().map_err(setup)?;
-        let Inference { output, started, steps } = inference.unwrap_or_default();
+        let frames = inputs.len();
         let mut layers: Vec<LayerFigures> = network
             .layers
             .iter()
@@ -101,35 +116,46 @@ impl Measured {
                 is_cpu: false,
                 begin: Time::MAX,
                 end: Time::ZERO,
-                macs: layer.macs(),
+                macs: layer.macs() * frames as u64,
                 mac_cycles: 0,
                 bounds: Bounds::default(),
                 moved: Vec::new(),
             })
             .collect();
-        let mut order: Vec<usize> = (0..steps.len()).collect();
-        order.sort_by_key(|&at| steps[at].done);
-        let mut from = started;
-        for at in order {
-            let (step, span) = (&plan.steps[at], &steps[at]);
-            let layer = &mut layers[step.layer];
-            let (begin, until, bounds, moved) = match &span.activity {
-                Some(Activity { from, until, bounds, moved }) => (*from, *until, *bounds, moved.as_slice()),
-                None => {
-                    let compute = span.done - from;
-                    (from, span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
-                }
-            };
+        for step in &plan.steps {
             match step.work {
-                Work::Hardware { .. } => layer.steps += 1,
-                Work::Cpu { .. } => layer.is_cpu = true,
+                Work::Hardware { .. } => layers[step.layer].steps += 1,
+                Work::Cpu { .. } => layers[step.layer].is_cpu = true,
             }
-            layer.begin = layer.begin.min(begin);
-            layer.end = layer.end.max(until);
-            layer.mac_cycles += step.mac_cycles;
-            layer.bounds += bounds;
-            add(&mut layer.moved, moved);
-            from = until;
+        }
+        // A frame's share of those that a plan of several has.
+        layers.iter_mut().for_each(|layer| layer.steps = layer.steps.div_ceil(plan.frames));
+        let started = inferences.first().map_or(Time::ZERO, |inference| inference.started);
+        let mut last = started;
+        for Inference { started, steps, .. } in &inferences {
+            let mut order: Vec<usize> = (0..steps.len()).collect();
+            order.sort_by_key(|&at| steps[at].done);
+            let mut from = *started;
+            for at in order {
+                let (step, span) = (&plan.steps[at], &steps[at]);
+                let layer = &mut layers[step.layer];
+                let (begin, until, bounds, moved) = match &span.activity {
+                    Some(Activity { from, until, bounds, moved }) => {
+                        (*from, *until, *bounds, moved.as_slice())
+                    }
+                    None => {
+                        let compute = span.done - from;
+                        (from, span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
+                    }
+                };
+                layer.begin = layer.begin.min(begin);
+                layer.end = layer.end.max(until);
+                layer.mac_cycles += step.mac_cycles;
+                layer.bounds += bounds;
+                add(&mut layer.moved, moved);
+                from = until;
+            }
+            last = from;
         }
         for (at, within) in plan.within.iter().enumerate() {
             if let Some(within) = within {
@@ -141,7 +167,8 @@ impl Measured {
         for layer in layers.iter_mut().filter(|layer| layer.begin == Time::MAX) {
             layer.begin = layer.end;
         }
-        Ok(Measured { layers, output, time: from - started, period, statistics })
+        let output = inferences.into_iter().flat_map(|inference| inference.output).collect();
+        Ok(Measured { layers, frames, output, time: last - started, period, statistics })
     }
 
     /// What the whole time went into.
@@ -171,7 +198,7 @@ fn add(sums: &mut Vec<Moved>, moved: &[Moved]) {
 mod tests {
     use super::*;
     use crate::host::Bound;
-    use crate::host::network::digits;
+    use crate::host::network::{Options, digits, example_input};
     use crate::platform::Arithmetic;
 
     fn digits_on(change: impl Fn(&mut Description)) -> Measured {
@@ -188,6 +215,82 @@ mod tests {
         for (direction, bytes) in [("read", 0), ("write", 1)] {
             let moved: u64 = measured.layers.iter().map(|layer| <[u64; 2]>::from(layer.bytes())[bytes]).sum();
             assert_eq!(measured.statistics.get(&format!("dbb0.{direction}.bytes")), Some(moved));
+        }
+    }
+
+    #[test]
+    fn frames_follow_each_other_and_their_figures_are_sums() {
+        let description = Description::named("nv_small").unwrap();
+        let network = digits::network();
+        let plan =
+            Plan::new(&network, &description.nvdla().unwrap().config, description.dbb0.range()).unwrap();
+        let samples = digits::samples();
+        let run = |inputs: &[&[i8]]| {
+            let mut host = LocalHost::new(Platform::build(&description).unwrap());
+            host.watch();
+            Measured::on(&network, &plan, &mut host, description.period, inputs).unwrap()
+        };
+        let each: Vec<Measured> = samples[..2].iter().map(|sample| run(&[&sample.pixels])).collect();
+        let both = run(&[&samples[0].pixels, &samples[1].pixels]);
+        assert_eq!((each[0].frames, both.frames), (1, 2));
+        assert_eq!(both.output, [each[0].output.clone(), each[1].output.clone()].concat());
+        let times = both.layers.iter().fold(Time::ZERO, |sum, layer| sum + layer.time());
+        assert_eq!(times, both.time);
+        for (layer, one) in both.layers.iter().zip(&each[0].layers) {
+            let [twice, once] = [layer, one].map(|it| (it.macs, it.mac_cycles, it.bytes()));
+            assert_eq!(twice, (2 * once.0, 2 * once.1, (2 * once.2.0, 2 * once.2.1)));
+            assert_eq!(layer.steps, one.steps);
+        }
+    }
+
+    #[test]
+    fn frames_at_once_make_what_they_make_one_by_one_and_share_their_weights() {
+        let network = Network::named("lenet", &Options::default()).unwrap().unwrap();
+        let description = Description::named("nv_large").unwrap();
+        let inputs: Vec<Vec<i8>> = (1..=5).map(|seed| example_input(network.input, seed)).collect();
+        let inputs: Vec<&[i8]> = inputs.iter().map(Vec::as_slice).collect();
+        let run = |frames: u32| {
+            let config = &description.nvdla().unwrap().config;
+            let plan = Plan::batched(&network, config, description.dbb0.range(), frames).unwrap();
+            let mut host = LocalHost::new(Platform::build(&description).unwrap());
+            host.watch();
+            Measured::on(&network, &plan, &mut host, description.period, &inputs).unwrap()
+        };
+        let one = run(1);
+        // The last plan has one frame of zeros, or all of them.
+        for frames in [2, 5, 6, 16] {
+            let many = run(frames);
+            assert_eq!((many.frames, &many.output), (5, &one.output), "{frames} at once");
+            let read = |measured: &Measured| {
+                measured.layers.iter().find(|layer| layer.name == "fc1").unwrap().bytes().0
+            };
+            assert!(read(&many) < read(&one) * 2 / 3, "{frames} at once: {} of {}", read(&many), read(&one));
+        }
+    }
+
+    /// Merged rows of an image share the lanes, and more than that do not fit.
+    #[test]
+    fn no_image_is_multiplied_faster_than_the_array_can() {
+        for (platform, size, stride) in [
+            ("nv_large", 3, 1),
+            ("nv_large", 7, 2),
+            ("nv_large", 11, 4),
+            ("nv_large", 3, 8),
+            ("nv_small", 3, 2),
+            ("nv_small", 5, 1),
+        ] {
+            let text = format!(
+                "name = 'first'\nseed = 1\ninput = {{ width = 67, height = 67, channels = 3, image = true }}\n\
+                 [[layer]]\nname = 'conv'\nkind = 'convolution'\nkernels = 96\nkernel = [{size}, {size}]\n\
+                 stride = [{stride}, {stride}]"
+            );
+            let network = Network::parse(&text, &mut |_| Err("none".to_owned())).unwrap();
+            let mut description = Description::named(platform).unwrap();
+            description.arithmetic = Arithmetic::Skipped;
+            let input = vec![0; network.input.elements()];
+            let measured = Measured::of(&network, &description, &input).unwrap();
+            let (layer, cycles) = (&measured.layers[0], measured.cycles());
+            assert!(layer.mac_cycles <= cycles, "{platform} {size}: {} in {cycles}", layer.mac_cycles);
         }
     }
 

@@ -20,12 +20,12 @@ pub struct Runner<'a> {
     table: Option<usize>,
 }
 
-/// What came of one input.
+/// What came of one input, or of as many as the plan takes at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inference {
-    /// The network's output, `[line][column][channel]`.
+    /// The network's output, `[line][column][channel]`, frame after frame.
     pub output: Vec<i8>,
-    /// When its input was there and its first layer had its turn.
+    /// When the input was there and its first layer had its turn.
     pub started: Time,
     /// When each of the plan's steps ran.
     pub steps: Vec<Span>,
@@ -89,7 +89,8 @@ impl<'a> Runner<'a> {
         Ok(Runner { plan, host, next_groups, table: None })
     }
 
-    /// Runs the network on each input `[line][column][channel]`, one after the other, and hands out what came of it.
+    /// Runs the network on inputs `[line][column][channel]`, as many at once as the plan takes, and hands out what came of them with the
+    /// first one's number. Where inputs are no multiple of these, zeros run in the place of those that are missing.
     ///
     /// # Errors
     /// The first thing that went wrong; nothing runs after it.
@@ -98,8 +99,9 @@ impl<'a> Runner<'a> {
         inputs: &[I],
         mut done: impl FnMut(usize, Inference),
     ) -> Result<(), RunError> {
-        for (at, input) in inputs.iter().enumerate() {
-            done(at, self.infer(input.as_ref())?);
+        for (at, inputs) in inputs.chunks(self.plan.frames).enumerate() {
+            let inputs: Vec<&[i8]> = inputs.iter().map(AsRef::as_ref).collect();
+            done(at * self.plan.frames, self.infer(&inputs)?);
         }
         match self.host.warnings().into_iter().next() {
             Some(warning) => Err(RunError::Warned(warning)),
@@ -107,14 +109,21 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn infer(&mut self, input: &[i8]) -> Result<Inference, RunError> {
+    fn infer(&mut self, inputs: &[&[i8]]) -> Result<Inference, RunError> {
         let plan = self.plan;
         let expected = plan.input.shape.elements();
-        if input.len() != expected {
+        if let Some(input) = inputs.iter().find(|input| input.len() != expected) {
             return Err(RunError::Input { found: input.len(), expected });
         }
         let of = |at: usize| move |error| RunError::Host { layer: plan.steps[at].name.clone(), error };
-        self.host.load(Memory::Primary, plan.input.base, &plan.input.pack(input)).map_err(of(0))?;
+        for frame in 0..plan.frames {
+            let [place, _] = plan.of_frame(frame);
+            let bytes = match inputs.get(frame) {
+                Some(input) => place.pack(input),
+                None => vec![0; place.bytes() as usize],
+            };
+            self.host.load(Memory::Primary, place.base, &bytes).map_err(of(0))?;
+        }
         let started = self.host.now().map_err(of(0))?;
         // From here on.
         self.host.activity();
@@ -154,15 +163,19 @@ impl<'a> Runner<'a> {
                 is_done[step.at] = true;
             }
         }
-        let output = self.fetch_output().map_err(of(plan.steps.len() - 1))?;
+        let output = self.fetch_output(inputs.len()).map_err(of(plan.steps.len() - 1))?;
         Ok(Inference { output, started, steps: spans })
     }
 
-    fn fetch_output(&mut self) -> Result<Vec<i8>, HostError> {
-        let tensor = &self.plan.output;
-        let mut bytes = vec![0; tensor.bytes() as usize];
-        self.host.fetch(Memory::Primary, tensor.base, &mut bytes)?;
-        Ok(tensor.unpack(&bytes))
+    fn fetch_output(&mut self, frames: usize) -> Result<Vec<i8>, HostError> {
+        let mut output = Vec::new();
+        for frame in 0..frames {
+            let [_, tensor] = self.plan.of_frame(frame);
+            let mut bytes = vec![0; tensor.bytes() as usize];
+            self.host.fetch(Memory::Primary, tensor.base, &mut bytes)?;
+            output.extend(tensor.unpack(&bytes));
+        }
+        Ok(output)
     }
 
     /// Whether the groups that a step's units take next are free.

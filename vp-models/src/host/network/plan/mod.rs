@@ -1,13 +1,15 @@
 //! From a network to what a driver does with it: where everything lies, and which registers each hardware layer takes.
 //!
-//! `operations` says what runs as one and in which order, `values` what shares memory, `memory` where that is, and here it
-//! becomes register writes, with who must wait for whom.
+//! `operations` says what runs as one and in which order, `batch` what runs once for several frames, `values` what shares memory,
+//! `memory` where that is, and in `steps` it becomes register writes, with who must wait for whom.
 
+mod batch;
 mod memory;
 mod operations;
 mod steps;
 mod values;
 
+use self::batch::Batch;
 use self::memory::Memory;
 use self::operations::{Task, tasks};
 use self::values::Values;
@@ -26,10 +28,14 @@ use std::ops::{Range, RangeInclusive};
 pub struct Plan {
     /// What must lie in memory before the first layer: address and bytes.
     pub constants: Vec<(u64, Vec<u8>)>,
-    /// Where the input goes.
+    /// Where the input goes: of several frames the first one's.
     pub input: Tensor,
-    /// Where the output comes.
+    /// Where the output comes: of several frames the first one's.
     pub output: Tensor,
+    /// Frames that it takes at once.
+    pub frames: usize,
+    /// Bytes from a frame's input to the next one's, and the same of outputs.
+    strides: [u64; 2],
     /// What runs, in the order in which it is begun.
     pub steps: Vec<Step>,
     /// Lookup tables that steps need, which are loaded while their unit is idle.
@@ -105,19 +111,46 @@ impl Plan {
     /// # Errors
     /// When the configuration, its buffer, its registers or the memory have no room for a layer.
     pub fn new(network: &Network, config: &Config, memory: Range<u64>) -> Result<Plan, PlanError> {
+        Plan::batched(network, config, memory, 1)
+    }
+
+    /// The same for so many frames at once: fully connected layers at the network's end run once for all of them, and read their weights
+    /// once. All else runs frame after frame.
+    ///
+    /// # Errors
+    /// As [`Plan::new`], and when the configuration does not take so many cubes at once.
+    pub fn batched(
+        network: &Network,
+        config: &Config,
+        memory: Range<u64>,
+        frames: u32,
+    ) -> Result<Plan, PlanError> {
         if !(config.has_feature_type(DataType::Int8) && config.has_weight_type(DataType::Int8)) {
             return Err(PlanError::NoInt8 { config: config.name.clone() });
         }
-        let mut values = Values::of(network, config)?;
-        let tasks = tasks(network, &values, config)?;
+        let values = Values::of(network, config)?;
+        let batch = Batch::of(network, &values, frames, config)?;
+        let tasks = tasks(network, &values, &batch, config)?;
         let mut memory = Memory::new(memory);
         let mut constants = Vec::new();
         let operands = steps::Operands::of(network, &values, &tasks, config, &mut memory, &mut constants)?;
-        let bases = places(network, &values, &tasks, &mut memory, &mut constants)?;
-        values.settle_at(&bases);
-        let mut planner = steps::Planner::new(network, config, &values);
-        for (task, operands) in tasks.iter().zip(&operands) {
-            planner.task(task, operands)?;
+        let bases = places(network, &values, &tasks, &batch, &mut memory, &mut constants)?;
+        let of_frame = |frame: u32| {
+            let base = |(at, base): (usize, &u64)| base + u64::from(frame) * batch.stride(&values, at);
+            let mut settled = values.clone();
+            settled.settle_at(&bases.iter().enumerate().map(base).collect::<Vec<_>>());
+            settled
+        };
+        let settled: Vec<Values> = (0..frames).map(of_frame).collect();
+        let mut planner = steps::Planner::new(network, config, &settled, &batch);
+        let (last, each): (Vec<_>, Vec<_>) =
+            tasks.iter().zip(&operands).partition(|(task, _)| batch.is_last(task.layer));
+        for frame in 0..frames {
+            each.iter().try_for_each(|(task, operands)| planner.task(frame, task, operands))?;
+        }
+        for (task, operands) in last {
+            let mut first = (0..frames).step_by(task.cubes as usize);
+            first.try_for_each(|frame| planner.task(frame, task, operands))?;
         }
         let (steps, tables) = planner.finish(&bases);
         let mut within = vec![None; network.layers.len()];
@@ -127,8 +160,20 @@ impl Plan {
             }
         }
         let last = network.layers.len().checked_sub(1);
-        let [input, output] = [None, last].map(|source| values.of_source(source).tensor.clone());
-        Ok(Plan { constants, input, output, steps, tables, within, bytes: memory.used() })
+        let ends = [None, last].map(|source| settled[0].of_source(source));
+        let strides = ends.map(|value| batch.stride(&values, value.storage));
+        let [input, output] = ends.map(|value| value.tensor.clone());
+        let (frames, bytes) = (frames as usize, memory.used());
+        Ok(Plan { constants, input, output, frames, strides, steps, tables, within, bytes })
+    }
+
+    /// Where a frame's input goes, and where its output comes.
+    pub fn of_frame(&self, frame: usize) -> [Tensor; 2] {
+        let [input, output] = self.strides.map(|stride| frame as u64 * stride);
+        [
+            Tensor { base: self.input.base + input, ..self.input.clone() },
+            Tensor { base: self.output.base + output, ..self.output.clone() },
+        ]
     }
 
     /// Bytes of weights and biases.
@@ -142,6 +187,7 @@ fn places(
     network: &Network,
     values: &Values,
     tasks: &[Task],
+    batch: &Batch,
     memory: &mut Memory,
     constants: &mut Vec<(u64, Vec<u8>)>,
 ) -> Result<Vec<u64>, PlanError> {
@@ -175,12 +221,13 @@ fn places(
     let known = lent.collect::<Result<Vec<_>, PlanError>>()?;
     // Large ones first leave fewer holes.
     let mut order: Vec<usize> = (0..known.len()).filter(|&at| known[at].is_none()).collect();
-    order.sort_by_key(|&at| (std::cmp::Reverse(values.storages[at].bytes), at));
+    order.sort_by_key(|&at| (std::cmp::Reverse(batch.bytes(values, at)), at));
     let mut bases: Vec<u64> = known.into_iter().map(Option::unwrap_or_default).collect();
     for at in order {
         let storage = &values.storages[at];
-        let life = lives[at].clone().unwrap_or(0..=0);
-        bases[at] = memory.lend(&storage.name, storage.bytes, life)?;
+        // What is there for each frame is there while others run.
+        let life = if batch.is_copied(at) { Some(0..=tasks.len()) } else { lives[at].clone() };
+        bases[at] = memory.lend(&storage.name, batch.bytes(values, at), life.unwrap_or(0..=0))?;
     }
     Ok(bases)
 }
@@ -255,6 +302,60 @@ mod tests {
             error.to_string(),
             "layer `large`: CSC.D_CONV_STRIDE_EXT.CONV_X_STRIDE_EXT has no room for 0x9"
         );
+    }
+
+    /// A convolution, a pooling and two fully connected layers.
+    const CONNECTED: &str = "name = 'n'\nseed = 3\ninput = { width = 12, height = 10, channels = 3 }\n\
+        [[layer]]\nname = 'conv'\nkind = 'convolution'\nkernels = 40\nkernel = [3, 3]\nrelu = true\n\
+        [[layer]]\nname = 'pool'\nkind = 'pooling'\nmethod = 'max'\nkernel = [2, 2]\nstride = [2, 2]\n\
+        [[layer]]\nname = 'fc1'\nkind = 'fully-connected'\nkernels = 70\nrelu = true\n\
+        [[layer]]\nname = 'fc2'\nkind = 'fully-connected'\nkernels = 10\n\
+        [[layer]]\nname = 'soft'\nkind = 'soft-max'\nscale = 0.1\n";
+
+    fn connected(config: &str, frames: u32) -> Result<Plan, PlanError> {
+        let network = Network::parse(CONNECTED, &mut |_| Err("none".to_owned())).unwrap();
+        Plan::batched(&network, &Config::named(config).unwrap(), MEMORY, frames)
+    }
+
+    #[test]
+    fn fully_connected_layers_run_once_for_all_frames() {
+        let plan = connected("nv_large", 3).unwrap();
+        let count = |name: &str| plan.steps.iter().filter(|step| step.name == name).count();
+        assert_eq!(["conv", "fc1", "fc2", "soft"].map(count), [3, 1, 1, 3]);
+        // The first of them waits for each frame's convolution.
+        let fc1 = plan.steps.iter().find(|step| step.name == "fc1").unwrap();
+        assert_eq!(fc1.after.iter().filter(|&&before| plan.steps[before].name == "conv").count(), 3);
+        let places: Vec<[u64; 2]> =
+            (0..3).map(|frame| plan.of_frame(frame).map(|tensor| tensor.base)).collect();
+        for at in 0..2 {
+            let bytes = plan.of_frame(0)[at].bytes();
+            assert!(places.windows(2).all(|pair| pair[0][at] + bytes <= pair[1][at]), "{places:x?}");
+        }
+    }
+
+    #[test]
+    fn frames_that_the_buffer_does_not_hold_together_run_in_groups() {
+        // A bank of input each, and eight of weights: of 16 banks eight are left.
+        let text = "name = 'n'\nseed = 3\ninput = { width = 16, height = 16, channels = 128 }\n\
+                    [[layer]]\nname = 'fc'\nkind = 'fully-connected'\nkernels = 8";
+        let network = Network::parse(text, &mut |_| Err("none".to_owned())).unwrap();
+        let config = Config::named("nv_large").unwrap();
+        let groups = |frames| Plan::batched(&network, &config, MEMORY, frames).unwrap().steps.len();
+        assert_eq!([1, 4, 7, 32].map(groups), [1, 1, 1, 4]);
+    }
+
+    #[test]
+    fn one_frame_is_planned_as_ever() {
+        let network = Network::parse(CONNECTED, &mut |_| Err("none".to_owned())).unwrap();
+        assert_eq!(connected("nv_large", 1), plan(&network, "nv_large"));
+    }
+
+    #[test]
+    fn more_frames_than_the_hardware_takes_are_refused() {
+        let told = |config: &str, frames| connected(config, frames).unwrap_err().to_string();
+        assert_eq!(told("nv_small", 2), "2 frames at once: the configuration nv_small takes 1");
+        assert_eq!(told("nv_large", 33), "33 frames at once: the configuration nv_large takes 32");
+        assert!(connected("nv_large", 0).is_err());
     }
 
     #[test]

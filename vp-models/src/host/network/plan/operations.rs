@@ -1,5 +1,6 @@
 //! Which layers a hardware layer does together, and in which order they run.
 
+use super::batch::Batch;
 use super::values::Values;
 use crate::host::network::cut::{self, Cut, TooLarge, Work};
 use crate::host::network::description::{Convolution, Layer, Network, Operation, Pooling, Shape};
@@ -17,6 +18,8 @@ pub(super) struct Task {
     pub(super) pooling: Option<usize>,
     /// A convolution's parts.
     pub(super) parts: Vec<Part>,
+    /// Frames that run at once.
+    pub(super) cubes: u32,
 }
 
 /// A convolution of some channels with some kernels: all of them, unless it is grouped.
@@ -33,16 +36,30 @@ pub(super) struct Part {
 }
 
 /// What runs, in order.
-pub(super) fn tasks(network: &Network, values: &Values, config: &Config) -> Result<Vec<Task>, PlanError> {
+pub(super) fn tasks(
+    network: &Network,
+    values: &Values,
+    batch: &Batch,
+    config: &Config,
+) -> Result<Vec<Task>, PlanError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut done = vec![false; network.layers.len()];
     for (place, layer) in network.layers.iter().enumerate() {
         if done[place] || matches!(layer.operation, Operation::Concatenation | Operation::Constant(_)) {
             continue;
         }
-        let mut task = Task { layer: place, pooling: None, parts: Vec::new() };
+        let mut task = Task { layer: place, pooling: None, parts: Vec::new(), cubes: 1 };
         if let Operation::Convolution(convolution) = &layer.operation {
-            task.parts = parts(network, values, layer, convolution, config)?;
+            task.cubes = batch.cubes(place);
+            // As many as the convolution buffer holds.
+            task.parts = loop {
+                match parts(network, values, (layer, task.cubes), convolution, config) {
+                    Err(PlanError::ConvolutionBuffer { .. }) if task.cubes > 1 => {
+                        task.cubes = task.cubes.div_ceil(2);
+                    }
+                    parts => break parts?,
+                }
+            };
             task.pooling = pooling_behind(network, place, &task);
         }
         if let Some(pooling) = task.pooling {
@@ -109,16 +126,18 @@ fn in_order(mut tasks: Vec<Task>, network: &Network) -> Vec<Task> {
 fn parts(
     network: &Network,
     values: &Values,
-    layer: &Layer,
+    (layer, cubes): (&Layer, u32),
     convolution: &Convolution,
     config: &Config,
 ) -> Result<Vec<Part>, PlanError> {
     let source = values.of_source(layer.sources[0]);
     let part = |channels: Range<u32>, kernels: Range<u32>, pixels: Option<Pixels>| {
-        part(layer, convolution, channels, kernels, pixels, config).map_err(|TooLarge { data, weights }| {
-            let banks = config.cbuf_banks;
-            PlanError::ConvolutionBuffer { layer: layer.name.clone(), data, weights, banks }
-        })
+        part((layer, cubes), convolution, channels, kernels, pixels, config).map_err(
+            |TooLarge { data, weights }| {
+                let banks = config.cbuf_banks;
+                PlanError::ConvolutionBuffer { layer: layer.name.clone(), data, weights, banks }
+            },
+        )
     };
     let channels = match &source.tensor.form {
         Form::Pixels { .. } => {
@@ -187,8 +206,9 @@ fn groups_together(layer: &Layer, convolution: &Convolution, channels: &Channels
     (1..=groups).filter(|&together| whole(together)).min_by_key(cost).unwrap_or(groups)
 }
 
+/// A part, of so many cubes at once.
 fn part(
-    layer: &Layer,
+    (layer, cubes): (&Layer, u32),
     convolution: &Convolution,
     channels: Range<u32>,
     kernels: Range<u32>,
@@ -207,11 +227,16 @@ fn part(
                 channels: window.size[0] * components,
                 rows_at_once,
             };
-            // As many rows at once as leaves the fewest steps.
+            // As many rows at once as leaves the fewest steps, of those that share the lanes: neither a merged row nor
+            // a step to the right may need more of them (hardware manual, "Limits of channel post-extension").
+            let fits = |shape: &WeightShape| {
+                let own = config.mac_atomic_c / shape.rows_at_once;
+                shape.channels <= own && window.stride[0] * components <= own
+            };
             let fewer = |one: WeightShape, other: WeightShape| {
                 if other.steps(config) < one.steps(config) { other } else { one }
             };
-            let shape = [shape(2), shape(4)].into_iter().fold(shape(1), fewer);
+            let shape = [shape(2), shape(4)].into_iter().filter(fits).fold(shape(1), fewer);
             let line = u64::from(layer.input.width * components);
             (entries_of_pixels(padded * components, config), line, shape)
         }
@@ -231,8 +256,8 @@ fn part(
     };
     let work = Work {
         height: layer.input.height,
-        entries,
-        line_bytes,
+        entries: entries * cubes,
+        line_bytes: line_bytes * u64::from(cubes),
         window,
         outputs: layer.output.height,
         weights,

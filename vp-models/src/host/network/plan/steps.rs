@@ -1,5 +1,6 @@
 //! Steps of a plan: operands in memory, register writes, and who must wait for whom.
 
+use super::batch::Batch;
 use super::operations::{Part, Task};
 use super::values::{Value, Values};
 use super::{Cpu, Memory, Step, Work};
@@ -9,7 +10,7 @@ use crate::host::network::description::{
 };
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Cube, Form, Place, Tensor, WeightShape, pack_operands};
-use crate::host::network::registers::{self, Convolve, Operand, Pool, Process, Stage, Strips};
+use crate::host::network::registers::{self, Convolve, Cubes, Operand, Pool, Process, Stage, Strips};
 use crate::host::program::{FieldOverflow, Program};
 use crate::host::trace::Source;
 use crate::nvdla::config::Config;
@@ -107,6 +108,8 @@ fn spread(
 #[derive(Clone, Debug)]
 struct Access {
     storage: usize,
+    /// Of which frames.
+    copies: Range<u32>,
     surfaces: Range<u32>,
     lines: Range<u32>,
 }
@@ -122,7 +125,13 @@ struct Planned {
 pub(super) struct Planner<'a> {
     network: &'a Network,
     config: &'a Config,
-    values: &'a Values,
+    /// Where each frame's cubes are.
+    settled: &'a [Values],
+    batch: &'a Batch,
+    /// The frame whose steps are made, or the first of those that run together.
+    frame: u32,
+    /// How many these are.
+    cubes: u32,
     planned: Vec<Planned>,
     tables: Vec<Program>,
 }
@@ -135,12 +144,23 @@ const CONVOLUTION_DONE: [(Source, Unit); 3] =
     [(Source::CdmaDat, Unit::Cdma), (Source::CdmaWt, Unit::Cdma), (Source::Cacc, Unit::Cacc)];
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(network: &'a Network, config: &'a Config, values: &'a Values) -> Planner<'a> {
-        Planner { network, config, values, planned: Vec::new(), tables: Vec::new() }
+    pub(super) fn new(
+        network: &'a Network,
+        config: &'a Config,
+        settled: &'a [Values],
+        batch: &'a Batch,
+    ) -> Planner<'a> {
+        let (planned, tables) = (Vec::new(), Vec::new());
+        Planner { network, config, settled, batch, frame: 0, cubes: 1, planned, tables }
     }
 
-    /// The steps of a task.
-    pub(super) fn task(&mut self, task: &Task, operands: &Operands) -> Result<(), PlanError> {
+    fn values(&self) -> &'a Values {
+        &self.settled[self.frame as usize]
+    }
+
+    /// The steps of a task, for a frame or from one on.
+    pub(super) fn task(&mut self, frame: u32, task: &Task, operands: &Operands) -> Result<(), PlanError> {
+        (self.frame, self.cubes) = (frame, task.cubes.min(self.batch.frames - frame));
         let layer = &self.network.layers[task.layer];
         let named = |overflow| PlanError::Register { layer: layer.name.clone(), overflow };
         match &layer.operation {
@@ -180,26 +200,38 @@ impl<'a> Planner<'a> {
     }
 
     fn cpu(&mut self, task: &Task, cpu: Cpu) -> Result<(), PlanError> {
-        let from = self.values.of_source(self.network.layers[task.layer].sources[0]).tensor.clone();
-        let to = self.values.of_layer(task.layer).tensor.clone();
+        let from = self.values().of_source(self.network.layers[task.layer].sources[0]).tensor.clone();
+        let to = self.values().of_layer(task.layer).tensor.clone();
         self.push(task, Work::Cpu { task: cpu, from, to }, 0);
         Ok(())
     }
 
     fn cube(&self, source: Option<usize>) -> Cube {
-        self.values.of_source(source).tensor.cube()
+        self.values().of_source(source).tensor.cube()
     }
 
     fn access(&self, source: Option<usize>, channels: Range<u32>, lines: Range<u32>) -> Access {
-        let Value { storage, first_surface, .. } = *self.values.of_source(source);
+        let Value { storage, first_surface, .. } = *self.values().of_source(source);
         let atom = self.config.memory_atom;
         let surfaces = first_surface + channels.start / atom..first_surface + channels.end.div_ceil(atom);
-        Access { storage, surfaces, lines }
+        let copies = self.batch.copies(storage, self.frame, self.cubes);
+        Access { storage, copies, surfaces, lines }
+    }
+
+    /// The cubes that run together, as they lie in memory.
+    fn cubes(&self, source: Option<usize>) -> Cubes {
+        match self.cubes {
+            1 => Cubes::ONE,
+            count => {
+                let storage = self.values().of_source(source).storage;
+                Cubes { count, stride: self.batch.stride(self.values(), storage) as u32 }
+            }
+        }
     }
 
     /// All of a cube.
     fn whole(&self, source: Option<usize>) -> Access {
-        let Tensor { shape, form, .. } = &self.values.of_source(source).tensor;
+        let Tensor { shape, form, .. } = &self.values().of_source(source).tensor;
         let channels = match form {
             Form::Features { channels, .. } => channels.places(),
             Form::Pixels { .. } => 1,
@@ -235,7 +267,7 @@ impl<'a> Planner<'a> {
         let kernels = part.kernels.start + cut.kernels.start..part.kernels.start + cut.kernels.end;
         let count = kernels.len() as u32;
         let first = inputs.start;
-        let source = &self.values.of_source(layer.sources[0]).tensor;
+        let source = &self.values().of_source(layer.sources[0]).tensor;
         let (place, channels) = match source.form {
             Form::Pixels { line_stride, .. } => {
                 let base = source.base + u64::from(first) * u64::from(line_stride);
@@ -261,6 +293,7 @@ impl<'a> Planner<'a> {
             weights,
             weight_shape,
             buffer: cut.buffer,
+            cubes: self.cubes(layer.sources[0]),
         };
         let made = task.pooling.unwrap_or(task.layer);
         let destination = self.cube(Some(made)).channels(kernels.start, count);
@@ -282,6 +315,7 @@ impl<'a> Planner<'a> {
             stages,
             converter: convolution.converter,
             destination: task.pooling.is_none().then(|| destination.at_line(outputs.start)),
+            cubes: self.cubes(Some(made)),
         };
         let mut program = Program::new(self.config.register_map);
         let (mut units, mut done) = (Vec::new(), CONVOLUTION_DONE.to_vec());
@@ -310,7 +344,7 @@ impl<'a> Planner<'a> {
         units.extend([Unit::Sdp].into_iter().chain(CONVOLUTION));
         done.push((Source::Sdp, Unit::Sdp));
         let groups = u64::from(count.div_ceil(self.config.mac_atomic_k));
-        let positions = u64::from(output.width) * u64::from(output.height);
+        let positions = u64::from(output.width) * u64::from(output.height) * u64::from(self.cubes);
         let mac_cycles = positions * groups * weight_shape.steps(self.config);
         let seen = if part.pixels.is_some() { 0..1 } else { part.channels.clone() };
         let mut reads = vec![self.access(layer.sources[0], seen, inputs)];
@@ -359,6 +393,7 @@ impl<'a> Planner<'a> {
             ],
             converter: sum.converter,
             destination: Some(made.at_line(0)),
+            cubes: Cubes::ONE,
         };
         let mut program = Program::new(self.config.register_map);
         registers::process(&mut program, &process)?;
@@ -369,15 +404,18 @@ impl<'a> Planner<'a> {
 
     /// The steps, each with those that it waits for, and the tables.
     pub(super) fn finish(self, bases: &[u64]) -> (Vec<Step>, Vec<Program>) {
-        let Planner { values, mut planned, tables, .. } = self;
-        let memory = |access: &Access| {
-            let base = bases[access.storage];
-            base..base + values.storages[access.storage].bytes
+        let values = self.values();
+        let Planner { batch, mut planned, tables, .. } = self;
+        let memory = |&Access { storage, ref copies, .. }: &Access| {
+            let copy = |copy: u32| bases[storage] + u64::from(copy) * batch.stride(values, storage);
+            copy(copies.start)..copy(copies.end - 1) + values.storages[storage].bytes
         };
         let meet = |one: &Access, other: &Access| {
             let overlap = |a: &Range<u32>, b: &Range<u32>| a.start < b.end && b.start < a.end;
             if one.storage == other.storage {
-                return overlap(&one.surfaces, &other.surfaces) && overlap(&one.lines, &other.lines);
+                return overlap(&one.copies, &other.copies)
+                    && overlap(&one.surfaces, &other.surfaces)
+                    && overlap(&one.lines, &other.lines);
             }
             let (a, b) = (memory(one), memory(other));
             a.start < b.end && b.start < a.end

@@ -30,6 +30,7 @@ pub(super) struct Storage {
 }
 
 /// All cubes of a network, and their memories.
+#[derive(Clone)]
 pub(super) struct Values {
     values: Vec<Value>,
     pub(super) storages: Vec<Storage>,

@@ -1,6 +1,6 @@
 //! The convolution pipeline: CACC, CMAC, CSC, CDMA.
 
-use super::{INT8, PRIMARY, high, low};
+use super::{Cubes, INT8, PRIMARY, high, low};
 use crate::host::network::cut::BufferUse;
 use crate::host::network::description::{Shape, Window};
 use crate::host::network::layout::{Place, WeightShape, weight_bytes};
@@ -25,6 +25,8 @@ pub(in super::super) struct Convolve {
     pub(in super::super) weights: u64,
     pub(in super::super) weight_shape: WeightShape,
     pub(in super::super) buffer: BufferUse,
+    /// How many of it run at once, and how far their inputs are apart.
+    pub(in super::super) cubes: Cubes,
 }
 
 /// An image's pixels.
@@ -64,12 +66,12 @@ pub(in super::super) fn convolution(
 
 fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), FieldOverflow> {
     use cdma::{
-        d_bank::*, d_batch_number::*, d_conv_stride::*, d_cvt_cfg::*, d_dain_addr_high_0::*,
-        d_dain_addr_low_0::*, d_dain_map::*, d_dain_ram_type::*, d_datain_format::*, d_datain_size_0::*,
-        d_datain_size_1::*, d_entry_per_slice::*, d_fetch_grain::*, d_line_stride::*, d_mean_format::*,
-        d_misc_cfg::*, d_pixel_offset::*, d_surf_stride::*, d_weight_addr_high::*, d_weight_addr_low::*,
-        d_weight_bytes::*, d_weight_format::*, d_weight_ram_type::*, d_weight_size_0::*, d_weight_size_1::*,
-        d_zero_padding::*, d_zero_padding_value::*,
+        d_bank::*, d_batch_number::*, d_batch_stride::*, d_conv_stride::*, d_cvt_cfg::*,
+        d_dain_addr_high_0::*, d_dain_addr_low_0::*, d_dain_map::*, d_dain_ram_type::*, d_datain_format::*,
+        d_datain_size_0::*, d_datain_size_1::*, d_entry_per_slice::*, d_fetch_grain::*, d_line_stride::*,
+        d_mean_format::*, d_misc_cfg::*, d_pixel_offset::*, d_surf_stride::*, d_weight_addr_high::*,
+        d_weight_addr_low::*, d_weight_bytes::*, d_weight_format::*, d_weight_ram_type::*,
+        d_weight_size_0::*, d_weight_size_1::*, d_zero_padding::*, d_zero_padding_value::*,
     };
     let &Convolve { input, window, source, weights, weight_shape, buffer, .. } = layer;
     let fields = [
@@ -91,7 +93,7 @@ fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> R
         (SURF_STRIDE, source.surface_stride),
         (LINE_PACKED, layer.pixels.is_none().into()),
         (SURF_PACKED, 0),
-        (BATCHES, 1),
+        (BATCHES, layer.cubes.count),
         (ENTRIES, layer.entries),
         // Lines lie back to back and all have room in the buffer: they are read in one go, if the register can say so.
         (GRAINS, input.height.min(1 << GRAINS.bits(config.family()).width())),
@@ -114,6 +116,9 @@ fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> R
         (WEIGHT_BANK, buffer.weight_banks),
     ];
     program.checked_fields(Unit::Cdma, &fields)?;
+    if layer.cubes != Cubes::ONE {
+        program.checked_fields(Unit::Cdma, &[(BATCH_STRIDE, layer.cubes.stride)])?;
+    }
     let Some(Pixels { format, .. }) = layer.pixels else { return Ok(()) };
     let pixels = [
         (DATAIN_FORMAT, 1),
@@ -147,7 +152,7 @@ fn csc_registers(program: &mut Program, layer: &Convolve) -> Result<(), FieldOve
         (DATAIN_WIDTH_EXT, input.width),
         (DATAIN_HEIGHT_EXT, input.height),
         (DATAIN_CHANNEL_EXT, input.channels),
-        (BATCHES, 1),
+        (BATCHES, layer.cubes.count),
         (Y_EXTENSION, weight_shape.rows_at_once.ilog2()),
         (ENTRIES, layer.entries),
         (WEIGHT_FORMAT, 0),
@@ -182,7 +187,7 @@ fn cacc_registers(program: &mut Program, layer: &Convolve) -> Result<(), FieldOv
         (DATAOUT_WIDTH, layer.output.width),
         (DATAOUT_HEIGHT, layer.output.height),
         (DATAOUT_CHANNEL, layer.output.channels),
-        (BATCHES, 1),
+        (BATCHES, layer.cubes.count),
         (CLIP_TRUNCATE, 0),
     ];
     program.checked_fields(Unit::Cacc, &fields)

@@ -1,6 +1,6 @@
 //! SDP and SDP_RDMA, behind a convolution or from memory.
 
-use super::{INT8, PRIMARY, high, low};
+use super::{Cubes, INT8, PRIMARY, high, low};
 use crate::host::network::description::{Activation, Converter, Shape};
 use crate::host::network::layout::Place;
 use crate::host::program::{FieldOverflow, Program};
@@ -18,6 +18,8 @@ pub(in super::super) struct Process {
     pub(in super::super) converter: Converter,
     /// Where it writes; none if it passes on to PDP.
     pub(in super::super) destination: Option<Place>,
+    /// How many of it run at once, and how far what is written is apart.
+    pub(in super::super) cubes: Cubes,
 }
 
 /// BS or BN.
@@ -175,8 +177,8 @@ pub(in super::super) fn process(program: &mut Program, layer: &Process) -> Resul
     use sdp::{
         d_cvt_offset::*, d_cvt_scale::*, d_cvt_shift::*, d_data_cube_channel::*, d_data_cube_height::*,
         d_data_cube_width::*, d_data_format::*, d_dp_bs_cfg::BS_ALU_ALGO, d_dp_ew_cfg::*,
-        d_dst_base_addr_high::*, d_dst_base_addr_low::*, d_dst_dma_cfg::*, d_dst_line_stride::*,
-        d_dst_surface_stride::*, d_feature_mode_cfg::*,
+        d_dst_base_addr_high::*, d_dst_base_addr_low::*, d_dst_batch_stride::*, d_dst_dma_cfg::*,
+        d_dst_line_stride::*, d_dst_surface_stride::*, d_feature_mode_cfg::*,
     };
     let &Process { output, source, converter, destination, .. } = layer;
     let nowhere = Place { base: 0, line_stride: 0, surface_stride: 0 };
@@ -212,12 +214,15 @@ pub(in super::super) fn process(program: &mut Program, layer: &Process) -> Resul
             (fields_of.mul_operand, i32::from(factor) as u32),
         ]);
     }
+    if layer.cubes != Cubes::ONE {
+        fields.push((DST_BATCH_STRIDE, layer.cubes.stride));
+    }
     fields.extend([
         (EW_BYPASS, 1),
         (FLYING_MODE, if source.is_none() { FLYING_MODE::ON } else { FLYING_MODE::OFF }),
         (OUTPUT_DST, if destination.is_none() { OUTPUT_DST::PDP } else { OUTPUT_DST::MEM }),
         (WINOGRAD, WINOGRAD::OFF),
-        (BATCH_NUMBER, 1),
+        (BATCH_NUMBER, layer.cubes.count),
         (PROC_PRECISION, INT8),
         (OUT_PRECISION, INT8),
         (CVT_OFFSET, converter.offset as u32),
@@ -273,7 +278,7 @@ fn rdma_registers(program: &mut Program, layer: &Process) -> Result<(), FieldOve
         (IN_PRECISION, INT8),
         (PROC_PRECISION, INT8),
         (OUT_PRECISION, INT8),
-        (BATCH_NUMBER, 1),
+        (BATCH_NUMBER, layer.cubes.count),
     ]);
     program.checked_fields(Unit::SdpRdma, &fields)
 }
