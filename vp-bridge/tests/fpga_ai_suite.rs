@@ -229,3 +229,11 @@ fn the_example_says_the_same_in_process_and_over_tcp() {
     said(&["--bundle", file.to_str().unwrap()]);
     assert!(std::fs::read(file).unwrap().starts_with(b"VPIB"));
 }
+
+#[test]
+fn vp_run_streams_inputs_that_the_stream_cannot_hold() {
+    // An input has 64 bytes.
+    let small = ["--platform", "fpga-ai-suite-streaming", "--set", "fpga_ai_suite.stream_buffer=40"];
+    let (is_right, text) = vp(&[&["run"], &small[..]].concat());
+    assert!(is_right && text.contains("356 of 360"), "{text}");
+}

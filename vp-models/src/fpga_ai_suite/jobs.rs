@@ -13,7 +13,7 @@ use super::device::{Suite, add};
 use super::graph::{Operation, Tensor};
 use super::queue::Descriptor;
 use super::timing;
-use crate::nvdla::occupancy::Datapath;
+use crate::occupancy::Datapath;
 use vp_core::observe::What;
 use vp_core::select;
 

@@ -7,11 +7,14 @@ use thiserror::Error;
 
 use super::file::Model;
 use super::layout::{Layout, LayoutError};
-use crate::fpga_ai_suite::registers as reg;
 use crate::fpga_ai_suite::{Architecture, Hash};
+use crate::fpga_ai_suite::{debug, registers as reg};
 use crate::host::{Host, HostError, Memory};
 use crate::registers::RegisterRef;
 use vp_core::Time;
+
+/// Bytes sent into the stream at once, at most: every session over a socket takes so many.
+const MOST_SENT: usize = 8 << 10;
 
 /// A model on an IP.
 pub struct Driver<'a> {
@@ -243,28 +246,56 @@ impl<'a> Driver<'a> {
             return Err(DriverError::Input { expected: self.input_bytes, found: input.len() });
         }
         let bytes: Vec<u8> = input.iter().map(|value| *value as u8).collect();
+        let has_room = self.input_bytes <= self.architecture.stream_buffer as usize;
         match self.architecture.streaming {
-            true => self.host.stream(&bytes)?,
+            true if has_room => bytes.chunks(MOST_SENT).try_for_each(|piece| self.host.stream(piece))?,
+            true => {}
             false => self.host.load(Memory::Primary, io_base.into(), &bytes)?,
         }
         self.write(reg::CONFIG_BASE, self.layout.config_base)?;
         self.write(reg::CONFIG_WORDS, self.layout.words.len() as u32 - 2)?;
-        self.write(reg::IO_BASE, io_base)
+        self.write(reg::IO_BASE, io_base)?;
+        if self.architecture.streaming && !has_room { self.feed(&bytes) } else { Ok(()) }
+    }
+
+    /// Sends an input that the stream cannot hold as a whole while its job, which is queued, takes it: as much at a time as
+    /// there is room for.
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), DriverError> {
+        while !bytes.is_empty() {
+            let waiting = self.debug(debug::STREAM_WAITING)?;
+            let room = self.architecture.stream_buffer.saturating_sub(waiting) as usize;
+            if room == 0 {
+                // A job that is refused takes nothing.
+                self.refuse_error()?;
+                continue;
+            }
+            let (piece, rest) = bytes.split_at(room.min(MOST_SENT).min(bytes.len()));
+            self.host.stream(piece)?;
+            bytes = rest;
+        }
+        Ok(())
     }
 
     /// Waits for an interrupt and serves it. Gives how many inferences are complete since the last time.
     fn wait(&mut self) -> Result<(u32, Time), DriverError> {
         let time = self.host.wait_interrupt()?;
-        // What happens after this is seen sets the bits anew.
-        let status = self.read(reg::INTERRUPT_CONTROL)?;
+        let status = self.refuse_error()?;
+        // What happens after this was seen sets the bits anew.
         self.write(reg::INTERRUPT_CONTROL, status)?;
-        if reg::interrupt_control::ERROR.only_bits().extract(status) != 0 {
-            return Err(self.error());
-        }
         let count = self.read(reg::COMPLETION_COUNT)?;
         let more = count.wrapping_sub(self.complete);
         self.complete = count;
         Ok((more, time))
+    }
+
+    /// What has happened; clears it if that is an error.
+    fn refuse_error(&mut self) -> Result<u32, DriverError> {
+        let status = self.read(reg::INTERRUPT_CONTROL)?;
+        if reg::interrupt_control::ERROR.only_bits().extract(status) == 0 {
+            return Ok(status);
+        }
+        self.write(reg::INTERRUPT_CONTROL, status)?;
+        Err(self.error())
     }
 
     fn error(&mut self) -> DriverError {
