@@ -2,7 +2,6 @@
 
 mod common;
 #[path = "common/tools.rs"]
-#[expect(dead_code, reason = "no program of the distribution is needed here")]
 mod tools;
 
 use std::process::Command;
@@ -12,7 +11,7 @@ use tools::skipped;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
 use vp_bridge::server::Options;
 use vp_models::fpga_ai_suite::{Architecture, registers as reg};
-use vp_models::host::fpga_ai_suite::{Driver, Model};
+use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
 use vp_models::host::network::digits;
 use vp_models::host::{Host, Memory, Statistics};
 use vp_models::nvdla::registers::RegisterMap;
@@ -236,4 +235,53 @@ fn vp_run_streams_inputs_that_the_stream_cannot_hold() {
     let small = ["--platform", "fpga-ai-suite-streaming", "--set", "fpga_ai_suite.stream_buffer=40"];
     let (is_right, text) = vp(&[&["run"], &small[..]].concat());
     assert!(is_right && text.contains("356 of 360"), "{text}");
+}
+
+/// The guest's program before it opens a device: no bundle makes it read or write beyond it.
+#[test]
+fn the_guests_program_refuses_bundles_that_are_cut_or_lie() {
+    let test = "the_guests_program_refuses_bundles_that_are_cut_or_lie";
+    let Some(compiler) = tools::command(&["cc", "gcc", "clang"]) else {
+        return skipped(test, "no C compiler");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (program, file) = (folder.path().join("inference"), folder.path().join("bundle"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/fpga_ai_suite_guest/inference.c");
+    let built =
+        Command::new(compiler).args(["-Wall", "-Wextra", "-Werror", source, "-o"]).arg(&program).status();
+    assert!(built.unwrap().success());
+    let model = Model::of_network(&digits::network()).unwrap();
+    let samples = digits::samples();
+    let right = bundle(&Architecture::default(), &model, &[&samples[0].pixels, &samples[1].pixels]).unwrap();
+    let said = |bytes: &[u8], address: &str| {
+        std::fs::write(&file, bytes).unwrap();
+        let output = Command::new(&program).arg("/nonexistent").arg(&file).arg(address).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let with = |word: usize, value: u32| {
+        let mut bytes = right.clone();
+        bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
+        said(&bytes, "0x80000000")
+    };
+    assert!(said(&right, "0x80000000").starts_with("FAIL: the device or memory"), "what is right is taken");
+    assert_eq!(said(&right[..55], "0x80000000"), "FAIL: the bundle is shorter than its header\n");
+    let length = "FAIL: the bundle is not as long as its header says\n";
+    assert_eq!(said(&right[..right.len() - 1], "0x80000000"), length);
+    assert_eq!(said(&[&right[..], &[0]].concat(), "0x80000000"), length);
+    assert_eq!(with(0, 0), "FAIL: no bundle\n");
+    assert_eq!(with(5, 24), "FAIL: the bundle's header makes no sense\n");
+    assert_eq!(with(6, 1), "FAIL: the bundle's header makes no sense\n");
+    for word in [6, 8, 10, 12, 13] {
+        assert_eq!(with(word, u32::MAX), length, "{word}");
+    }
+    assert_eq!(with(13, 0), length);
+    assert_eq!(with(7, 32), "FAIL: parts of the bundle overlap in memory\n");
+    assert_eq!(with(11, 32), "FAIL: parts of the bundle overlap in memory\n");
+    assert_eq!(with(11, 65), "FAIL: parts of the bundle are at no multiple of a memory word\n");
+    let address = "FAIL: ADDRESS: a page below 4 GiB, with room for the bundle's model behind it\n";
+    assert_eq!(with(9, 0x7fff_ffe0), address);
+    for wrong in ["0x80000010", "0xfffff000", "0x100000000", "", "here"] {
+        assert_eq!(said(&right, wrong), address, "{wrong}");
+    }
 }

@@ -261,6 +261,40 @@ fn streaming_is_for_a_build_with_a_stream() {
     assert!(prepared.host.stream(&[1]).unwrap_err().to_string().contains("no input stream"));
 }
 
+/// What may be done to a word of a configuration.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Data(u32),
+    Word(u64),
+    Twice,
+    Gone,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let data = prop_oneof![
+        0u32..9,
+        any::<u32>(),
+        prop::sample::select(vec![
+            63,
+            255,
+            256,
+            8192,
+            8193,
+            0x1_0001,
+            0x2000_2000,
+            1 << 24,
+            1 << 28,
+            u32::MAX
+        ]),
+    ];
+    prop_oneof![
+        6 => data.prop_map(Change::Data),
+        1 => any::<u64>().prop_map(Change::Word),
+        1 => Just(Change::Twice),
+        1 => Just(Change::Gone),
+    ]
+}
+
 /// Bases at all places, and registers of all kinds.
 fn write() -> impl Strategy<Value = (u32, u32)> {
     let address = prop_oneof![
@@ -278,7 +312,7 @@ fn write() -> impl Strategy<Value = (u32, u32)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn whatever_is_written_the_ip_works_afterwards(
@@ -301,5 +335,42 @@ proptest! {
         let mut driver = Driver::open(&mut host, &architecture, &model, memory()).unwrap();
         let inferred = driver.infer(&given).unwrap();
         prop_assert!(inferred.iter().zip(&given).all(|(inference, input)| inference.output == model.infer(input)));
+    }
+
+    #[test]
+    fn whatever_a_configuration_says_the_job_ends_and_the_ip_works_afterwards(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), change()), 1..4), streaming in any::<bool>(),
+    ) {
+        let architecture = Architecture { streaming, ..Architecture::default() };
+        let mut prepared = Prepared::of(&architecture, halves());
+        let mut words = prepared.layout.words.clone();
+        for (at, change) in changes {
+            let at = at.index(words.len());
+            match change {
+                Change::Data(data) => words[at] = words[at] & 0xffff_ffff | u64::from(data) << 32,
+                Change::Word(word) => words[at] = word,
+                Change::Twice => words.insert(at, words[at]),
+                Change::Gone => _ = words.remove(at),
+            }
+            if words.is_empty() {
+                words.push(0);
+            }
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let (config, io) = (0x8800_0000, 0x8a00_0000);
+        prepared.host.load(Memory::Primary, config, &bytes).unwrap();
+        prepared.write(CONFIG_BASE, config as u32);
+        prepared.write(CONFIG_WORDS, (words.len() as u32).wrapping_sub(2));
+        prepared.write(IO_BASE, io);
+        if streaming {
+            prepared.host.stream(&[1; 1 << 12]).unwrap();
+        }
+        // It may be a large one: then it is enough that it can be given up.
+        _ = (0..2000).find(|_| prepared.read(ICR) != 0);
+        prepared.write(IP_RESET, 1);
+        let model = small();
+        let input = &inputs(1)[0];
+        let mut driver = Driver::open(&mut prepared.host, &architecture, &model, memory()).unwrap();
+        prop_assert_eq!(&driver.infer(&[input]).unwrap()[0].output, &model.infer(input));
     }
 }

@@ -1,11 +1,13 @@
 //! The FPGA AI Suite IP as a driver meets it: on a platform, over its register bus, its memory and its interrupt line.
 
 mod errors;
+mod graphs;
 mod jobs;
 mod stream;
 
 use std::ops::Range;
 
+use proptest::prelude::ProptestConfig;
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::fpga_ai_suite::graph::{Activation, Converter, Graph, Operation, Shape, Sums, Tensor, Window};
 use vp_models::host::fpga_ai_suite::{Driver, Layout, Model};
@@ -37,6 +39,14 @@ fn description(architecture: &Architecture) -> Description {
 
 fn host(architecture: &Architecture) -> LocalHost {
     LocalHost::new(Platform::build(&description(architecture)).unwrap())
+}
+
+/// So many cases, or as many as `PROPTEST_CASES` says.
+fn cases(usual: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(usual),
+    }
 }
 
 fn memory() -> Range<u64> {
