@@ -285,3 +285,35 @@ fn the_guests_program_refuses_bundles_that_are_cut_or_lie() {
         assert_eq!(said(&right, wrong), address, "{wrong}");
     }
 }
+
+/// What a session learns of a job whose input is nowhere.
+fn lost_at(host: &mut dyn Host, platform: &str) -> (u32, u32, Statistics) {
+    let architecture = Architecture::named(platform).unwrap();
+    let model = Model::of_network(&digits::network()).unwrap();
+    let memory = Description::named(platform).unwrap().dbb0.range();
+    let layout = Driver::open(host, &architecture, &model, memory).unwrap().layout().clone();
+    host.write(reg::CONFIG_BASE.offset.into(), layout.config_base).unwrap();
+    host.write(reg::CONFIG_WORDS.offset.into(), layout.words.len() as u32 - 2).unwrap();
+    host.write(reg::IO_BASE.offset.into(), 0x2000).unwrap();
+    host.wait_interrupt().unwrap();
+    let shown =
+        [reg::INTERRUPT_CONTROL, reg::COMPLETION_COUNT].map(|at| host.read(at.offset.into()).unwrap());
+    let statistics = host.statistics().unwrap();
+    let told: String = host.warnings().iter().map(ToString::to_string).collect();
+    assert!(told.contains("job 0 is refused: input: no memory at 0x2000 ("), "{told}");
+    (shown[0], shown[1], statistics)
+}
+
+#[test]
+fn a_job_whose_input_is_in_no_memory_ends_the_same_wherever_the_memory_is() {
+    let platform = "fpga-ai-suite";
+    let mut local = LocalHost::new(Platform::build(&Description::named(platform).unwrap()).unwrap());
+    let (status, complete, statistics) = lost_at(&mut local, platform);
+    assert_eq!((status, complete), (1, 0));
+    let served = served("tcp:127.0.0.1:0", platform);
+    for memory in [MemoryPlace::Inside, MemoryPlace::Client] {
+        let (status, complete, remote) = lost_at(&mut served.host(memory), platform);
+        assert_eq!((status, complete), (1, 0), "{memory:?}");
+        assert_eq!(remote.text("events.hash"), statistics.text("events.hash"), "{memory:?}");
+    }
+}

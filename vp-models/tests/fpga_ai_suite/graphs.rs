@@ -120,7 +120,7 @@ fn model(text: &str, seed: u8) -> Result<Model, String> {
                 let file = format!("bias{}", &layer[1..]);
                 match kernels {
                     Some(kernels @ 1..2000) if !lengths.contains_key(&file) => {
-                        lengths.insert(file, kernels * if seed % 2 == 0 { 2 } else { 4 });
+                        lengths.insert(file, kernels * if seed.is_multiple_of(2) { 2 } else { 4 });
                     }
                     _ => return Err(why),
                 }

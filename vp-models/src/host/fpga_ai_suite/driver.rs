@@ -26,6 +26,8 @@ pub struct Driver<'a> {
     in_flight: usize,
     /// The completion count as last seen.
     complete: u32,
+    /// Requests may be under way whose inferences nobody waits for any more.
+    has_failed: bool,
 }
 
 /// What came of an input.
@@ -117,17 +119,25 @@ impl<'a> Driver<'a> {
         let layout = Layout::new(architecture, model, in_flight as u32, memory)?;
         let output_bytes = model.graph.output_shape().elements() as usize;
         let architecture = architecture.clone();
+        let (complete, has_failed) = (0, false);
         let mut driver =
-            Driver { host, architecture, layout, input_bytes, output_bytes, in_flight, complete: 0 };
+            Driver { host, architecture, layout, input_bytes, output_bytes, in_flight, complete, has_failed };
         driver.write(reg::IP_RESET, 1)?;
         driver.load(model)?;
-        driver.write(reg::INTERMEDIATE_BASE, driver.layout.intermediate_base)?;
-        driver.write(reg::INTERRUPT_MASK, 0b11)?;
-        if driver.architecture.streaming {
-            // The stream is refused what comes before it is on.
-            driver.host.write_acknowledged(reg::STREAMING.offset.into(), 1)?;
-        }
+        driver.start()?;
         Ok(driver)
+    }
+
+    /// Begins to use an IP that was reset and has the model.
+    fn start(&mut self) -> Result<(), DriverError> {
+        self.complete = 0;
+        self.write(reg::INTERMEDIATE_BASE, self.layout.intermediate_base)?;
+        self.write(reg::INTERRUPT_MASK, 0b11)?;
+        if self.architecture.streaming {
+            // The stream is refused what comes before it is on.
+            self.host.write_acknowledged(reg::STREAMING.offset.into(), 1)?;
+        }
+        Ok(())
     }
 
     /// How many requests are queued and not complete at most; 1 waits for each before the next one.
@@ -143,8 +153,24 @@ impl<'a> Driver<'a> {
     /// Runs inputs, several at a time, and gives what comes out in their order.
     ///
     /// # Errors
-    /// [`DriverError::Device`] when the IP says that one did not run; others that were queued are lost then.
+    /// [`DriverError::Device`] when the IP says that one did not run; others that were queued are lost then, and the IP is
+    /// reset before the next ones.
     pub fn infer(&mut self, inputs: &[&[i8]]) -> Result<Vec<Inference>, DriverError> {
+        let expected = self.input_bytes;
+        if let Some(input) = inputs.iter().find(|input| input.len() != expected) {
+            return Err(DriverError::Input { expected, found: input.len() });
+        }
+        if self.has_failed {
+            self.write(reg::IP_RESET, 1)?;
+            self.start()?;
+        }
+        self.has_failed = true;
+        let inferences = self.run(inputs)?;
+        self.has_failed = false;
+        Ok(inferences)
+    }
+
+    fn run(&mut self, inputs: &[&[i8]]) -> Result<Vec<Inference>, DriverError> {
         let mut waiting = inputs.iter();
         let mut free: VecDeque<u32> = self.layout.io_bases.iter().copied().take(self.in_flight).collect();
         let mut under_way = VecDeque::new();
@@ -242,9 +268,6 @@ impl<'a> Driver<'a> {
 
     /// Puts an input in its place and queues a request for it.
     fn request(&mut self, io_base: u32, input: &[i8]) -> Result<(), DriverError> {
-        if input.len() != self.input_bytes {
-            return Err(DriverError::Input { expected: self.input_bytes, found: input.len() });
-        }
         let bytes: Vec<u8> = input.iter().map(|value| *value as u8).collect();
         let has_room = self.input_bytes <= self.architecture.stream_buffer as usize;
         match self.architecture.streaming {
