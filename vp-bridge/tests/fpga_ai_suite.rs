@@ -10,6 +10,7 @@ use common::Served;
 use tools::skipped;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
 use vp_bridge::server::Options;
+use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor, Window};
 use vp_models::fpga_ai_suite::{Architecture, registers as reg};
 use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
 use vp_models::host::network::digits;
@@ -316,4 +317,39 @@ fn a_job_whose_input_is_in_no_memory_ends_the_same_wherever_the_memory_is() {
         assert_eq!((status, complete), (1, 0), "{memory:?}");
         assert_eq!(remote.text("events.hash"), statistics.text("events.hash"), "{memory:?}");
     }
+}
+
+#[test]
+fn other_sessions_are_answered_while_a_large_layer_is_computed() {
+    let name = "fpga-ai-suite-streaming";
+    let served = served("tcp:127.0.0.1:0", name);
+    let shared = || RemoteOptions { platform: Some("cell".into()), ..RemoteOptions::default() };
+    let mut cpu = served.join(shared());
+    let mut other = served.join(RemoteOptions { seat: Seat::Sender, ..shared() });
+    // Two to the 32 products.
+    let mut graph = Graph::new(Shape { height: 256, width: 256, channels: 1 }, 16 * 128 * 128).unwrap();
+    let window = Window { size: [128; 2], stride: [1; 2], before: [0; 2], after: [0; 2] };
+    let converter = Converter { offset: 0, scale: 1, shift: 0 };
+    let sums = Sums { kernels: 16, weights: 0, bias: None, relu: false, converter };
+    graph.add(Tensor::Input, Operation::Convolution { window, sums }, None).unwrap();
+    let (graph, filters) = (graph.whole().unwrap(), vec![1; 16 * 128 * 128]);
+    let model = Model { name: "large".into(), graph, filters };
+    let memory = Description::named(name).unwrap().dbb0.range();
+    let runs = std::thread::spawn(move || {
+        let architecture = Architecture::named(name).unwrap();
+        let input = vec![1; 256 * 256];
+        Driver::open(&mut cpu, &architecture, &model, memory).unwrap().infer(&[&input]).unwrap();
+    });
+    let mut answers = 0;
+    loop {
+        let statistics = other.statistics().unwrap();
+        let get = |name: &str| statistics.get(name).unwrap();
+        if get("fpga_ai_suite.complete") == 1 {
+            break;
+        }
+        // Its input has been read.
+        answers += u32::from(get("fpga_ai_suite.input") == 256 * 256 / 32);
+    }
+    runs.join().unwrap();
+    assert!(answers > 10, "{answers} answers");
 }

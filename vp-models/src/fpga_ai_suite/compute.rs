@@ -27,8 +27,8 @@ impl Converter {
     }
 }
 
-/// Products that take a few milliseconds.
-const FEW: u64 = 1 << 22;
+/// Products that take about a millisecond.
+const FEW: u64 = 1 << 20;
 
 /// How many elements of a layer's output can be computed without keeping anybody waiting for long.
 pub fn at_once(shape: Shape, operation: &Operation) -> u64 {
