@@ -2,7 +2,6 @@
 
 mod common;
 #[path = "common/tools.rs"]
-#[expect(dead_code, reason = "no program of the distribution is needed here")]
 mod tools;
 
 use std::process::Command;
@@ -11,8 +10,9 @@ use common::Served;
 use tools::skipped;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
 use vp_bridge::server::Options;
+use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor, Window};
 use vp_models::fpga_ai_suite::{Architecture, registers as reg};
-use vp_models::host::fpga_ai_suite::{Driver, Model};
+use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
 use vp_models::host::network::digits;
 use vp_models::host::{Host, Memory, Statistics};
 use vp_models::nvdla::registers::RegisterMap;
@@ -228,4 +228,128 @@ fn the_example_says_the_same_in_process_and_over_tcp() {
     let file = folder.path().join("bundle");
     said(&["--bundle", file.to_str().unwrap()]);
     assert!(std::fs::read(file).unwrap().starts_with(b"VPIB"));
+}
+
+#[test]
+fn vp_run_streams_inputs_that_the_stream_cannot_hold() {
+    // An input has 64 bytes.
+    let small = ["--platform", "fpga-ai-suite-streaming", "--set", "fpga_ai_suite.stream_buffer=40"];
+    let (is_right, text) = vp(&[&["run"], &small[..]].concat());
+    assert!(is_right && text.contains("356 of 360"), "{text}");
+}
+
+/// The guest's program before it opens a device: no bundle makes it read or write beyond it.
+#[test]
+fn the_guests_program_refuses_bundles_that_are_cut_or_lie() {
+    let test = "the_guests_program_refuses_bundles_that_are_cut_or_lie";
+    let Some(compiler) = tools::command(&["cc", "gcc", "clang"]) else {
+        return skipped(test, "no C compiler");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (program, file) = (folder.path().join("inference"), folder.path().join("bundle"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/fpga_ai_suite_guest/inference.c");
+    let built =
+        Command::new(compiler).args(["-Wall", "-Wextra", "-Werror", source, "-o"]).arg(&program).status();
+    assert!(built.unwrap().success());
+    let model = Model::of_network(&digits::network()).unwrap();
+    let samples = digits::samples();
+    let right = bundle(&Architecture::default(), &model, &[&samples[0].pixels, &samples[1].pixels]).unwrap();
+    let said = |bytes: &[u8], address: &str| {
+        std::fs::write(&file, bytes).unwrap();
+        let output = Command::new(&program).arg("/nonexistent").arg(&file).arg(address).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let with = |word: usize, value: u32| {
+        let mut bytes = right.clone();
+        bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
+        said(&bytes, "0x80000000")
+    };
+    assert!(said(&right, "0x80000000").starts_with("FAIL: the device or memory"), "what is right is taken");
+    assert_eq!(said(&right[..55], "0x80000000"), "FAIL: the bundle is shorter than its header\n");
+    let length = "FAIL: the bundle is not as long as its header says\n";
+    assert_eq!(said(&right[..right.len() - 1], "0x80000000"), length);
+    assert_eq!(said(&[&right[..], &[0]].concat(), "0x80000000"), length);
+    assert_eq!(with(0, 0), "FAIL: no bundle\n");
+    assert_eq!(with(5, 24), "FAIL: the bundle's header makes no sense\n");
+    assert_eq!(with(6, 1), "FAIL: the bundle's header makes no sense\n");
+    for word in [6, 8, 10, 12, 13] {
+        assert_eq!(with(word, u32::MAX), length, "{word}");
+    }
+    assert_eq!(with(13, 0), length);
+    assert_eq!(with(7, 32), "FAIL: parts of the bundle overlap in memory\n");
+    assert_eq!(with(11, 32), "FAIL: parts of the bundle overlap in memory\n");
+    assert_eq!(with(11, 65), "FAIL: parts of the bundle are at no multiple of a memory word\n");
+    let address = "FAIL: ADDRESS: a page below 4 GiB, with room for the bundle's model behind it\n";
+    assert_eq!(with(9, 0x7fff_ffe0), address);
+    for wrong in ["0x80000010", "0xfffff000", "0x100000000", "", "here"] {
+        assert_eq!(said(&right, wrong), address, "{wrong}");
+    }
+}
+
+/// What a session learns of a job whose input is nowhere.
+fn lost_at(host: &mut dyn Host, platform: &str) -> (u32, u32, Statistics) {
+    let architecture = Architecture::named(platform).unwrap();
+    let model = Model::of_network(&digits::network()).unwrap();
+    let memory = Description::named(platform).unwrap().dbb0.range();
+    let layout = Driver::open(host, &architecture, &model, memory).unwrap().layout().clone();
+    host.write(reg::CONFIG_BASE.offset.into(), layout.config_base).unwrap();
+    host.write(reg::CONFIG_WORDS.offset.into(), layout.words.len() as u32 - 2).unwrap();
+    host.write(reg::IO_BASE.offset.into(), 0x2000).unwrap();
+    host.wait_interrupt().unwrap();
+    let shown =
+        [reg::INTERRUPT_CONTROL, reg::COMPLETION_COUNT].map(|at| host.read(at.offset.into()).unwrap());
+    let statistics = host.statistics().unwrap();
+    let told: String = host.warnings().iter().map(ToString::to_string).collect();
+    assert!(told.contains("job 0 is refused: input: no memory at 0x2000 ("), "{told}");
+    (shown[0], shown[1], statistics)
+}
+
+#[test]
+fn a_job_whose_input_is_in_no_memory_ends_the_same_wherever_the_memory_is() {
+    let platform = "fpga-ai-suite";
+    let mut local = LocalHost::new(Platform::build(&Description::named(platform).unwrap()).unwrap());
+    let (status, complete, statistics) = lost_at(&mut local, platform);
+    assert_eq!((status, complete), (1, 0));
+    let served = served("tcp:127.0.0.1:0", platform);
+    for memory in [MemoryPlace::Inside, MemoryPlace::Client] {
+        let (status, complete, remote) = lost_at(&mut served.host(memory), platform);
+        assert_eq!((status, complete), (1, 0), "{memory:?}");
+        assert_eq!(remote.text("events.hash"), statistics.text("events.hash"), "{memory:?}");
+    }
+}
+
+#[test]
+fn other_sessions_are_answered_while_a_large_layer_is_computed() {
+    let name = "fpga-ai-suite-streaming";
+    let served = served("tcp:127.0.0.1:0", name);
+    let shared = || RemoteOptions { platform: Some("cell".into()), ..RemoteOptions::default() };
+    let mut cpu = served.join(shared());
+    let mut other = served.join(RemoteOptions { seat: Seat::Sender, ..shared() });
+    // Two to the 32 products.
+    let mut graph = Graph::new(Shape { height: 256, width: 256, channels: 1 }, 16 * 128 * 128).unwrap();
+    let window = Window { size: [128; 2], stride: [1; 2], before: [0; 2], after: [0; 2] };
+    let converter = Converter { offset: 0, scale: 1, shift: 0 };
+    let sums = Sums { kernels: 16, weights: 0, bias: None, relu: false, converter };
+    graph.add(Tensor::Input, Operation::Convolution { window, sums }, None).unwrap();
+    let (graph, filters) = (graph.whole().unwrap(), vec![1; 16 * 128 * 128]);
+    let model = Model { name: "large".into(), graph, filters };
+    let memory = Description::named(name).unwrap().dbb0.range();
+    let runs = std::thread::spawn(move || {
+        let architecture = Architecture::named(name).unwrap();
+        let input = vec![1; 256 * 256];
+        Driver::open(&mut cpu, &architecture, &model, memory).unwrap().infer(&[&input]).unwrap();
+    });
+    let mut answers = 0;
+    loop {
+        let statistics = other.statistics().unwrap();
+        let get = |name: &str| statistics.get(name).unwrap();
+        if get("fpga_ai_suite.complete") == 1 {
+            break;
+        }
+        // Its input has been read.
+        answers += u32::from(get("fpga_ai_suite.input") == 256 * 256 / 32);
+    }
+    runs.join().unwrap();
+    assert!(answers > 10, "{answers} answers");
 }

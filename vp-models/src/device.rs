@@ -12,8 +12,8 @@ use crate::bus::csb::{CsbTarget, CsbTiming};
 use crate::bus::irq::IrqLine;
 use crate::bus::stream::InputStream;
 use crate::host::Statistics;
-use crate::nvdla::occupancy::Occupancy;
 use crate::nvdla::registers::RegisterMap;
+use crate::occupancy::Occupancy;
 use crate::platform::LayerRecord;
 use vp_core::{Sim, Time};
 

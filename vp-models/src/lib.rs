@@ -9,6 +9,7 @@ pub mod fpga_ai_suite;
 pub mod host;
 pub mod memory;
 pub mod nvdla;
+pub mod occupancy;
 pub mod platform;
 
 #[cfg(test)]

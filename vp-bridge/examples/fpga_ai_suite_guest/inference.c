@@ -9,6 +9,7 @@
  * is that of memory which the kernel leaves alone, as a `reserved-memory` node says.
  */
 #define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,9 +35,6 @@ enum {
 };
 enum { ERROR = 1, COMPLETE = 2 };
 
-/* Bytes of memory that are mapped. */
-#define POOL 0x1000000
-
 /* A bundle begins so; all is little endian. */
 struct header {
     char magic[4];
@@ -49,10 +47,32 @@ static volatile uint32_t *csr;
 static volatile unsigned char *memory;
 static uint32_t pool;
 
+/* An errno follows what a call of the system says. */
 static void fail(const char *what)
 {
     printf("FAIL: %s: %m\n", what);
     exit(1);
+}
+
+static void refuse(const char *what)
+{
+    printf("FAIL: %s\n", what);
+    exit(1);
+}
+
+/*
+ * What was written before is in memory, and what was read before has been read, before anything that comes behind: between
+ * memory and registers the processor's own order of memory accesses does not say enough.
+ */
+static void barrier(void)
+{
+#if defined(__aarch64__) || defined(__arm__)
+    __asm__ volatile("dsb sy" ::: "memory");
+#elif defined(__riscv)
+    __asm__ volatile("fence iorw, iorw" ::: "memory");
+#else
+    __sync_synchronize();
+#endif
 }
 
 static uint32_t get(uint32_t address)
@@ -65,21 +85,59 @@ static void put(uint32_t address, uint32_t value)
     csr[address / 4] = value;
 }
 
-/* The memory is mapped as a device's: a byte at a time is always right. */
-static void load(uint32_t address, const unsigned char *bytes, uint32_t length)
+/* The memory is mapped as a device's: a byte at a time is always right. Places were checked before (`place`). */
+static void load(uint64_t at, const unsigned char *bytes, uint64_t length)
 {
-    if (address - pool > POOL || length > POOL - (address - pool))
-        fail("more than there is memory");
-    for (uint32_t at = 0; at < length; at++)
-        memory[address - pool + at] = bytes[at];
+    for (uint64_t byte = 0; byte < length; byte++)
+        memory[at + byte] = bytes[byte];
 }
 
-static int is_there(uint32_t address, const unsigned char *expected, uint32_t length)
+static int is_there(uint64_t at, const unsigned char *expected, uint32_t length)
 {
-    for (uint32_t at = 0; at < length; at++)
-        if (memory[address - pool + at] != expected[at])
+    for (uint32_t byte = 0; byte < length; byte++)
+        if (memory[at + byte] != expected[byte])
             return 0;
     return 1;
+}
+
+/* Where everything lies, in bytes behind the pool's first one. */
+struct places {
+    uint64_t filters, intermediate, io, output, end;
+};
+
+/* Reads a bundle's header, and refuses one that is not as long as it says, or whose parts overlap. */
+static struct header check(const unsigned char *bundle, uint64_t length)
+{
+    struct header it;
+    if (length < sizeof it)
+        refuse("the bundle is shorter than its header");
+    memcpy(&it, bundle, sizeof it);
+    if (memcmp(it.magic, "VPIB", 4))
+        refuse("no bundle");
+    /* A word of memory has a power of two of bytes; a configuration has two words at least. */
+    if (it.memory_word < 4 || it.memory_word > 4096 || it.memory_word & (it.memory_word - 1) || it.config_words < 2)
+        refuse("the bundle's header makes no sense");
+    /* Of 32 bits each: neither products nor sums can run over. */
+    uint64_t model = sizeof it + 8 * (uint64_t)it.config_words + it.filter_bytes;
+    uint64_t each = (uint64_t)it.input_bytes + it.output_bytes;
+    if (length < model || !it.count || !each || (length - model) / it.count != each || (length - model) % it.count)
+        refuse("the bundle is not as long as its header says");
+    if (it.filters_at < 8 * (uint64_t)it.config_words || it.output_at < it.input_bytes)
+        refuse("parts of the bundle overlap in memory");
+    if (it.filters_at % it.memory_word || it.output_at % it.memory_word)
+        refuse("parts of the bundle are at no multiple of a memory word");
+    return it;
+}
+
+static struct places place(const struct header *it)
+{
+    uint64_t word = it->memory_word;
+    struct places at = { .filters = it->filters_at };
+    at.intermediate = (at.filters + it->filter_bytes + word - 1) / word * word;
+    at.io = (at.intermediate + it->intermediate_bytes + word - 1) / word * word;
+    at.output = at.io + it->output_at;
+    at.end = at.output + it->output_bytes;
+    return at;
 }
 
 /* Waits for the interrupt and serves it. Says what had happened. */
@@ -102,52 +160,63 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s /dev/uio0 BUNDLE ADDRESS\n", argv[0]);
         return 2;
     }
-    int device = open(argv[1], O_RDWR | O_CLOEXEC);
-    int file = open(argv[2], O_RDONLY | O_CLOEXEC);
-    int all_memory = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
     struct stat size;
-    pool = (uint32_t)strtoul(argv[3], NULL, 0);
-    if (device < 0 || file < 0 || all_memory < 0 || fstat(file, &size))
-        fail("the device, the bundle or memory");
-    csr = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
-    memory = mmap(NULL, POOL, PROT_READ | PROT_WRITE, MAP_SHARED, all_memory, pool);
+    int file = open(argv[2], O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &size))
+        fail("the bundle");
     const unsigned char *bundle = mmap(NULL, (size_t)size.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (csr == MAP_FAILED || memory == MAP_FAILED || bundle == MAP_FAILED)
-        fail("mapping");
-
-    struct header it;
-    memcpy(&it, bundle, sizeof it);
-    if (memcmp(it.magic, "VPIB", 4))
-        fail("no bundle");
+    if (bundle == MAP_FAILED)
+        fail("mapping the bundle");
+    const struct header it = check(bundle, (uint64_t)size.st_size);
     const unsigned char *config = bundle + sizeof it;
-    const unsigned char *filters = config + 8 * it.config_words;
+    const unsigned char *filters = config + 8 * (uint64_t)it.config_words;
     const unsigned char *inputs = filters + it.filter_bytes;
-    const unsigned char *outputs = inputs + it.count * it.input_bytes;
+    const unsigned char *outputs = inputs + (uint64_t)it.count * it.input_bytes;
+
+    /* All of it has 32 bits of address, and is at whole words and pages. */
+    char *end;
+    unsigned long long address = strtoull(argv[3], &end, 0);
+    struct places at = place(&it);
+    uint64_t pool_bytes = (at.end + 0xfff) / 0x1000 * 0x1000;
+    if (*end || end == argv[3] || address % 0x1000 || address >= 1ull << 32 || pool_bytes > (1ull << 32) - address)
+        refuse("ADDRESS: a page below 4 GiB, with room for the bundle's model behind it");
+    pool = (uint32_t)address;
+
+    int device = open(argv[1], O_RDWR | O_CLOEXEC);
+    int all_memory = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
+    if (device < 0 || all_memory < 0)
+        fail("the device or memory");
+    csr = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, device, 0);
+    memory = mmap(NULL, (size_t)pool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, all_memory, (off_t)address);
+    if (csr == MAP_FAILED || memory == MAP_FAILED)
+        fail("mapping");
 
     /* A model is for one architecture. */
     for (int word = 0; word < 4; word++)
         if (get(HASH + 4 * word) != it.hash[word])
-            fail("the IP is of another architecture");
+            refuse("the IP is of another architecture");
     put(IP_RESET, 1);
-    load(pool, config, 8 * it.config_words);
-    load(pool + it.filters_at, filters, it.filter_bytes);
-    uint32_t intermediate = pool + it.filters_at + (it.filter_bytes + it.memory_word - 1) / it.memory_word * it.memory_word;
-    uint32_t io = intermediate + it.intermediate_bytes;
-    put(INTERMEDIATE_BASE, intermediate);
+    load(0, config, 8 * (uint64_t)it.config_words);
+    load(at.filters, filters, it.filter_bytes);
+    put(INTERMEDIATE_BASE, pool + (uint32_t)at.intermediate);
     put(INTERRUPT_MASK, ERROR | COMPLETE);
 
     uint32_t right = 0;
     for (uint32_t one = 0; one < it.count; one++) {
-        load(io, inputs + one * it.input_bytes, it.input_bytes);
+        load(at.io, inputs + (uint64_t)one * it.input_bytes, it.input_bytes);
         put(CONFIG_BASE, pool);
         put(CONFIG_WORDS, it.config_words - 2);
-        put(IO_BASE, io);
+        /* The IP may read as soon as the request is there: all it reads is in memory before. */
+        barrier();
+        put(IO_BASE, pool + (uint32_t)at.io);
         uint32_t status = wait_for_interrupt(device);
         if (status != COMPLETE || get(COMPLETION_COUNT) != one + 1) {
             printf("status %x, diagnostics %x\n", status, get(DIAGNOSTICS));
-            fail("an inference");
+            refuse("an inference");
         }
-        right += is_there(io + it.output_at, outputs + one * it.output_bytes, it.output_bytes);
+        /* The output is in memory before the interrupt: it is not read before that has been seen. */
+        barrier();
+        right += is_there(at.output, outputs + (uint64_t)one * it.output_bytes, it.output_bytes);
     }
     printf("%u inferences, %u as expected\n", it.count, right);
     printf(right == it.count ? "PASS\n" : "FAIL\n");

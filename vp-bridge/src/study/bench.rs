@@ -16,7 +16,7 @@ use vp_core::Time;
 use vp_models::bus::axi::Traffic;
 use vp_models::host::Host as _;
 use vp_models::host::network::{self, Inference, Network, Plan, Runner, Work};
-use vp_models::nvdla::occupancy::BufferFill;
+use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, LocalHost, NvdlaDescription, Platform};
 
 /// A point, ready to run.

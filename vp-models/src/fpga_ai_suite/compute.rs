@@ -1,7 +1,9 @@
 //! The arithmetic of a graph's layers: pure functions from tensors to tensors.
 
+use std::ops::Range;
+
 use super::graph::{
-    Activation, Converter, Graph, Layer, Operation, Pair, Pooling, Shape, Sums, Tensor, Window,
+    Activation, Converter, Graph, Layer, Operation, Pair, Pooling, Shape, Sums, Tensor, Window, work,
 };
 
 /// Rounds to nearest, ties away from zero, as every converter does.
@@ -25,22 +27,45 @@ impl Converter {
     }
 }
 
+/// Products that take about a millisecond.
+const FEW: u64 = 1 << 20;
+
+/// How many elements of a layer's output can be computed without keeping anybody waiting for long.
+pub fn at_once(shape: Shape, operation: &Operation) -> u64 {
+    (FEW / work(shape, operation).max(1)).max(1)
+}
+
 /// The output of a layer; `operand` is the second one of an element-wise layer.
 ///
 /// Inputs have the lengths of their shapes, and filters that of the graph.
 pub fn layer(layer: &Layer, shape: Shape, input: &[i8], operand: &[i8], filters: &[u8]) -> Vec<i8> {
+    elements(layer, 0..layer.output.elements() as usize, shape, input, operand, filters)
+}
+
+/// Some of the elements of a layer's output.
+pub fn elements(
+    layer: &Layer,
+    range: Range<usize>,
+    shape: Shape,
+    input: &[i8],
+    operand: &[i8],
+    filters: &[u8],
+) -> Vec<i8> {
     match &layer.operation {
         Operation::Convolution { window, sums } => {
-            convolution(shape, layer.output, window, sums, input, filters)
+            convolution(shape, (layer.output, range), window, sums, input, filters)
         }
         Operation::FullyConnected { sums } => {
             let whole =
                 Window { size: [shape.height, shape.width], stride: [1, 1], before: [0, 0], after: [0, 0] };
-            convolution(shape, layer.output, &whole, sums, input, filters)
+            convolution(shape, (layer.output, range), &whole, sums, input, filters)
         }
-        Operation::Pooling { window, method } => pooling(shape, layer.output, window, *method, input),
+        Operation::Pooling { window, method } => {
+            pooling(shape, (layer.output, range), window, *method, input)
+        }
         Operation::Elementwise { method, converter, .. } => {
-            let pairs = input.iter().zip(operand).map(|(&a, &b)| (i64::from(a), i64::from(b)));
+            let operands = input[range.clone()].iter().zip(&operand[range]);
+            let pairs = operands.map(|(&a, &b)| (i64::from(a), i64::from(b)));
             let made = pairs.map(|(a, b)| match method {
                 Pair::Add => a + b,
                 Pair::Multiply => a * b,
@@ -49,7 +74,7 @@ pub fn layer(layer: &Layer, shape: Shape, input: &[i8], operand: &[i8], filters:
             made.map(|value| converter.apply(value)).collect()
         }
         Operation::Activation(activation) => {
-            input.iter().map(|&value| activated(*activation, value, filters)).collect()
+            input[range].iter().map(|&value| activated(*activation, value, filters)).collect()
         }
     }
 }
@@ -74,6 +99,17 @@ pub fn graph(graph: &Graph, input: &[i8], filters: &[u8]) -> Vec<i8> {
     outputs.pop().unwrap_or_default()
 }
 
+/// The places of an output, row by row, at which elements of a range lie, and which channels of each.
+fn places(output: Shape, range: Range<usize>) -> impl Iterator<Item = ([u32; 2], Range<usize>)> {
+    let channels = output.channels as usize;
+    (range.start / channels..range.end.div_ceil(channels)).map(move |place| {
+        let first = place * channels;
+        let of = range.start.max(first) - first..range.end.min(first + channels) - first;
+        let place = place as u32;
+        ([place / output.width, place % output.width], of)
+    })
+}
+
 /// For each output place, the rows and columns of the window that lie over the input: their places in the window, and the
 /// first one's in the input.
 fn over(window: &Window, axis: usize, place: u32, size: u32) -> (std::ops::Range<u32>, u32) {
@@ -85,7 +121,7 @@ fn over(window: &Window, axis: usize, place: u32, size: u32) -> (std::ops::Range
 
 fn convolution(
     shape: Shape,
-    output: Shape,
+    (output, range): (Shape, Range<usize>),
     window: &Window,
     sums: &Sums,
     input: &[i8],
@@ -95,51 +131,52 @@ fn convolution(
     let [rows, columns] = window.size.map(|size| size as usize);
     let weights = &filters[sums.weights as usize..];
     let biases = sums.bias.map(|bias| &filters[bias as usize..]);
-    let mut made = Vec::with_capacity(output.elements() as usize);
-    for y in 0..output.height {
+    let mut made = Vec::with_capacity(range.len());
+    for ([y, x], kernels) in places(output, range) {
         let (over_rows, top) = over(window, 0, y, shape.height);
-        for x in 0..output.width {
-            let (over_columns, left) = over(window, 1, x, shape.width);
-            let run = over_columns.len() * channels;
-            for kernel in 0..sums.kernels as usize {
-                let mut sum = 0i64;
-                for (row, from) in over_rows.clone().zip(top..) {
-                    let from = (from * shape.width + left) as usize * channels;
-                    let weight =
-                        ((kernel * rows + row as usize) * columns + over_columns.start as usize) * channels;
-                    let products = input[from..from + run].iter().zip(&weights[weight..weight + run]);
-                    sum += products.map(|(&x, &w)| i64::from(i32::from(x) * i32::from(w as i8))).sum::<i64>();
-                }
-                let bias = biases.and_then(|biases| biases[4 * kernel..].first_chunk());
-                let sum = saturate(sum) + bias.map_or(0, |bytes| i64::from(i32::from_le_bytes(*bytes)));
-                let sum = saturate(sum);
-                made.push(sums.converter.apply(if sums.relu { sum.max(0) } else { sum }));
+        let (over_columns, left) = over(window, 1, x, shape.width);
+        let run = over_columns.len() * channels;
+        for kernel in kernels {
+            let mut sum = 0i64;
+            for (row, from) in over_rows.clone().zip(top..) {
+                let from = (from * shape.width + left) as usize * channels;
+                let weight =
+                    ((kernel * rows + row as usize) * columns + over_columns.start as usize) * channels;
+                let products = input[from..from + run].iter().zip(&weights[weight..weight + run]);
+                sum += products.map(|(&x, &w)| i64::from(i32::from(x) * i32::from(w as i8))).sum::<i64>();
             }
+            let bias = biases.and_then(|biases| biases[4 * kernel..].first_chunk());
+            let sum = saturate(sum) + bias.map_or(0, |bytes| i64::from(i32::from_le_bytes(*bytes)));
+            let sum = saturate(sum);
+            made.push(sums.converter.apply(if sums.relu { sum.max(0) } else { sum }));
         }
     }
     made
 }
 
-fn pooling(shape: Shape, output: Shape, window: &Window, method: Pooling, input: &[i8]) -> Vec<i8> {
+fn pooling(
+    shape: Shape,
+    (output, range): (Shape, Range<usize>),
+    window: &Window,
+    method: Pooling,
+    input: &[i8],
+) -> Vec<i8> {
     let size = i64::from(window.size[0]) * i64::from(window.size[1]);
-    let mut made = Vec::with_capacity(output.elements() as usize);
-    for y in 0..output.height {
+    let [width, channels] = [shape.width, shape.channels].map(|size| size as usize);
+    let mut made = Vec::with_capacity(range.len());
+    for ([y, x], of) in places(output, range) {
         let (over_rows, top) = over(window, 0, y, shape.height);
-        for x in 0..output.width {
-            let (over_columns, left) = over(window, 1, x, shape.width);
-            for channel in 0..shape.channels {
-                let rows = (top..).take(over_rows.len());
-                let under =
-                    rows.flat_map(|row| (left..).take(over_columns.len()).map(move |column| (row, column)));
-                let at =
-                    |(row, column)| input[((row * shape.width + column) * shape.channels + channel) as usize];
-                let under = under.map(at);
-                made.push(match method {
-                    Pooling::Max => under.max().unwrap_or(0),
-                    Pooling::Min => under.min().unwrap_or(0),
-                    Pooling::Average => mean(under.map(i64::from).sum(), size),
-                });
-            }
+        let (over_columns, left) = over(window, 1, x, shape.width);
+        for channel in of {
+            let rows = (top as usize..).take(over_rows.len());
+            let columns = (left as usize..).take(over_columns.len());
+            let under = rows.flat_map(|row| columns.clone().map(move |column| row * width + column));
+            let under = under.map(|place| input[place * channels + channel]);
+            made.push(match method {
+                Pooling::Max => under.max().unwrap_or(0),
+                Pooling::Min => under.min().unwrap_or(0),
+                Pooling::Average => mean(under.map(i64::from).sum(), size),
+            });
         }
     }
     made
@@ -232,6 +269,36 @@ mod tests {
                 let expected: Vec<i8> = expected.into_iter().map(|sum| converter.apply(sum)).collect();
                 prop_assert_eq!(made, expected);
             }
+        }
+
+        #[test]
+        fn parts_are_those_of_the_whole(
+            (height, width, channels, kernels) in (1u32..5, 1u32..5, 1u32..4, 1u32..4),
+            kind in 0..5, step in 1usize..9,
+        ) {
+            let shape = Shape { height, width, channels };
+            let (size, seed) = ([height.min(2), width.min(3)], height * 31 + width);
+            let window = Window { size, stride: [1, 2], before: [0, 0], after: [size[0] - 1, size[1] - 1] };
+            let converter = Converter { offset: 1, scale: 3, shift: 4 };
+            let sums = Sums { kernels, weights: 0, bias: None, relu: false, converter };
+            let operation = match kind {
+                0 => Operation::Convolution { window, sums },
+                1 => Operation::FullyConnected { sums },
+                2 => Operation::Pooling { window, method: Pooling::Average },
+                3 => Operation::Elementwise { other: Tensor::Input, method: Pair::Multiply, converter },
+                _ => Operation::Activation(Activation::Relu),
+            };
+            let bytes = |count: u32| (0..count).map(move |at| ((at ^ seed).wrapping_mul(2_654_435_761) >> 24) as u8);
+            let (filters, input) = (bytes(1024).collect::<Vec<_>>(), bytes(shape.elements() as u32));
+            let input: Vec<i8> = input.map(|byte| byte as i8).collect();
+            let mut described = Graph::new(shape, 1024).unwrap();
+            described.add(Tensor::Input, operation, None).unwrap();
+            let one = &described.layers()[0];
+            let whole = layer(one, shape, &input, &input, &filters);
+            let parts = (0..whole.len()).step_by(step).flat_map(|from| {
+                elements(one, from..whole.len().min(from + step), shape, &input, &input, &filters)
+            });
+            prop_assert_eq!(parts.collect::<Vec<_>>(), whole);
         }
 
         #[test]

@@ -16,7 +16,7 @@ use crate::bus::irq::IrqLine;
 use crate::bus::stream::InputStream;
 use crate::device::{Device, Wiring};
 use crate::host::Statistics;
-use crate::nvdla::occupancy::Occupancy;
+use crate::occupancy::Occupancy;
 use crate::platform::LayerRecord;
 use vp_core::observe::{Source, What};
 use vp_core::{Event, Fifo, Semaphore, Sim, Time};

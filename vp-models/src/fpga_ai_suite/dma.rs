@@ -1,16 +1,24 @@
-//! The ends of the IP's DMA: runs of bytes, read and written in bursts, that a reset cuts short.
+//! The ends of the IP's DMA: runs of bytes, read and written in bursts, that a reset or an error response cuts short.
 //!
-//! AXI knows no taking back: what was asked for comes, and is taken. So a run that nobody wants any more asks for nothing
-//! more, and ends when the rest has come.
+//! AXI knows no taking back: what was asked for comes, and is taken. So a run that nobody wants any more, or of which a burst
+//! was answered with an error, asks for nothing more, and ends when the rest has come.
 
 use std::rc::Rc;
 
 use super::architecture::Architecture;
-use crate::bus::axi::{Interconnect, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{Interconnect, ReadStream, ReadStreamConfig, Unmapped, WriteStream};
 use vp_core::{Sim, Time};
 
 /// Bursts that wait for the arbiter at most, of each writer.
 const BURSTS_AHEAD: u32 = 4;
+
+/// Why a run of bytes is not whole.
+pub(super) enum Cut {
+    /// Nobody wanted it any more.
+    Unwanted,
+    /// A burst of it was answered with an error.
+    Refused(Unmapped),
+}
 
 /// Reads of one kind.
 pub(super) struct Reader {
@@ -26,34 +34,35 @@ impl Reader {
         Reader { stream: ReadStream::new(memory, name, id, config), part: capacity / 2 }
     }
 
-    /// Reads bytes; `came` hears of each part that comes while it is wanted. `None`: they were not wanted any more.
+    /// Reads bytes; `came` hears of each part that comes while it is wanted and without an error.
     pub(super) async fn read(
         &self,
         address: u32,
         bytes: u64,
         is_wanted: impl Fn() -> bool,
         came: impl Fn(u64),
-    ) -> Option<Vec<u8>> {
+    ) -> Result<Vec<u8>, Cut> {
         let part = u64::from(self.part);
-        let (mut asked, mut data) = (0, Vec::new());
+        let (mut asked, mut data, mut refused) = (0, Vec::new(), None);
         while (data.len() as u64) < bytes {
-            while asked < bytes && asked < data.len() as u64 + 2 * part && is_wanted() {
+            while asked < bytes && asked < data.len() as u64 + 2 * part && refused.is_none() && is_wanted() {
                 let next = part.min(bytes - asked);
                 self.stream.request(u64::from(address) + asked, next as u32).await;
                 asked += next;
             }
             let taken = data.len();
             if asked == taken as u64 {
-                return None;
+                break;
             }
             let next = part.min(asked - taken as u64);
             data.resize(taken + next as usize, 0);
             self.stream.take(&mut data[taken..]).await;
-            if is_wanted() {
+            refused = refused.or(self.stream.take_refused());
+            if refused.is_none() && is_wanted() {
                 came(next);
             }
         }
-        is_wanted().then_some(data)
+        cut(is_wanted(), refused).map(|()| data)
     }
 }
 
@@ -80,18 +89,17 @@ impl Writer {
         Writer { sim: sim.clone(), cycle, stream, word, burst }
     }
 
-    /// Writes bytes, a memory word a cycle, and waits until they are in memory; `gone` hears of each part while it is wanted. `false`: they
-    /// were not wanted any more, and not all are written.
+    /// Writes bytes, a memory word a cycle, and waits until they are in memory; `gone` hears of each part while it is wanted.
     pub(super) async fn write(
         &self,
         address: u32,
         data: &[u8],
         is_wanted: impl Fn() -> bool,
         gone: impl Fn(u64),
-    ) -> bool {
-        let mut at = u64::from(address);
+    ) -> Result<(), Cut> {
+        let (mut at, mut refused) = (u64::from(address), None);
         for part in data.chunks(self.burst as usize) {
-            if !is_wanted() {
+            if !is_wanted() || refused.is_some() {
                 break;
             }
             let bytes = part.len() as u32;
@@ -102,8 +110,17 @@ impl Writer {
             if is_wanted() {
                 gone(bytes.into());
             }
+            refused = self.stream.take_refused();
         }
         self.stream.drained().await;
-        is_wanted()
+        cut(is_wanted(), refused.or(self.stream.take_refused()))
+    }
+}
+
+fn cut(is_wanted: bool, refused: Option<Unmapped>) -> Result<(), Cut> {
+    match refused {
+        _ if !is_wanted => Err(Cut::Unwanted),
+        Some(refused) => Err(Cut::Refused(refused)),
+        None => Ok(()),
     }
 }

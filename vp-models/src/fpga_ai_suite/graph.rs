@@ -266,7 +266,8 @@ impl Graph {
         if self.layers.len() == Graph::MOST_LAYERS {
             return Err(GraphError::Layers { layers: self.layers.len() + 1 });
         }
-        let products = self.products.saturating_add(products(input, output, &operation));
+        let products =
+            self.products.saturating_add(output.elements().saturating_mul(work(input, &operation)));
         if products > Graph::MOST_PRODUCTS {
             return Err(GraphError::Products { products });
         }
@@ -382,15 +383,13 @@ fn check_shift(shift: u32) -> Result<(), GraphError> {
     if shift > 62 { Err(GraphError::Shift { shift }) } else { Ok(()) }
 }
 
-/// Products that a layer computes, or elements that it looks at.
-fn products(input: Shape, output: Shape, operation: &Operation) -> u64 {
+/// Products of one element of a layer's output, or elements that it looks at for one. Windows are no larger than tensors.
+pub(super) fn work(input: Shape, operation: &Operation) -> u64 {
     let window = |window: &Window| u64::from(window.size[0]) * u64::from(window.size[1]);
     match operation {
-        Operation::Convolution { window: size, .. } => {
-            output.elements().saturating_mul(window(size)).saturating_mul(input.channels.into())
-        }
-        Operation::FullyConnected { .. } => output.elements().saturating_mul(input.elements()),
-        Operation::Pooling { window: size, .. } => output.elements().saturating_mul(window(size)),
-        Operation::Elementwise { .. } | Operation::Activation(_) => output.elements(),
+        Operation::Convolution { window: size, .. } => window(size) * u64::from(input.channels),
+        Operation::FullyConnected { .. } => input.elements(),
+        Operation::Pooling { window: size, .. } => window(size),
+        Operation::Elementwise { .. } | Operation::Activation(_) => 1,
     }
 }

@@ -10,12 +10,13 @@ use super::compute;
 use super::configuration::{Configuration, MOST_WORDS};
 use super::csr::Interrupt;
 use super::device::{Suite, add};
-use super::graph::{Operation, Tensor};
+use super::dma::Cut;
+use super::graph::{Layer, Operation, Shape, Tensor};
 use super::queue::Descriptor;
 use super::timing;
-use crate::nvdla::occupancy::Datapath;
+use crate::occupancy::Datapath;
 use vp_core::observe::What;
-use vp_core::select;
+use vp_core::{Time, select};
 
 /// A job on its way.
 pub(super) struct Job {
@@ -37,6 +38,16 @@ enum End {
     Stopped,
     /// Something is wrong with it.
     Wrong(String),
+}
+
+impl End {
+    /// That of a job whose part does not lie in memory as a whole, or that is not wanted.
+    fn of(cut: Cut, part: &str) -> End {
+        match cut {
+            Cut::Unwanted => End::Reset,
+            Cut::Refused(refused) => End::Wrong(format!("{part}: {refused}")),
+        }
+    }
 }
 
 /// A layer's output: on the chip, or in the intermediate buffer.
@@ -98,7 +109,7 @@ impl Suite {
                 let at = descriptor.config_base.wrapping_add(configuration.filters_at);
                 let count = |bytes| add(&self.counts.filter_bytes, self.architecture.whole_words(bytes));
                 let filters = self.dma.filters.read(at, graph.filter_bytes().into(), is_wanted, count).await;
-                filters.ok_or(End::Reset)?
+                filters.map_err(|cut| End::of(cut, "filters"))?
             }
         };
         let bytes = graph.input().elements();
@@ -111,7 +122,8 @@ impl Suite {
                 taken
             }
             None => {
-                self.dma.input.read(descriptor.io_base, bytes, is_wanted, count).await.ok_or(End::Reset)?
+                let input = self.dma.input.read(descriptor.io_base, bytes, is_wanted, count).await;
+                input.map_err(|cut| End::of(cut, "input"))?
             }
         };
         if !is_wanted() {
@@ -134,7 +146,7 @@ impl Suite {
         }
         let is_wanted = || self.is_wanted(resets);
         let bytes = self.dma.configuration.read(config_base, 8 * config_words, is_wanted, |_| {}).await;
-        let bytes = bytes.ok_or(End::Reset)?;
+        let bytes = bytes.map_err(|cut| End::of(cut, "configuration"))?;
         let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
         Ok(bytes.chunks_exact(8).map(word).collect())
     }
@@ -169,14 +181,8 @@ impl Suite {
             self.next_layer.set(number + 1);
             let label = format!("{} {shape}", name(&layer.operation));
             self.sim.report(self.layer_source, What::Begin { label: &label, id: number });
-            let output = match self.skips_arithmetic {
-                true => vec![0; layer.output.elements() as usize],
-                false => compute::layer(layer, shape, &input, &operand, &job.filters),
-            };
             let begin = self.sim.now();
-            let time = self.cycle * timing::cycles(&self.architecture, shape, layer);
-            // A reset does not wait for the layer's end.
-            select(self.sim.wait(time), self.was_reset.wait()).await;
+            let output = self.output(job, layer, shape, [&input, &operand]).await;
             self.occupancy.busy(Datapath::Array, begin, self.sim.now());
             self.sim.report(self.layer_source, What::End { label: &label, id: number });
             if !self.is_wanted(job.resets) {
@@ -194,13 +200,34 @@ impl Suite {
                 continue;
             }
             let is_wanted = || self.is_wanted(job.resets);
-            if !self.dma.spill.write(spill_at, &bytes_of(&output), is_wanted, |_| {}).await {
-                return Err(End::Reset);
-            }
+            let spilled = self.dma.spill.write(spill_at, &bytes_of(&output), is_wanted, |_| {}).await;
+            spilled.map_err(|cut| End::of(cut, "intermediate buffer"))?;
             made.push(Features::Spilled { address: spill_at, bytes });
             spill_at = spill_at.wrapping_add(self.architecture.whole_words(bytes) as u32);
         }
         Ok(())
+    }
+
+    /// A layer's output, after the time that it takes. It is computed in parts, each when its time begins, so that nobody waits
+    /// long for a simulation that computes; a reset does not wait for the layer's end.
+    async fn output(&self, job: &Job, layer: &Layer, shape: Shape, [input, operand]: [&[i8]; 2]) -> Vec<i8> {
+        let time = self.cycle * timing::cycles(&self.architecture, shape, layer);
+        let (begin, elements) = (self.sim.now(), layer.output.elements());
+        if self.skips_arithmetic {
+            select(self.sim.wait(time), self.was_reset.wait()).await;
+            return vec![0; elements as usize];
+        }
+        let at_once = compute::at_once(shape, &layer.operation);
+        let mut output = Vec::with_capacity(elements as usize);
+        while (output.len() as u64) < elements && self.is_wanted(job.resets) {
+            let until = elements.min(output.len() as u64 + at_once);
+            let part = output.len()..until as usize;
+            output.extend(compute::elements(layer, part, shape, input, operand, &job.filters));
+            let due = u128::from(time.as_ps()) * u128::from(until) / u128::from(elements);
+            let left = (begin + Time::ps(due as u64)).since(self.sim.now());
+            select(self.sim.wait(left), self.was_reset.wait()).await;
+        }
+        output
     }
 
     async fn features(&self, job: &Job, made: &[Features], tensor: Tensor) -> Result<Vec<i8>, End> {
@@ -213,7 +240,8 @@ impl Suite {
             Some(&Features::Spilled { address, bytes }) => {
                 let is_wanted = || self.is_wanted(job.resets);
                 let read = self.dma.spilled.read(address, bytes, is_wanted, |_| {}).await;
-                Ok(read.ok_or(End::Reset)?.into_iter().map(|byte| byte as i8).collect())
+                let read = read.map_err(|cut| End::of(cut, "intermediate buffer"))?;
+                Ok(read.into_iter().map(|byte| byte as i8).collect())
             }
             None => Err(End::Wrong("a layer that does not come before".into())),
         }
@@ -226,8 +254,8 @@ impl Suite {
             let is_wanted = || self.is_wanted(job.resets);
             let count = |bytes| add(&self.counts.output_bytes, self.architecture.whole_words(bytes));
             match self.dma.output.write(at, &bytes_of(&job.output), is_wanted, count).await {
-                true => self.complete(job.number),
-                false => self.end_early(job.number, job.resets, End::Reset),
+                Ok(()) => self.complete(job.number),
+                Err(cut) => self.end_early(job.number, job.resets, End::of(cut, "output")),
             }
         }
     }

@@ -11,7 +11,7 @@ pub mod architecture;
 pub mod compute;
 pub mod configuration;
 pub mod csr;
-mod debug;
+pub mod debug;
 pub mod device;
 mod dma;
 pub mod graph;

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use super::device::{Nvdla, Parts};
-use super::occupancy::Occupancy;
 use super::registers::RegisterMap;
 use super::timing::Timing;
 use crate::bus::csb::CsbTiming;
 use crate::device::{Device, Wiring};
 use crate::host::Statistics;
+use crate::occupancy::Occupancy;
 use crate::platform::{LayerRecord, NvdlaDescription};
 use vp_core::Time;
 

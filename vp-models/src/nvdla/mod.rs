@@ -23,7 +23,6 @@ mod interrupts;
 pub mod lut;
 pub mod nocif;
 pub mod numeric;
-pub mod occupancy;
 pub mod order;
 pub mod pdp;
 pub mod refused;

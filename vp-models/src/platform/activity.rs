@@ -6,7 +6,7 @@
 
 use crate::bus::axi::AxiConfig;
 use crate::host::{Activity, Bounds, Moved};
-use crate::nvdla::occupancy::{Occupancy, Spans};
+use crate::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;

@@ -1,13 +1,15 @@
 //! The FPGA AI Suite IP as a driver meets it: on a platform, over its register bus, its memory and its interrupt line.
 
 mod errors;
+mod graphs;
 mod jobs;
 mod stream;
 
 use std::ops::Range;
 
+use proptest::prelude::ProptestConfig;
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor};
+use vp_models::fpga_ai_suite::graph::{Activation, Converter, Graph, Operation, Shape, Sums, Tensor, Window};
 use vp_models::host::fpga_ai_suite::{Driver, Layout, Model};
 use vp_models::host::{Host, Memory};
 use vp_models::platform::{Description, DeviceDescription, LocalHost, Platform};
@@ -30,12 +32,21 @@ const COMPLETE: u32 = 2;
 fn description(architecture: &Architecture) -> Description {
     let mut description = Description::named("fpga-ai-suite").unwrap();
     description.device = DeviceDescription::FpgaAiSuite(Box::new(architecture.clone()));
+    description.dbb0.size = memory().end - memory().start;
     description.check().unwrap();
     description
 }
 
 fn host(architecture: &Architecture) -> LocalHost {
     LocalHost::new(Platform::build(&description(architecture)).unwrap())
+}
+
+/// So many cases, or as many as `PROPTEST_CASES` says.
+fn cases(usual: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(usual),
+    }
 }
 
 fn memory() -> Range<u64> {
@@ -55,6 +66,16 @@ fn taking(cycles: Option<u32>) -> Model {
     let sums = Sums { kernels: 32, weights: 0, bias: None, relu: false, converter };
     graph.add(Tensor::Input, Operation::FullyConnected { sums }, cycles).unwrap();
     Model { name: "small".into(), graph: graph.whole().unwrap(), filters }
+}
+
+/// The same, its input halved before.
+fn halves() -> Model {
+    let Model { name, filters, .. } = small();
+    let mut graph = Graph::new(Shape { height: 2, width: 8, channels: 4 }, filters.len() as u32).unwrap();
+    let half = Operation::Activation(Activation::Leaky { scale: 1, shift: 1 });
+    graph.add(Tensor::Input, half, None).unwrap();
+    graph.add(Tensor::Layer(0), small().graph.layers()[0].operation.clone(), None).unwrap();
+    Model { name, graph: graph.whole().unwrap(), filters }
 }
 
 /// Inputs that differ from each other.
@@ -90,9 +111,12 @@ impl Prepared {
         self.host.write_acknowledged(address, value).unwrap();
     }
 
-    /// Queues a request with an input in the first places.
+    /// Queues a request with an input in one of the places.
     fn request(&mut self, place: usize, input: &[i8]) {
-        let at = self.layout.io_bases[place];
+        self.request_at(self.layout.io_bases[place], input);
+    }
+
+    fn request_at(&mut self, at: u32, input: &[i8]) {
         let bytes: Vec<u8> = input.iter().map(|value| *value as u8).collect();
         self.host.load(Memory::Primary, at.into(), &bytes).unwrap();
         self.write(CONFIG_BASE, self.layout.config_base);

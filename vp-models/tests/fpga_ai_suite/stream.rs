@@ -70,6 +70,50 @@ fn a_stream_that_is_full_refuses_more() {
 }
 
 #[test]
+fn an_input_that_the_stream_cannot_hold_is_fed_as_it_is_taken() {
+    // An input has 64 bytes; a memory word, which is taken as a whole, 32.
+    for stream_buffer in [32, 33, 50, 63] {
+        let (architecture, model) = (Architecture { stream_buffer, ..streaming() }, small());
+        let mut host = host(&architecture);
+        let given = inputs(3);
+        let given: Vec<&[i8]> = given.iter().map(Vec::as_slice).collect();
+        let mut driver = Driver::open(&mut host, &architecture, &model, memory()).unwrap();
+        let inferred = driver.infer(&given).unwrap();
+        assert!(inferred.iter().zip(&given).all(|(inference, input)| inference.output == model.infer(input)));
+        assert_eq!(driver.counters().unwrap().input_words, 3 * 2, "{stream_buffer}");
+    }
+}
+
+#[test]
+fn inferences_after_one_that_failed_are_their_own() {
+    let (architecture, model) = (streaming(), small());
+    // The second output is where memory ends.
+    let layout = Layout::new(&architecture, &model, 2, memory()).unwrap();
+    let mut description = description(&architecture);
+    description.dbb0.size = u64::from(layout.io_bases[1]) - memory().start;
+    let mut host = LocalHost::new(Platform::build(&description).unwrap());
+    let given = inputs(4);
+    let mut driver = Driver::open(&mut host, &architecture, &model, memory()).unwrap();
+    let wrong = driver.infer(&[&given[0], &given[1][1..]]).unwrap_err().to_string();
+    assert_eq!(wrong, "an input of 63 elements: the graph takes 64");
+    let lost = driver.infer(&[&given[0], &given[1], &given[2]]).unwrap_err().to_string();
+    assert!(lost.contains("is refused: output: no memory at 0x"), "{lost}");
+    driver.set_in_flight(1);
+    let inferred = driver.infer(&[&given[3], &given[2]]).unwrap();
+    assert_eq!(inferred[0].output, model.infer(&given[3]));
+    assert_eq!(inferred[1].output, model.infer(&given[2]));
+}
+
+#[test]
+fn who_feeds_a_job_that_is_refused_is_told() {
+    let architecture = Architecture { stream_buffer: 32, licensed: false, inference_limit: 1, ..streaming() };
+    let (mut host, given) = (host(&architecture), inputs(2));
+    let mut driver = Driver::open(&mut host, &architecture, &small(), memory()).unwrap();
+    let error = driver.infer(&[&given[0], &given[1]]).unwrap_err().to_string();
+    assert!(error.contains("it is not licensed"), "{error}");
+}
+
+#[test]
 fn a_model_on_the_chip_is_not_read_from_memory() {
     let architecture = Architecture { ddr_free: true, ..streaming() };
     let (mut host, model) = (host(&architecture), small());

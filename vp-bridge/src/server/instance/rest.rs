@@ -21,8 +21,10 @@ const GLANCES: u32 = 32;
 const ROUNDS: u32 = 8;
 /// Instants at which something happens that a run may pass before others watch the sockets: enough for register accesses.
 const INSTANTS: u32 = 256;
-/// Instants of a run between two looks at the rings.
+/// Instants of a run between two looks at the rings, and at how long it has lasted.
 const BETWEEN_LOOKS: u32 = 16;
+/// A run that has taken so long is one that lasts, however few instants it has passed.
+const LASTS: Duration = Duration::from_millis(2);
 
 impl Host {
     /// Rests until something is to be done, or until `wake`.
@@ -67,10 +69,11 @@ impl Host {
         self.members.values().for_each(|member| member.to.link().attend());
     }
 
-    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end; rings are looked at in its
-    /// course.
+    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end, and for the end of which nobody
+    /// waits who is owed an answer; rings are looked at in its course.
     pub(super) fn run_kernel(&mut self, limit: Time) -> Stop {
         let has_ring = self.rings().next().is_some();
+        let (mut began, mut lasts) = (None, false);
         for passed in 1_u32.. {
             let simulation = self.platform.simulation_mut();
             // Nothing ahead: the rest says so, and takes time to where it belongs.
@@ -80,12 +83,18 @@ impl Host {
                 Stop::Idle => break,
                 stop => return stop,
             }
-            if passed == INSTANTS {
-                self.members.values().for_each(|member| member.to.link().give_back());
+            let looks = passed.is_multiple_of(BETWEEN_LOOKS);
+            // Register accesses are over before the clock is looked at.
+            if looks && !lasts {
+                lasts = passed >= INSTANTS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
+                if lasts {
+                    self.flush();
+                    self.members.values().for_each(|member| member.to.link().give_back());
+                }
             }
             match has_ring {
-                true if passed.is_multiple_of(BETWEEN_LOOKS) && self.is_asked() => return Stop::Requested,
-                false if passed == INSTANTS => break,
+                true if looks && self.is_asked() => return Stop::Requested,
+                false if lasts => break,
                 _ => {}
             }
         }

@@ -431,13 +431,16 @@ fn place(
     match answer {
         Ok(data) if data.len() == burst.bytes as usize => client.place(read.place, &data),
         // Hardware gets a DECERR response and whatever is on the bus: zeros here, as the place was made.
-        refused => {
-            let why = refused.map_or_else(|why| why.to_string(), |data| wrong_length(burst, data.len()));
-            observed.warn(now, &format!("read: {why}; zeros returned"));
+        answer => {
+            let wrong_length = |data: Vec<u8>| {
+                let (Burst { address, bytes, .. }, got) = (*burst, data.len());
+                let why =
+                    format!("the memory at 0x{address:x} answered {got} bytes where {bytes} were asked for");
+                (why.clone(), Unmapped { address, bytes, why })
+            };
+            let (text, refused) = answer.map_or_else(|why| (why.to_string(), why), wrong_length);
+            observed.warn(now, &format!("read: {text}; zeros returned"));
+            client.refused.borrow_mut().get_or_insert(refused);
         }
     }
-}
-
-fn wrong_length(burst: &Burst, got: usize) -> String {
-    format!("the memory at 0x{:x} answered {got} bytes where {} were asked for", burst.address, burst.bytes)
 }

@@ -4,7 +4,7 @@ use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{Intake, Taker};
 use super::ring::Ring;
-use super::{Answer, AxiTarget, Burst};
+use super::{Answer, AxiTarget, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Event, Time};
@@ -95,6 +95,8 @@ pub(super) struct ReadClient {
     pub(super) granted: Event,
     /// …which somebody waits for.
     pub(super) awaits_grant: Cell<bool>,
+    /// The first burst that was answered with an error, among those that nobody has asked about.
+    pub(super) refused: RefCell<Option<Unmapped>>,
 }
 
 /// The events of a client.
@@ -127,6 +129,7 @@ impl ReadClient {
             wanted: Cell::new(0),
             granted: events.granted,
             awaits_grant: Cell::new(false),
+            refused: RefCell::default(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! What an engine's read DMA sees of the memory: bytes in the order in which it asked for them.
 
-use super::Interconnect;
 use super::intake::{Intake, Place, Taker};
 use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
+use super::{Interconnect, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -204,6 +204,11 @@ impl ReadStream {
         };
         self.client.wanted.set(0);
         self.sim.wait_until(due).await;
+    }
+
+    /// The first burst that was answered with an error since this was last asked, among those whose data has come.
+    pub fn take_refused(&self) -> Option<Unmapped> {
+        self.client.refused.take()
     }
 
     /// Waits until all that was asked for is taken.

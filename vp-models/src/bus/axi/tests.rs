@@ -1,6 +1,8 @@
 //! Random traffic of several clients: an interface that goes through the scheduler with every step, and one that does so
 //! only where it must, do the same at the same times.
 
+mod responses;
+
 use super::*;
 use crate::memory::Ram;
 use proptest::prelude::*;

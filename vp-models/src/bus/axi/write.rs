@@ -273,8 +273,9 @@ impl Writes {
                     }
                 },
             };
-            if let Err(why) = answer {
-                observed.warn(now, &format!("write: {why}; data lost"));
+            if let Err(refused) = answer {
+                observed.warn(now, &format!("write: {refused}; data lost"));
+                clients[given.client].refused.borrow_mut().get_or_insert(refused);
             }
             let Given { burst, client, .. } = *given;
             channel.given.pop_front();

@@ -1,7 +1,7 @@
 //! A write client as its memory interface sees it: complete bursts, when they come, and their data.
 
 use super::bytes::Bytes;
-use super::{AxiConfig, Burst};
+use super::{AxiConfig, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Time};
@@ -46,6 +46,8 @@ pub(super) struct WriteClient {
     pub(super) awaits_grant: Cell<bool>,
     pub(super) unacknowledged: Cell<u64>,
     pub(super) acknowledged: Event,
+    /// The first burst that was answered with an error, among those that nobody has asked about.
+    pub(super) refused: RefCell<Option<Unmapped>>,
 }
 
 impl WriteClient {
@@ -70,6 +72,7 @@ impl WriteClient {
             awaits_grant: Cell::new(false),
             unacknowledged: Cell::new(0),
             acknowledged,
+            refused: RefCell::default(),
         }
     }
 

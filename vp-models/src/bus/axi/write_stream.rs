@@ -1,7 +1,7 @@
 //! What an engine's write DMA sees of the memory: lines that it fills piece by piece.
 
 use super::write_client::WriteClient;
-use super::{Interconnect, bursts};
+use super::{Interconnect, Unmapped, bursts};
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
@@ -87,6 +87,11 @@ impl WriteStream {
         while self.client.unacknowledged.get() > 0 {
             self.client.acknowledged.wait().await;
         }
+    }
+
+    /// The first burst that was answered with an error since this was last asked, among those that are acknowledged.
+    pub fn take_refused(&self) -> Option<Unmapped> {
+        self.client.refused.take()
     }
 
     /// How long complete bursts have waited for the arbiter since this was last asked; several that wait at the

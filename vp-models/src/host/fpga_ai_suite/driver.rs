@@ -7,11 +7,14 @@ use thiserror::Error;
 
 use super::file::Model;
 use super::layout::{Layout, LayoutError};
-use crate::fpga_ai_suite::registers as reg;
 use crate::fpga_ai_suite::{Architecture, Hash};
+use crate::fpga_ai_suite::{debug, registers as reg};
 use crate::host::{Host, HostError, Memory};
 use crate::registers::RegisterRef;
 use vp_core::Time;
+
+/// Bytes sent into the stream at once, at most: every session over a socket takes so many.
+const MOST_SENT: usize = 8 << 10;
 
 /// A model on an IP.
 pub struct Driver<'a> {
@@ -23,6 +26,8 @@ pub struct Driver<'a> {
     in_flight: usize,
     /// The completion count as last seen.
     complete: u32,
+    /// Requests may be under way whose inferences nobody waits for any more.
+    has_failed: bool,
 }
 
 /// What came of an input.
@@ -114,17 +119,25 @@ impl<'a> Driver<'a> {
         let layout = Layout::new(architecture, model, in_flight as u32, memory)?;
         let output_bytes = model.graph.output_shape().elements() as usize;
         let architecture = architecture.clone();
+        let (complete, has_failed) = (0, false);
         let mut driver =
-            Driver { host, architecture, layout, input_bytes, output_bytes, in_flight, complete: 0 };
+            Driver { host, architecture, layout, input_bytes, output_bytes, in_flight, complete, has_failed };
         driver.write(reg::IP_RESET, 1)?;
         driver.load(model)?;
-        driver.write(reg::INTERMEDIATE_BASE, driver.layout.intermediate_base)?;
-        driver.write(reg::INTERRUPT_MASK, 0b11)?;
-        if driver.architecture.streaming {
-            // The stream is refused what comes before it is on.
-            driver.host.write_acknowledged(reg::STREAMING.offset.into(), 1)?;
-        }
+        driver.start()?;
         Ok(driver)
+    }
+
+    /// Begins to use an IP that was reset and has the model.
+    fn start(&mut self) -> Result<(), DriverError> {
+        self.complete = 0;
+        self.write(reg::INTERMEDIATE_BASE, self.layout.intermediate_base)?;
+        self.write(reg::INTERRUPT_MASK, 0b11)?;
+        if self.architecture.streaming {
+            // The stream is refused what comes before it is on.
+            self.host.write_acknowledged(reg::STREAMING.offset.into(), 1)?;
+        }
+        Ok(())
     }
 
     /// How many requests are queued and not complete at most; 1 waits for each before the next one.
@@ -140,8 +153,24 @@ impl<'a> Driver<'a> {
     /// Runs inputs, several at a time, and gives what comes out in their order.
     ///
     /// # Errors
-    /// [`DriverError::Device`] when the IP says that one did not run; others that were queued are lost then.
+    /// [`DriverError::Device`] when the IP says that one did not run; others that were queued are lost then, and the IP is
+    /// reset before the next ones.
     pub fn infer(&mut self, inputs: &[&[i8]]) -> Result<Vec<Inference>, DriverError> {
+        let expected = self.input_bytes;
+        if let Some(input) = inputs.iter().find(|input| input.len() != expected) {
+            return Err(DriverError::Input { expected, found: input.len() });
+        }
+        if self.has_failed {
+            self.write(reg::IP_RESET, 1)?;
+            self.start()?;
+        }
+        self.has_failed = true;
+        let inferences = self.run(inputs)?;
+        self.has_failed = false;
+        Ok(inferences)
+    }
+
+    fn run(&mut self, inputs: &[&[i8]]) -> Result<Vec<Inference>, DriverError> {
         let mut waiting = inputs.iter();
         let mut free: VecDeque<u32> = self.layout.io_bases.iter().copied().take(self.in_flight).collect();
         let mut under_way = VecDeque::new();
@@ -239,32 +268,57 @@ impl<'a> Driver<'a> {
 
     /// Puts an input in its place and queues a request for it.
     fn request(&mut self, io_base: u32, input: &[i8]) -> Result<(), DriverError> {
-        if input.len() != self.input_bytes {
-            return Err(DriverError::Input { expected: self.input_bytes, found: input.len() });
-        }
         let bytes: Vec<u8> = input.iter().map(|value| *value as u8).collect();
+        let has_room = self.input_bytes <= self.architecture.stream_buffer as usize;
         match self.architecture.streaming {
-            true => self.host.stream(&bytes)?,
+            true if has_room => bytes.chunks(MOST_SENT).try_for_each(|piece| self.host.stream(piece))?,
+            true => {}
             false => self.host.load(Memory::Primary, io_base.into(), &bytes)?,
         }
         self.write(reg::CONFIG_BASE, self.layout.config_base)?;
         self.write(reg::CONFIG_WORDS, self.layout.words.len() as u32 - 2)?;
-        self.write(reg::IO_BASE, io_base)
+        self.write(reg::IO_BASE, io_base)?;
+        if self.architecture.streaming && !has_room { self.feed(&bytes) } else { Ok(()) }
+    }
+
+    /// Sends an input that the stream cannot hold as a whole while its job, which is queued, takes it: as much at a time as
+    /// there is room for.
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), DriverError> {
+        while !bytes.is_empty() {
+            let waiting = self.debug(debug::STREAM_WAITING)?;
+            let room = self.architecture.stream_buffer.saturating_sub(waiting) as usize;
+            if room == 0 {
+                // A job that is refused takes nothing.
+                self.refuse_error()?;
+                continue;
+            }
+            let (piece, rest) = bytes.split_at(room.min(MOST_SENT).min(bytes.len()));
+            self.host.stream(piece)?;
+            bytes = rest;
+        }
+        Ok(())
     }
 
     /// Waits for an interrupt and serves it. Gives how many inferences are complete since the last time.
     fn wait(&mut self) -> Result<(u32, Time), DriverError> {
         let time = self.host.wait_interrupt()?;
-        // What happens after this is seen sets the bits anew.
-        let status = self.read(reg::INTERRUPT_CONTROL)?;
+        let status = self.refuse_error()?;
+        // What happens after this was seen sets the bits anew.
         self.write(reg::INTERRUPT_CONTROL, status)?;
-        if reg::interrupt_control::ERROR.only_bits().extract(status) != 0 {
-            return Err(self.error());
-        }
         let count = self.read(reg::COMPLETION_COUNT)?;
         let more = count.wrapping_sub(self.complete);
         self.complete = count;
         Ok((more, time))
+    }
+
+    /// What has happened; clears it if that is an error.
+    fn refuse_error(&mut self) -> Result<u32, DriverError> {
+        let status = self.read(reg::INTERRUPT_CONTROL)?;
+        if reg::interrupt_control::ERROR.only_bits().extract(status) == 0 {
+            return Ok(status);
+        }
+        self.write(reg::INTERRUPT_CONTROL, status)?;
+        Err(self.error())
     }
 
     fn error(&mut self) -> DriverError {

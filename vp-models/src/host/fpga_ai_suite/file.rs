@@ -1,10 +1,12 @@
 //! Graph files: layers in TOML, and a file for each tensor.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use serde::Deserialize;
 use thiserror::Error;
 
+use super::written::{Function, Keys, Kind, Written, WrittenBias, WrittenLayer};
 use crate::fpga_ai_suite::compute;
 use crate::fpga_ai_suite::graph::{
     Activation, Converter, Graph, GraphError, Operation, Pair, Pooling, Shape, Sums, Tensor, Window,
@@ -67,6 +69,40 @@ pub enum ModelError {
         /// What is wrong with it.
         source: GraphError,
     },
+    /// A key that says nothing of a layer of its kind.
+    #[error("layer `{layer}`: `{key}` does not belong here: {right}")]
+    Key {
+        /// Its name.
+        layer: String,
+        /// The key.
+        key: &'static str,
+        /// What does.
+        right: Keys,
+    },
+    /// A number beyond what there is.
+    #[error("layer `{layer}`: {key} = {value}: {right}")]
+    Value {
+        /// Its name.
+        layer: String,
+        /// The key.
+        key: &'static str,
+        /// What is said.
+        value: i64,
+        /// What would be right.
+        right: &'static str,
+    },
+    /// A file of another length than its tensor.
+    #[error("layer `{layer}`: {file} has {found} bytes, and not {expected}")]
+    Length {
+        /// Its name.
+        layer: String,
+        /// The file.
+        file: String,
+        /// Bytes of it.
+        found: u64,
+        /// Bytes that the layer takes.
+        expected: u64,
+    },
     /// A layer that cannot be made of what is said of it.
     #[error("layer `{layer}`: {why}")]
     Said {
@@ -75,69 +111,6 @@ pub enum ModelError {
         /// What is wrong.
         why: String,
     },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    name: String,
-    input: Shape,
-    #[serde(default)]
-    layer: Vec<WrittenLayer>,
-}
-
-/// A layer: what all have, and what each kind has beside it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenLayer {
-    name: String,
-    kind: Kind,
-    input: Option<String>,
-    other: Option<String>,
-    cycles: Option<u32>,
-    kernels: Option<u32>,
-    /// Columns and rows, as of all pairs.
-    kernel: Option<[u32; 2]>,
-    stride: Option<[u32; 2]>,
-    padding: Option<[u32; 2]>,
-    padding_after: Option<[u32; 2]>,
-    weights: Option<String>,
-    bias: Option<WrittenBias>,
-    #[serde(default)]
-    relu: bool,
-    converter: Option<Converter>,
-    method: Option<String>,
-    function: Option<Function>,
-    low: Option<i8>,
-    high: Option<i8>,
-    table: Option<String>,
-}
-
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Convolution,
-    FullyConnected,
-    Pooling,
-    Elementwise,
-    Activation,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Function {
-    Relu,
-    Leaky,
-    Clamp,
-    Table,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenBias {
-    values: String,
-    #[serde(default)]
-    shift: u32,
 }
 
 /// Gives the bytes of a tensor's file, or says why it cannot.
@@ -151,19 +124,23 @@ impl Model {
     pub fn parse(text: &str, read: &mut ReadTensor<'_>) -> Result<Model, ModelError> {
         let Written { name, input, layer: written } = toml::from_str(text)
             .map_err(|error| ModelError::Text(error.to_string().trim_end().to_owned()))?;
-        let mut filters = Vec::new();
+        let mut filters = Filters { bytes: Vec::new(), read };
         let mut names: Vec<String> = Vec::new();
         let mut layers = Vec::new();
-        // Filters first: a graph is told how many there are.
+        // A graph is told how many filters there are: this one is for the shapes until that is known.
+        let of_graph = |source| ModelError::Graph { name: name.clone(), source };
+        let mut shapes = Graph::new(input, Graph::MOST_FILTERS).map_err(of_graph)?;
         for layer in &written {
-            let said = |why: String| ModelError::Said { layer: layer.name.clone(), why };
-            let source = tensor(&names, layer.input.as_deref()).map_err(said)?;
-            let operation =
-                operation(layer, &names, &mut Filters { bytes: &mut filters, read }).map_err(said)?;
+            layer.check_keys()?;
+            let wrong = |source| ModelError::Layer { layer: layer.name.clone(), source };
+            let source = tensor(&names, layer.input.as_deref()).map_err(|why| layer.said(why))?;
+            let shape = shapes.shape(source).map_err(wrong)?;
+            let operation = layer.operation(&names, shape, &mut filters)?;
+            shapes.add(source, operation.clone(), layer.cycles).map_err(wrong)?;
             names.push(layer.name.clone());
             layers.push((source, operation, layer.cycles));
         }
-        Model::assemble(name, input, layers, &names, filters)
+        Model::assemble(name, input, layers, &names, filters.bytes)
     }
 
     /// Reads a graph file, and its tensors from files in the same folder.
@@ -172,7 +149,11 @@ impl Model {
     /// As [`Model::parse`], and when the file cannot be read.
     pub fn load(path: &Path) -> Result<Model, ModelError> {
         let file = |path: &Path| {
-            std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+            let mut bytes = Vec::new();
+            // More than any graph has is not read: a file may have no end.
+            let read = |file: File| file.take(u64::from(Graph::MOST_FILTERS) + 1).read_to_end(&mut bytes);
+            let read = File::open(path).and_then(read);
+            read.map(|_| bytes).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
         let text = file(path).map_err(ModelError::File)?;
         let text = String::from_utf8(text)
@@ -270,27 +251,43 @@ impl Model {
 
 /// Filters in the making, and where they come from.
 struct Filters<'a, 'b> {
-    bytes: &'a mut Vec<u8>,
+    bytes: Vec<u8>,
     read: &'a mut ReadTensor<'b>,
 }
 
 impl Filters<'_, '_> {
-    /// Puts a file's bytes behind the others, and says where they begin.
-    fn file(&mut self, name: &str) -> Result<u32, String> {
-        let bytes = (self.read)(name).map_err(|why| format!("{name}: {why}"))?;
-        Ok(self.put(&bytes))
+    fn read(&mut self, layer: &WrittenLayer, file: &str) -> Result<Vec<u8>, ModelError> {
+        (self.read)(file).map_err(|why| layer.said(format!("{file}: {why}")))
     }
 
-    fn put(&mut self, bytes: &[u8]) -> u32 {
+    /// Puts a file's bytes, which are so many, behind the others, and says where they begin.
+    fn file(&mut self, layer: &WrittenLayer, file: &str, expected: u64) -> Result<u32, ModelError> {
+        let bytes = self.read(layer, file)?;
+        let found = bytes.len() as u64;
+        if found != expected {
+            let (layer, file) = (layer.name.clone(), file.to_owned());
+            return Err(ModelError::Length { layer, file, found, expected });
+        }
+        self.put(layer, &bytes)
+    }
+
+    fn put(&mut self, layer: &WrittenLayer, bytes: &[u8]) -> Result<u32, ModelError> {
         let at = self.bytes.len() as u32;
+        if bytes.len() > (Graph::MOST_FILTERS - at) as usize {
+            return Err(layer.said(format!("with its filters there are more than {}", Graph::MOST_FILTERS)));
+        }
         self.bytes.extend(bytes);
-        at
+        Ok(at)
     }
 
     /// Biases are int16 or int32, which their file's length tells.
-    fn bias(&mut self, bias: &WrittenBias, kernels: u32) -> Result<u32, String> {
-        let name = &bias.values;
-        let bytes = (self.read)(name).map_err(|why| format!("{name}: {why}"))?;
+    fn bias(&mut self, layer: &WrittenLayer, bias: &WrittenBias, kernels: u32) -> Result<u32, ModelError> {
+        let WrittenBias { values: name, shift } = bias;
+        if *shift > 31 {
+            let (layer, value) = (layer.name.clone(), i64::from(*shift));
+            return Err(ModelError::Value { layer, key: "bias.shift", value, right: "from 0 to 31" });
+        }
+        let bytes = self.read(layer, name)?;
         let values: Vec<i64> = match bytes.len() as u64 {
             length if length == 2 * u64::from(kernels) => {
                 bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into()).collect()
@@ -300,15 +297,14 @@ impl Filters<'_, '_> {
                 words.map(|word| i32::from_le_bytes([word[0], word[1], word[2], word[3]]).into()).collect()
             }
             length => {
-                return Err(format!(
+                return Err(layer.said(format!(
                     "{name} has {length} bytes, and not 2 or 4 for each of {kernels} outputs"
-                ));
+                )));
             }
         };
-        let shifted = values.iter().map(|value| value << bias.shift.min(31));
-        let fitting: Result<Vec<i32>, _> = shifted.map(i32::try_from).collect();
-        let fitting = fitting.map_err(|_| format!("{name}: a bias does not fit 32 bits"))?;
-        Ok(self.put(&fitting.into_iter().flat_map(i32::to_le_bytes).collect::<Vec<u8>>()))
+        let fitting: Result<Vec<i32>, _> = values.iter().map(|value| i32::try_from(value << shift)).collect();
+        let fitting = fitting.map_err(|_| layer.said(format!("{name}: a bias does not fit 32 bits")))?;
+        self.put(layer, &fitting.into_iter().flat_map(i32::to_le_bytes).collect::<Vec<u8>>())
     }
 }
 
@@ -324,87 +320,115 @@ fn tensor(names: &[String], name: Option<&str>) -> Result<Tensor, String> {
     }
 }
 
-fn operation(
-    layer: &WrittenLayer,
-    names: &[String],
-    filters: &mut Filters<'_, '_>,
-) -> Result<Operation, String> {
-    if names.contains(&layer.name) {
-        return Err("there is another one of that name".to_owned());
+impl WrittenLayer {
+    fn said(&self, why: String) -> ModelError {
+        ModelError::Said { layer: self.name.clone(), why }
     }
-    let needs = |what: &str| format!("it needs `{what}`");
-    let converter = || layer.converter.ok_or_else(|| needs("converter"));
-    let method = || layer.method.as_deref().ok_or_else(|| needs("method"));
-    match layer.kind {
-        Kind::Convolution => {
-            let kernels = layer.kernels.ok_or_else(|| needs("kernels"))?;
-            Ok(Operation::Convolution {
-                window: window(layer, [1, 1])?,
-                sums: sums(layer, kernels, filters)?,
-            })
+
+    /// What has to be there.
+    fn needs<T>(&self, key: &str, said: Option<T>) -> Result<T, ModelError> {
+        said.ok_or_else(|| self.said(format!("it needs `{key}`")))
+    }
+
+    /// One of some words.
+    fn method<T: Copy>(&self, methods: [(&str, T); 3]) -> Result<T, ModelError> {
+        let said = self.needs("method", self.method.as_deref())?;
+        let found = methods.iter().find(|(name, _)| *name == said);
+        found.map(|(_, method)| *method).ok_or_else(|| {
+            let [one, two, three] = methods.map(|(name, _)| name);
+            self.said(format!("method \"{said}\": {one}, {two} or {three}"))
+        })
+    }
+
+    fn operation(
+        &self,
+        names: &[String],
+        input: Shape,
+        filters: &mut Filters<'_, '_>,
+    ) -> Result<Operation, ModelError> {
+        if self.name == "input" {
+            return Err(self.said("that is the name of the graph's input".to_owned()));
         }
-        Kind::FullyConnected => {
-            let kernels = layer.kernels.ok_or_else(|| needs("kernels"))?;
-            Ok(Operation::FullyConnected { sums: sums(layer, kernels, filters)? })
+        if names.contains(&self.name) {
+            return Err(self.said("there is another one of that name".to_owned()));
         }
-        Kind::Pooling => {
-            let method = match method()? {
-                "max" => Pooling::Max,
-                "min" => Pooling::Min,
-                "average" => Pooling::Average,
-                other => return Err(format!("method \"{other}\": max, min or average")),
-            };
-            // As frameworks have it, windows do not overlap if nothing else is said.
-            let kernel = layer.kernel.ok_or_else(|| needs("kernel"))?;
-            Ok(Operation::Pooling { window: window(layer, kernel)?, method })
-        }
-        Kind::Elementwise => {
-            let method = match method()? {
-                "add" => Pair::Add,
-                "multiply" => Pair::Multiply,
-                "maximum" => Pair::Maximum,
-                other => return Err(format!("method \"{other}\": add, multiply or maximum")),
-            };
-            let other = layer.other.as_deref().ok_or_else(|| needs("other"))?;
-            Ok(Operation::Elementwise { other: tensor(names, Some(other))?, method, converter: converter()? })
-        }
-        Kind::Activation => {
-            let function = layer.function.ok_or_else(|| needs("function"))?;
-            Ok(Operation::Activation(match function {
-                Function::Relu => Activation::Relu,
-                Function::Leaky => {
-                    let Converter { scale, shift, .. } = converter()?;
-                    Activation::Leaky { scale, shift }
-                }
-                Function::Clamp => Activation::Clamp {
-                    low: layer.low.ok_or_else(|| needs("low"))?,
-                    high: layer.high.ok_or_else(|| needs("high"))?,
-                },
-                Function::Table => {
-                    let table = layer.table.as_deref().ok_or_else(|| needs("table"))?;
-                    Activation::Table { at: filters.file(table)? }
-                }
-            }))
+        match self.kind {
+            Kind::Convolution => {
+                let window = self.window([1, 1])?;
+                let taps = window.size.iter().fold(1, |taps: u64, size| taps.saturating_mul((*size).into()));
+                let sums = self.sums(taps.saturating_mul(input.channels.into()), filters)?;
+                Ok(Operation::Convolution { window, sums })
+            }
+            Kind::FullyConnected => {
+                Ok(Operation::FullyConnected { sums: self.sums(input.elements(), filters)? })
+            }
+            Kind::Pooling => {
+                let method = self.method([
+                    ("max", Pooling::Max),
+                    ("min", Pooling::Min),
+                    ("average", Pooling::Average),
+                ])?;
+                // As frameworks have it, windows do not overlap if nothing else is said.
+                let kernel = self.needs("kernel", self.kernel)?;
+                Ok(Operation::Pooling { window: self.window(kernel)?, method })
+            }
+            Kind::Elementwise => {
+                let method = self.method([
+                    ("add", Pair::Add),
+                    ("multiply", Pair::Multiply),
+                    ("maximum", Pair::Maximum),
+                ])?;
+                let other = self.needs("other", self.other.as_deref())?;
+                let other = tensor(names, Some(other)).map_err(|why| self.said(why))?;
+                let converter = self.needs("converter", self.converter)?;
+                Ok(Operation::Elementwise { other, method, converter })
+            }
+            Kind::Activation => Ok(Operation::Activation(self.activation(filters)?)),
         }
     }
-}
 
-fn sums(layer: &WrittenLayer, kernels: u32, filters: &mut Filters<'_, '_>) -> Result<Sums, String> {
-    let converter = layer.converter.ok_or_else(|| "it needs `converter`".to_owned())?;
-    let weights = layer.weights.as_deref().ok_or_else(|| "it needs `weights`".to_owned())?;
-    let bias = layer.bias.as_ref().map(|bias| filters.bias(bias, kernels)).transpose()?;
-    Ok(Sums { kernels, weights: filters.file(weights)?, bias, relu: layer.relu, converter })
-}
+    fn activation(&self, filters: &mut Filters<'_, '_>) -> Result<Activation, ModelError> {
+        Ok(match self.needs("function", self.function)? {
+            Function::Relu => Activation::Relu,
+            Function::Leaky => {
+                let Converter { offset, scale, shift } = self.needs("converter", self.converter)?;
+                if offset != 0 {
+                    let (layer, key, value) = (self.name.clone(), "converter.offset", offset.into());
+                    let right = "a leaky activation takes nothing off";
+                    return Err(ModelError::Value { layer, key, value, right });
+                }
+                Activation::Leaky { scale, shift }
+            }
+            Function::Clamp => {
+                Activation::Clamp { low: self.needs("low", self.low)?, high: self.needs("high", self.high)? }
+            }
+            Function::Table => {
+                let table = self.needs("table", self.table.as_deref())?;
+                Activation::Table { at: filters.file(self, table, 256)? }
+            }
+        })
+    }
 
-fn window(layer: &WrittenLayer, stride: [u32; 2]) -> Result<Window, String> {
-    let kernel = layer.kernel.ok_or_else(|| "it needs `kernel`".to_owned())?;
-    let before = layer.padding.unwrap_or_default();
-    Ok(turned(network::Window {
-        size: kernel,
-        stride: layer.stride.unwrap_or(stride),
-        before,
-        after: layer.padding_after.unwrap_or(before),
-    }))
+    /// Sums of so many products each.
+    fn sums(&self, taps: u64, filters: &mut Filters<'_, '_>) -> Result<Sums, ModelError> {
+        let kernels = self.needs("kernels", self.kernels)?;
+        let converter = self.needs("converter", self.converter)?;
+        let weights = self.needs("weights", self.weights.as_deref())?;
+        let bias = self.bias.as_ref().map(|bias| filters.bias(self, bias, kernels)).transpose()?;
+        let weights = filters.file(self, weights, taps.saturating_mul(kernels.into()))?;
+        Ok(Sums { kernels, weights, bias, relu: self.relu.unwrap_or(false), converter })
+    }
+
+    fn window(&self, stride: [u32; 2]) -> Result<Window, ModelError> {
+        let size = self.needs("kernel", self.kernel)?;
+        let before = self.padding.unwrap_or_default();
+        Ok(turned(network::Window {
+            size,
+            stride: self.stride.unwrap_or(stride),
+            before,
+            after: self.padding_after.unwrap_or(before),
+        }))
+    }
 }
 
 /// Files say columns first, as NVDLA's networks do.
@@ -415,95 +439,4 @@ fn turned(window: network::Window) -> Window {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::network::digits;
-
-    #[test]
-    fn a_networks_file_is_a_graph_too() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks/digits");
-        let model = Model::load(&folder.join("network.toml")).unwrap();
-        let converted = Model::of_network(&digits::network()).unwrap();
-        assert_eq!(model.graph.output_shape(), converted.graph.output_shape());
-        for sample in digits::samples().iter().take(20) {
-            assert_eq!(model.infer(&sample.pixels), converted.infer(&sample.pixels));
-        }
-    }
-
-    #[test]
-    fn every_kind_of_layer_can_be_said() {
-        let text = r#"
-            name = "all"
-            input = { height = 2, width = 2, channels = 1 }
-            [[layer]]
-            name = "a"
-            kind = "activation"
-            function = "leaky"
-            converter = { scale = 1, shift = 1 }
-            [[layer]]
-            name = "b"
-            kind = "elementwise"
-            method = "add"
-            other = "input"
-            cycles = 12
-            converter = { scale = 1, shift = 0 }
-            [[layer]]
-            name = "c"
-            kind = "activation"
-            function = "clamp"
-            low = -4
-            high = 7
-            [[layer]]
-            name = "d"
-            kind = "activation"
-            function = "table"
-            table = "table"
-            [[layer]]
-            name = "e"
-            kind = "pooling"
-            method = "average"
-            kernel = [2, 1]
-            [[layer]]
-            name = "f"
-            kind = "fully-connected"
-            kernels = 1
-            weights = "ones"
-            bias = { values = "bias", shift = 1 }
-            converter = { scale = 1, shift = 0 }
-        "#;
-        let mut read = |name: &str| match name {
-            "table" => Ok((0..=255u8).map(|at| at.wrapping_add(128).wrapping_neg()).collect()),
-            "ones" => Ok(vec![1, 1]),
-            "bias" => Ok(vec![5, 0]),
-            _ => Err("no such file".to_owned()),
-        };
-        let model = Model::parse(text, &mut read).unwrap();
-        assert_eq!(model.graph.layers()[1].cycles, Some(12));
-        // -8 2 -1 100: leaky -4 2 -1 100, sum -12 4 -2 127, clamped -4 4 -2 7, negated 4 -4 2 -7, means 0 -3.
-        assert_eq!(model.infer(&[-8, 2, -1, 100]), [7]);
-    }
-
-    #[test]
-    fn refusals_name_the_layer() {
-        let with = |rest: &str| {
-            let text = format!("name = \"x\"\ninput = {{ height = 2, width = 2, channels = 1 }}\n{rest}");
-            Model::parse(&text, &mut |_| Ok(vec![0; 3])).unwrap_err().to_string()
-        };
-        let layer = |rest: &str| with(&format!("[[layer]]\nname = \"l\"\n{rest}"));
-        assert_eq!(with(""), "graph `x`: 0 layers: 1 to 4096");
-        assert_eq!(layer("kind = \"pooling\""), "layer `l`: it needs `method`");
-        let connected =
-            "kind = \"fully-connected\"\nkernels = 1\nweights = \"w\"\nconverter = { scale = 1, shift = 0 }";
-        assert_eq!(layer(connected), "layer `l`: filters 0 to 4 of 3 bytes");
-        let biased = layer(&format!("{connected}\nbias = {{ values = \"b\" }}"));
-        assert_eq!(biased, "layer `l`: b has 3 bytes, and not 2 or 4 for each of 1 outputs");
-        assert_eq!(
-            layer("kind = \"activation\"\nfunction = \"relu\"\ninput = \"m\""),
-            "layer `l`: no layer `m` comes before"
-        );
-        assert!(layer("kind = \"activation\"\nfunction = \"sine\"").contains("sine"));
-        let twice =
-            "kind = \"activation\"\nfunction = \"relu\"\n[[layer]]\nname = \"l\"\nkind = \"activation\"";
-        assert_eq!(layer(twice), "layer `l`: there is another one of that name");
-    }
-}
+mod tests;

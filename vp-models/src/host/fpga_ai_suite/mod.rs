@@ -25,9 +25,11 @@ mod driver;
 mod file;
 mod job;
 mod layout;
+mod written;
 
 pub use bundle::bundle;
 pub use driver::{Counters, Driver, DriverError, Inference};
 pub use file::{Model, ModelError};
 pub use job::{Job, JobError};
 pub use layout::{Layout, LayoutError};
+pub use written::Keys;

@@ -8,8 +8,8 @@
 use super::elements::Elements;
 use super::weight_set::{Stored, WeightSet};
 use crate::nvdla::numeric::Precision;
-use crate::nvdla::occupancy::{BufferFill, Occupancy};
 use crate::nvdla::registers::Group;
+use crate::occupancy::{BufferFill, Occupancy};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Range;

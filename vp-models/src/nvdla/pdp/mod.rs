@@ -18,11 +18,11 @@ use super::float::Specials;
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
-use super::occupancy::Datapath;
 use super::refused::Refused;
 use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use crate::bus::Handoff;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
+use crate::occupancy::Datapath;
 use std::rc::Rc;
 use vp_core::{Time, join};
 

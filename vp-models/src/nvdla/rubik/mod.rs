@@ -14,10 +14,10 @@ use super::dma::{MAX_ATOM, ReadDma, WriteDma};
 use super::engine::{Common, Engine, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
-use super::occupancy::Datapath;
 use super::refused::Refused;
 use super::registers::{Group, rbk as reg};
 use crate::bus::axi::ReadStreamConfig;
+use crate::occupancy::Datapath;
 use std::rc::Rc;
 use vp_core::join;
 

@@ -1,0 +1,87 @@
+//! What a client learns of bursts that no memory served.
+
+use super::*;
+
+fn interconnect(simulation: &Simulation, memory: Memory) -> (Rc<Interconnect>, Rc<Slow>) {
+    let sim = simulation.sim();
+    let config = AxiConfig {
+        period: Time::ns(1),
+        beat_bytes: 8,
+        burst_beats: 2,
+        read_outstanding: 8,
+        write_outstanding: 8,
+        read_latency: Latency::Fixed(5),
+        write_latency: Latency::Fixed(3),
+        bandwidth: None,
+        seed: 7,
+        write_overlap: false,
+    };
+    let ram = Ram::new(0..MEMORY);
+    let slow = Rc::new(Slow { sim: sim.clone(), ram, memory, answers: RefCell::default() });
+    (Interconnect::new(&sim, "axi", config, slow.clone()), slow)
+}
+
+fn run(simulation: &mut Simulation, memory: &Slow) {
+    while simulation.run() == Stop::Held {
+        memory.answers.take().into_iter().for_each(|answer| answer());
+    }
+}
+
+const EVERY: [Memory; 3] = [Memory::Inside, Memory::AtOnce, Memory::Later];
+
+#[test]
+fn the_first_burst_in_no_memory_is_told_to_who_takes_its_data() {
+    for memory in EVERY {
+        let mut simulation = Simulation::new();
+        let (interconnect, slow) = interconnect(&simulation, memory);
+        let config = ReadStreamConfig { capacity: 256, credit_return: Time::ZERO };
+        let [stream, other] = [0, 1].map(|id| ReadStream::new(&interconnect, "reads", id, config));
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let (log, from) = (told.clone(), stream.clone());
+        simulation.sim().process("take", async move {
+            // Two bursts of memory, and two behind it.
+            from.request(MEMORY - 32, 64).await;
+            for _ in 0..2 {
+                let mut bytes = [1; 32];
+                from.take(&mut bytes).await;
+                log.borrow_mut().push((bytes, from.take_refused().map(|refused| refused.address)));
+            }
+            from.request(0, 16).await;
+            from.take(&mut [0; 16]).await;
+            log.borrow_mut().push(([0; 32], from.take_refused().map(|refused| refused.address)));
+        });
+        let from = other.clone();
+        simulation.sim().process("others", async move {
+            from.request(0, 64).await;
+            from.take(&mut [0; 64]).await;
+        });
+        run(&mut simulation, &slow);
+        assert_eq!(told.take(), [([0; 32], None), ([0; 32], Some(MEMORY)), ([0; 32], None)], "{memory:?}");
+        assert_eq!(other.take_refused(), None, "{memory:?}");
+    }
+}
+
+#[test]
+fn a_write_that_no_memory_took_is_told_when_it_is_acknowledged() {
+    for memory in EVERY {
+        let mut simulation = Simulation::new();
+        let (interconnect, slow) = interconnect(&simulation, memory);
+        let stream = WriteStream::new(&interconnect, "writes", 0, 4);
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let (log, to) = (told.clone(), stream.clone());
+        simulation.sim().process("put", async move {
+            for (address, bytes) in [(MEMORY - 16, 48u32), (0, 16)] {
+                to.line(address, bytes);
+                to.put(&vec![9; bytes as usize]).await;
+                to.drained().await;
+                let refused = to.take_refused();
+                log.borrow_mut().push(refused.map(|refused| (refused.address, refused.bytes)));
+            }
+        });
+        run(&mut simulation, &slow);
+        assert_eq!(told.take(), [Some((MEMORY, 16)), None], "{memory:?}");
+        let mut last = [0; 16];
+        slow.ram.read(MEMORY - 16, &mut last).unwrap();
+        assert_eq!(last, [9; 16], "what memory there is has its part");
+    }
+}
