@@ -1,11 +1,12 @@
 //! SDP, the single data point processor: bias, normalisation, element-wise operations and activation, one element
 //! at a time.
 //!
-//! [`layer`] decodes a register group, [`compute`] does the arithmetic ([`lut`]: the lookup table of its last
+//! [`layer`] is what a register group says (`decode`: how), [`compute`] does the arithmetic ([`lut`]: the lookup table of its last
 //! stage), `timing` is its shape in time with `feed` the way of its inputs, and here is the engine that joins
 //! them.
 
 pub mod compute;
+mod decode;
 mod feed;
 mod float;
 pub mod layer;

@@ -82,8 +82,7 @@ impl Decoder<'_> {
         if !reuse.keep_data && released > lines {
             return self.refuse(reg::d_release::RLS_SLICES, format!("the input has {lines} slices"));
         }
-        let block = if passing == Passing::Tiles { order.block } else { hardware.block_channels as usize };
-        let blocks = order.channels.div_ceil(block);
+        let blocks = order.channels.div_ceil(order.block);
         let packages = blocks * order.rows.div_ceil(order.row_group) * order.columns;
         Ok(Layer {
             precision,

@@ -262,7 +262,8 @@ mod tests {
         let layer = Layer::decode(&group, &hardware()).unwrap();
         let Kernel { height, width, channels, dilation } = layer.geometry.kernel;
         assert_eq!((height, width, channels, dilation), (5, 3, 4, Axes { x: 1, y: 1 }));
-        assert_eq!((layer.packages, layer.run, layer.stripe), (2 * 3, 3, (16, 16)));
+        // Blocks of four channels of three pairs of rows.
+        assert_eq!((layer.packages, layer.run, layer.stripe), (3 * 3, 3, (16, 16)));
     }
 
     #[test]
