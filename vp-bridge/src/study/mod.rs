@@ -6,6 +6,7 @@
 //! ([`report`]). Everything but how long it took follows from the file: the same study gives the same numbers.
 
 mod bench;
+mod command;
 mod file;
 mod knee;
 mod layout;
@@ -20,6 +21,7 @@ mod store;
 mod sweep;
 pub mod table;
 mod watch;
+mod written;
 
 pub use bench::{Bench, Job};
 pub use file::{Report, Study, StudyError};
@@ -27,7 +29,8 @@ pub use knee::{Knee, knee};
 pub use layout::{Curve, Layout, Panel};
 pub use measured::{Direction, Histogram, Layer, Levels, Machine, Measured, Outcome, Port, Timeline};
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};
-pub use results::{Row, curve, ends, program, rounded, rows, write};
+pub use results::{Row, curve, ends, rounded, rows};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};
-pub use store::{Differs, Finished, Store, StoreError};
+pub use store::{Differs, Finished, Store, StoreError, program};
 pub use sweep::{Assignment, Product, SweepError};
+pub use written::write;

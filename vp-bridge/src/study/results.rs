@@ -1,19 +1,15 @@
 //! A study's points with what came of them: what tables and reports are made of.
 
+use super::command::command;
 use super::file::Study;
-use super::layout::{Curve, Layout};
+use super::layout::Curve;
 use super::measured::{Measured, Outcome};
 use super::point::Point;
-use super::report;
 use super::run::Planned;
 use super::store::Finished;
-use super::table::{self, flat};
 use std::collections::HashMap;
 use std::path::Path;
 use toml::Value;
-use twox_hash::XxHash3_64;
-use vp_models::host::network::Network;
-use vp_models::platform::Description;
 
 /// A point with what came of it.
 #[derive(Clone, Debug)]
@@ -49,38 +45,20 @@ pub fn rows<'a>(
     points.iter().filter_map(row).collect()
 }
 
-/// The command that runs a point alone, from where the study's own was called.
-fn command(planned: &Planned, study: &Study, file: &Path) -> Option<String> {
-    let (job, point) = (planned.job.as_ref().ok()?, &planned.point);
-    let mut words = vec!["vp".to_owned()];
-    if point.network_settings().is_empty() {
-        let network = point.network().ok()?;
-        // What is built in has no folder; all else is named from the study's.
-        let in_folder = |name: &str| study.folder.join(name).display().to_string();
-        let network = if Network::text(network).is_some() { network.to_owned() } else { in_folder(network) };
-        let platform = point.platform();
-        let platform = if Description::named(&platform).is_ok() { platform } else { in_folder(&platform) };
-        words.extend(["run".to_owned(), quoted(&network), "--platform".to_owned(), quoted(&platform)]);
-        for (option, count) in [("--batch", job.batch), ("--frames", job.frames)] {
-            if count > 1 {
-                words.extend([option.to_owned(), count.to_string()]);
+/// All of a platform's values by their names in its file.
+fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
+    let name = |part: &str| if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
+    match value {
+        Value::Table(table) if !table.contains_key("distribution") => {
+            table.iter().for_each(|(key, value)| flat(&name(key), value, all));
+        }
+        Value::Array(list) if list.iter().all(|it| it.get("name").is_some()) && !list.is_empty() => {
+            for element in list {
+                let key = element.get("name").and_then(Value::as_str).unwrap_or("?");
+                flat(&name(key), element, all);
             }
         }
-        words.extend(job.settings.iter().flat_map(|setting| ["--set".to_owned(), quoted(setting)]));
-    } else {
-        // Its network is no file's.
-        words.extend(["study".to_owned(), quoted(&file.display().to_string())]);
-        words.extend(["--point".to_owned(), point.number.to_string()]);
-    }
-    Some(words.join(" "))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |it: char| it.is_ascii_alphanumeric() || "._-/=:,".contains(it);
-    match word.chars().all(plain) && !word.is_empty() {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+        value => all.push((prefix.to_owned(), value.clone())),
     }
 }
 
@@ -124,62 +102,4 @@ pub fn rounded(number: f64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Which program this is: a hash of its file. What another has run may have come out otherwise.
-///
-/// # Errors
-/// When its file cannot be read.
-pub fn program() -> std::io::Result<String> {
-    let file = std::fs::read(std::env::current_exe()?)?;
-    Ok(format!("{:016x}", XxHash3_64::oneshot(&file)))
-}
-
-/// Writes tables and report into a folder.
-///
-/// # Errors
-/// The disk's.
-pub fn write(
-    study: &Study,
-    layout: &Layout,
-    rows: &[Row<'_>],
-    folder: &Path,
-    file: &Path,
-) -> Result<(), String> {
-    for (name, table) in [("results", table::points(rows)), ("layers", table::layers(rows))] {
-        table.write_csv(&folder.join(name).with_extension("csv"))?;
-        table.write_parquet(&folder.join(name).with_extension("parquet"))?;
-    }
-    let put = |name: &str, text: String| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    for panel in &layout.panels {
-        put(&format!("{}.svg", file_name(&panel.title)), report::picture(study, layout, rows, panel)?)?;
-    }
-    put("report.html", report::page(study, layout, rows, file)?)
-}
-
-/// A title as the name of a file: `resnet50-nv_large`.
-fn file_name(title: &str) -> String {
-    let words = title.split(|it: char| !it.is_ascii_alphanumeric() && it != '_' && it != '.');
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn titles_make_names_of_files() {
-        assert_eq!(file_name("resnet50 · nv_large"), "resnet50-nv_large");
-        assert_eq!(file_name("../a/b · dbb0.cache.sets 64"), "..-a-b-dbb0.cache.sets-64");
-    }
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_take_them_apart() {
-        assert_eq!(quoted("dbb0.read_latency=50"), "dbb0.read_latency=50");
-        assert_eq!(quoted("a='b c'"), r"'a='\''b c'\'''");
-        assert_eq!(quoted(""), "''");
-    }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_64;
 
 /// A finished point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,6 +193,15 @@ fn lines(path: &Path, text: &[u8]) -> Result<Vec<Finished>, StoreError> {
             })
         })
         .collect()
+}
+
+/// Which program this is: a hash of its file. What another has run may have come out otherwise.
+///
+/// # Errors
+/// When its file cannot be read.
+pub fn program() -> std::io::Result<String> {
+    let file = std::fs::read(std::env::current_exe()?)?;
+    Ok(format!("{:016x}", XxHash3_64::oneshot(&file)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use super::Table;
 use crate::study::measured::{Direction, Measured, Outcome};
 use crate::study::results::Row;
-use toml::Value;
 use vp_models::host::Bound;
 
 /// A row a point: what varied, what was measured, then everything else that the platform is.
@@ -107,22 +106,5 @@ fn direction(table: &mut Table, at: usize, name: &str, direction: &Direction) {
     table.put(at, &format!("{name}.most_outstanding"), *most_outstanding);
     for (what, share) in [("median", 0.5), ("p99", 0.99)] {
         table.put(at, &format!("{name}.latency_{what}_cycles"), latencies.percentile(share));
-    }
-}
-
-/// All of a platform's values by their names in its file.
-pub(in crate::study) fn flat(prefix: &str, value: &Value, all: &mut Vec<(String, Value)>) {
-    let name = |part: &str| if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
-    match value {
-        Value::Table(table) if !table.contains_key("distribution") => {
-            table.iter().for_each(|(key, value)| flat(&name(key), value, all));
-        }
-        Value::Array(list) if list.iter().all(|it| it.get("name").is_some()) && !list.is_empty() => {
-            for element in list {
-                let key = element.get("name").and_then(Value::as_str).unwrap_or("?");
-                flat(&name(key), element, all);
-            }
-        }
-        value => all.push((prefix.to_owned(), value.clone())),
     }
 }

@@ -3,7 +3,6 @@
 mod columns;
 mod parquet;
 
-pub(super) use columns::flat;
 pub use columns::{layers, points};
 
 use std::path::Path;

@@ -1,0 +1,49 @@
+//! The files that a study leaves: tables, pictures and the page.
+
+use super::file::Study;
+use super::layout::Layout;
+use super::results::Row;
+use super::{report, table};
+use std::path::Path;
+
+/// Writes tables and report into a folder.
+///
+/// # Errors
+/// The disk's.
+pub fn write(
+    study: &Study,
+    layout: &Layout,
+    rows: &[Row<'_>],
+    folder: &Path,
+    file: &Path,
+) -> Result<(), String> {
+    for (name, table) in [("results", table::points(rows)), ("layers", table::layers(rows))] {
+        table.write_csv(&folder.join(name).with_extension("csv"))?;
+        table.write_parquet(&folder.join(name).with_extension("parquet"))?;
+    }
+    let put = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    for panel in &layout.panels {
+        put(&format!("{}.svg", file_name(&panel.title)), report::picture(study, layout, rows, panel)?)?;
+    }
+    put("report.html", report::page(study, layout, rows, file)?)
+}
+
+/// A title as the name of a file: `resnet50-nv_large`.
+fn file_name(title: &str) -> String {
+    let words = title.split(|it: char| !it.is_ascii_alphanumeric() && it != '_' && it != '.');
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_make_names_of_files() {
+        assert_eq!(file_name("resnet50 · nv_large"), "resnet50-nv_large");
+        assert_eq!(file_name("../a/b · dbb0.cache.sets 64"), "..-a-b-dbb0.cache.sets-64");
+    }
+}
