@@ -331,7 +331,11 @@ proptest! {
         let mut part = BytesMut::from(&whole[..cut.index(whole.len())]);
         let before = part.clone();
         prop_assert_eq!(Decoder::new(phase).decode(&mut part), Ok(None));
-        prop_assert_eq!(part, before);
+        prop_assert_eq!(&part, &before);
+        // What is lacking is known as soon as the prefix is there.
+        let lacking = if part.len() < PREFIX { 0 } else { whole.len() - part.len() };
+        prop_assert_eq!(Decoder::new(phase).lacking(&part), lacking);
+        prop_assert_eq!(Decoder::new(phase).lacking(&whole), 0);
     }
 
     #[test]

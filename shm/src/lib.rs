@@ -4,16 +4,18 @@
 //! * [`Region`]: memory of the peer's, mapped here; bytes are copied in and out, bounds checked.
 //! * [`ring`]: register accesses and their answers without a system call, as `docs/protocol.md` lays them out.
 //! * [`Bell`]: wakes the other side when it sleeps.
+//! * [`stream`]: reading long payloads to where they stay, and waiting for room.
 //!
 //! Nothing here knows the protocol's messages, a simulation or QEMU. Whatever lies in shared memory may change at any
 //! moment and hold anything: it is read with atomic loads, each word once, and judged here. All unsafe code is in
-//! `memory.rs`.
+//! `memory.rs`, but for one line in `stream.rs`.
 
 mod bell;
 pub mod descriptors;
 mod memory;
 mod region;
 pub mod ring;
+pub mod stream;
 
 pub use bell::{Bell, wait};
 pub use region::{Region, RegionError, sealed};

@@ -4,16 +4,18 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::str::FromStr;
 use std::task::{Context, Poll};
 
+use bytes::BytesMut;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use vp_protocols::native::Output;
 
 /// Where a server listens, or a client connects.
 ///
@@ -291,19 +293,38 @@ impl Plain {
         };
     }
 
-    /// Reads what is there, and appends the files that came with it. `None`: nothing is there. 0: the end.
-    pub(crate) fn read(&self, into: &mut [u8], files: &mut VecDeque<OwnedFd>) -> io::Result<Option<usize>> {
+    /// Reads what is there. `None`: nothing is there. 0: the end. Files that come beside it are lost.
+    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         ready(match self {
             Self::Tcp(socket) => (&mut &*socket).read(into),
-            Self::Unix(socket) => vp_shm::descriptors::receive(socket, into, files),
+            Self::Unix(socket) => (&mut &*socket).read(into),
         })
     }
 
+    /// The same, and appends the files that came with it.
+    pub(crate) fn receive(
+        &self,
+        into: &mut [u8],
+        files: &mut VecDeque<OwnedFd>,
+    ) -> io::Result<Option<usize>> {
+        match self {
+            Self::Tcp(_) => self.read(into),
+            Self::Unix(socket) => ready(vp_shm::descriptors::receive(socket, into, files)),
+        }
+    }
+
+    /// Reads at most so many bytes, of those that are there, to where they stay. `None`: nothing is there. 0: the end.
+    ///
+    /// Only for bytes beside which no files can come: the inside of a frame.
+    pub(crate) fn read_onto(&self, most: usize, onto: &mut BytesMut) -> io::Result<Option<usize>> {
+        ready(vp_shm::stream::read_onto(self, most, onto))
+    }
+
     /// Writes what there is room for. `None`: there is none.
-    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+    pub(crate) fn write(&self, output: &mut Output) -> io::Result<Option<usize>> {
         ready(match self {
-            Self::Tcp(socket) => (&mut &*socket).write(bytes),
-            Self::Unix(socket) => (&mut &*socket).write(bytes),
+            Self::Tcp(socket) => output.write_to(&mut &*socket),
+            Self::Unix(socket) => output.write_to(&mut &*socket),
         })
     }
 }

@@ -68,7 +68,8 @@ impl Raw {
     fn send(&mut self, files: &[BorrowedFd<'_>]) {
         let mut files = files;
         while !self.connection.output().is_empty() {
-            let sent = vp_shm::descriptors::send(&self.stream, self.connection.output(), files).unwrap();
+            let sent =
+                vp_shm::descriptors::send(&self.stream, self.connection.output().chunk(), files).unwrap();
             self.connection.output().advance(sent);
             files = &[];
         }
@@ -271,7 +272,7 @@ fn files_that_nothing_needs_end_the_session() {
     for _ in 0..5 {
         cpu.connection.request(Request::Ping, &[]).unwrap();
         let files = [file.as_fd(); vp_shm::descriptors::MOST];
-        let sent = vp_shm::descriptors::send(&cpu.stream, cpu.connection.output(), &files);
+        let sent = vp_shm::descriptors::send(&cpu.stream, cpu.connection.output().chunk(), &files);
         // The server may have had enough before the last.
         let Ok(sent) = sent else { break };
         cpu.connection.output().advance(sent);
@@ -287,7 +288,7 @@ fn over_tcp_nothing_is_shared() {
     let mut hello = Connection::hello("raw 1.0", None, TimeMode::Lockstep);
     hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
     let mut connection = Connection::client(hello).unwrap();
-    std::io::Write::write_all(&mut stream, connection.output()).unwrap();
+    std::io::Write::write_all(&mut stream, &connection.output().split()).unwrap();
     let mut input = BytesMut::new();
     let welcome = loop {
         match connection.receive(&mut input).unwrap() {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use common::{Served, TARGET, copy, fetch_target, local, run, start_copy};
+use common::{SOURCE, Served, TARGET, copy, fetch_target, local, pattern, run, start_copy};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, RngCore as _, SeedableRng as _};
 use vp_bridge::address::Address;
@@ -568,6 +568,53 @@ fn a_platform_that_runs_free_delivers_the_interrupt_by_itself() {
             run(&copy(4, 4, 8), &mut host_again(&served, mode, memory));
         }
     }
+}
+
+/// The answer to a read does not wait for what the platform has to do besides.
+#[test]
+fn a_platform_that_runs_free_answers_in_the_middle_of_a_layer() {
+    let served = Served::tcp();
+    let mut host = served.join(RemoteOptions { time_mode: TimeMode::Free, ..RemoteOptions::default() });
+    start_copy(&mut host, 16, 8192, 32);
+    let version = host.map().find("GLB.S_NVDLA_HW_VERSION").unwrap().address;
+    for _ in 0..3 {
+        host.read(version).unwrap();
+        assert_eq!(host.status().unwrap().activity, Activity::Running);
+    }
+}
+
+#[test]
+fn long_loads_and_fetches_arrive_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let unix = Served::at(&format!("unix:{}", folder.path().join("s").display()), Options::default());
+    for served in [Served::tcp(), unix] {
+        let options = RemoteOptions { share: false, ..RemoteOptions::default() };
+        let mut host = served.join(options);
+        let bytes = pattern((3 << 20) + 5);
+        let mut back = vec![0; bytes.len()];
+        for address in [u64::from(SOURCE), u64::from(SOURCE) + 77] {
+            host.load(Memory::Primary, address, &bytes).unwrap();
+            host.fetch(Memory::Primary, address, &mut back).unwrap();
+            assert!(back == bytes);
+            back.fill(0);
+        }
+    }
+}
+
+#[test]
+fn a_load_of_which_a_piece_is_refused_fails_and_the_session_goes_on() {
+    let served = Served::tcp();
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    // In the middle of the third piece.
+    let range = Some(Range { base: 0x8009_0000, size: 0x1000 });
+    assert_eq!(owner.ask(Request::Attach(Attach { port: DBB, role: Role::Target, range })), Reply::Done);
+    let mut host = served.join(shared("p", MemoryPlace::Inside));
+    let (bytes, mut back) = (pattern(2 << 20), vec![0; 1 << 18]);
+    let refused = host.load(Memory::Primary, u64::from(SOURCE), &bytes).unwrap_err();
+    assert!(matches!(&refused, HostError::Refused(why) if why.contains("0x80090000")), "{refused}");
+    host.fetch(Memory::Primary, u64::from(SOURCE), &mut back).unwrap();
+    assert!(back == bytes[..1 << 18]);
+    host.ping().unwrap();
 }
 
 fn host_again(served: &Served, time_mode: TimeMode, memory: MemoryPlace) -> RemoteHost {

@@ -45,7 +45,8 @@ use super::{
     Breach, Bye, Capabilities, DEFAULT_MAX_IN_FLIGHT, DEFAULT_MAX_PAYLOAD, Decoder, EmitError, ErrorCode,
     Frame, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Magic, Malformed, Message, Notice,
     Phase, Port, Posted, Refused, Reply, Request, RequestId, Rule, SessionId, Time, TimeMode, VERSION,
-    Welcome, emit,
+    Welcome, emit, emit_header,
+    output::{Output, Payload},
 };
 
 /// What a server can bear, before it knows who comes.
@@ -332,7 +333,7 @@ pub struct Connection {
     side: Side,
     state: State,
     decoder: Decoder,
-    output: BytesMut,
+    output: Output,
 }
 
 impl Connection {
@@ -356,8 +357,8 @@ impl Connection {
     /// # Errors
     /// [`SendError::Emit`] when agent and platform name are too long.
     pub fn client(hello: Hello) -> Result<Self, SendError> {
-        let mut output = BytesMut::new();
-        emit(&Message::Hello(hello.clone()), &[], &mut output)?;
+        let mut output = Output::default();
+        emit(&Message::Hello(hello.clone()), &[], output.tail())?;
         let state = State::AwaitingWelcome(hello);
         Ok(Self { side: Side::Client, state, decoder: Decoder::new(Phase::Welcome), output })
     }
@@ -365,12 +366,12 @@ impl Connection {
     /// A server that waits for a hello.
     pub fn server(terms: Terms) -> Self {
         let state = State::AwaitingHello(terms);
-        Self { side: Side::Server, state, decoder: Decoder::new(Phase::Hello), output: BytesMut::new() }
+        Self { side: Side::Server, state, decoder: Decoder::new(Phase::Hello), output: Output::default() }
     }
 
     /// Bytes to be written to the peer. The caller takes them off the front as the socket takes them; how many wait here is
     /// how far the peer lags behind.
-    pub fn output(&mut self) -> &mut BytesMut {
+    pub fn output(&mut self) -> &mut Output {
         &mut self.output
     }
 
@@ -432,6 +433,12 @@ impl Connection {
             _ => (),
         }
         self.take(input).inspect_err(|violation| self.part(Some(violation.code()), violation.to_string()))
+    }
+
+    /// How many bytes the frame at the front of `input` still lacks, once its lengths are known and allowed; else 0. A caller
+    /// can then make room for all of it at once, and read the bytes to where they stay.
+    pub fn lacking(&self, input: &[u8]) -> usize {
+        self.decoder.lacking(input)
     }
 
     fn take(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
@@ -509,7 +516,7 @@ impl Connection {
             session: offer.session,
             ports: offer.ports,
         };
-        emit(&Message::Welcome(welcome.clone()), &[], &mut self.output)?;
+        emit(&Message::Welcome(welcome.clone()), &[], self.output.tail())?;
         self.open(&welcome);
         Ok(welcome)
     }
@@ -525,7 +532,11 @@ impl Connection {
     ///
     /// # Errors
     /// [`Breach::TooManyInFlight`] is back-pressure. Others are the caller's mistakes.
-    pub fn request(&mut self, request: Request, payload: &[u8]) -> Result<RequestId, SendError> {
+    pub fn request<'a>(
+        &mut self,
+        request: Request,
+        payload: impl Into<Payload<'a>>,
+    ) -> Result<RequestId, SendError> {
         if self.side == Side::Server && request.is_clients_only() {
             return Err(SendError::WrongSide { message: request.name(), sender: self.side.name() });
         }
@@ -533,7 +544,7 @@ impl Connection {
         session.asked.has_room()?;
         let id = session.free_id();
         let message = Message::Request { id, request };
-        send(session, &message, payload, &mut self.output)?;
+        send(session, &message, payload.into(), &mut self.output)?;
         if let Message::Request { request, .. } = &message {
             session.asked.open(id, request)?;
         }
@@ -545,15 +556,16 @@ impl Connection {
     /// # Errors
     /// [`Breach`] when there is no such request, when the reply does not fit it, or when an earlier register request of the
     /// same port is still to be answered.
-    pub fn reply(
+    pub fn reply<'a>(
         &mut self,
         id: RequestId,
         time: Time,
         reply: Reply,
-        payload: &[u8],
+        payload: impl Into<Payload<'a>>,
     ) -> Result<(), SendError> {
+        let payload = payload.into();
         let State::Open(session) = &mut self.state else { return Err(self.not_now(reply.name())) };
-        session.to_answer.judge(id, &reply, payload.len())?;
+        session.to_answer.judge(id, &reply, payload.bytes().len())?;
         let mut message = Message::Reply { id, time, reply };
         message.cut_text();
         send(session, &message, payload, &mut self.output)?;
@@ -588,7 +600,7 @@ impl Connection {
     fn send_plain(&mut self, mut message: Message, payload: &[u8]) -> Result<(), SendError> {
         let State::Open(session) = &mut self.state else { return Err(self.not_now(message.name())) };
         message.cut_text();
-        send(session, &message, payload, &mut self.output)
+        send(session, &message, payload.into(), &mut self.output)
     }
 
     /// Ends the session, and says why: `None` when all is well. Does nothing when it is over already.
@@ -610,7 +622,7 @@ impl Connection {
             }
         };
         message.cut_text();
-        let sent = emit(&message, &[], &mut self.output);
+        let sent = emit(&message, &[], self.output.tail());
         debug_assert_eq!(sent, Ok(()), "the text was cut to fit");
         self.state = State::Closed;
     }
@@ -623,20 +635,23 @@ impl Connection {
 fn send(
     session: &Session,
     message: &Message,
-    payload: &[u8],
-    output: &mut BytesMut,
+    payload: Payload<'_>,
+    output: &mut Output,
 ) -> Result<(), SendError> {
     if !session.grants(message) {
         return Err(SendError::NotGranted { message: message.name() });
     }
-    let length = payload.len() as u64;
+    let bytes = payload.bytes();
+    let length = bytes.len() as u64;
     let limit = session.max_payload;
     let fits = match length > u64::from(limit) {
         true => Err(Rule::PayloadTooLong { length, limit }),
-        false => message.check(payload, limit),
+        false => message.check(bytes, limit),
     };
     fits.map_err(|rule| EmitError { message: message.name(), rule })?;
-    Ok(emit(message, payload, output)?)
+    emit_header(message, bytes.len(), output.tail())?;
+    output.append(payload);
+    Ok(())
 }
 
 fn check_hello(hello: &Hello) -> Result<(), Violation> {

@@ -26,6 +26,9 @@ mod field {
     pub(super) const PAYLOAD_LEN: usize = 4;
 }
 
+/// Room for prefix and header of what is said most.
+const SHORT: usize = 64;
+
 /// What a frame says: its message and the payload behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
@@ -99,6 +102,21 @@ impl Decoder {
         result
     }
 
+    /// How many bytes the frame at the front of `input` still lacks, as far as its prefix says. 0: it is whole, or its lengths are
+    /// not known, or wrong: then [`decode`](Self::decode) says so.
+    pub fn lacking(&self, input: &[u8]) -> usize {
+        let Some(mut prefix) = input.get(..PREFIX) else { return 0 };
+        let header_length = usize::from(prefix.get_u16_le());
+        prefix.advance(field::PAYLOAD_LEN - field::FLAGS);
+        let payload_length = prefix.get_u32_le();
+        let is_within =
+            header_length <= self.phase.max_header() && payload_length <= self.phase.max_payload();
+        match is_within {
+            true => (PREFIX + header_length + payload_length as usize).saturating_sub(input.len()),
+            false => 0,
+        }
+    }
+
     fn try_decode(&self, input: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
         let Some(mut prefix) = input.get(..PREFIX) else { return Ok(None) };
         let header_length = usize::from(prefix.get_u16_le());
@@ -154,7 +172,14 @@ fn parse_header(header: &[u8], phase: Phase) -> Result<Message, Malformed> {
     let refuse = |offset, rule| Malformed { offset: PREFIX + offset, rule };
 
     // The number first: unlike postcard we tell an unknown message from a broken one, and a stranger from a client.
-    let number: u32 = take(header, &at).map_err(|rule| refuse(at.get().saturating_sub(1), rule))?;
+    let number = match header.first() {
+        // Mostly its one byte says it.
+        Some(&byte) if u32::from(byte) < Message::COUNT => {
+            at.set(1);
+            u32::from(byte)
+        }
+        _ => take(header, &at).map_err(|rule| refuse(at.get().saturating_sub(1), rule))?,
+    };
     if number >= Message::COUNT {
         return Err(refuse(0, Rule::UnknownMessage { number }));
     }
@@ -175,10 +200,16 @@ fn parse_header(header: &[u8], phase: Phase) -> Result<Message, Malformed> {
         return Err(refuse(at.get(), Rule::TrailingBytes { count }));
     }
     // Padding a number is the only freedom postcard leaves; with it gone, a message has one image.
-    if postcard::experimental::serialized_size(&message) != Ok(header.len()) {
+    if may_be_padded(header) && postcard::experimental::serialized_size(&message) != Ok(header.len()) {
         return Err(refuse(0, Rule::NotShortest));
     }
     Ok(message)
+}
+
+/// Whether a number might be longer than needed: then its last byte is 0, and the one before says that another follows. Texts
+/// and measured values can look so too.
+fn may_be_padded(header: &[u8]) -> bool {
+    header.windows(2).any(|pair| pair[0] >= 0x80 && pair[1] == 0)
 }
 
 /// Reads a value from `bytes` starting at `at`, and moves `at` behind what was read, also on failure.
@@ -237,8 +268,11 @@ pub struct EmitError {
 pub fn emit(message: &Message, payload: &[u8], out: &mut BytesMut) -> Result<(), EmitError> {
     let refuse = |rule| EmitError { message: message.name(), rule };
     message.check(payload, HARD_MAX_PAYLOAD).map_err(refuse)?;
+    out.reserve(SHORT + payload.len());
     emit_header(message, payload.len(), out)?;
-    out.extend_from_slice(payload);
+    if !payload.is_empty() {
+        out.extend_from_slice(payload);
+    }
     Ok(())
 }
 
@@ -258,17 +292,21 @@ pub fn emit_header(message: &Message, payload_length: usize, out: &mut BytesMut)
         }
     };
     let limit = if matches!(message, Message::Hello(_)) { MAX_HELLO } else { MAX_HEADER };
-    // Our types give postcard nothing it could fail on, and the sink is unbounded.
-    let length = postcard::experimental::serialized_size(message).unwrap_or(usize::MAX);
-    let header = match u16::try_from(length) {
-        Ok(header) if length <= limit => header,
-        _ => return Err(refuse(Rule::HeaderTooLong { length, limit })),
-    };
-    out.reserve(PREFIX + length + payload_length);
-    out.put_u16_le(header);
-    out.put_u16_le(0);
+    let start = out.len();
+    out.reserve(SHORT);
+    out.put_bytes(0, field::PAYLOAD_LEN);
     out.put_u32_le(payload);
     append(message, out);
+    let length = out.len() - start - PREFIX;
+    match u16::try_from(length) {
+        Ok(header) if length <= limit => {
+            out[start..start + field::FLAGS].copy_from_slice(&header.to_le_bytes());
+        }
+        _ => {
+            out.truncate(start);
+            return Err(refuse(Rule::HeaderTooLong { length, limit }));
+        }
+    }
     Ok(())
 }
 

@@ -2,11 +2,14 @@
 //!
 //! Both sides of a connection keep two: one for what they asked, one for what they have to answer.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use thiserror::Error;
 
 use super::{PortId, Reply, Request, RequestId};
+
+/// Requests that are looked through one by one.
+const FEW: usize = 8;
 
 /// A rule about requests and replies that was broken, by the peer or by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -129,27 +132,42 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Ledger {
     limit: u32,
-    open: HashMap<RequestId, Entry>,
+    /// The requests, as long as there are few: mostly one or two.
+    few: Vec<(RequestId, Entry)>,
+    /// The others. No peer can choose ids that make this slow.
+    many: BTreeMap<RequestId, Entry>,
     /// Register requests in order of asking, of all ports: there are few, and mostly the first is answered.
     registers: VecDeque<(PortId, RequestId)>,
 }
 
 impl Ledger {
     pub(super) fn new(limit: u32) -> Self {
-        Self { limit, open: HashMap::new(), registers: VecDeque::new() }
+        Self { limit, few: Vec::with_capacity(FEW), many: BTreeMap::new(), registers: VecDeque::new() }
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.open.len()
+        self.few.len() + self.many.len()
+    }
+
+    fn find(&self, id: RequestId) -> Option<&Entry> {
+        let few = self.few.iter().find(|(of, _)| *of == id).map(|(_, entry)| entry);
+        few.or_else(|| if self.many.is_empty() { None } else { self.many.get(&id) })
+    }
+
+    fn remove(&mut self, id: RequestId) -> Option<Entry> {
+        match self.few.iter().position(|(of, _)| *of == id) {
+            Some(place) => Some(self.few.swap_remove(place).1),
+            None => self.many.remove(&id),
+        }
     }
 
     pub(super) fn contains(&self, id: RequestId) -> bool {
-        self.open.contains_key(&id)
+        self.find(id).is_some()
     }
 
     /// Refuses one more request when all that were agreed are in flight.
     pub(super) fn has_room(&self) -> Result<(), Breach> {
-        match self.open.len() < self.limit as usize {
+        match self.in_flight() < self.limit as usize {
             true => Ok(()),
             false => Err(Breach::TooManyInFlight { limit: self.limit }),
         }
@@ -162,13 +180,17 @@ impl Ledger {
         self.has_room()?;
         let wanted = Wanted::by(request);
         self.registers.extend(wanted.ordered_by().map(|port| (port, id)));
-        self.open.insert(id, Entry { wanted, name: request.name() });
+        let entry = Entry { wanted, name: request.name() };
+        match self.few.len() < FEW {
+            true => self.few.push((id, entry)),
+            false => drop(self.many.insert(id, entry)),
+        }
         Ok(())
     }
 
     /// Judges a reply without taking note of it.
     pub(super) fn judge(&self, id: RequestId, reply: &Reply, payload: usize) -> Result<(), Breach> {
-        let entry = self.open.get(&id).ok_or(Breach::UnknownId { id })?;
+        let entry = self.find(id).ok_or(Breach::UnknownId { id })?;
         if !entry.wanted.fits(reply) {
             return Err(Breach::WrongReply { id, request: entry.name, reply: reply.name() });
         }
@@ -189,10 +211,13 @@ impl Ledger {
 
     /// Takes note of a reply that was judged right.
     pub(super) fn close(&mut self, id: RequestId) {
-        if self.open.remove(&id).is_some_and(|entry| entry.wanted.ordered_by().is_some())
-            && let Some(place) = self.registers.iter().position(|(_, of)| *of == id)
-        {
-            self.registers.remove(place);
+        if self.remove(id).is_none_or(|entry| entry.wanted.ordered_by().is_none()) {
+            return;
+        }
+        match self.registers.iter().position(|(_, of)| *of == id) {
+            Some(0) => drop(self.registers.pop_front()),
+            Some(place) => drop(self.registers.remove(place)),
+            None => {}
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod greeting;
 mod ledger;
 pub mod malformed;
 pub mod message;
+mod output;
 pub mod statistics;
 
 pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
@@ -28,6 +29,7 @@ pub use greeting::{Capabilities, Hello, Magic, Port, PortKind, Refused, Role, Ro
 pub use ledger::Breach;
 pub use malformed::{Malformed, Rule};
 pub use message::*;
+pub use output::{Output, Payload};
 pub use statistics::{Counter, CounterValue};
 
 /// The one version of the protocol this crate speaks.

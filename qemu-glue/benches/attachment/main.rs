@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p vp-qemu --bench attachment            everything
-//! cargo bench -p vp-qemu --bench attachment registers  one part: registers, memory or boot
+//! cargo bench -p vp-qemu --bench attachment registers  one part: registers, guests, memory or boot
 //! ```
 //!
 //! Every figure is the median of several rounds, with the least beside it; what is compared takes turns, so that a busy
@@ -32,8 +32,12 @@ use std::time::Duration;
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let parts: [(&str, fn()); 3] =
-        [("registers", registers::measure), ("memory", memory::measure), ("boot", boot::measure)];
+    let parts: [(&str, fn()); 4] = [
+        ("registers", registers::clients),
+        ("guests", registers::guests),
+        ("memory", memory::measure),
+        ("boot", boot::measure),
+    ];
     for (name, measure) in parts {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             measure();

@@ -15,8 +15,9 @@ use crate::{Rounds, line, times};
 
 const ROUNDS: usize = 7;
 const MEGABYTE: usize = 1 << 20;
-/// What crosses a socket in a round, and how much at once.
+/// What crosses a socket in a round, and how much memory it goes to, over and over.
 const STREAMED: usize = 64 * MEGABYTE;
+const WINDOW: usize = 8 * MEGABYTE;
 /// Where the device reads and writes.
 const SOURCE: u32 = 0x8000_0000;
 const TARGET: u32 = 0x8100_0000;
@@ -65,51 +66,69 @@ fn copies() {
     }
 }
 
-/// Memory of the platform filled over a socket, beside a bare stream.
+/// Memory of the platform filled and read back over a socket, beside a bare stream, which nobody has to do anything with.
 fn streams() {
-    line("over a socket: MB/s into the platform's memory in requests of 1 MiB, beside a bare stream");
+    line(
+        "over a socket: MB/s into and out of the platform's memory, beside a bare stream of 128 KiB at a time",
+    );
     let folder = tempfile::tempdir().expect("a folder");
     let unix = Served::at(folder.path(), "nv_small");
     let tcp = Served::start("tcp:127.0.0.1:0".parse().expect("an address"), "nv_small");
     let bytes = vec![7; MEGABYTE];
+    let mut back = vec![0; MEGABYTE];
     for (name, address) in [("TCP", &tcp.address), ("Unix", &unix.address)] {
         let options = RemoteOptions { share: false, ..RemoteOptions::default() };
         let mut host = RemoteHost::connect(address, options).expect("a session");
-        let (mut loads, mut bare) = (Rounds::default(), Rounds::default());
+        let places = || {
+            let offsets = (0..WINDOW as u64).step_by(MEGABYTE).cycle();
+            offsets.map(|offset| u64::from(SOURCE) + offset).take(STREAMED / MEGABYTE)
+        };
+        // The platform takes its memory from the system when it is first written.
+        places().for_each(|at| host.load(Memory::Primary, at, &bytes).expect("room"));
+        let (mut loads, mut fetches) = (Rounds::default(), Rounds::default());
+        let mut bare = Rounds::default();
         for _ in 0..ROUNDS {
             let began = Instant::now();
-            for at in (0..STREAMED as u64).step_by(MEGABYTE) {
-                host.load(Memory::Primary, u64::from(SOURCE) + at, &bytes).expect("room");
-            }
+            places().for_each(|at| host.load(Memory::Primary, at, &bytes).expect("room"));
             loads.add(began.elapsed());
             bare.add(match name {
-                "TCP" => stream(echo::tcp(), &bytes),
-                _ => stream(echo::unix(), &bytes),
+                "TCP" => stream(echo::tcp()),
+                _ => stream(echo::unix()),
             });
+            let began = Instant::now();
+            places().for_each(|at| host.fetch(Memory::Primary, at, &mut back).expect("room"));
+            fetches.add(began.elapsed());
+            assert!(back == bytes, "what was read is what was written");
+            back.fill(0);
         }
-        let (load, bare) = (rate(STREAMED, loads.median()), rate(STREAMED, bare.median()));
-        line(&format!("{name:5} {load:7.0}  bare {bare:7.0}  {:4.2} of it", load / bare));
+        for (what, taken) in [("in", &loads), ("out", &fetches)] {
+            line(&format!(
+                "{name:5} {what:3} {:7.0}  bare {:7.0}  {:4.2} of it by medians, {:4.2} by the least",
+                rate(STREAMED, taken.median()),
+                rate(STREAMED, bare.median()),
+                times(bare.median(), taken.median()),
+                times(bare.least(), taken.least()),
+            ));
+        }
     }
 }
 
-/// As many bytes, written at one end and read at the other; each piece is acknowledged, as a request is.
-fn stream<S: echo::Socket>((mut near, mut far): (S, S), bytes: &[u8]) -> Duration {
-    let length = bytes.len();
+/// As many bytes, written at one end and read at the other.
+fn stream<S: echo::Socket>((mut near, mut far): (S, S)) -> Duration {
+    const AT_ONCE: usize = 128 << 10;
     let reader = std::thread::spawn(move || {
-        let mut into = vec![0; length];
-        for _ in 0..STREAMED / length {
+        let mut into = vec![0; AT_ONCE];
+        for _ in 0..STREAMED / AT_ONCE {
             far.read_exact(&mut into).expect("bytes");
-            far.write_all(&[1]).expect("room");
         }
     });
+    let bytes = vec![7; AT_ONCE];
     let began = Instant::now();
-    for _ in 0..STREAMED / length {
-        near.write_all(bytes).expect("room");
-        near.read_exact(&mut [0]).expect("an answer");
+    for _ in 0..STREAMED / AT_ONCE {
+        near.write_all(&bytes).expect("room");
     }
-    let took = began.elapsed();
     reader.join().expect("no panic");
-    took
+    began.elapsed()
 }
 
 /// A layer that copies a megabyte, with the memory in each place.

@@ -15,7 +15,7 @@ mod wire;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -30,8 +30,9 @@ use wire::{Answer, Broken, Wire};
 
 /// How long to look before sleeping.
 const LOOK: Duration = Duration::from_micros(50);
-/// How long the thread that listens leaves the stream to who waits for a register.
-const PAUSE: Duration = Duration::from_micros(100);
+/// How long the thread that listens leaves the stream to who waits for a register, at first and at most: as long again as that
+/// has gone on.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
 /// How often a server that is gone is looked for.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -152,7 +153,7 @@ impl Desk {
         let guest = self.guest.clone();
         let listen = move || {
             guest.thread(&mut || {
-                let mut readings = 0;
+                let (mut readings, mut pause) = (0, PAUSES.0);
                 loop {
                     // Who waits for a register reads the stream himself: waking for every answer of his would cost him
                     // dearly. So this thread only looks in now and then while that goes on, unless he sleeps.
@@ -160,12 +161,19 @@ impl Desk {
                         let Some(desk) = desk.upgrade() else { return };
                         desk.readings.load(Ordering::Relaxed)
                     });
-                    match before == readings {
-                        true => listener.wait(false, None),
-                        false => thread::park_timeout(PAUSE),
+                    let is_alone = before == readings;
+                    match is_alone {
+                        true => {
+                            pause = PAUSES.0;
+                            listener.wait(false, None);
+                        }
+                        false => {
+                            thread::park_timeout(pause);
+                            pause = PAUSES.1.min(pause * 2);
+                        }
                     }
                     let Some(desk) = desk.upgrade() else { return };
-                    if !desk.listen(generation) {
+                    if !desk.listen(generation, is_alone) {
                         return;
                     }
                 }
@@ -177,9 +185,18 @@ impl Desk {
         Ok(Box::new(wire))
     }
 
-    /// Deals with what has come. `false`: the session is over.
-    fn listen(&self, generation: u64) -> bool {
-        let mut state = self.lock();
+    /// Deals with what has come: alone until nothing more seems to follow, else only if nobody is at it. `false`: the
+    /// session is over.
+    fn listen(&self, generation: u64, is_alone: bool) -> bool {
+        let mut state = match is_alone {
+            true => self.lock(),
+            false => match self.state.try_lock() {
+                Ok(state) => state,
+                // Who waits for a register takes in all that comes.
+                Err(TryLockError::WouldBlock) => return true,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            },
+        };
         if state.generation != generation {
             return false;
         }
@@ -189,6 +206,7 @@ impl Desk {
             let Link::Up(wire) = &mut state.link else { return false };
             match wire.advance() {
                 Ok(true) => began = Instant::now(),
+                Ok(false) if !is_alone => break,
                 Ok(false) if began.elapsed() >= LOOK || self.sleepers.load(Ordering::Relaxed) > 0 => break,
                 Ok(false) => {}
                 Err(broken) => {
@@ -196,7 +214,7 @@ impl Desk {
                     return false;
                 }
             }
-            self.arrived.notify_all();
+            self.wake_sleepers();
             drop(state);
             thread::yield_now();
             state = self.lock();
@@ -204,8 +222,15 @@ impl Desk {
                 return false;
             }
         }
-        self.arrived.notify_all();
+        self.wake_sleepers();
         true
+    }
+
+    /// Something has arrived. The caller holds the state, as who is about to sleep does: so nobody is missed.
+    fn wake_sleepers(&self) {
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            self.arrived.notify_all();
+        }
     }
 
     /// Wakes the thread that listens, unless it does.
@@ -219,7 +244,7 @@ impl Desk {
         say(format_args!("{}: {why}; the device answers with errors from now on", self.endpoint));
         state.link = Link::Down { told: false, tried: Some(Instant::now()) };
         self.guest.line(false);
-        self.arrived.notify_all();
+        self.wake_sleepers();
     }
 }
 
@@ -381,7 +406,7 @@ impl Session {
             answers = match <[Answer; N]>::try_from(answers) {
                 Ok(answers) => {
                     // What was taken in with it may be for others.
-                    self.desk.arrived.notify_all();
+                    self.desk.wake_sleepers();
                     return Ok(answers);
                 }
                 Err(incomplete) => incomplete,

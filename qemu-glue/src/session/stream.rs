@@ -1,12 +1,15 @@
 //! A socket that never blocks by itself; who has to wait says for how long.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use vp_protocols::native::Output;
 
 use crate::options::Endpoint;
 
@@ -66,22 +69,21 @@ impl Stream {
             Self::Tcp(stream) => stream.read(into),
             Self::Unix(stream) => stream.read(into),
         };
-        match read {
-            Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the stream")),
-            Ok(read) => Ok(Some(read)),
-            Err(error) if is_patience(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
+        there(read)
+    }
+
+    /// The same, at most so many bytes, appended to where they stay.
+    pub(super) fn read_onto(&self, most: usize, onto: &mut BytesMut) -> io::Result<Option<usize>> {
+        there(vp_shm::stream::read_onto(self, most, onto))
     }
 
     /// Writes what there is room for. `None`: there is none.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
+    pub(super) fn write(&mut self, output: &mut Output) -> io::Result<Option<usize>> {
         let written = match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => output.write_to(stream),
+            Self::Unix(stream) => output.write_to(stream),
         };
         match written {
-            Ok(0) => Err(ErrorKind::WriteZero.into()),
             Ok(written) => Ok(Some(written)),
             Err(error) if is_patience(&error) => Ok(None),
             Err(error) => Err(error),
@@ -119,6 +121,16 @@ impl AsFd for Stream {
             Self::Tcp(stream) => stream.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
         }
+    }
+}
+
+/// What was read, if something was. A stream's end is an error.
+fn there(read: io::Result<usize>) -> io::Result<Option<usize>> {
+    match read {
+        Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the stream")),
+        Ok(read) => Ok(Some(read)),
+        Err(error) if is_patience(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

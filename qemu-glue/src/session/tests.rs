@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
 use vp_protocols::native::{
     Access, Capabilities, Connection, Event, MemoryRead, MemoryWrite, Notice, Offer, Port, PortId, PortKind,
@@ -95,9 +95,8 @@ impl Peer {
     }
 
     fn send(&mut self) {
-        let output = self.connection.output();
-        self.stream.write_all(output).unwrap();
-        output.advance(output.len());
+        let output = self.connection.output().split();
+        self.stream.write_all(&output).unwrap();
     }
 
     /// Answers the next event, a request, and gives it.

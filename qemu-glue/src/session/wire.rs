@@ -3,7 +3,7 @@
 //! Whoever holds it moves it on: a thread that waits for a register's value, or the one that listens while nobody does.
 //! Interrupts, memory requests and replies are taken in the order they were sent.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::{ConnectError, Guest, Platform, SharedMemory, coupled::Timeline, stre
 use crate::options::Endpoint;
 use crate::report::say;
 
-/// Bytes read at once.
+/// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
 /// How long the server may take nothing of what is written.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,12 +48,17 @@ pub(super) struct Answer {
     payload: Bytes,
 }
 
+/// Something was read.
+struct Read {
+    may_have_more: bool,
+}
+
 pub(super) struct Wire {
     stream: Stream,
     connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
-    answers: HashMap<RequestId, Answer>,
+    answers: BTreeMap<RequestId, Answer>,
     guest: Arc<dyn Guest>,
     registers: PortId,
     base: u64,
@@ -96,7 +101,7 @@ impl Wire {
             connection,
             input: BytesMut::new(),
             landing: vec![0; READ].into(),
-            answers: HashMap::new(),
+            answers: BTreeMap::new(),
             guest,
             registers: PortId(0),
             base: 0,
@@ -234,7 +239,7 @@ impl Wire {
         };
         // Everything before was written, so the files go with this request's bytes.
         loop {
-            match self.stream.write_with(self.connection.output(), files)? {
+            match self.stream.write_with(self.connection.output().chunk(), files)? {
                 Some(written) => break self.connection.output().advance(written),
                 None => self.stream.wait(true, Some(Duration::from_millis(100))),
             }
@@ -367,8 +372,12 @@ impl Wire {
     /// Takes in and deals with all that is there now. `false`: nothing was.
     pub(super) fn advance(&mut self) -> Result<bool, Broken> {
         let mut moved = self.deal()?;
-        while self.read()? {
+        while let Some(read) = self.read()? {
             moved |= self.deal()?;
+            // Less than there was room for is all there was.
+            if !read.may_have_more {
+                break;
+            }
         }
         Ok(moved)
     }
@@ -443,7 +452,9 @@ impl Wire {
             }
         };
         // Time 0: the platform's own latency says when it sees the answer.
-        self.connection.reply(id, Time(0), reply, &data).map_err(|error| Broken(error.to_string()))
+        self.connection
+            .reply(id, Time(0), reply, Bytes::from(data))
+            .map_err(|error| Broken(error.to_string()))
     }
 
     fn fetch(&self, read: &MemoryRead) -> Option<Vec<u8>> {
@@ -471,15 +482,12 @@ impl Wire {
         let mut stuck: Option<Instant> = None;
         while !self.connection.output().is_empty() {
             match self.stream.write(self.connection.output())? {
-                Some(written) => {
-                    self.connection.output().advance(written);
-                    stuck = None;
-                }
+                Some(_) => stuck = None,
                 None => {
                     if stuck.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
                         return Err(Broken(format!("the server has read nothing for {PATIENCE:?}")));
                     }
-                    if !self.read()? {
+                    if self.read()?.is_none() {
                         self.stream.wait(true, Some(Duration::from_millis(100)));
                     }
                 }
@@ -488,10 +496,18 @@ impl Wire {
         Ok(())
     }
 
-    fn read(&mut self) -> Result<bool, Broken> {
-        let Some(read) = self.stream.read(&mut self.landing)? else { return Ok(false) };
-        self.input.extend_from_slice(&self.landing[..read]);
-        Ok(true)
+    /// Reads once. The rest of a long payload goes straight to where it stays, and nothing else is read with it.
+    fn read(&mut self) -> Result<Option<Read>, Broken> {
+        let lacking = self.connection.lacking(&self.input);
+        let (read, room) = match lacking < READ {
+            true => (self.stream.read(&mut self.landing)?, READ),
+            false => (self.stream.read_onto(lacking, &mut self.input)?, lacking),
+        };
+        let Some(read) = read else { return Ok(None) };
+        if lacking < READ {
+            self.input.extend_from_slice(&self.landing[..read]);
+        }
+        Ok(Some(Read { may_have_more: read == room }))
     }
 }
 

@@ -33,6 +33,10 @@ use wire::Wire;
 
 /// Bytes of posted writes that are collected before they are sent without being asked for.
 const COLLECTED: usize = 64 << 10;
+/// Bytes of memory in a request, at most.
+const PIECE: usize = 256 << 10;
+/// Such requests without an answer, at most.
+const IN_FLIGHT: usize = 4;
 /// How often a free-running platform is asked whether it still works, while the interrupt is waited for.
 const LOOK: Duration = Duration::from_millis(20);
 /// Warnings kept for [`Host::warnings`]; the oldest are dropped when nobody asks for long.
@@ -350,29 +354,41 @@ impl RemoteHost {
         self.wire.write(self.connection.output()).map_err(|error| self.broken(error.to_string()))
     }
 
-    /// Takes what comes until `wanted` is answered; with a time, gives up after it.
+    /// Takes what comes until `wanted` is answered, or without one until the line is high; with a time, gives up after it.
     fn wait(
         &mut self,
         wanted: Option<RequestId>,
         patience: Option<Duration>,
     ) -> Result<Option<Answer>, HostError> {
+        let is_wanted = |id| (Some(id) == wanted).then_some(());
+        Ok(self.wait_for(is_wanted, wanted.is_none(), patience)?.map(|((), answer)| answer))
+    }
+
+    /// Takes what comes until an answer is wanted; gives what it is wanted as.
+    fn wait_for<T>(
+        &mut self,
+        wanted: impl Fn(RequestId) -> Option<T>,
+        or_line: bool,
+        patience: Option<Duration>,
+    ) -> Result<Option<(T, Answer)>, HostError> {
         self.flush()?;
         loop {
             match self.receive()? {
                 Some(event) => {
                     if let Some((id, answer)) = self.event(event)?
-                        && Some(id) == wanted
+                        && let Some(wanted) = wanted(id)
                     {
-                        return Ok(Some(answer));
+                        return Ok(Some((wanted, answer)));
                     }
-                    if wanted.is_none() && self.level {
+                    if or_line && self.level {
                         return Ok(None);
                     }
                 }
                 None => {
                     // All bursts that have come are answered at once.
                     self.flush()?;
-                    match self.wire.read(patience) {
+                    let lacking = self.connection.lacking(self.wire.input());
+                    match self.wire.read(patience, lacking) {
                         Ok(true) => {}
                         Ok(false) if patience.is_none() => {}
                         Ok(false) => return Ok(None),
@@ -440,7 +456,7 @@ impl RemoteHost {
         let (reply, data) =
             done.unwrap_or_else(|(code, reason)| (Reply::Failed { code, reason }, Vec::new()));
         // Time 0: the platform's own latency says when it sees the answer.
-        let sent = self.connection.reply(id, native::Time(0), reply, &data);
+        let sent = self.connection.reply(id, native::Time(0), reply, Bytes::from(data));
         sent.map_err(|error| self.broken(error.to_string()))
     }
 
@@ -473,6 +489,57 @@ impl RemoteHost {
             }
             Some(answer) => Ok(answer),
             None => Err(self.broken("no answer")),
+        }
+    }
+
+    /// How many bytes of memory go into a request: several are to be in flight, and each is to stay in the caches on its way.
+    fn piece(&self) -> usize {
+        (self.connection.max_payload() as usize).clamp(1, PIECE)
+    }
+
+    fn request(&mut self, request: Request, payload: &[u8]) -> Result<RequestId, HostError> {
+        if let Some(broken) = &self.broken {
+            return Err(HostError::Transport(broken.clone()));
+        }
+        let id = self.connection.request(request, payload).map_err(|error| self.unsent(&error))?;
+        self.flush()?;
+        Ok(id)
+    }
+
+    /// Sends the requests that `next` makes, a few at a time, and gives the answers' payloads to `done` with what belongs to
+    /// them: `false` says that one is not fit. After a refusal no further request is made, and those under way are seen to
+    /// their end.
+    fn ask_in_flight<T>(
+        &mut self,
+        mut next: impl FnMut(&mut Self) -> Result<Option<(RequestId, T)>, HostError>,
+        mut done: impl FnMut(T, &[u8]) -> bool,
+    ) -> Result<(), HostError> {
+        let most = IN_FLIGHT.min(self.welcome.max_in_flight as usize).max(1);
+        let mut asked: Vec<(RequestId, T)> = Vec::with_capacity(most);
+        let (mut refused, mut is_all) = (None, false);
+        loop {
+            while asked.len() < most && !is_all && refused.is_none() {
+                match next(self)? {
+                    Some(request) => asked.push(request),
+                    None => is_all = true,
+                }
+            }
+            if asked.is_empty() {
+                return refused.map_or(Ok(()), Err);
+            }
+            let answered = |id| asked.iter().position(|(asked, _)| *asked == id);
+            let Some((place, answer)) = self.wait_for(answered, false, None)? else { continue };
+            let (_, belongs) = asked.swap_remove(place);
+            match answer {
+                Answer { reply: Reply::Failed { code, reason }, .. } => {
+                    let why = if reason.is_empty() { code.to_string() } else { reason };
+                    refused = refused.or(Some(HostError::Refused(why)));
+                }
+                Answer { payload, .. } if !done(belongs, &payload) => {
+                    return Err(self.broken("an answer of another length than asked for"));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -637,14 +704,20 @@ impl Host for RemoteHost {
         if let Ok(ram) = self.ram(port) {
             return ram.write(address, bytes).map_err(|error| out_of_range(memory, &error));
         }
-        let piece = self.connection.max_payload().max(1) as usize;
-        for (piece, address) in bytes.chunks(piece).zip((address..).step_by(piece)) {
+        let size = self.piece();
+        let mut pieces = bytes.chunks(size).zip((address..).step_by(size));
+        let write = |(piece, address): (&[u8], u64)| {
             let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
             let (access, axi_id, strobes, at) = (Access::Debug, 0, false, None);
-            let write = MemoryWrite { port, address, length, access, axi_id, strobes, at };
-            self.ask(Request::MemoryWrite(write), piece)?;
-        }
-        Ok(())
+            MemoryWrite { port, address, length, access, axi_id, strobes, at }
+        };
+        self.ask_in_flight(
+            |host| {
+                let Some(piece) = pieces.next() else { return Ok(None) };
+                host.request(Request::MemoryWrite(write(piece)), piece.0).map(|id| Some((id, ())))
+            },
+            |(), _| true,
+        )
     }
 
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
@@ -652,18 +725,27 @@ impl Host for RemoteHost {
         if let Ok(ram) = self.ram(port) {
             return ram.read(address, bytes).map_err(|error| out_of_range(memory, &error));
         }
-        let piece = self.connection.max_payload().max(1) as usize;
-        for (piece, address) in bytes.chunks_mut(piece).zip((address..).step_by(piece)) {
-            let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        let size = self.piece();
+        let mut pieces = bytes.chunks_mut(size).zip((address..).step_by(size));
+        let read = |length: usize, address| {
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
             let (access, axi_id, at) = (Access::Debug, 0, None);
-            let read = MemoryRead { port, address, length, access, axi_id, at };
-            let data = self.ask(Request::MemoryRead(read), &[])?.payload;
-            if data.len() != piece.len() {
-                return Err(self.broken("an answer of another length than asked for"));
-            }
-            piece.copy_from_slice(&data);
-        }
-        Ok(())
+            MemoryRead { port, address, length, access, axi_id, at }
+        };
+        self.ask_in_flight(
+            |host| {
+                let Some((piece, address)) = pieces.next() else { return Ok(None) };
+                let read = Request::MemoryRead(read(piece.len(), address));
+                host.request(read, &[]).map(|id| Some((id, piece)))
+            },
+            |piece, data| {
+                let is_whole = data.len() == piece.len();
+                if is_whole {
+                    piece.copy_from_slice(data);
+                }
+                is_whole
+            },
+        )
     }
 
     fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {

@@ -3,15 +3,15 @@
 //! The socket does not block. Who waits looks for a moment, since in lockstep the answer is mostly under way, and only
 //! then sleeps in the system.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, BytesMut};
-use vp_protocols::native::{Connection, Event, Refused, Welcome};
+use vp_protocols::native::{Connection, Event, Output, Refused, Welcome};
 
 use crate::address::Address;
 
@@ -20,7 +20,9 @@ const LOOK: Duration = Duration::from_micros(50);
 /// How long the server may take nothing of what is written. It reads no further while the platform has much to do for this
 /// session, and a memory's owner has its time to answer; both are over sooner.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes read at once.
+/// How long a stream that takes nothing is slept at before it is looked at again.
+const NAP: Duration = Duration::from_millis(100);
+/// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
 
 pub(super) struct Wire {
@@ -82,10 +84,19 @@ impl Stream {
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, output: &mut Output) -> io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => output.write_to(stream),
+            Self::Unix(stream) => output.write_to(stream),
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
         }
     }
 }
@@ -115,7 +126,7 @@ impl Wire {
                 Ok(None) => {}
             }
             let left = until.saturating_duration_since(Instant::now());
-            match self.read(Some(left)) {
+            match self.read(Some(left), 0) {
                 Ok(true) => {}
                 Ok(false) if left > Duration::ZERO => {}
                 Ok(false) => {
@@ -133,44 +144,37 @@ impl Wire {
     }
 
     /// Writes the first of the bytes, with files beside them, and then the others.
-    pub(super) fn write_with(&mut self, bytes: &mut BytesMut, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(super) fn write_with(&mut self, output: &mut Output, files: &[BorrowedFd<'_>]) -> io::Result<()> {
         let Stream::Unix(stream) = &self.stream else { return Err(ErrorKind::Unsupported.into()) };
         // A stream on which nothing waits has room for a request.
-        let written = vp_shm::descriptors::send(stream, bytes, files)?;
-        bytes.advance(written);
-        self.write(bytes)
+        let written = vp_shm::descriptors::send(stream, output.chunk(), files)?;
+        output.advance(written);
+        self.write(output)
     }
 
     /// What becomes readable when the server has said something.
     pub(super) fn file(&self) -> BorrowedFd<'_> {
-        match &self.stream {
-            Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Unix(stream) => stream.as_fd(),
-        }
+        self.stream.as_fd()
     }
 
     /// Writes everything. While the server takes nothing what it says is read, or both would wait for ever.
-    pub(super) fn write(&mut self, bytes: &mut BytesMut) -> io::Result<()> {
-        self.write_within(PATIENCE, bytes)
+    pub(super) fn write(&mut self, output: &mut Output) -> io::Result<()> {
+        self.write_within(PATIENCE, output)
     }
 
     /// Writes everything, unless the server takes nothing at all for this long.
-    fn write_within(&mut self, patience: Duration, bytes: &mut BytesMut) -> io::Result<()> {
+    fn write_within(&mut self, patience: Duration, output: &mut Output) -> io::Result<()> {
         let mut stuck = None;
-        while !bytes.is_empty() {
-            match self.stream.write(bytes) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => {
-                    bytes.advance(written);
-                    stuck = None;
-                }
+        while !output.is_empty() {
+            match self.stream.write(output) {
+                Ok(_) => stuck = None,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if stuck.get_or_insert_with(Instant::now).elapsed() >= patience {
                         let what = format!("the server has read nothing for {} s", patience.as_secs_f64());
                         return Err(io::Error::new(ErrorKind::TimedOut, what));
                     }
                     if !self.read_now()? {
-                        thread::sleep(LOOK);
+                        vp_shm::stream::wait_for_room(self.file(), NAP.min(patience));
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -180,11 +184,12 @@ impl Wire {
         Ok(())
     }
 
-    /// Reads what is there, waiting for something, for ever or as long as `patience` says. `false`: nothing came.
-    pub(super) fn read(&mut self, patience: Option<Duration>) -> io::Result<bool> {
+    /// Reads what is there, waiting for something, for ever or as long as `patience` says. `false`: nothing came. Of the frame
+    /// that has come in part so many bytes are `lacking`, as far as that is known.
+    pub(super) fn read(&mut self, patience: Option<Duration>, lacking: usize) -> io::Result<bool> {
         let began = Instant::now();
         while began.elapsed() < LOOK {
-            if self.read_now()? {
+            if self.read_rest(lacking)? {
                 return Ok(true);
             }
             thread::yield_now();
@@ -194,15 +199,26 @@ impl Wire {
         }
         self.stream.set_read_timeout(patience)?;
         self.stream.set_nonblocking(false)?;
-        let read = self.read_now();
+        let read = self.read_rest(lacking);
         self.stream.set_nonblocking(true)?;
         read
     }
 
     /// Reads once. `false`: nothing is there.
     pub(super) fn read_now(&mut self) -> io::Result<bool> {
-        match self.stream.read(&mut self.landing) {
+        self.read_rest(0)
+    }
+
+    /// The same, when the frame that has come in part lacks so many bytes: those of a long payload go straight to where they
+    /// stay.
+    fn read_rest(&mut self, lacking: usize) -> io::Result<bool> {
+        let read = match lacking < READ {
+            true => self.stream.read(&mut self.landing),
+            false => vp_shm::stream::read_onto(&self.stream, lacking, &mut self.input),
+        };
+        match read {
             Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the stream")),
+            Ok(_) if lacking >= READ => Ok(true),
             Ok(read) => {
                 self.input.extend_from_slice(&self.landing[..read]);
                 Ok(true)
@@ -218,6 +234,8 @@ impl Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
+    use std::io::Write as _;
 
     fn wire() -> (Wire, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
@@ -226,11 +244,17 @@ mod tests {
         (Wire { stream, input: BytesMut::new(), landing: vec![0; READ].into() }, far)
     }
 
+    /// 16 MiB.
+    fn much() -> Output {
+        let mut output = Output::default();
+        output.append(Bytes::from(vec![0; 16 << 20]).into());
+        output
+    }
+
     #[test]
     fn writing_to_a_server_that_reads_nothing_ends_with_an_error() {
         let (mut wire, _far) = wire();
-        let mut bytes = BytesMut::zeroed(16 << 20);
-        let error = wire.write_within(Duration::from_millis(1), &mut bytes).unwrap_err();
+        let error = wire.write_within(Duration::from_millis(1), &mut much()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert_eq!(error.to_string(), "the server has read nothing for 0.001 s");
     }
@@ -244,10 +268,10 @@ mod tests {
             far.read_exact(&mut all).unwrap();
             far
         });
-        wire.write_within(PATIENCE, &mut BytesMut::zeroed(16 << 20)).unwrap();
+        wire.write_within(PATIENCE, &mut much()).unwrap();
         let _far = server.join().unwrap();
         while wire.input().len() < 1000 {
-            wire.read(None).unwrap();
+            wire.read(None, 0).unwrap();
         }
     }
 }

@@ -104,6 +104,14 @@ impl Ram {
         Ok(())
     }
 
+    /// The bytes from `address` on.
+    pub fn copy(&self, address: u64, bytes: usize) -> Result<Vec<u8>, OutOfRange> {
+        self.check(address, bytes)?;
+        let mut copied = Vec::with_capacity(bytes);
+        self.pages.borrow().append(address, bytes, &mut copied);
+        Ok(copied)
+    }
+
     /// Stores `bytes` from `address` on.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
         self.check(address, bytes.len())?;

@@ -125,6 +125,11 @@ impl MemoryPort {
         self.switch.ram.read(address, into)
     }
 
+    /// The same, newly made.
+    pub fn peeked(&self, address: u64, bytes: usize) -> Result<Vec<u8>, OutOfRange> {
+        self.switch.ram.copy(address, bytes)
+    }
+
     /// Writes the RAM inside, past the bus (`transport_dbg`).
     pub fn poke(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
         self.switch.ram.write(address, bytes)

@@ -136,7 +136,8 @@ impl Chronicle {
 
     /// Warnings not taken yet.
     pub(super) fn take_warnings(&self) -> Vec<Warned> {
-        self.warnings.take().into()
+        let has_none = self.warnings.borrow().is_empty();
+        if has_none { Vec::new() } else { self.warnings.take().into() }
     }
 
     pub(super) fn warned(&self) -> u64 {

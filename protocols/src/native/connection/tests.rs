@@ -267,7 +267,7 @@ fn strobes_need_the_capability() {
 fn warnings_are_left_out_when_not_wanted() {
     let bare = Hello { capabilities: Capabilities::NONE, ..hello() };
     let (_, mut server) = greet(bare, Terms::default());
-    server.output().clear();
+    server.output().split();
     server.notify(Notice::Warning { time: Time(0), text: "careful".into() }).unwrap();
     assert!(server.output().is_empty());
 }
@@ -320,6 +320,6 @@ fn a_stranger_is_turned_away_with_the_rule_it_broke() {
     let mut server = Connection::server(Terms::default());
     let refused = server.receive(&mut BytesMut::from(&b"GET / HTTP/1.1\r\n"[..]));
     assert!(matches!(refused, Err(Violation::Malformed(_))));
-    let told = Decoder::new(Phase::Welcome).decode(server.output()).unwrap().unwrap().message;
+    let told = Decoder::new(Phase::Welcome).decode(&mut server.output().split()).unwrap().unwrap().message;
     assert!(matches!(told, Message::Refused(Refused { code: ErrorCode::Malformed, .. })));
 }

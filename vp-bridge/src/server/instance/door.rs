@@ -1,8 +1,8 @@
 //! The way into an instance's thread, from any session.
 //!
-//! Commands queue up here in order. While the kernel runs, each arrival knocks at the kernel's injector, which ends the
-//! run at the next boundary of a delta cycle: the command is then carried out at that point of simulated time. While the
-//! kernel stands, nothing has to be stopped and no time passes.
+//! Commands queue up here in order. While the kernel is in a run that lasts, each arrival knocks at the kernel's injector, which
+//! ends the run at the next boundary of a delta cycle: the command is then carried out at that point of simulated time.
+//! In a short run who runs it looks here between two instants, and while the kernel stands, nothing has to be stopped.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,7 +82,7 @@ impl Door {
         self.state().knock = Some(knock);
     }
 
-    /// Takes what has come. The kernel stands.
+    /// Takes what has come. The kernel stands, and nobody knocks.
     pub(super) fn take(&self, into: &mut Vec<Command>) {
         let mut state = self.state();
         state.running = false;
@@ -90,7 +90,7 @@ impl Door {
         into.append(&mut state.commands);
     }
 
-    /// Whether a run may begin: not while commands wait.
+    /// From now on commands knock, unless some wait: then a run must not begin.
     pub(super) fn begin_run(&self) -> bool {
         let mut state = self.state();
         state.running = state.commands.is_empty();

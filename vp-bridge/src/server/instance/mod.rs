@@ -257,6 +257,8 @@ struct Host {
     /// Paced: when the present work began, in both times.
     pace: Option<(Instant, Time)>,
     held: bool,
+    /// Whether commands knock at the kernel.
+    is_running: bool,
     ended: bool,
 }
 
@@ -290,6 +292,7 @@ impl Host {
             turn: SessionId(0),
             pace: None,
             held: false,
+            is_running: false,
             ended: false,
         };
         host.connect();
@@ -316,13 +319,19 @@ impl Host {
     fn serve(&mut self) {
         let mut commands = Vec::new();
         while !self.ended {
-            self.door.take(&mut commands);
+            if std::mem::take(&mut self.is_running) || self.door.has_waiting() {
+                self.door.take(&mut commands);
+            }
             for command in commands.drain(..) {
                 self.command(command);
             }
             self.take_rings();
             self.put_out_silent_owner();
             self.start_jobs();
+            // Who waits for an answer, or for the line, does not wait for what the platform has to do besides.
+            if self.members.values().any(|member| !member.batch.is_empty()) {
+                self.flush();
+            }
             let wake = self.advance();
             self.tell();
             if let Some(wake) = wake
@@ -666,7 +675,7 @@ impl Host {
                 _ => return Ran::Held,
             }
         }
-        if !self.door.begin_run() {
+        if self.door.has_waiting() {
             return Ran::Again;
         }
         self.requests.borrow_mut().run_limit = limit;
@@ -685,10 +694,9 @@ impl Host {
     fn activity(&self) -> Activity {
         let simulation = self.platform.simulation();
         let waits = self.held || self.requests.borrow().bursts() > 0;
-        let has_jobs = self.members.values().any(|member| !member.jobs.is_empty());
         match (self.mode, simulation.next_time()) {
             _ if waits => Activity::Held,
-            _ if has_jobs => Activity::Running,
+            _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
             (TimeMode::Lockstep, Some(_)) => Activity::Held,
             (_, Some(_)) => Activity::Running,

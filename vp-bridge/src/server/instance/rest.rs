@@ -17,11 +17,11 @@ use super::Host;
 const LOOK: Duration = Duration::from_micros(50);
 /// Looks at the rings before somebody else has the core: longer than an access takes if both sides have one.
 const GLANCES: u32 = 32;
-/// Rounds of them for each look at the sockets.
+/// Rounds of looks at the rings for each look at the sockets.
 const ROUNDS: u32 = 8;
 /// Instants at which something happens that a run may pass before others watch the sockets: enough for register accesses.
 const INSTANTS: u32 = 256;
-/// Instants of a run between two looks at the rings, and at how long it has lasted.
+/// Instants of a run between two looks at the rings and at the door, and at how long it has lasted.
 const BETWEEN_LOOKS: u32 = 16;
 /// A run that has taken so long is one that lasts, however few instants it has passed.
 const LASTS: Duration = Duration::from_millis(2);
@@ -30,7 +30,7 @@ impl Host {
     /// Rests until something is to be done, or until `wake`.
     pub(super) fn rest(&mut self, wake: Option<Instant>) {
         self.members.values().for_each(|member| member.to.link().lend());
-        let began = Instant::now();
+        let mut began = None;
         for round in 0_u32.. {
             let has_ring = self.rings().next().is_some();
             if has_ring {
@@ -49,7 +49,7 @@ impl Host {
                 if self.door.has_waiting() {
                     return;
                 }
-                if began.elapsed() >= LOOK {
+                if began.get_or_insert_with(Instant::now).elapsed() >= LOOK {
                     break;
                 }
             }
@@ -69,8 +69,8 @@ impl Host {
         self.members.values().for_each(|member| member.to.link().attend());
     }
 
-    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end, and for the end of which nobody
-    /// waits who is owed an answer; rings are looked at in its course.
+    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end by a knock, if there are no rings: else
+    /// it is looked in its course whether there is something to do. Nobody who is owed an answer waits for its end.
     pub(super) fn run_kernel(&mut self, limit: Time) -> Stop {
         let has_ring = self.rings().next().is_some();
         let (mut began, mut lasts) = (None, false);
@@ -92,10 +92,15 @@ impl Host {
                     self.members.values().for_each(|member| member.to.link().give_back());
                 }
             }
-            match has_ring {
-                true if looks && self.is_asked() => return Stop::Requested,
-                false if lasts => break,
-                _ => {}
+            if looks && (self.door.has_waiting() || self.is_asked()) {
+                return Stop::Requested;
+            }
+            if lasts && !has_ring {
+                self.is_running = self.door.begin_run();
+                if !self.is_running {
+                    return Stop::Requested;
+                }
+                break;
             }
         }
         self.platform.simulation_mut().run_until(limit)

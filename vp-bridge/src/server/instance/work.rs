@@ -15,7 +15,7 @@ use vp_protocols::native::{
     SessionId, TimeMode, Until, Why,
 };
 
-use super::{Asker, Charge, Failure, Host, OnBus, ToSession};
+use super::{Asker, Charge, Failure, Host, Member, OnBus, ToSession};
 
 /// Posted writes that may wait for the bus while time stands. Beyond, time moves for them.
 const MOST_QUEUED: usize = 65_536;
@@ -246,8 +246,8 @@ impl Host {
         let refuse = |error: vp_models::memory::OutOfRange| (ErrorCode::BadRange, error.to_string());
         let done = match &request {
             Request::MemoryRead(read) => {
-                let mut data = vec![0; read.length as usize];
-                memory.peek(address, &mut data).map(|()| (Reply::Data, Bytes::from(data))).map_err(refuse)
+                let peeked = memory.peeked(address, read.length as usize);
+                peeked.map(|data| (Reply::Data, Bytes::from(data))).map_err(refuse)
             }
             Request::MemoryWrite(write) => {
                 let (data, strobes) = write.split(&payload);
@@ -301,7 +301,7 @@ impl Host {
     /// Starts what can be started now.
     pub(super) fn start_jobs(&mut self) {
         loop {
-            if self.current.is_some() {
+            if self.current.is_some() || !self.has_jobs() {
                 return;
             }
             // Round and round over the members, a job each.
@@ -326,13 +326,20 @@ impl Host {
             job if job.at.is_some_and(|at| at > now) => false,
             job => !(is_full && matches!(job.task, Task::Register { .. })),
         };
-        (self.members.range(self.turn..).chain(self.members.range(..self.turn)))
-            .find(|(_, member)| member.jobs.front().is_some_and(ready))
-            .map(|(&session, _)| session)
+        let is_next = |(_, member): &(&SessionId, &Member)| member.jobs.front().is_some_and(ready);
+        let next = match self.members.len() {
+            1 => self.members.iter().find(is_next),
+            _ => self.members.range(self.turn..).chain(self.members.range(..self.turn)).find(is_next),
+        };
+        next.map(|(&session, _)| session)
     }
 
     pub(super) fn has_ready_job(&self) -> bool {
-        self.next_session().is_some()
+        self.has_jobs() && self.next_session().is_some()
+    }
+
+    pub(super) fn has_jobs(&self) -> bool {
+        self.members.values().any(|member| !member.jobs.is_empty())
     }
 
     /// Outside lockstep: takes time to the moment for which the earliest job waits.

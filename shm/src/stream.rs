@@ -1,0 +1,84 @@
+//! Streams that never block: reading to where bytes stay, and waiting for room.
+
+#![expect(unsafe_code, reason = "bytes that the system has written are there")]
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use bytes::{BufMut as _, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Reads at most so many bytes, and appends them. 0: the stream is at its end.
+///
+/// A long payload is so neither copied nor overwritten with zeros first. Files that come beside these bytes are lost: where some
+/// may come, [`receive`](crate::descriptors::receive).
+///
+/// # Errors
+/// What the system says.
+pub fn read_onto(stream: impl AsFd, most: usize, onto: &mut BytesMut) -> io::Result<usize> {
+    onto.reserve(most);
+    let room = onto.spare_capacity_mut();
+    let most = most.min(room.len());
+    let (read, _) = rustix::io::read(stream, &mut room[..most])?;
+    let read = read.len();
+    // SAFETY: the system has filled these bytes, the first of what was reserved.
+    unsafe { onto.advance_mut(read) };
+    Ok(read)
+}
+
+/// Sleeps until the stream takes bytes, or has some, or is at its end; at most for so long.
+pub fn wait_for_room(stream: impl AsFd, timeout: Duration) {
+    let timeout = Timespec::try_from(timeout).ok();
+    // A signal, or an error that the next read or write finds as well: the caller tries again.
+    let _ = poll(&mut [PollFd::new(&stream, PollFlags::IN | PollFlags::OUT)], timeout.as_ref());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_is_read_stands_behind_what_was_there_and_no_more_is_read_than_wanted() {
+        let (mut near, far) = UnixStream::pair().unwrap();
+        near.write_all(b"second and third").unwrap();
+        let mut bytes = BytesMut::from(&b"first "[..]);
+        assert_eq!(read_onto(&far, 6, &mut bytes).unwrap(), 6);
+        assert_eq!(&bytes[..], b"first second");
+        drop(near);
+        assert_eq!(read_onto(&far, 1 << 20, &mut bytes).unwrap(), 10);
+        assert_eq!(&bytes[..], b"first second and third");
+        assert_eq!(read_onto(&far, 1, &mut bytes).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_stream_that_has_nothing_leaves_the_bytes_as_they_are() {
+        let (_near, far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        let mut bytes = BytesMut::from(&b"here"[..]);
+        assert_eq!(read_onto(&far, 8, &mut bytes).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(&bytes[..], b"here");
+    }
+
+    #[test]
+    fn a_full_stream_has_room_once_it_is_read_and_wakes_for_what_comes_as_well() {
+        let (mut near, mut far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        let mut written = 0;
+        while let Ok(more) = near.write(&[0; 4096]) {
+            written += more;
+        }
+        far.write_all(b"news").unwrap();
+        wait_for_room(&near, Duration::from_secs(20));
+        assert_eq!(read_onto(&near, 16, &mut BytesMut::new()).unwrap(), 4);
+        let reader = std::thread::spawn(move || {
+            far.read_exact(&mut vec![0; written]).unwrap();
+            far
+        });
+        wait_for_room(&near, Duration::from_secs(20));
+        near.write_all(&[0; 1]).unwrap();
+        drop(reader.join().unwrap());
+    }
+}

@@ -1,0 +1,287 @@
+//! A session's stream with all that belongs to it, moved on by whoever comes first: the session's task or its platform.
+//!
+//! The platform's thread writes its answers to the socket itself, and while it has nothing to do it reads the socket
+//! itself too: the link is then *lent*, and its task does not watch the socket, lest a thread wakes for every frame. Before it
+//! is busy for long the platform gives the link back. So a register access goes from the client to the thread that carries it
+//! out and back, and nobody in between has to wake.
+
+mod inside;
+mod watched;
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+use bytes::BytesMut;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+use vp_protocols::native::{Connection, ErrorCode, Offer, SendError, SessionId, Welcome};
+
+use super::House;
+use super::instance::{Account, Command, Door, ToSession};
+use crate::address::Plain;
+pub(super) use inside::End;
+use inside::{Core, Wants};
+use watched::{Watched, What, ready, rung};
+
+/// A session's link.
+pub(super) struct Link {
+    socket: Plain,
+    core: Mutex<Core>,
+    mail: Mutex<Mail>,
+    /// Whether there may be mail; a hint for who looks without the lock.
+    has_mail: AtomicBool,
+    /// For the task: look.
+    look: Notify,
+    /// Whether the platform reads the socket.
+    lent: AtomicBool,
+    /// What the client rings when it has asked in its ring.
+    bell: OnceLock<OwnedFd>,
+}
+
+/// From the platform, while nobody could take it.
+#[derive(Default)]
+struct Mail {
+    messages: Vec<ToSession>,
+    /// Nothing more comes.
+    hung_up: bool,
+}
+
+/// A new session: what a link begins with.
+pub(super) struct Newcomer {
+    pub(super) id: SessionId,
+    pub(super) connection: Connection,
+    pub(super) input: BytesMut,
+    pub(super) door: Arc<Door>,
+    pub(super) account: Arc<Account>,
+    pub(super) max_payload: u32,
+}
+
+impl Link {
+    pub(super) fn new(socket: Plain, newcomer: Newcomer) -> Arc<Self> {
+        Arc::new(Self {
+            socket,
+            core: Mutex::new(Core::new(newcomer)),
+            mail: Mutex::default(),
+            has_mail: AtomicBool::new(false),
+            look: Notify::new(),
+            lent: AtomicBool::new(false),
+            bell: OnceLock::new(),
+        })
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mail(&self) -> MutexGuard<'_, Mail> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the session.
+    pub(super) fn accept(&self, offer: Offer) -> Result<Welcome, SendError> {
+        self.core().connection.accept(offer)
+    }
+
+    /// There will be no session, by the server's own fault.
+    pub(super) fn refuse(&self, reason: &str) -> End {
+        self.core().connection.refuse(ErrorCode::Internal, reason);
+        End::Wrong(format!("turned away: {reason}"))
+    }
+
+    /// The protocol's state and the socket, when the session is over.
+    pub(super) fn close(&self, house: &House) -> (Connection, &Plain) {
+        let mut core = self.core();
+        core.over = true;
+        (std::mem::replace(&mut core.connection, Connection::server(house.options.terms)), &self.socket)
+    }
+
+    /// Ends the stream at once.
+    pub(super) fn cut(&self) {
+        self.core().over = true;
+        self.socket.shut_down();
+    }
+
+    // The task's side.
+
+    /// Serves the session to its end.
+    pub(super) async fn serve(self: &Arc<Self>, house: &House) -> End {
+        let account = self.core().account.clone();
+        let (mut socket, mut bell) = (None, None);
+        loop {
+            let wants = {
+                let mut core = self.core();
+                match core.end.take().map_or_else(|| core.pump(self), Err) {
+                    Ok(wants) => wants,
+                    Err(end) => return end,
+                }
+            };
+            if wants.turn {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            if !wants.is_plain() {
+                // The platform waits for input only.
+                self.lent.store(false, Ordering::Release);
+            }
+            match self.lent.load(Ordering::Acquire) {
+                true => (socket, bell) = (None, None),
+                false => {
+                    if let Err(error) = self.watch(&mut socket, &mut bell) {
+                        return End::Wrong(format!("the socket cannot be watched: {error}"));
+                    }
+                }
+            }
+            tokio::select! {
+                biased;
+                () = self.look.notified() => {}
+                () = rung(bell.as_ref()) => {
+                    let _ = self.core().door.send(&mut vec![Command::Look]);
+                }
+                () = ready(socket.as_ref(), wants) => {}
+                () = account.is_put_out() => return self.core().last_words(self),
+                () = account.paid(), if !wants.input => {}
+                () = house.shutdown.cancelled() => {
+                    let why = "the server shuts down";
+                    self.core().connection.bye(Some(ErrorCode::ShuttingDown), why);
+                    return End::Fine(why.to_owned());
+                }
+            }
+        }
+    }
+
+    fn watch(
+        self: &Arc<Self>,
+        socket: &mut Option<AsyncFd<Watched>>,
+        bell: &mut Option<AsyncFd<Watched>>,
+    ) -> std::io::Result<()> {
+        if socket.is_none() {
+            // What is there to be read already is told as well.
+            *socket = Some(Watched(self.clone(), What::Socket).register()?);
+        }
+        if bell.is_none() && self.bell.get().is_some() {
+            *bell = Some(Watched(self.clone(), What::Bell).register()?);
+        }
+        Ok(())
+    }
+
+    // The platform's side.
+
+    /// Hands on messages, and writes what can be written; leaves `messages` empty.
+    fn tell(&self, messages: &mut Vec<ToSession>) {
+        let Ok(mut core) = self.core.try_lock() else {
+            // The task is at it: it looks again.
+            self.post(messages);
+            return self.look.notify_one();
+        };
+        match self.has_mail.load(Ordering::Acquire) {
+            true => self.post(messages),
+            // The shortest way, as nothing waits that was said before.
+            false => core.inbox.extend(messages.drain(..)),
+        }
+        let done = core.push(self);
+        let is_stuck = !core.connection.output().is_empty();
+        if !core.note(done) || is_stuck {
+            self.look.notify_one();
+        }
+    }
+
+    fn post(&self, messages: &mut Vec<ToSession>) {
+        let mut mail = self.mail();
+        mail.messages.append(messages);
+        self.has_mail.store(true, Ordering::Release);
+    }
+
+    /// Takes the reading of the socket over from the task.
+    pub(super) fn lend(&self) {
+        // Mostly it is lent already.
+        if !self.lent.load(Ordering::Acquire) && !self.lent.swap(true, Ordering::AcqRel) {
+            self.look.notify_one();
+        }
+    }
+
+    /// Gives it back.
+    pub(super) fn give_back(&self) {
+        if self.lent.swap(false, Ordering::AcqRel) {
+            self.look.notify_one();
+        }
+    }
+
+    /// Reads, does and writes what there is, if the link is lent. What the peer wants goes through the door.
+    pub(super) fn attend(&self) {
+        if !self.lent.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut core = match self.core.try_lock() {
+            Ok(core) => core,
+            Err(TryLockError::Poisoned(_)) => return self.give_back(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if !core.connection.is_open() && !core.over {
+            return;
+        }
+        // What has been read is dealt with before anybody sleeps. A peer that sends on and on is held back after a while.
+        let wants = loop {
+            match core.pump(self) {
+                Ok(Wants { turn: true, .. }) => {}
+                wants => break wants,
+            }
+        };
+        let is_plain = wants.as_ref().is_ok_and(|wants| wants.is_plain());
+        core.note(wants.map(|_| ()));
+        drop(core);
+        if !is_plain {
+            self.give_back();
+        }
+    }
+
+    /// What becomes readable when the peer has sent something, while the link is lent.
+    pub(super) fn lent_socket(&self) -> Option<BorrowedFd<'_>> {
+        self.lent.load(Ordering::Relaxed).then(|| self.socket.as_fd())
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_hung_up(&self) -> bool {
+        self.mail().hung_up
+    }
+
+    /// The client has a ring now, and rings this. `false`: it has had one; there is one in a session's life.
+    pub(super) fn set_bell(&self, bell: OwnedFd) -> bool {
+        let is_first = self.bell.set(bell).is_ok();
+        self.look.notify_one();
+        is_first
+    }
+}
+
+/// The platform's handle of a link. When it is dropped the link is told that nothing more comes.
+pub(super) struct Outlet(Arc<Link>);
+
+impl Outlet {
+    pub(super) fn new(link: &Arc<Link>) -> Self {
+        Self(link.clone())
+    }
+
+    /// Hands messages on; leaves `messages` empty.
+    pub(super) fn tell(&self, messages: &mut Vec<ToSession>) {
+        self.0.tell(messages);
+    }
+
+    /// The link.
+    pub(super) fn link(&self) -> &Link {
+        &self.0
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.0.mail().hung_up = true;
+        self.0.has_mail.store(true, Ordering::Release);
+        self.0.lent.store(false, Ordering::Release);
+        self.0.look.notify_one();
+    }
+}
+
+/// What a stranger calls itself, fit for a line of a log.
+pub(super) fn printable(agent: &str) -> String {
+    agent.chars().take(64).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
