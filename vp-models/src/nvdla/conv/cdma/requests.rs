@@ -320,8 +320,9 @@ impl WeightRequests {
         let together = self.hardware.group_kernels(self.layer.precision);
         // CSC releases nothing before it has all of a group.
         let starves = |released: u64| {
-            let mut group = self.group.get();
-            while self.group_end(group) <= released && (group + 1) * together < self.layer.weights.kernels {
+            let (mut group, weights) = (self.group.get(), &self.layer.weights);
+            // A group may end within an entry.
+            while weights.group_end(group, together) <= released && (group + 1) * together < weights.kernels {
                 group += 1;
             }
             self.group.set(group);
