@@ -4,7 +4,8 @@
 #   ./test.sh            everything
 #   ./test.sh rtl        only tests whose name contains "rtl"
 #
-# Random cases are the same each time. Others, and fifty times as many: PROPTEST_RNG_SEED=7 VP_TEST_EFFORT=50 ./test.sh
+# Random cases are the same each time. Others, and of whole layers fifty times as many:
+#   PROPTEST_RNG_SEED=7 VP_TEST_EFFORT=50 ./test.sh
 #
 # Needs a stable Rust toolchain (1.89 or newer). On Debian and its kin the C linker that Rust uses is
 # installed by its package name if it is missing; elsewhere install it yourself.

@@ -173,8 +173,12 @@ proptest! {
         let (layer, buffer) = draw.convolution_of(kind, false);
         let layer = Draw::without_operands(&layer);
         let Some(buffer) = draw.with_room_for_all_weights(&layer, buffer) else { return Ok(()) };
-        let layer = match compresses && draw.description().nvdla().unwrap().config.weight_compression {
-            true => draw.compressed(&layer, &buffer).unwrap_or(layer),
+        let config = draw.description().nvdla().unwrap().config.clone();
+        let bank = config.cbuf_entries_per_bank() * config.cbuf_entry_bytes();
+        // All masks stay, too.
+        let has_room = |layer: &ConvLayer| layer.mode.compressed.as_ref().is_some_and(|it| it.mask.1 <= bank);
+        let layer = match compresses && config.weight_compression {
+            true => draw.compressed(&layer, &buffer).filter(has_room).unwrap_or(layer),
             false => layer,
         };
         let destination = draw.output_of(&layer);

@@ -15,8 +15,10 @@ use vp_core::Time;
 use crate::nvdla::registers::RegisterMap;
 
 pub use activity::{Activity, Bound, Bounds, Moved};
+pub use bounded::{read_at_most, read_text_at_most};
 
 mod activity;
+mod bounded;
 pub mod fpga_ai_suite;
 pub mod loadable;
 pub mod network;

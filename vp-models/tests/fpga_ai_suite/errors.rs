@@ -188,7 +188,7 @@ fn memories_with_a_time_of_their_own_answer_with_errors_too() {
 
 /// Two to the 34 products: computed at once, half a minute.
 #[test]
-fn a_reset_does_not_wait_until_all_of_a_large_layer_is_computed() {
+fn inferences_follow_a_reset_in_the_middle_of_a_large_layer() {
     let mut graph = Graph::new(Shape { height: 256, width: 256, channels: 1 }, 64 * 128 * 128).unwrap();
     let window = Window { size: [128; 2], stride: [1; 2], before: [0; 2], after: [0; 2] };
     let converter = Converter { offset: 0, scale: 1, shift: 0 };

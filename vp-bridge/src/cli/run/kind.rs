@@ -4,10 +4,12 @@
 //! this looks at keys and not at whether it can be read.
 
 use super::super::Failure;
+use super::MOST_INPUT;
 use std::path::Path;
 use toml::{Table, Value};
 use vp_models::host::fpga_ai_suite::Model;
 use vp_models::host::network::{Network, Options};
+use vp_models::host::read_text_at_most;
 
 /// For which device a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +51,11 @@ const GRAPH: [&[&str]; 4] =
 /// What a file is; `asked` is for which device the platform is, if one is asked for.
 pub(super) fn of(path: &Path, asked: impl Fn() -> Result<Option<Kind>, Failure>) -> Result<Kind, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(path)
+    let text = read_text_at_most(path, MOST_INPUT)
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
     let table: Table = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
-    if JOB.iter().any(|key| table.contains_key(*key)) {
+    // Of a file with layers it is a mistake.
+    if !table.contains_key("layer") && JOB.iter().any(|key| table.contains_key(*key)) {
         return Ok(Kind::Suite);
     }
     let asked = asked()?;

@@ -23,6 +23,9 @@ use vp_models::host::{Lack, Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
 
+/// Bytes of a file with an input, or of one that describes a layer or a network, at most.
+const MOST_INPUT: u64 = 1 << 30;
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Trace scripts (.cfg, input.txn), recordings of a driver (.trace), loadables of the vendor's compiler (.nvdla,

@@ -1,6 +1,6 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
-use super::Args;
+use super::{Args, MOST_INPUT};
 use crate::cli::hosts::Place;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
@@ -8,8 +8,8 @@ use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use vp_core::Time;
-use vp_models::host::Bounds;
 use vp_models::host::network::{LayerFigures, Measured, Network, Options, Plan, example_input};
+use vp_models::host::{Bounds, read_at_most};
 use vp_models::platform::{Arithmetic, Description};
 
 /// The platform that is used if none is asked for.
@@ -100,8 +100,8 @@ fn input(network: &Network, files: &[PathBuf]) -> Result<Vec<i8>, Failure> {
         };
     };
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
     let expected = network.input.elements();
+    let bytes = read_at_most(file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
     if bytes.len() != expected {
         let why = format!("{} bytes; {} of {} takes {expected}", bytes.len(), network.name, network.input);
         return Err(wrong(why).hint("elements are int8, ordered by line, column and channel"));

@@ -4,14 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use vp_models::fpga_ai_suite::Architecture;
-use vp_models::host::Statistics;
 use vp_models::host::fpga_ai_suite::{Driver, Inference, Job, Model};
 use vp_models::host::network::digits;
+use vp_models::host::{Statistics, read_at_most};
 use vp_models::platform::{Description, DeviceDescription};
 
 use super::super::hosts::Place;
 use super::super::{Failure, Verdict, text};
-use super::Args;
+use super::{Args, MOST_INPUT};
 
 /// The platform for jobs, if none is asked for.
 pub(super) const DEFAULT_PLATFORM: &str = "fpga-ai-suite";
@@ -27,8 +27,12 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
         Some(path) => Job::load(path).map_err(Failure::new)?,
         None => built_in()?,
     };
+    if !args.input.is_empty() && (job.outputs.is_some() || job.labels.is_some()) {
+        return Err(Failure::new("--input: the job says what comes of its own inputs, and of no others")
+            .hint("give its graph in place of it"));
+    }
     for path in &args.input {
-        let bytes = std::fs::read(path)
+        let bytes = read_at_most(path, MOST_INPUT)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
         job.add_inputs(&path.display().to_string(), &bytes).map_err(Failure::new)?;
     }

@@ -1,14 +1,13 @@
 //! What goes into a loadable and what comes out of it, as files.
 
 use super::super::Failure;
+use super::MOST_INPUT;
 use image::{DynamicImage, ImageReader};
 use std::path::{Path, PathBuf};
 use vp_models::host::loadable::Tensor;
+use vp_models::host::read_at_most;
 use vp_models::host::trace::player::Outcome;
 use vp_models::host::trace::{Body, Trace};
-
-/// Most bytes of an input.
-const MAX_BYTES: u64 = 1 << 30;
 
 /// Gives a loadable its inputs.
 pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> {
@@ -34,10 +33,6 @@ pub(super) fn give(trace: &mut Trace, files: &[PathBuf]) -> Result<(), Failure> 
 
 fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>, Failure> {
     let wrong = |why: String| Failure::new(format!("{}: {why}", file.display()));
-    let size = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
-    if size > MAX_BYTES {
-        return Err(wrong(format!("{size} bytes are more than any input has")));
-    }
     let reader = ImageReader::open(file).and_then(ImageReader::with_guessed_format);
     let reader = reader.map_err(|error| wrong(error.to_string()))?;
     if reader.format().is_some() {
@@ -45,7 +40,7 @@ fn input(file: &Path, tensor: Option<&Tensor>, memory: usize) -> Result<Vec<u8>,
         let picture = reader.decode().map_err(|error| wrong(error.to_string()))?;
         return of_picture(&picture, tensor, memory).map_err(wrong);
     }
-    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let bytes = read_at_most(file, MOST_INPUT).map_err(|error| wrong(error.to_string()))?;
     if bytes.len() == memory {
         return Ok(bytes);
     }

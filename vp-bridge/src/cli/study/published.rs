@@ -54,14 +54,17 @@ fn network(out: &mut impl Write, name: &str, batch: u32, description: &Descripti
     let network = Network::named(name, &Options::default()).map_err(Failure::new)?;
     let network = network.ok_or_else(|| Failure::new(format!("there is no network `{name}`")))?;
     let input = example_input(network.input, 1);
-    let inputs = vec![input.as_slice(); batch as usize];
-    let measured = Measured::batched(&network, description, &inputs, batch).map_err(|error| {
-        let failure = Failure::new(format!("{name} on {}: {error}", description.name));
-        if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
-    })?;
+    let run = |batch: u32| {
+        let inputs = vec![input.as_slice(); batch as usize];
+        Measured::batched(&network, description, &inputs, batch).map_err(|error| {
+            let failure = Failure::new(format!("{name} on {}: {error}", description.name));
+            if batch > 1 { failure.hint("--batch 1 runs frame after frame") } else { failure }
+        })
+    };
+    let (alone, measured) = (run(1)?, run(batch)?);
     let header = ["layer", "theirs", "bound", "ours", "differs", "KiB", "ours", "bound by", "cause"];
     let mut table = text::table(&header, &[1, 3, 4, 5, 6]);
-    let compared = published::compare(name, &measured, description);
+    let compared = published::compare(name, [&alone, &measured], description);
     for row in &compared {
         table.add_row(cells(row));
     }
@@ -69,7 +72,10 @@ fn network(out: &mut impl Write, name: &str, batch: u32, description: &Descripti
     let ours = measured.cycles() as f64 / measured.frames.max(1) as f64;
     writeln!(out, "\n{}\n", styled(text::YELLOW, name))?;
     if batch > 1 {
-        writeln!(out, "{batch} frames at once where fully connected\n")?;
+        writeln!(
+            out,
+            "{batch} frames at once where fully connected; all other rows are of one frame alone\n"
+        )?;
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
     let frames = |cycles: f64| 1e12 / (cycles * measured.period.as_ps() as f64);

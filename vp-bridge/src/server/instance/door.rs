@@ -2,7 +2,7 @@
 //!
 //! Commands queue up here in order. While the kernel is in a run that lasts, each arrival knocks at the kernel's injector, which
 //! ends the run at the next boundary of a delta cycle: the command is then carried out at that point of simulated time.
-//! In a short run who runs it looks here between two instants, and while the kernel stands, nothing has to be stopped.
+//! In a short run who runs it looks here every few instants, and while the kernel stands, nothing has to be stopped.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -169,14 +169,17 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A network's figures beside a run of it, and the layers that the workbook leaves out.
+/// A network's figures beside a run of it, and the layers that the workbook leaves out. What runs once for several frames is
+/// taken from the run of these `together`, all else from that of one frame `alone`: of frames behind each other one reads while the
+/// one before is still at work.
 #[must_use]
-pub fn compare(network: &str, measured: &Measured, description: &Description) -> Vec<Compared> {
-    let rate = description.dbb0.bandwidth.unwrap_or(u64::MAX) as f64 * measured.period.as_ps() as f64 / 1e12;
+pub fn compare(network: &str, [alone, together]: [&Measured; 2], description: &Description) -> Vec<Compared> {
+    let rate = description.dbb0.bandwidth.unwrap_or(u64::MAX) as f64 * alone.period.as_ps() as f64 / 1e12;
     let bus = description.nvdla().map_or(f64::MAX, |nvdla| nvdla.config.primary().width_bytes.into());
     let rate = rate.min(bus);
     let figures: Vec<Figure> = figures().into_iter().filter(|figure| figure.network == network).collect();
-    let compared = |name: String, figure: Option<Figure>, layers: &[&LayerFigures]| {
+    let run_of = |layer: usize| if together.layers[layer].together { together } else { alone };
+    let compared = |name: String, figure: Option<Figure>, measured: &Measured, layers: &[&LayerFigures]| {
         let mut sum = Compared {
             figure,
             name,
@@ -201,16 +204,18 @@ pub fn compare(network: &str, measured: &Measured, description: &Description) ->
         sum
     };
     let mut all = Vec::new();
-    for layer in &measured.layers {
-        let figure = figures.iter().find(|figure| figure.layers.contains(&layer.name));
+    for (at, name) in alone.layers.iter().map(|layer| &layer.name).enumerate() {
+        let measured = run_of(at);
+        let layer = &measured.layers[at];
+        let figure = figures.iter().find(|figure| figure.layers.contains(name));
         match figure {
-            Some(figure) if figure.layers.first() == Some(&layer.name) => {
+            Some(figure) if figure.layers.first() == Some(name) => {
                 let of: Vec<&LayerFigures> =
                     measured.layers.iter().filter(|layer| figure.layers.contains(&layer.name)).collect();
-                all.push(compared(figure.layers.join(" + "), Some(figure.clone()), &of));
+                all.push(compared(figure.layers.join(" + "), Some(figure.clone()), measured, &of));
             }
             Some(_) => {}
-            None if layer.time() > Time::ZERO => all.push(compared(layer.name.clone(), None, &[layer])),
+            None if layer.time() > Time::ZERO => all.push(compared(name.clone(), None, measured, &[layer])),
             None => {}
         }
     }

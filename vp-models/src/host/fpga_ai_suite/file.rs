@@ -1,7 +1,5 @@
 //! Graph files: layers in TOML, and a file for each tensor.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use thiserror::Error;
@@ -12,6 +10,7 @@ use crate::fpga_ai_suite::graph::{
     Activation, Converter, Graph, GraphError, Operation, Pair, Pooling, Shape, Sums, Tensor, Window,
 };
 use crate::host::network::{self, Method, Network};
+use crate::host::read_at_most;
 
 /// A graph with its filters.
 ///
@@ -149,11 +148,8 @@ impl Model {
     /// As [`Model::parse`], and when the file cannot be read.
     pub fn load(path: &Path) -> Result<Model, ModelError> {
         let file = |path: &Path| {
-            let mut bytes = Vec::new();
-            // More than any graph has is not read: a file may have no end.
-            let read = |file: File| file.take(u64::from(Graph::MOST_FILTERS) + 1).read_to_end(&mut bytes);
-            let read = File::open(path).and_then(read);
-            read.map(|_| bytes).map_err(|error| format!("cannot read {}: {error}", path.display()))
+            read_at_most(path, Graph::MOST_FILTERS.into())
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
         let text = file(path).map_err(ModelError::File)?;
         let text = String::from_utf8(text)
@@ -412,6 +408,10 @@ impl WrittenLayer {
     /// Sums of so many products each.
     fn sums(&self, taps: u64, filters: &mut Filters<'_, '_>) -> Result<Sums, ModelError> {
         let kernels = self.needs("kernels", self.kernels)?;
+        if kernels == 0 {
+            let (layer, value) = (self.name.clone(), 0);
+            return Err(ModelError::Value { layer, key: "kernels", value, right: "at least 1" });
+        }
         let converter = self.needs("converter", self.converter)?;
         let weights = self.needs("weights", self.weights.as_deref())?;
         let bias = self.bias.as_ref().map(|bias| filters.bias(self, bias, kernels)).transpose()?;
@@ -422,6 +422,12 @@ impl WrittenLayer {
     fn window(&self, stride: [u32; 2]) -> Result<Window, ModelError> {
         let size = self.needs("kernel", self.kernel)?;
         let before = self.padding.unwrap_or_default();
+        for (key, pair) in [("kernel", Some(size)), ("stride", self.stride)] {
+            if pair.is_some_and(|pair| pair.contains(&0)) {
+                let (layer, value) = (self.name.clone(), 0);
+                return Err(ModelError::Value { layer, key, value, right: "at least 1" });
+            }
+        }
         Ok(turned(network::Window {
             size,
             stride: self.stride.unwrap_or(stride),

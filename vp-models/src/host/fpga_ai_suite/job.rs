@@ -6,6 +6,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::file::{Model, ModelError};
+use crate::fpga_ai_suite::graph::Graph;
+use crate::host::{read_at_most, read_text_at_most};
 
 /// A model with inputs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +51,8 @@ impl Job {
         let cannot = |path: &Path, error: std::io::Error| {
             JobError::File(format!("cannot read {}: {error}", path.display()))
         };
-        let text = std::fs::read_to_string(path).map_err(|error| cannot(path, error))?;
+        let most = Graph::MOST_FILTERS.into();
+        let text = read_text_at_most(path, most).map_err(|error| cannot(path, error))?;
         let table: toml::Table =
             text.parse().map_err(|error| JobError::File(format!("{}: {error}", path.display())))?;
         // One of its keys makes it a job, lest a mistake in another makes it a graph.
@@ -64,7 +67,7 @@ impl Job {
         let model = Model::load(&folder.join(graph))?;
         let read = |name: &str| {
             let path = folder.join(name);
-            std::fs::read(&path).map_err(|error| cannot(&path, error))
+            read_at_most(&path, most).map_err(|error| cannot(&path, error))
         };
         let (input, output) = (model.graph.input().elements(), model.graph.output_shape().elements());
         let inputs = tensors(&inputs, &read(&inputs)?, input)?;

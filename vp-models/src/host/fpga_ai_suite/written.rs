@@ -63,7 +63,7 @@ pub(super) enum Function {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { values = \"FILE\", shift = 4 }")]
 pub(super) struct WrittenBias {
     pub(super) values: String,
     #[serde(default)]

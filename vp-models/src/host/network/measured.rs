@@ -34,6 +34,8 @@ pub struct LayerFigures {
     pub steps: usize,
     /// The layer whose hardware layers do this one too, if there is one: then it has no time of its own.
     pub within: Option<String>,
+    /// It ran when several frames had come so far, once for all of them.
+    pub together: bool,
     /// The CPU did it: no simulated time passed.
     pub is_cpu: bool,
     /// When the first of these had its turn: when the one before was done.
@@ -109,7 +111,9 @@ impl Measured {
         let mut layers: Vec<LayerFigures> = network
             .layers
             .iter()
-            .map(|layer| LayerFigures {
+            .zip(&plan.together)
+            .map(|(layer, &together)| LayerFigures {
+                together,
                 name: layer.name.clone(),
                 steps: 0,
                 within: None,

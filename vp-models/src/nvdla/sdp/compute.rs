@@ -29,8 +29,8 @@ const MAX_LANES: usize = 64;
 /// Lanes beyond the channel count are counted like real ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// `D_PERF_OUT_SATURATION`: results beyond the converter's 17 bits. The clamp to 8 or 16 bits behind it is not
-    /// counted. Of fp16 output: the largest numbers, whatever made them.
+    /// `D_PERF_OUT_SATURATION`: results that the converter's clamp to 17 bits changes by more than one. The clamp to 8 or 16
+    /// bits behind it is not counted. Of fp16 output: the largest numbers, whatever made them.
     pub out_saturation: u64,
     /// `D_PERF_LUT_*`.
     pub lut: lut::Counters,
@@ -163,7 +163,7 @@ impl<'a> Datapath<'a> {
         (1..31).contains(&shift) && largest < 1 << 31
     }
 
-    /// The output converter. Counts what its 17-bit clamp changes.
+    /// The output converter. Counts what its 17-bit clamp changes by more than one.
     #[inline(always)]
     fn convert(&self, values: &[i32], output: &mut [u8], counters: &mut Counters) {
         let Converter { offset, scale, shift } = self.layer.converter;
@@ -201,7 +201,7 @@ fn beyond_17(rounded: i64) -> u64 {
     u64::from(!(-MAX_17 - 2..=MAX_17 + 1).contains(&rounded))
 }
 
-/// Stores converted and rounded values; counts those beyond 17 bits.
+/// Stores converted and rounded values; counts those that 17 bits are not enough for.
 #[inline(always)]
 fn store_int8(values: &[i32], output: &mut [u8], convert: impl Fn(i32) -> i64) -> u64 {
     let mut saturated = 0;

@@ -42,6 +42,8 @@ pub struct Plan {
     pub tables: Vec<Program>,
     /// Of each layer that another one's hardware layers do with it, that one.
     pub within: Vec<Option<usize>>,
+    /// Of each layer whether it runs when all frames have come so far: once for several of them.
+    pub together: Vec<bool>,
     /// Bytes of memory that it uses, from the start of the range it was given.
     pub bytes: u64,
 }
@@ -159,12 +161,13 @@ impl Plan {
                 within[pooling] = Some(task.layer);
             }
         }
+        let together = (0..network.layers.len()).map(|layer| frames > 1 && batch.is_last(layer)).collect();
         let last = network.layers.len().checked_sub(1);
         let ends = [None, last].map(|source| settled[0].of_source(source));
         let strides = ends.map(|value| batch.stride(&values, value.storage));
         let [input, output] = ends.map(|value| value.tensor.clone());
         let (frames, bytes) = (frames as usize, memory.used());
-        Ok(Plan { constants, input, output, frames, strides, steps, tables, within, bytes })
+        Ok(Plan { constants, input, output, frames, strides, steps, tables, within, together, bytes })
     }
 
     /// Where a frame's input goes, and where its output comes.

@@ -128,8 +128,10 @@ mod obvious {
         value
     }
 
-    pub(super) fn output(it: Converter, data: i128, bits: u32) -> i128 {
-        clamp(shifted((data - i128::from(it.offset)) * i128::from(it.scale), it.shift.into()), bits)
+    /// What is written, and whether it counts as saturated: 17 bits change it by more than one.
+    pub(super) fn output(it: Converter, data: i128, bits: u32) -> (i128, bool) {
+        let value = shifted((data - i128::from(it.offset)) * i128::from(it.scale), it.shift.into());
+        (clamp(value, bits), (value - clamp(value, 17)).abs() > 1)
     }
 }
 
@@ -265,6 +267,7 @@ proptest! {
         let operands = OperandCubes { bs: cubes[0].as_ref(), bn: cubes[1].as_ref(), ew: cubes[2].as_ref() };
         let (output, counters) = run(&layer, &Tables::default(), Input::Memory(&input), &operands);
 
+        let mut saturated = 0;
         for (surface, x, y) in output.coordinates() {
             let results = lanes_of(layer.output, output.atom(surface, x, y));
             for (lane, &element) in lanes_of(layer.input, input.atom(surface, x, y)).iter().enumerate() {
@@ -276,10 +279,14 @@ proptest! {
                 value = layer.bs.map_or(value, |it| obvious::stage(&it, value, operands(0)));
                 value = layer.bn.map_or(value, |it| obvious::stage(&it, value, operands(1)));
                 value = layer.ew.map_or(value, |it| obvious::elementwise(&it, value, operands(2)));
-                let expected = obvious::output(layer.converter, value, 8 * layer.output.bytes() as u32);
+                let bits = 8 * layer.output.bytes() as u32;
+                let (expected, counts) = obvious::output(layer.converter, value, bits);
+                saturated += u64::from(counts);
                 prop_assert_eq!(i128::from(results[lane]), expected, "({}, {}, {}) lane {}", surface, x, y, lane);
             }
         }
+
+        prop_assert_eq!(counters.out_saturation, saturated);
 
         let values: Vec<i32> =
             input.as_bytes().chunks(bytes).flat_map(|atom| lanes_of(layer.input, atom)).collect();
