@@ -174,6 +174,11 @@ impl Link {
             self.post(messages);
             return self.look.notify_one();
         };
+        if !core.connection.is_open() && !core.over {
+            // The session has joined and has not been welcomed: its task says it after that.
+            self.post(messages);
+            return self.look.notify_one();
+        }
         match self.has_mail.load(Ordering::Acquire) {
             true => self.post(messages),
             // The shortest way, as nothing waits that was said before.
@@ -284,4 +289,36 @@ impl Drop for Outlet {
 /// What a stranger calls itself, fit for a line of a log.
 pub(super) fn printable(agent: &str) -> String {
     agent.chars().take(64).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::instance::Instance;
+    use super::*;
+    use std::time::Duration;
+    use vp_models::platform::Description;
+    use vp_protocols::native::{Notice, Terms, Time, TimeMode};
+
+    /// A platform warns all its sessions, also one that has just joined.
+    #[tokio::test]
+    async fn what_is_said_before_the_welcome_waits_for_it() {
+        let description = Description::named("nv_small").unwrap();
+        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
+        let (near, _far) = tokio::net::UnixStream::pair().unwrap();
+        let newcomer = Newcomer {
+            id: SessionId(1),
+            connection: Connection::server(Terms::default()),
+            input: BytesMut::new(),
+            door: instance.door().clone(),
+            account: Arc::default(),
+            max_payload: 0,
+        };
+        let link = Link::new(crate::address::Stream::Unix(near).into_plain().unwrap(), newcomer);
+        let outlet = Outlet::new(&link);
+        let warning = Notice::Warning { time: Time(1), text: "a layer is refused".into() };
+        outlet.tell(&mut vec![ToSession::Notice(warning)]);
+        let core = link.core();
+        assert!(core.end.is_none() && !core.over && core.inbox.is_empty());
+        assert_eq!(link.mail().messages.len(), 1);
+    }
 }
