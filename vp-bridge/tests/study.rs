@@ -336,7 +336,10 @@ fn frames_at_once_are_a_parameter_as_any_other() {
     );
     let output = study.vp(&["study.toml"]);
     assert!(text(&output.stdout).contains("3 points, 1 failed"), "{}", text(&output.stdout));
-    assert!(study.columns("failure")[2].contains("batch = 33: nv_large takes 1 to 32 frames at once"));
+    assert!(
+        study.columns("failure")[2]
+            .contains("batch = 33: 33 frames at once: the configuration nv_large takes 32")
+    );
     // Whole batches run.
     assert_eq!(study.columns("frames")[..2], ["3", "4"]);
     let frames: Vec<f64> =

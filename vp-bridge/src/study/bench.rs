@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 use vp_core::Time;
 use vp_models::bus::axi::Traffic;
 use vp_models::host::Host as _;
-use vp_models::host::network::{self, Inference, Network, Plan, Runner, Work};
+use vp_models::host::network::{self, Inference, Network, Plan, PlanError, Runner, Work};
 use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, LocalHost, NvdlaDescription, Platform};
 
@@ -83,7 +83,8 @@ impl Bench {
         let (batch, limit) = (point.batch()?, self.limit);
         let most = nvdla(&description)?.config.cubes_at_once();
         if batch > most {
-            return Err(format!("batch = {batch}: {} takes 1 to {most} frames at once", description.name));
+            let (config, frames) = (description.name.clone(), batch);
+            return Err(format!("batch = {batch}: {}", PlanError::Batch { config, frames, most }));
         }
         let frames = self.frames.next_multiple_of(batch);
         let identity =

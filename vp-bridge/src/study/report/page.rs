@@ -166,7 +166,7 @@ impl Report<'_> {
         let words = !self.layout.names.is_empty();
         Ok(html! {
             p {
-                @if let Some(curves) = &self.layout.curves { "Each " @if words { "colour" } @else { "curve" } " has another value of " b { (spoken(curves)) } ". " }
+                @if let Some(curves) = &self.layout.curves { "Each " @if words { "bar of a group" } @else { "curve" } " has another value of " b { (spoken(curves)) } ". " }
                 @if !words {
                     "A ring marks the knee, with its place beside it: from there on a curve has lost more than " (lost) " of what it begins with, on the straight line "
                     "between the two points around it. A curve without a ring has lost less up to its end."
@@ -302,7 +302,7 @@ impl Report<'_> {
             p {
                 "A disc is a layer that multiplies; the larger, the more of the time it takes. No layer can be above the flat roof (all multipliers busy) or left of the slopes: "
                 "what the memory can read a cycle, and, where that is less, what can be read with so many reads outstanding at the latency that was seen (Little's law). "
-                "Weights and data are counted each time they are read."
+                "Weights and data are counted each time they are read, in the time of the layer that is at work: with several frames at once (" code { "batch" } ") the next one's input may be read in that of another."
             }
             div.charts {
                 @for (panel, svg, cells) in &charts { (figure(&panel.title, Some(&self.said(panel.chosen)), svg, cells)) }
