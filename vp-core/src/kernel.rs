@@ -418,16 +418,31 @@ impl Simulation {
     /// before (unless the run came back for another reason). A limit of [`Time::MAX`] is none: time then
     /// stands where the last thing happened.
     pub fn run_until(&mut self, limit: Time) -> Stop {
-        let kernel = &self.kernel;
-        // Nothing happens at the end of time: a wait until then is a wait for ever.
-        let last = limit.as_ps().min(u64::MAX - 1);
-        kernel.limit.set(last);
-        let stop = kernel.run(&Sim(kernel.clone()), last);
+        let stop = self.run_up_to(limit);
         // Time was granted up to the limit, whether or not anything used it.
         if limit != Time::MAX && matches!(stop, Stop::Idle | Stop::Limit) {
-            kernel.now.set(kernel.now.get().max(last));
+            let now = &self.kernel.now;
+            now.set(now.get().max(last(limit)));
         }
         stop
+    }
+
+    /// Runs everything up to and including `limit`; time then stands where the last thing happened. Who drives a simulation
+    /// in pieces gets the same as from one run, whatever the pieces.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Stop, Time};
+    /// let mut simulation = Simulation::new();
+    /// simulation.sim().event("tick").notify_after(Time::ns(10));
+    /// assert_eq!(simulation.run_up_to(Time::ns(4)), Stop::Limit);
+    /// assert_eq!(simulation.now(), Time::ZERO);
+    /// assert_eq!(simulation.run_up_to(Time::ns(14)), Stop::Idle);
+    /// assert_eq!(simulation.now(), Time::ns(10));
+    /// ```
+    pub fn run_up_to(&mut self, limit: Time) -> Stop {
+        let kernel = &self.kernel;
+        kernel.limit.set(last(limit));
+        kernel.run(&Sim(kernel.clone()), last(limit))
     }
 
     /// When the next thing happens by itself, if anything does.
@@ -500,6 +515,11 @@ impl Drop for Simulation {
         drop((kernel.doors.take(), kernel.observers.take(), kernel.asked_trigger.take()));
         drop(kernel.schedule.take_processes());
     }
+}
+
+/// The last moment of a run. Nothing happens at the end of time: a wait until then is a wait for ever.
+fn last(limit: Time) -> u64 {
+    limit.as_ps().min(u64::MAX - 1)
 }
 
 /// The handle of a simulation that models and processes keep: cheap to clone, bound to its thread.

@@ -6,7 +6,7 @@
 //! counts nanoseconds, from the moment of its first call on.
 
 use vp_protocols::native::{
-    Capabilities, Posted, RegisterRead, RegisterWrite, Reply, Request, RequestId, Time, TimeMode, Welcome,
+    Capabilities, Posted, RegisterRead, RegisterWrite, Reply, Request, Time, TimeMode, Welcome,
 };
 
 use super::wire::{Answer, Broken, Wire};
@@ -72,6 +72,12 @@ impl Timeline {
     fn guest(&self, time: Time) -> u64 {
         self.began.unwrap_or(0).saturating_add(time.0.saturating_sub(self.found.0).div_ceil(NANOSECOND))
     }
+
+    /// What an access has come to that was over at a moment of the platform's, and the step behind it.
+    fn timed(&self, value: u32, over: Time, step: &Answer) -> Result<Timed, AccessError> {
+        let Reply::Stepped { next } = step.reply else { return Err(AccessError) };
+        Ok(Timed { value, done: self.guest(over), next: next.map(|next| self.guest(next)) })
+    }
 }
 
 impl Session {
@@ -80,15 +86,17 @@ impl Session {
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn read_at(&self, offset: u64, now: u64) -> Result<Timed, AccessError> {
-        let [read, step] = self.ask_all(|wire| {
+        let (read, step, timeline) = self.exchange(|wire| {
             let at = Some(wire.timeline()?.edge(now));
             let read =
                 wire.queue(Request::RegisterRead(RegisterRead { at, ..wire.register_read(offset) }))?;
             // The answer's time is not known yet: what is left of that moment is meant.
-            Ok([read, wire.request(Request::Step { to: Time(0) })?])
+            let step = wire.request(Request::Step { to: Time(0) })?;
+            let read = wire.answer(read, self.timeout)?;
+            Ok((read, wire.answer(step, self.timeout)?, *wire.timeline()?))
         })?;
         match read.reply {
-            Reply::Value { value } => self.timed(value, read.time, &step),
+            Reply::Value { value } => timeline.timed(value, read.time, &step),
             _ => Err(AccessError),
         }
     }
@@ -98,14 +106,14 @@ impl Session {
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn write_at(&self, offset: u64, value: u32, now: u64) -> Result<Timed, AccessError> {
-        let mut edge = Time(0);
-        let [step] = self.ask_all(|wire| {
-            edge = wire.timeline()?.edge(now);
+        let (edge, step, timeline) = self.exchange(|wire| {
+            let edge = wire.timeline()?.edge(now);
             let write = RegisterWrite { at: Some(edge), ..wire.register_write(offset, value) };
             wire.queue_posted(Posted::RegisterWrite(write))?;
-            Ok([wire.request(Request::Step { to: edge })?])
+            let step = wire.request(Request::Step { to: edge })?;
+            Ok((edge, wire.answer(step, self.timeout)?, *wire.timeline()?))
         })?;
-        self.timed(0, edge, &step)
+        timeline.timed(0, edge, &step)
     }
 
     /// Lets the platform do all that is due until a moment of the guest's time. Gives the next one.
@@ -113,27 +121,18 @@ impl Session {
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn step(&self, now: u64) -> Result<Option<u64>, AccessError> {
-        let [step] = self.ask_all(|wire| wire.step(now))?;
-        self.timed(0, step.time, &step).map(|timed| timed.next)
-    }
-
-    fn timed(&self, value: u32, over: Time, step: &Answer) -> Result<Timed, AccessError> {
-        let Reply::Stepped { next } = step.reply else { return Err(AccessError) };
-        let mut state = self.desk.lock();
-        let super::Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-        let timeline = wire.timeline.ok_or(AccessError)?;
-        Ok(Timed { value, done: timeline.guest(over), next: next.map(|next| timeline.guest(next)) })
+        let (step, timeline) = self.exchange(|wire| {
+            let to = wire.timeline()?.at(now);
+            let step = wire.request(Request::Step { to })?;
+            Ok((wire.answer(step, self.timeout)?, *wire.timeline()?))
+        })?;
+        timeline.timed(0, step.time, &step).map(|timed| timed.next)
     }
 }
 
 impl Wire {
     fn timeline(&mut self) -> Result<&mut Timeline, Broken> {
         self.timeline.as_mut().ok_or_else(|| Broken("a moment in a session that has none".into()))
-    }
-
-    fn step(&mut self, now: u64) -> Result<[RequestId; 1], Broken> {
-        let to = self.timeline()?.at(now);
-        Ok([self.request(Request::Step { to })?])
     }
 }
 

@@ -1,8 +1,9 @@
 //! The guest's session with a platform: register accesses of any thread, while interrupts and memory requests are served.
 //!
 //! With a server of the same host registers are accessed through a [`ring`], and the guest's memory is the platform's to
-//! reach by itself. Otherwise who waits for a register's value reads the socket itself for a moment, since the answer is
-//! mostly under way, and then sleeps; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
+//! reach by itself. Otherwise who waits for a register's value reads the socket itself: for a moment, since the answer is
+//! mostly under way, then it sleeps at the socket. One access at a time holds the session, as QEMU's big lock has it
+//! anyhow; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
 //! waiting: the first access after its end fails, later ones look for a new server, at most once a second.
 //!
 //! Where the guest's time is the platform's, `coupled` says when each access is made.
@@ -14,9 +15,9 @@ mod wire;
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::{self, Thread};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use coupled::Timed;
@@ -26,7 +27,7 @@ use vp_protocols::native::{Posted, Reply, Request, RequestId};
 use crate::options::Endpoint;
 use crate::report::say;
 use ring::{RegisterRing, Wanted};
-use wire::{Answer, Broken, Wire};
+use wire::{Broken, Wire};
 
 /// How long to look before sleeping.
 const LOOK: Duration = Duration::from_micros(50);
@@ -100,16 +101,12 @@ struct Desk {
     guest: Arc<dyn Guest>,
     /// Whether the guest's time is the platform's.
     is_coupled: bool,
+    /// Held by an access until its answer is there.
     state: Mutex<State>,
-    /// Something was taken in by another thread than the one that waits.
-    arrived: Condvar,
     /// The ring of the present session, or of one that is over. Locked after the state, if both are.
     ring: Mutex<Option<RegisterRing>>,
-    /// How many times accesses have read the stream, and how many sleep until it is read for them.
-    readings: AtomicU64,
-    sleepers: AtomicUsize,
-    /// The thread that listens.
-    listener: Mutex<Option<Thread>>,
+    /// How many accesses have begun that read the stream.
+    begun: AtomicU64,
     /// Whether something may be shared with the server.
     may_share: bool,
     /// Whether the user has been told what is not.
@@ -153,90 +150,70 @@ impl Desk {
         let guest = self.guest.clone();
         let listen = move || {
             guest.thread(&mut || {
-                let (mut readings, mut pause) = (0, PAUSES.0);
+                let (mut seen, mut pause) = (0, PAUSES.0);
                 loop {
-                    // Who waits for a register reads the stream himself: waking for every answer of his would cost him
-                    // dearly. So this thread only looks in now and then while that goes on, unless he sleeps.
-                    let before = std::mem::replace(&mut readings, {
+                    // Waking for answers that others wait for would cost them dearly: while accesses go on this thread only
+                    // looks in now and then.
+                    let begun = {
                         let Some(desk) = desk.upgrade() else { return };
-                        desk.readings.load(Ordering::Relaxed)
-                    });
-                    let is_alone = before == readings;
-                    match is_alone {
+                        desk.begun()
+                    };
+                    match std::mem::replace(&mut seen, begun) == begun {
                         true => {
                             pause = PAUSES.0;
                             listener.wait(false, None);
                         }
                         false => {
-                            thread::park_timeout(pause);
+                            thread::sleep(pause);
                             pause = PAUSES.1.min(pause * 2);
                         }
                     }
                     let Some(desk) = desk.upgrade() else { return };
-                    if !desk.listen(generation, is_alone) {
+                    if !desk.listen(generation, begun) {
                         return;
                     }
                 }
             });
         };
         let thread = thread::Builder::new().name("vp-session".into()).spawn(listen);
-        let thread = thread.map_err(|error| ConnectError(error.to_string()))?.thread().clone();
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        thread.map_err(|error| ConnectError(error.to_string()))?;
         Ok(Box::new(wire))
     }
 
-    /// Deals with what has come: alone until nothing more seems to follow, else only if nobody is at it. `false`: the
-    /// session is over.
-    fn listen(&self, generation: u64, is_alone: bool) -> bool {
-        let mut state = match is_alone {
-            true => self.lock(),
-            false => match self.state.try_lock() {
-                Ok(state) => state,
-                // Who waits for a register takes in all that comes.
-                Err(TryLockError::WouldBlock) => return true,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            },
-        };
-        if state.generation != generation {
-            return false;
-        }
+    fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Deals with what has come: until nothing more seems to follow, or only once if more accesses than those `seen` have
+    /// begun. `false`: the session is over.
+    fn listen(&self, generation: u64, seen: u64) -> bool {
         // What has come mostly has a successor under way: bursts of the device come one after the other.
         let mut began = Instant::now();
         loop {
+            let mut state = match self.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                // Who waits for a register takes in all that comes.
+                Err(TryLockError::WouldBlock) if self.begun() != seen => return true,
+                Err(TryLockError::WouldBlock) => self.lock(),
+            };
+            if state.generation != generation {
+                return false;
+            }
             let Link::Up(wire) = &mut state.link else { return false };
             match wire.advance() {
                 Ok(true) => began = Instant::now(),
-                Ok(false) if !is_alone => break,
-                Ok(false) if began.elapsed() >= LOOK || self.sleepers.load(Ordering::Relaxed) > 0 => break,
                 Ok(false) => {}
                 Err(broken) => {
                     self.end(&mut state, &broken);
                     return false;
                 }
             }
-            self.wake_sleepers();
             drop(state);
-            thread::yield_now();
-            state = self.lock();
-            if state.generation != generation {
-                return false;
+            if self.begun() != seen || began.elapsed() >= LOOK {
+                return true;
             }
-        }
-        self.wake_sleepers();
-        true
-    }
-
-    /// Something has arrived. The caller holds the state, as who is about to sleep does: so nobody is missed.
-    fn wake_sleepers(&self) {
-        if self.sleepers.load(Ordering::Relaxed) > 0 {
-            self.arrived.notify_all();
-        }
-    }
-
-    /// Wakes the thread that listens, unless it does.
-    fn wake_listener(&self) {
-        if let Some(listener) = &*self.listener.lock().unwrap_or_else(PoisonError::into_inner) {
-            listener.unpark();
+            thread::yield_now();
         }
     }
 
@@ -244,7 +221,6 @@ impl Desk {
         say(format_args!("{}: {why}; the device answers with errors from now on", self.endpoint));
         state.link = Link::Down { told: false, tried: Some(Instant::now()) };
         self.guest.line(false);
-        self.wake_sleepers();
     }
 }
 
@@ -270,11 +246,8 @@ impl Session {
             guest,
             is_coupled,
             state,
-            arrived: Condvar::new(),
             ring: Mutex::new(None),
-            readings: AtomicU64::new(0),
-            sleepers: AtomicUsize::new(0),
-            listener: Mutex::new(None),
+            begun: AtomicU64::new(0),
             may_share,
             has_told: AtomicBool::new(false),
         });
@@ -381,55 +354,20 @@ impl Session {
         &self,
         request: impl FnOnce(&mut Wire) -> Result<RequestId, Broken>,
     ) -> Result<Reply, AccessError> {
-        self.ask_all(|wire| Ok([request(wire)?])).map(|[answer]| answer.reply)
+        self.exchange(|wire| {
+            let id = request(wire)?;
+            wire.answer(id, self.timeout)
+        })
+        .map(|answer| answer.reply)
     }
 
-    /// Sends requests and waits for all their answers, at most for the time-out.
-    fn ask_all<const N: usize>(
-        &self,
-        requests: impl FnOnce(&mut Wire) -> Result<[RequestId; N], Broken>,
-    ) -> Result<[Answer; N], AccessError> {
-        let mut answers = Vec::with_capacity(N);
+    /// Has the session for a while: nobody else reads the stream.
+    fn exchange<T>(&self, words: impl FnOnce(&mut Wire) -> Result<T, Broken>) -> Result<T, AccessError> {
+        // Who listens makes room.
+        self.desk.begun.fetch_add(1, Ordering::Relaxed);
         let mut state = self.up()?;
-        let generation = state.generation;
-        let began = Instant::now();
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-        let sent = requests(wire);
-        let ids = sent.map_err(|broken| self.broken(&mut state, &broken))?;
-        self.desk.readings.fetch_add(1, Ordering::Relaxed);
-        loop {
-            let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-            let advanced = wire.advance();
-            while let Some(answer) = ids.get(answers.len()).and_then(|&id| wire.answer(id)) {
-                answers.push(answer);
-            }
-            answers = match <[Answer; N]>::try_from(answers) {
-                Ok(answers) => {
-                    // What was taken in with it may be for others.
-                    self.desk.wake_sleepers();
-                    return Ok(answers);
-                }
-                Err(incomplete) => incomplete,
-            };
-            advanced.map_err(|broken| self.broken(&mut state, &broken))?;
-            let waited = began.elapsed();
-            if waited < LOOK {
-                thread::yield_now();
-                continue;
-            }
-            let Some(left) = self.timeout.checked_sub(waited).filter(|left| !left.is_zero()) else {
-                let why = format!("no answer for {} s", self.timeout.as_secs());
-                return Err(self.broken(&mut state, &Broken(why)));
-            };
-            self.desk.sleepers.fetch_add(1, Ordering::Relaxed);
-            self.desk.wake_listener();
-            let waiting = self.desk.arrived.wait_timeout(state, left);
-            state = waiting.unwrap_or_else(PoisonError::into_inner).0;
-            self.desk.sleepers.fetch_sub(1, Ordering::Relaxed);
-            if state.generation != generation {
-                return Err(AccessError);
-            }
-        }
+        words(wire).map_err(|broken| self.broken(&mut state, &broken))
     }
 }
 

@@ -3,11 +3,11 @@
 //! Whoever holds it moves it on: a thread that waits for a register's value, or the one that listens while nobody does.
 //! Interrupts, memory requests and replies are taken in the order they were sent.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -21,7 +21,7 @@ use vp_protocols::native::{
 use vp_shm::ring::Client;
 
 use super::ring::{Lines, RegisterRing};
-use super::{ConnectError, Guest, Platform, SharedMemory, coupled::Timeline, stream::Stream};
+use super::{ConnectError, Guest, LOOK, Platform, SharedMemory, coupled::Timeline, stream::Stream};
 use crate::options::Endpoint;
 use crate::report::say;
 
@@ -58,7 +58,8 @@ pub(super) struct Wire {
     connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
-    answers: BTreeMap<RequestId, Answer>,
+    /// Mostly none, or one.
+    answers: Vec<(RequestId, Answer)>,
     guest: Arc<dyn Guest>,
     registers: PortId,
     base: u64,
@@ -101,7 +102,7 @@ impl Wire {
             connection,
             input: BytesMut::new(),
             landing: vec![0; READ].into(),
-            answers: BTreeMap::new(),
+            answers: Vec::new(),
             guest,
             registers: PortId(0),
             base: 0,
@@ -249,7 +250,7 @@ impl Wire {
         }
         self.flush()?;
         loop {
-            match self.answers.remove(&id).map(|answer| answer.reply) {
+            match self.taken(id).map(|answer| answer.reply) {
                 Some(Reply::Failed { code, reason }) => {
                     return Ok(Err(if reason.is_empty() { code.to_string() } else { reason }));
                 }
@@ -291,7 +292,7 @@ impl Wire {
     fn ask(&mut self, until: Instant, request: Request) -> Result<Answer, Broken> {
         let id = self.request(request)?;
         loop {
-            match self.answers.remove(&id) {
+            match self.taken(id) {
                 Some(Answer { reply: Reply::Failed { code, reason }, .. }) => {
                     let reason = if reason.is_empty() { code.to_string() } else { reason };
                     return Err(Broken(reason));
@@ -364,9 +365,39 @@ impl Wire {
         _ = self.flush();
     }
 
-    /// The answer, once it is there.
-    pub(super) fn answer(&mut self, id: RequestId) -> Option<Answer> {
-        self.answers.remove(&id)
+    /// Waits for the answer, at most for so long; all else that comes is dealt with meanwhile.
+    pub(super) fn answer(&mut self, id: RequestId, timeout: Duration) -> Result<Answer, Broken> {
+        let (mut began, mut moved) = (None, None);
+        loop {
+            // It may have come with another's.
+            if let Some(answer) = self.taken(id) {
+                return Ok(answer);
+            }
+            // What was asked for just now is not there yet, and the server may be waiting for this very core.
+            thread::yield_now();
+            match self.advance() {
+                Ok(false) => {}
+                Ok(true) => {
+                    moved = None;
+                    continue;
+                }
+                // What ended the session stood behind the answer, and is found again by who comes next.
+                Err(broken) => return self.taken(id).ok_or(broken),
+            }
+            let now = Instant::now();
+            if now - *moved.get_or_insert(now) < LOOK {
+                continue;
+            }
+            match timeout.checked_sub(now - *began.get_or_insert(now)).filter(|left| !left.is_zero()) {
+                Some(left) => self.stream.wait(false, Some(left)),
+                None => return Err(Broken(format!("no answer for {} s", timeout.as_secs()))),
+            }
+        }
+    }
+
+    fn taken(&mut self, id: RequestId) -> Option<Answer> {
+        let place = self.answers.iter().position(|(of, _)| *of == id)?;
+        Some(self.answers.swap_remove(place).1)
     }
 
     /// Takes in and deals with all that is there now. `false`: nothing was.
@@ -412,7 +443,7 @@ impl Wire {
     fn event(&mut self, event: Event) -> Result<(), Broken> {
         match event {
             Event::Reply { id, time, reply, payload } => {
-                self.answers.insert(id, Answer { reply, time, payload });
+                self.answers.push((id, Answer { reply, time, payload }));
             }
             Event::Notice(Notice::Interrupt { level, .. }) => {
                 self.level = level;

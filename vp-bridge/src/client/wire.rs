@@ -189,10 +189,11 @@ impl Wire {
     pub(super) fn read(&mut self, patience: Option<Duration>, lacking: usize) -> io::Result<bool> {
         let began = Instant::now();
         while began.elapsed() < LOOK {
+            // Mostly something has just been asked: the answer is not there yet, and the server may be waiting for this core.
+            thread::yield_now();
             if self.read_rest(lacking)? {
                 return Ok(true);
             }
-            thread::yield_now();
         }
         if patience.is_some_and(|patience| patience <= LOOK) {
             return Ok(false);

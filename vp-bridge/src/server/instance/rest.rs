@@ -19,11 +19,12 @@ const LOOK: Duration = Duration::from_micros(50);
 const GLANCES: u32 = 32;
 /// Rounds of looks at the rings for each look at the sockets.
 const ROUNDS: u32 = 8;
-/// Instants at which something happens that a run may pass before others watch the sockets: enough for register accesses.
-const INSTANTS: u32 = 256;
-/// Instants of a run between two looks at the rings and at the door, and at how long it has lasted.
-const BETWEEN_LOOKS: u32 = 16;
-/// A run that has taken so long is one that lasts, however few instants it has passed.
+/// Cycles in which something happens between two looks at the rings and at the door, and at how long a run has lasted: longer than a
+/// register access takes.
+const BETWEEN_LOOKS: u64 = 32;
+/// As many looks are many: a run that has passed them is one that lasts.
+const MANY_LOOKS: u32 = 16;
+/// A run that has taken so long is one that lasts, however little has happened in it.
 const LASTS: Duration = Duration::from_millis(2);
 
 impl Host {
@@ -31,6 +32,10 @@ impl Host {
     pub(super) fn rest(&mut self, wake: Option<Instant>) {
         self.members.values().for_each(|member| member.to.link().lend());
         let mut began = None;
+        if self.rings().next().is_none() {
+            // Nothing is there yet of a peer that has been answered just now, and it may be waiting for this very core.
+            thread::yield_now();
+        }
         for round in 0_u32.. {
             let has_ring = self.rings().next().is_some();
             if has_ring {
@@ -74,26 +79,25 @@ impl Host {
     pub(super) fn run_kernel(&mut self, limit: Time) -> Stop {
         let has_ring = self.rings().next().is_some();
         let (mut began, mut lasts) = (None, false);
-        for passed in 1_u32.. {
+        let between = self.description.period * BETWEEN_LOOKS;
+        for looks in 1_u32.. {
             let simulation = self.platform.simulation_mut();
             // Nothing ahead: the rest says so, and takes time to where it belongs.
             let Some(next) = simulation.next_time().filter(|next| *next < limit) else { break };
-            match simulation.run_until(next) {
+            match simulation.run_up_to(limit.min(next + between)) {
                 Stop::Limit => {}
                 Stop::Idle => break,
                 stop => return stop,
             }
-            // A run with rings goes on like this, and its instants may take long.
-            let looks = lasts || passed.is_multiple_of(BETWEEN_LOOKS);
             // Register accesses are over before the clock is looked at.
-            if looks && !lasts {
-                lasts = passed >= INSTANTS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
+            if !lasts {
+                lasts = looks >= MANY_LOOKS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
                 if lasts {
                     self.flush();
                     self.members.values().for_each(|member| member.to.link().give_back());
                 }
             }
-            if looks && (self.door.has_waiting() || self.is_asked()) {
+            if self.door.has_waiting() || self.is_asked() {
                 return Stop::Requested;
             }
             if lasts && !has_ring {
