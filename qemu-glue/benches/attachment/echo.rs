@@ -1,9 +1,11 @@
-//! The bare transports: what is sent comes back, and nothing else is done.
+//! The bare transports: what is sent comes back, and nothing else is done. The far end of a socket is a process of its own, as
+//! guest and platform are two.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -64,25 +66,55 @@ fn take<S: Socket>(socket: &mut S, into: &mut [u8]) -> bool {
     true
 }
 
+/// This program as an echo's far end: it is started with these words and what the near end is called.
+pub(crate) const AT_TCP: &str = "echo-at-tcp";
+pub(crate) const AT_UNIX: &str = "echo-at-unix";
+
+/// Echoes until the near end goes.
+pub(crate) fn serve<S: Socket>(mut far: S) {
+    far.never_block();
+    let mut asked = [0; ASKED];
+    while take(&mut far, &mut asked) && far.write_all(&[1; ANSWERED]).is_ok() {}
+}
+
 /// Something that can be asked over and over.
 pub(crate) struct Echo {
     ask: Box<dyn FnMut()>,
-    thread: Option<JoinHandle<()>>,
+    far: Far,
+}
+
+/// Who answers.
+enum Far {
+    Process(Child),
+    Thread(Option<JoinHandle<()>>),
 }
 
 impl Echo {
-    pub(crate) fn over<S: Socket>((mut near, mut far): (S, S)) -> Echo {
+    pub(crate) fn over_tcp() -> Echo {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let far = start(AT_TCP, &address.to_string());
+        let (near, _) = listener.accept().expect("a connection");
+        near.set_nodelay(true).expect("an option");
+        Echo::between(near, far)
+    }
+
+    pub(crate) fn over_unix() -> Echo {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("echo.sock");
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let far = start(AT_UNIX, path.to_str().expect("a name"));
+        let (near, _) = listener.accept().expect("a connection");
+        Echo::between(near, far)
+    }
+
+    fn between<S: Socket>(mut near: S, far: Child) -> Echo {
         near.never_block();
-        far.never_block();
-        let echo = move || {
-            let mut asked = [0; ASKED];
-            while take(&mut far, &mut asked) && far.write_all(&[1; ANSWERED]).is_ok() {}
-        };
         let ask = move || {
             near.write_all(&[1; ASKED]).expect("the echo lives");
             assert!(take(&mut near, &mut [0; ANSWERED]), "the echo lives");
         };
-        Echo { ask: Box::new(ask), thread: Some(std::thread::spawn(echo)) }
+        Echo { ask: Box::new(ask), far: Far::Process(far) }
     }
 
     /// Over a ring.
@@ -103,7 +135,7 @@ impl Echo {
             }
         };
         let thread = std::thread::spawn(move || answer(server, &far));
-        Echo { ask: Box::new(ask), thread: Some(thread) }
+        Echo { ask: Box::new(ask), far: Far::Thread(Some(thread)) }
     }
 
     /// How long one takes.
@@ -118,10 +150,16 @@ impl Drop for Echo {
     fn drop(&mut self) {
         // The near end goes, and the far end with it.
         self.ask = Box::new(|| {});
-        if let Some(thread) = self.thread.take() {
-            _ = thread.join();
+        match &mut self.far {
+            Far::Process(process) => drop(process.wait()),
+            Far::Thread(thread) => drop(thread.take().map(JoinHandle::join)),
         }
     }
+}
+
+fn start(word: &str, near: &str) -> Child {
+    let this = std::env::current_exe().expect("this program");
+    Command::new(this).args([word, near]).spawn().expect("another of it")
 }
 
 /// Looks a little longer; `false` when it has been long enough. The clock is asked now and then only.

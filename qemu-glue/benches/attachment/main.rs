@@ -10,6 +10,7 @@
 //! host disturbs all alike. Both ends of an echo look for 50 µs before they sleep, as both ends of a session do.
 
 mod boot;
+mod cores;
 mod echo;
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/guest/linux.rs"]
@@ -26,12 +27,26 @@ mod script;
 #[path = "../../tests/guest/served.rs"]
 mod served;
 
+use std::fmt;
 use std::io::Write as _;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    match &wanted[..] {
+        [word, near] if word == echo::AT_TCP => {
+            let far = TcpStream::connect(near).expect("the near end");
+            far.set_nodelay(true).expect("an option");
+            return echo::serve(far);
+        }
+        [word, near] if word == echo::AT_UNIX => {
+            return echo::serve(UnixStream::connect(near).expect("the near end"));
+        }
+        _ => {}
+    }
     let parts: [(&str, fn()); 4] = [
         ("registers", registers::clients),
         ("guests", registers::guests),
@@ -67,6 +82,39 @@ impl Rounds {
 
     fn least(&self) -> Duration {
         self.0.first().copied().unwrap_or_default()
+    }
+}
+
+/// What an echo took in several turns, and what was done beside it.
+#[derive(Debug, Clone, Default)]
+struct Pairs {
+    echoes: Rounds,
+    taken: Rounds,
+    ratios: Vec<f64>,
+}
+
+impl Pairs {
+    fn add(&mut self, echo: Duration, taken: Duration) {
+        self.echoes.add(echo);
+        self.taken.add(taken);
+        self.ratios.push(times(taken, echo));
+        self.ratios.sort_unstable_by(f64::total_cmp);
+    }
+
+    /// The median of the pairs' ratios.
+    fn ratio(&self) -> f64 {
+        self.ratios.get(self.ratios.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Pairs {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Pairs { echoes, taken, .. } = self;
+        for rounds in [echoes, taken] {
+            let (median, least) = (microseconds(rounds.median()), microseconds(rounds.least()));
+            write!(formatter, "{median:6.2} ({least:5.2})  ")?;
+        }
+        write!(formatter, "{:7.1}x  {:9.1}x", self.ratio(), times(taken.least(), echoes.least()))
     }
 }
 

@@ -2,94 +2,125 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use vp_bridge::address::Address;
 use vp_bridge::client::{RemoteHost, RemoteOptions};
 use vp_models::host::Host as _;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::TimeMode;
 
-use crate::echo::{self, Echo};
-use crate::machine::{self, Setup};
+use crate::cores::Cores;
+use crate::echo::Echo;
+use crate::machine::{self, Machine, Setup};
 use crate::script::Script;
 use crate::served::Served;
-use crate::{Rounds, line, microseconds, times};
+use crate::{Pairs, line};
 
-const ROUNDS: usize = 7;
-/// Turns that echo and client take, so that a host that is busy for a while disturbs both; the same for a guest's accesses.
-const TURNS: u32 = 50;
-/// Of a guest's, that many turns are one: when a word of it is heard varies.
-const TOGETHER: u32 = 10;
+/// Turns that echo and client take, so that a host that is busy for a while disturbs both.
+const TURNS: u32 = 200;
+/// Guests, and the turns of each with the echo.
+const GUESTS: usize = 5;
+const GUEST_TURNS: u32 = 7;
+/// A guest's turn is that many of a client's: when a word of it is heard varies.
+const LONGER: u32 = 10;
 /// A guest's writes for each of its reads.
 const WRITES: u32 = 4;
 const REGISTER: &str = "GLB.S_INTR_MASK";
 
-struct Transport {
-    name: &'static str,
-    address: Address,
-    share: bool,
-    /// Accesses in a turn.
-    count: u32,
-    echo: Echo,
+/// What carries accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Tcp,
+    Unix,
+    Ring,
 }
 
-/// The servers' sockets, which live as long as this does.
-struct Servers {
-    unix: Served,
-    tcp: Served,
+impl Transport {
+    fn name(self) -> &'static str {
+        match self {
+            Transport::Tcp => "TCP",
+            Transport::Unix => "Unix",
+            Transport::Ring => "ring",
+        }
+    }
+
+    /// Accesses in a client's turn.
+    fn count(self) -> u32 {
+        match self {
+            Transport::Tcp | Transport::Unix => 200,
+            Transport::Ring => 2_000,
+        }
+    }
+
+    fn echo(self) -> Echo {
+        match self {
+            Transport::Tcp => Echo::over_tcp(),
+            Transport::Unix => Echo::over_unix(),
+            Transport::Ring => Echo::in_memory(),
+        }
+    }
+}
+
+/// One transport between two ends, with a server at the far one.
+struct Way {
+    transport: Transport,
+    cores: Cores,
+    echo: Echo,
+    server: Served,
     _folder: tempfile::TempDir,
 }
 
-impl Servers {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let unix = Served::at(folder.path(), "nv_small");
-        let tcp = Served::start("tcp:127.0.0.1:0".parse().expect("an address"), "nv_small");
-        Self { unix, tcp, _folder: folder }
+impl Way {
+    /// Every transport in every place. Both ends of a ring turn on and on, and are not put on one core.
+    fn all() -> impl Iterator<Item = Way> {
+        let all = [Transport::Tcp, Transport::Unix, Transport::Ring].into_iter();
+        let all = all.flat_map(|transport| Cores::all().into_iter().map(move |cores| (transport, cores)));
+        all.filter(|way| !matches!(way, (Transport::Ring, Cores::Together(_))))
+            .map(|(transport, cores)| Way::between(transport, cores))
     }
 
-    fn transports(&self) -> [Transport; 3] {
-        let (tcp, unix) = (&self.tcp.address, &self.unix.address);
-        [
-            Transport {
-                name: "TCP",
-                address: tcp.clone(),
-                share: false,
-                count: 200,
-                echo: Echo::over(echo::tcp()),
-            },
-            Transport {
-                name: "Unix",
-                address: unix.clone(),
-                share: false,
-                count: 200,
-                echo: Echo::over(echo::unix()),
-            },
-            Transport {
-                name: "ring",
-                address: unix.clone(),
-                share: true,
-                count: 2_000,
-                echo: Echo::in_memory(),
-            },
-        ]
+    fn between(transport: Transport, cores: Cores) -> Way {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (echo, server) = cores.start_far(|| {
+            let server = match transport {
+                Transport::Tcp => Served::start("tcp:127.0.0.1:0".parse().expect("an address"), "nv_small"),
+                Transport::Unix | Transport::Ring => Served::at(folder.path(), "nv_small"),
+            };
+            (transport.echo(), server)
+        });
+        Way { transport, cores, echo, server, _folder: folder }
+    }
+
+    fn address(&self) -> &Address {
+        &self.server.address
+    }
+
+    fn shares(&self) -> bool {
+        self.transport == Transport::Ring
+    }
+
+    fn show(&self, pairs: &Pairs, what: &str) {
+        line(&format!("{:9}  {:9}  {pairs}   {what}", self.transport.name(), self.cores));
     }
 }
 
+const COLUMNS: &str = "transport  ends on    echo            access          by pairs  by the least";
+
 /// Reads of a bare client.
 pub(crate) fn clients() {
-    let servers = Servers::start();
-    line(
-        "a client's register read: a round trip in µs, median and least of 350 turns, and how many echoes that is",
-    );
-    line("transport  echo            read             by medians  by the least");
-    for mut transport in servers.transports() {
-        let (mut echoes, mut reads) = (Rounds::default(), Rounds::default());
-        let mut host = client(&transport);
-        for _ in 0..ROUNDS * TURNS as usize {
-            echoes.add(transport.echo.measure(transport.count));
-            reads.add(read(&mut host, transport.count));
+    line(&format!(
+        "a client's register read: a round trip in µs, median and least of {TURNS} turns, and how many echoes that is"
+    ));
+    line(COLUMNS);
+    for mut way in Way::all() {
+        let mut pairs = Pairs::default();
+        let mut host = client(&way);
+        let count = way.transport.count();
+        for _ in 0..TURNS {
+            pairs.add(way.echo.measure(count), read(&mut host, count));
         }
-        show(transport.name, &echoes, &reads, "read");
+        way.show(&pairs, "read");
     }
 }
 
@@ -98,36 +129,25 @@ pub(crate) fn guests() {
     if !machine::can_run("register accesses of a guest") {
         return;
     }
-    let servers = Servers::start();
-    line("a guest's register accesses: µs each, median and least of 35 turns, and how many echoes that is");
-    line("transport  echo            access           by medians  by the least");
-    for mut transport in servers.transports() {
-        let (mut echoes, mut reads, mut writes) = (Rounds::default(), Rounds::default(), Rounds::default());
-        for _ in 0..ROUNDS {
-            guest(&mut transport, &mut echoes, &mut reads, &mut writes);
+    let turns = GUESTS * GUEST_TURNS as usize;
+    line(&format!(
+        "a guest's register accesses: µs each, median and least of {turns} turns, and how many echoes that is"
+    ));
+    line(COLUMNS);
+    for mut way in Way::all() {
+        let (mut reads, mut writes) = (Pairs::default(), Pairs::default());
+        for _ in 0..GUESTS {
+            guest(&mut way, &mut reads, &mut writes);
         }
-        show(transport.name, &echoes, &reads, "read");
-        show(transport.name, &echoes, &writes, "posted write");
+        way.show(&reads, "read");
+        way.show(&writes, "posted write");
     }
 }
 
-fn show(name: &str, echoes: &Rounds, taken: &Rounds, what: &str) {
-    line(&format!(
-        "{name:9} {:6.2} ({:5.2})  {:6.2} ({:5.2})  {:9.1}x  {:9.1}x   {what}, {:.0} a second",
-        microseconds(echoes.median()),
-        microseconds(echoes.least()),
-        microseconds(taken.median()),
-        microseconds(taken.least()),
-        times(taken.median(), echoes.median()),
-        times(taken.least(), echoes.least()),
-        1.0 / taken.median().as_secs_f64().max(1e-12),
-    ));
-}
-
-fn client(transport: &Transport) -> RemoteHost {
+fn client(way: &Way) -> RemoteHost {
     let options =
-        RemoteOptions { share: transport.share, time_mode: TimeMode::Free, ..RemoteOptions::default() };
-    RemoteHost::connect(&transport.address, options).expect("a session")
+        RemoteOptions { share: way.shares(), time_mode: TimeMode::Free, ..RemoteOptions::default() };
+    RemoteHost::connect(way.address(), options).expect("a session")
 }
 
 fn read(host: &mut RemoteHost, count: u32) -> Duration {
@@ -139,43 +159,39 @@ fn read(host: &mut RemoteHost, count: u32) -> Duration {
     began.elapsed() / count
 }
 
-/// What a guest does between two words.
-enum Turn {
-    Reads,
-    Writes,
-    Rest,
-}
-
-/// Reads and posted writes, as a guest without an operating system does them: many turns, with a word between them. The guest
-/// waits for nobody, so the echo has its turns between two guests.
-fn guest(transport: &mut Transport, echoes: &mut Rounds, reads: &mut Rounds, writes: &mut Rounds) {
-    let count = TOGETHER * transport.count;
+/// A guest without an operating system says a word before reads, before writes, and before more reads, over and over. During
+/// the latter it is stopped, and the echo has its turn: so a pair is of the same moment.
+fn guest(way: &mut Way, reads: &mut Pairs, writes: &mut Pairs) {
+    let count = LONGER * way.transport.count();
     let mut script = Script::new(RegisterMap::Small);
-    let mut words = Vec::new();
-    for turn in 0..TURNS / TOGETHER {
-        let [read, write, read_again] = ["r", "w", "a"].map(|kind| format!("{kind}{turn}"));
-        script = script.say(&format!("{read}\n"));
+    for turn in 0..GUEST_TURNS {
+        script = script.say(&format!("r{turn}\n"));
         script = (0..count).fold(script, |script, _| script.read(REGISTER, 0));
         // A write takes less by far, and a word on the serial line what it takes.
-        script = script.say(&format!("{write}\n"));
+        script = script.say(&format!("w{turn}\n"));
         script = (0..WRITES * count).fold(script, |script, _| script.write(REGISTER, 0));
-        // The next turn's reads are not to wait until the platform has made these writes.
-        script = script.say(&format!("{read_again}\n")).read(REGISTER, 0);
-        words.extend([(read, Turn::Reads), (write, Turn::Writes), (read_again, Turn::Rest)]);
+        script = script.say(&format!("p{turn}\n"));
+        script = (0..count).fold(script, |script, _| script.read(REGISTER, 0));
     }
-    let share = if transport.share { "on" } else { "off" };
-    let options = format!(",connect={},share={share}", transport.address);
+    let share = if way.shares() { "on" } else { "off" };
+    let options = format!(",connect={},share={share}", way.address());
     let mut machine = Setup::new(script.say("end\n")).plugin(&options).start();
-    let mut before: Option<(Instant, Turn)> = None;
-    for (word, turn) in words {
-        machine.wait_for(&word);
-        let now = Instant::now();
-        match before.replace((now, turn)) {
-            Some((began, Turn::Reads)) => reads.add((now - began) / count),
-            Some((began, Turn::Writes)) => writes.add((now - began) / (WRITES * count)),
-            _ => {}
-        }
+    for turn in 0..GUEST_TURNS {
+        let [read, write, pause] = ["r", "w", "p"].map(|word| heard(&mut machine, &format!("{word}{turn}")));
+        let stopped = Pid::from_raw(machine.process().cast_signed());
+        kill(stopped, Signal::SIGSTOP).expect("a guest that runs");
+        // First until both ends are awake.
+        way.echo.measure(count / LONGER);
+        let echo = way.echo.measure(count);
+        kill(stopped, Signal::SIGCONT).expect("a guest that waits");
+        reads.add(echo, (write - read) / count);
+        writes.add(echo, (pause - write) / (WRITES * count));
     }
     machine.passes();
-    (0..TURNS).for_each(|_| echoes.add(transport.echo.measure(transport.count)));
+}
+
+/// When a word was heard.
+fn heard(machine: &mut Machine, word: &str) -> Instant {
+    machine.wait_for(word);
+    Instant::now()
 }
