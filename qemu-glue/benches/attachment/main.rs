@@ -114,7 +114,7 @@ impl fmt::Display for Pairs {
             let (median, least) = (microseconds(rounds.median()), microseconds(rounds.least()));
             write!(formatter, "{median:6.2} ({least:5.2})  ")?;
         }
-        write!(formatter, "{:7.1}x  {:9.1}x", self.ratio(), times(taken.least(), echoes.least()))
+        write!(formatter, "{:8.2}x  {:9.2}x", self.ratio(), times(taken.least(), echoes.least()))
     }
 }
 

@@ -19,7 +19,9 @@ impl Account {
     /// Puts a command with as many bytes of data on the account, until the charge is dropped.
     pub(in crate::server) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
         self.commands.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if bytes > 0 {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
         Charge { account: self.clone(), bytes }
     }
 
@@ -68,7 +70,9 @@ pub(in crate::server) struct Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.account.commands.fetch_sub(1, Ordering::Relaxed);
-        self.account.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        if self.bytes > 0 {
+            self.account.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
         self.account.paid.notify_one();
     }
 }

@@ -36,7 +36,7 @@ struct State {
 pub(in crate::server) struct Closed;
 
 impl Door {
-    pub(super) fn new() -> std::io::Result<Self> {
+    pub(in crate::server) fn new() -> std::io::Result<Self> {
         let state = State { commands: Vec::new(), knock: None, running: false, asleep: false, open: true };
         Ok(Self { state: Mutex::new(state), waiting: AtomicBool::new(false), bell: Bell::new()? })
     }
@@ -83,7 +83,7 @@ impl Door {
     }
 
     /// Takes what has come. The kernel stands, and nobody knocks.
-    pub(super) fn take(&self, into: &mut Vec<Command>) {
+    pub(in crate::server) fn take(&self, into: &mut Vec<Command>) {
         let mut state = self.state();
         state.running = false;
         self.waiting.store(false, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl Door {
     }
 
     /// Whether commands wait.
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(in crate::server) fn has_waiting(&self) -> bool {
         self.waiting.load(Ordering::Acquire)
     }
 

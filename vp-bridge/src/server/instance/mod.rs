@@ -10,6 +10,7 @@
 
 mod charge;
 mod door;
+mod members;
 mod outside;
 mod ports;
 mod rest;
@@ -17,7 +18,7 @@ mod share;
 mod work;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -38,11 +39,11 @@ use vp_protocols::native::{
 pub(super) use charge::{Account, Charge};
 pub(super) use door::Door;
 use door::Knock;
+use members::{Member, Members};
 pub(super) use outside::Token;
 use outside::{Forwarded, Requests};
 use ports::Holding;
-use share::Ring;
-use work::{Current, HORIZON, Job};
+use work::{Current, HORIZON};
 
 use super::link::Outlet;
 
@@ -50,8 +51,6 @@ use super::link::Outlet;
 const MOST_WARNINGS: usize = 256;
 /// A session that has this many notices unread does not read at all.
 const MOST_NOTICES: usize = 65_536;
-/// Messages for one session that are collected before they are handed over.
-const BATCH: usize = 64;
 
 /// What a session wants of an instance.
 pub(super) enum Command {
@@ -169,17 +168,6 @@ enum Happened {
     Answer { tag: u64, value: u32, time: Time },
 }
 
-/// A session, seen from its instance.
-struct Member {
-    capabilities: Capabilities,
-    account: Arc<Account>,
-    to: Outlet,
-    batch: Vec<ToSession>,
-    ring: Option<Ring>,
-    jobs: VecDeque<Job>,
-    lost_warnings: u64,
-}
-
 /// Who waits for the answer to a register access, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asker {
@@ -194,21 +182,6 @@ impl Asker {
         match self {
             Self::Stream(id) => Some(id),
             Self::Ring => None,
-        }
-    }
-}
-
-impl Member {
-    fn send(&mut self, message: ToSession) {
-        self.batch.push(message);
-        if self.batch.len() >= BATCH {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        if !self.batch.is_empty() {
-            self.to.tell(&mut self.batch);
         }
     }
 }
@@ -238,6 +211,8 @@ enum Ran {
 /// The inside of an instance: lives and dies on its thread.
 struct Host {
     door: Arc<Door>,
+    /// What came while this thread read the sockets itself: before all that waits at the door.
+    commands: Vec<Command>,
     description: Description,
     mode: TimeMode,
     owner_timeout: Duration,
@@ -248,7 +223,7 @@ struct Host {
     alarm: Event,
     ports: Vec<Port>,
     holdings: Vec<Holding>,
-    members: BTreeMap<SessionId, Member>,
+    members: Members,
     on_bus: VecDeque<OnBus>,
     next_tag: u64,
     current: Option<Current>,
@@ -276,6 +251,7 @@ impl Host {
         let alarm = platform.sim().event("bridge.alarm");
         let mut host = Self {
             door: door.clone(),
+            commands: Vec::new(),
             description,
             mode,
             owner_timeout,
@@ -285,7 +261,7 @@ impl Host {
             alarm,
             ports,
             holdings: Vec::new(),
-            members: BTreeMap::new(),
+            members: Members::default(),
             on_bus: VecDeque::new(),
             next_tag: 0,
             current: None,
@@ -317,21 +293,20 @@ impl Host {
     }
 
     fn serve(&mut self) {
-        let mut commands = Vec::new();
         while !self.ended {
+            let mut commands = std::mem::take(&mut self.commands);
             if std::mem::take(&mut self.is_running) || self.door.has_waiting() {
                 self.door.take(&mut commands);
             }
             for command in commands.drain(..) {
                 self.command(command);
             }
+            self.commands = commands;
             self.take_rings();
             self.put_out_silent_owner();
             self.start_jobs();
             // Who waits for an answer, or for the line, does not wait for what the platform has to do besides.
-            if self.members.values().any(|member| !member.batch.is_empty()) {
-                self.flush();
-            }
+            self.flush();
             let wake = self.advance();
             self.tell();
             if let Some(wake) = wake
@@ -364,7 +339,7 @@ impl Host {
     }
 
     fn put_out(&mut self, session: SessionId, code: ErrorCode, reason: &str) {
-        if let Some(member) = self.members.get_mut(&session) {
+        if let Some(member) = self.members.get_mut(session) {
             member.send(ToSession::Close { code, reason: reason.to_owned() });
             member.flush();
             member.account.put_out();
@@ -382,11 +357,11 @@ impl Host {
 
     fn flush(&mut self) {
         for (session, ask) in self.requests.borrow_mut().take_outbox() {
-            if let Some(member) = self.members.get_mut(&session) {
+            if let Some(member) = self.members.get_mut(session) {
                 member.send(ask);
             }
         }
-        self.members.values_mut().for_each(Member::flush);
+        self.members.iter_mut().for_each(|(_, member)| member.flush());
     }
 
     // Commands.
@@ -397,13 +372,13 @@ impl Host {
             Command::Leave { session, why } => self.leave(session, &why),
             Command::Request { session, id, request, payload, charge } => {
                 self.take_ring(session);
-                if self.members.contains_key(&session) {
+                if self.members.contains(session) {
                     self.request(session, id, request, payload, charge);
                 }
             }
             Command::Posted { session, posted, payload, charge } => {
                 self.take_ring(session);
-                if self.members.contains_key(&session) {
+                if self.members.contains(session) {
                     self.posted(session, posted, payload, charge);
                 }
             }
@@ -424,14 +399,12 @@ impl Host {
         let Join { session, capabilities, account, to, joined } = join;
         let found = Joined { time: self.wire_now(), time_mode: self.mode, ports: self.ports.clone() };
         if joined.send(found).is_ok() {
-            let (batch, jobs) = (Vec::new(), VecDeque::new());
-            let member = Member { capabilities, account, to, batch, ring: None, jobs, lost_warnings: 0 };
-            self.members.insert(session, member);
+            self.members.insert(session, Member::new(capabilities, account, to));
         }
     }
 
     fn leave(&mut self, session: SessionId, why: &str) {
-        if self.members.remove(&session).is_none() {
+        if self.members.remove(session).is_none() {
             return;
         }
         if self.current.as_ref().is_some_and(|current| current.session == session) {
@@ -492,7 +465,7 @@ impl Host {
     // Answers.
 
     fn send(&mut self, session: SessionId, message: ToSession) {
-        if let Some(member) = self.members.get_mut(&session) {
+        if let Some(member) = self.members.get_mut(session) {
             member.send(message);
         }
     }
@@ -518,7 +491,7 @@ impl Host {
     }
 
     fn warn(&mut self, session: SessionId, time: native::Time, text: String) {
-        let Some(member) = self.members.get_mut(&session) else { return };
+        let Some(member) = self.members.get_mut(session) else { return };
         if !member.capabilities.contains(Capabilities::WARNINGS) {
             return;
         }
@@ -535,14 +508,14 @@ impl Host {
     }
 
     fn warn_all(&mut self, time: native::Time, text: &str) {
-        let sessions: Vec<SessionId> = self.members.keys().copied().collect();
+        let sessions: Vec<SessionId> = self.members.iter().map(|(session, _)| session).collect();
         for session in sessions {
             self.warn(session, time, text.to_owned());
         }
     }
 
     fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {
-        let Some(member) = self.members.get_mut(&session) else { return };
+        let Some(member) = self.members.get_mut(session) else { return };
         if let Some(ring) = member.ring.as_mut().filter(|ring| ring.line == port) {
             ring.server.set_line(level);
         }
@@ -780,15 +753,9 @@ mod tests {
         let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
-        let (id, capabilities, account) = (SessionId(1), Capabilities::NONE, Arc::<Account>::default());
-        let newcomer = Newcomer {
-            id,
-            connection: native::Connection::server(native::Terms::default()),
-            input: bytes::BytesMut::new(),
-            door: instance.door().clone(),
-            account: account.clone(),
-            max_payload: 0,
-        };
+        let (id, capabilities) = (SessionId(1), Capabilities::NONE);
+        let newcomer = Newcomer::silent(id, instance.door());
+        let account = newcomer.account.clone();
         let link = Link::new(socket, newcomer);
         let (joined, answer) = oneshot::channel();
         let join = Join { session: id, capabilities, account, to: Outlet::new(&link), joined };

@@ -110,8 +110,8 @@ impl Requests {
     }
 
     /// What is to be sent, in order.
-    pub(super) fn take_outbox(&mut self) -> Vec<(SessionId, ToSession)> {
-        std::mem::take(&mut self.outbox)
+    pub(super) fn take_outbox(&mut self) -> impl Iterator<Item = (SessionId, ToSession)> {
+        self.outbox.drain(..)
     }
 
     /// An owner has answered. Answers that nobody waits for any more are dropped.

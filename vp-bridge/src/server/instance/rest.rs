@@ -30,7 +30,7 @@ const LASTS: Duration = Duration::from_millis(2);
 impl Host {
     /// Rests until something is to be done, or until `wake`.
     pub(super) fn rest(&mut self, wake: Option<Instant>) {
-        self.members.values().for_each(|member| member.to.link().lend());
+        self.members.iter().for_each(|(_, member)| member.to.link().lend());
         let mut began = None;
         if self.rings().next().is_none() {
             // Nothing is there yet of a peer that has been answered just now, and it may be waiting for this very core.
@@ -50,8 +50,8 @@ impl Host {
                 return;
             }
             if !has_ring || round.is_multiple_of(ROUNDS) {
-                self.members.values().for_each(|member| member.to.link().attend());
-                if self.door.has_waiting() {
+                self.attend();
+                if !self.commands.is_empty() || self.door.has_waiting() {
                     return;
                 }
                 if began.get_or_insert_with(Instant::now).elapsed() >= LOOK {
@@ -63,7 +63,7 @@ impl Host {
         }
         // Whoever has something from now on rings; what came before is seen here.
         if self.fall_asleep() && self.door.fall_asleep() {
-            let links = self.members.values().filter_map(|member| member.to.link().lent_socket());
+            let links = self.members.iter().filter_map(|(_, member)| member.to.link().lent_socket());
             let rings = self.rings().map(|ring| ring.server.bell());
             let files: Vec<BorrowedFd<'_>> =
                 [self.door.bell()].into_iter().chain(links).chain(rings).collect();
@@ -71,7 +71,14 @@ impl Host {
         }
         self.door.wake();
         self.hush();
-        self.members.values().for_each(|member| member.to.link().attend());
+        self.attend();
+    }
+
+    /// Reads the sockets that are lent to this thread.
+    fn attend(&mut self) {
+        for (_, member) in self.members.iter() {
+            member.to.link().attend(&mut self.commands);
+        }
     }
 
     /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end by a knock, if there are no rings: else
@@ -94,7 +101,7 @@ impl Host {
                 lasts = looks >= MANY_LOOKS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
                 if lasts {
                     self.flush();
-                    self.members.values().for_each(|member| member.to.link().give_back());
+                    self.members.iter().for_each(|(_, member)| member.to.link().give_back());
                 }
             }
             if self.door.has_waiting() || self.is_asked() {

@@ -100,7 +100,7 @@ impl Host {
             return Err((ErrorCode::NotAttached, format!("{name} is not attached as sink")));
         }
         let level = self.platform.irq().level();
-        let Some(member) = self.members.get_mut(&session) else { return Ok(()) };
+        let Some(member) = self.members.get_mut(session) else { return Ok(()) };
         let refuse = |why: String| (ErrorCode::Unsupported, why);
         let Ok([memory, own, client]) = <[OwnedFd; 3]>::try_from(files) else {
             return Err(refuse("a ring has three files".to_owned()));
@@ -118,7 +118,7 @@ impl Host {
 
     /// A port is detached: nothing more is taken from a ring that belongs to it.
     pub(super) fn close_ring_of(&mut self, session: SessionId, port: PortId) {
-        if let Some(member) = self.members.get_mut(&session)
+        if let Some(member) = self.members.get_mut(session)
             && member.ring.as_ref().is_some_and(|ring| ring.port == port || ring.line == port)
         {
             member.ring = None;
@@ -128,13 +128,13 @@ impl Host {
     // Rings.
 
     pub(super) fn rings(&self) -> impl Iterator<Item = &Ring> {
-        self.members.values().filter_map(|member| member.ring.as_ref())
+        self.members.iter().filter_map(|(_, member)| member.ring.as_ref())
     }
 
     /// The rings that are taken from: not those of sessions that have too much waiting.
     fn open_rings(&self) -> impl Iterator<Item = (SessionId, &Ring)> {
         let open = self.members.iter().filter(|(_, member)| member.jobs.len() < JOBS);
-        open.filter_map(|(&session, member)| Some((session, member.ring.as_ref()?)))
+        open.filter_map(|(session, member)| Some((session, member.ring.as_ref()?)))
     }
 
     /// Whether an access waits in a ring.
@@ -173,7 +173,7 @@ impl Host {
     pub(super) fn take_ring(&mut self, session: SessionId) {
         // More than there are places for was not there when we began.
         for _ in 0..ring::ENTRIES {
-            let Some(ring) = self.members.get_mut(&session).and_then(|member| member.ring.as_mut()) else {
+            let Some(ring) = self.members.get_mut(session).and_then(|member| member.ring.as_mut()) else {
                 return;
             };
             let port = ring.port;
@@ -200,7 +200,7 @@ impl Host {
 
     /// Answers the first access of a session's ring that is not answered.
     pub(super) fn answer_in_ring(&mut self, session: SessionId, code: u16, value: u32, time: native::Time) {
-        if let Some(ring) = self.members.get_mut(&session).and_then(|member| member.ring.as_mut()) {
+        if let Some(ring) = self.members.get_mut(session).and_then(|member| member.ring.as_mut()) {
             ring.server.answer(u32::from(code), value, time.0);
         }
     }

@@ -82,7 +82,7 @@ impl Host {
         payload: Bytes,
         charge: Option<Charge>,
     ) {
-        let respects_at = (self.members.get(&session))
+        let respects_at = (self.members.get(session))
             .is_some_and(|member| member.capabilities.contains(Capabilities::SCHEDULED));
         let planned = self.plan(session, &request, payload.clone()).and_then(|(at, task)| {
             let at = at.filter(|_| respects_at);
@@ -102,14 +102,14 @@ impl Host {
                 _ => return self.fail(session, asker, failure),
             },
         };
-        let Some(member) = self.members.get(&session) else { return };
+        let Some(member) = self.members.get(session) else { return };
         let is_debug = is_debug(&request);
         // A debug access goes round time, but not round an earlier access of the same session to memory.
         let waits = |job: &Job| matches!(job.task, Task::Memory { .. });
         if is_debug && at.is_none() && !member.jobs.iter().any(waits) && !self.begins_with_memory(session) {
             return self.access(session, asker.and_then(Asker::on_stream), request, payload, charge);
         }
-        let Some(member) = self.members.get_mut(&session) else { return };
+        let Some(member) = self.members.get_mut(session) else { return };
         member.jobs.push_back(Job { asker, at, task, charge });
     }
 
@@ -310,7 +310,7 @@ impl Host {
                 return;
             };
             self.turn = SessionId(session.0.wrapping_add(1));
-            let Some(job) = self.members.get_mut(&session).and_then(|member| member.jobs.pop_front()) else {
+            let Some(job) = self.members.get_mut(session).and_then(|member| member.jobs.pop_front()) else {
                 return;
             };
             self.start(session, job);
@@ -326,12 +326,8 @@ impl Host {
             job if job.at.is_some_and(|at| at > now) => false,
             job => !(is_full && matches!(job.task, Task::Register { .. })),
         };
-        let is_next = |(_, member): &(&SessionId, &Member)| member.jobs.front().is_some_and(ready);
-        let next = match self.members.len() {
-            1 => self.members.iter().find(is_next),
-            _ => self.members.range(self.turn..).chain(self.members.range(..self.turn)).find(is_next),
-        };
-        next.map(|(&session, _)| session)
+        let is_next = |(_, member): &(SessionId, &Member)| member.jobs.front().is_some_and(ready);
+        self.members.from(self.turn).find(is_next).map(|(session, _)| session)
     }
 
     pub(super) fn has_ready_job(&self) -> bool {
@@ -339,12 +335,12 @@ impl Host {
     }
 
     pub(super) fn has_jobs(&self) -> bool {
-        self.members.values().any(|member| !member.jobs.is_empty())
+        self.members.iter().any(|(_, member)| !member.jobs.is_empty())
     }
 
     /// Outside lockstep: takes time to the moment for which the earliest job waits.
     fn set_alarm(&mut self) {
-        let fronts = self.members.values().filter_map(|member| member.jobs.front());
+        let fronts = self.members.iter().filter_map(|(_, member)| member.jobs.front());
         if let Some(at) = fronts.filter_map(|job| job.at).filter(|at| *at > self.now()).min() {
             self.alarm.cancel();
             self.alarm.notify_after(at - self.now());
@@ -359,7 +355,7 @@ impl Host {
             }
             if matches!(job.task, Task::Register { .. }) && self.platform.csb().backlog() >= MOST_QUEUED {
                 let until = self.now() + self.description.period * DRAIN;
-                if let Some(member) = self.members.get_mut(&session) {
+                if let Some(member) = self.members.get_mut(session) {
                     member.jobs.push_front(job);
                 }
                 return self.pursue(session, Goal::Drain(until));
@@ -549,7 +545,7 @@ impl Host {
             }
         }
         let waiting: Vec<(SessionId, Option<Asker>)> = (self.members.iter_mut())
-            .flat_map(|(&session, member)| member.jobs.drain(..).map(move |job| (session, job.asker)))
+            .flat_map(|(session, member)| member.jobs.drain(..).map(move |job| (session, job.asker)))
             .collect();
         for (session, asker) in waiting {
             // Posted writes end quietly: the reset has undone what came before them too.

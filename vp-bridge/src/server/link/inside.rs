@@ -119,8 +119,9 @@ impl Core {
         !self.over
     }
 
-    /// Reads, does and writes what there is.
-    pub(super) fn pump(&mut self, link: &Link) -> Result<Wants, End> {
+    /// Reads, does and writes what there is. What the peer wants goes `here` if the caller is the platform, else through the
+    /// door.
+    pub(super) fn pump(&mut self, link: &Link, mut here: Option<&mut Vec<Command>>) -> Result<Wants, End> {
         if self.over {
             return Ok(Wants { input: false, room: false, turn: false });
         }
@@ -135,7 +136,7 @@ impl Core {
         }
         for _ in 0..ROUNDS {
             self.collect(link)?;
-            let wants_more = self.settle()?;
+            let wants_more = self.settle(here.as_deref_mut())?;
             let lagged = self.connection.is_backlogged();
             self.write(link)?;
             let has_caught_up = lagged && !self.connection.is_backlogged();
@@ -153,9 +154,10 @@ impl Core {
         Ok(Wants { input: true, room: false, turn: true })
     }
 
-    /// Writes what the platform has for the peer.
-    pub(super) fn push(&mut self, link: &Link) -> Result<(), End> {
+    /// Writes what the platform has for the peer, and leaves `messages` empty.
+    pub(super) fn push(&mut self, link: &Link, messages: &mut Vec<ToSession>) -> Result<(), End> {
         if self.over {
+            messages.clear();
             return Ok(());
         }
         self.is_at_rest = false;
@@ -167,8 +169,27 @@ impl Core {
             self.collect(link)?;
             self.deliver()?;
         }
-        let _ = self.door.send(&mut self.batch);
+        for message in messages.drain(..) {
+            match self.inbox.is_empty() && !self.connection.is_backlogged() {
+                true => {
+                    self.tell(message)?;
+                    self.ask_more()?;
+                }
+                false => self.inbox.push_back(message),
+            }
+        }
+        self.hand_over(None);
         self.write(link)
+    }
+
+    /// Hands on what has been collected for the platform.
+    fn hand_over(&mut self, here: Option<&mut Vec<Command>>) {
+        match here {
+            // What went through the door comes first.
+            Some(here) if !self.door.has_waiting() => here.append(&mut self.batch),
+            // Whatever a closed door means, the outlet tells it.
+            _ => drop(self.door.send(&mut self.batch)),
+        }
     }
 
     /// Takes what the platform has said, unless the peer lags behind.
@@ -254,7 +275,7 @@ impl Core {
     }
 
     /// Moves what can be moved. Says whether more bytes are wanted.
-    fn settle(&mut self) -> Result<bool, End> {
+    fn settle(&mut self, mut here: Option<&mut Vec<Command>>) -> Result<bool, End> {
         self.deliver()?;
         let wants_more = loop {
             if self.connection.is_backlogged() || !self.may_ask()? {
@@ -265,11 +286,10 @@ impl Core {
                 None => break true,
             }
         };
-        // Whatever a closed door means, the outlet tells it.
-        let _ = self.door.send(&mut self.batch);
+        self.hand_over(here.as_deref_mut());
         self.deliver()?;
         // Requests that the peer cannot be asked have been answered in its place.
-        let _ = self.door.send(&mut self.batch);
+        self.hand_over(here);
         Ok(wants_more)
     }
 
@@ -355,7 +375,13 @@ impl Core {
         }
     }
 
+    #[inline]
     fn ask_more(&mut self) -> Result<(), End> {
+        // Mostly there is nothing to ask.
+        if self.asks.is_empty() { Ok(()) } else { self.ask_them() }
+    }
+
+    fn ask_them(&mut self) -> Result<(), End> {
         while let Some((token, request, payload)) = self.asks.front() {
             match self.connection.request(request.clone(), payload.clone()) {
                 Ok(id) => {
@@ -419,5 +445,42 @@ fn own(payload: Bytes) -> Bytes {
         0 => Bytes::new(),
         length if length < READ / 4 => Bytes::copy_from_slice(&payload),
         _ => payload,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(session: u64) -> Command {
+        let (session, token) = (SessionId(session), Token::default());
+        Command::Answer { session, token, reply: Reply::Done, payload: Bytes::new() }
+    }
+
+    /// Of a session whose task was at it before the platform.
+    #[test]
+    fn nothing_overtakes_what_went_through_the_door() {
+        let door = Arc::new(Door::new().unwrap());
+        let mut core = Core::new(Newcomer::silent(SessionId(1), &door));
+        let mut here = Vec::new();
+        core.batch.push(answer(1));
+        core.hand_over(None);
+        core.batch.push(answer(2));
+        core.hand_over(Some(&mut here));
+        assert!(here.is_empty());
+        let mut taken = Vec::new();
+        door.take(&mut taken);
+        let sessions = |commands: &[Command]| -> Vec<u64> {
+            let session = |command: &Command| match command {
+                Command::Answer { session, .. } => session.0,
+                _ => 0,
+            };
+            commands.iter().map(session).collect()
+        };
+        assert_eq!(sessions(&taken), [1, 2]);
+        core.batch.push(answer(3));
+        core.hand_over(Some(&mut here));
+        assert_eq!(sessions(&here), [3]);
+        assert!(!door.has_waiting());
     }
 }

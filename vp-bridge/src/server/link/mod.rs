@@ -57,6 +57,16 @@ pub(super) struct Newcomer {
     pub(super) max_payload: u32,
 }
 
+#[cfg(test)]
+impl Newcomer {
+    /// One that has not said hello.
+    pub(super) fn silent(id: SessionId, door: &Arc<Door>) -> Self {
+        let connection = Connection::server(vp_protocols::native::Terms::default());
+        let (door, account) = (door.clone(), Arc::default());
+        Self { id, connection, input: BytesMut::new(), door, account, max_payload: 0 }
+    }
+}
+
 impl Link {
     pub(super) fn new(socket: Plain, newcomer: Newcomer) -> Arc<Self> {
         Arc::new(Self {
@@ -111,7 +121,7 @@ impl Link {
         loop {
             let wants = {
                 let mut core = self.core();
-                match core.end.take().map_or_else(|| core.pump(self), Err) {
+                match core.end.take().map_or_else(|| core.pump(self, None), Err) {
                     Ok(wants) => wants,
                     Err(end) => return end,
                 }
@@ -179,12 +189,11 @@ impl Link {
             self.post(messages);
             return self.look.notify_one();
         }
-        match self.has_mail.load(Ordering::Acquire) {
-            true => self.post(messages),
-            // The shortest way, as nothing waits that was said before.
-            false => core.inbox.extend(messages.drain(..)),
+        // What waits was said before.
+        if self.has_mail.load(Ordering::Acquire) {
+            self.post(messages);
         }
-        let done = core.push(self);
+        let done = core.push(self, messages);
         let is_stuck = !core.connection.output().is_empty();
         if !core.note(done) || is_stuck {
             self.look.notify_one();
@@ -212,8 +221,8 @@ impl Link {
         }
     }
 
-    /// Reads, does and writes what there is, if the link is lent. What the peer wants goes through the door.
-    pub(super) fn attend(&self) {
+    /// Reads, does and writes what there is, if the link is lent. What the peer wants is for the caller to carry out.
+    pub(super) fn attend(&self, commands: &mut Vec<Command>) {
         if !self.lent.load(Ordering::Relaxed) {
             return;
         }
@@ -227,7 +236,7 @@ impl Link {
         }
         // What has been read is dealt with before anybody sleeps. A peer that sends on and on is held back after a while.
         let wants = loop {
-            match core.pump(self) {
+            match core.pump(self, Some(commands)) {
                 Ok(Wants { turn: true, .. }) => {}
                 wants => break wants,
             }
@@ -297,7 +306,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
     use vp_models::platform::Description;
-    use vp_protocols::native::{Notice, Terms, Time, TimeMode};
+    use vp_protocols::native::{Notice, Time, TimeMode};
 
     /// A platform warns all its sessions, also one that has just joined.
     #[tokio::test]
@@ -305,14 +314,7 @@ mod tests {
         let description = Description::named("nv_small").unwrap();
         let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
-        let newcomer = Newcomer {
-            id: SessionId(1),
-            connection: Connection::server(Terms::default()),
-            input: BytesMut::new(),
-            door: instance.door().clone(),
-            account: Arc::default(),
-            max_payload: 0,
-        };
+        let newcomer = Newcomer::silent(SessionId(1), instance.door());
         let link = Link::new(crate::address::Stream::Unix(near).into_plain().unwrap(), newcomer);
         let outlet = Outlet::new(&link);
         let warning = Notice::Warning { time: Time(1), text: "a layer is refused".into() };

@@ -1,0 +1,97 @@
+//! The sessions that share an instance, as it sees them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use vp_protocols::native::{Capabilities, SessionId};
+
+use super::share::Ring;
+use super::work::Job;
+use super::{Account, ToSession};
+use crate::server::link::Outlet;
+
+/// Messages for one session that are collected before they are handed over.
+const BATCH: usize = 64;
+
+/// A session, seen from its instance.
+pub(super) struct Member {
+    pub(super) capabilities: Capabilities,
+    pub(super) account: Arc<Account>,
+    pub(super) to: Outlet,
+    /// For the session, on their way.
+    batch: Vec<ToSession>,
+    pub(super) ring: Option<Ring>,
+    pub(super) jobs: VecDeque<Job>,
+    pub(super) lost_warnings: u64,
+}
+
+impl Member {
+    pub(super) fn new(capabilities: Capabilities, account: Arc<Account>, to: Outlet) -> Self {
+        let (batch, jobs) = (Vec::new(), VecDeque::new());
+        Self { capabilities, account, to, batch, ring: None, jobs, lost_warnings: 0 }
+    }
+
+    pub(super) fn send(&mut self, message: ToSession) {
+        self.batch.push(message);
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        if !self.batch.is_empty() {
+            self.to.tell(&mut self.batch);
+        }
+    }
+}
+
+/// All of them, in the order of their numbers: mostly one or two, at whom every access looks several times.
+#[derive(Default)]
+pub(super) struct Members(Vec<(SessionId, Member)>);
+
+impl Members {
+    fn place(&self, session: SessionId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&session, |(id, _)| *id)
+    }
+
+    pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
+        self.place(session).ok().map(|place| &self.0[place].1)
+    }
+
+    pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Member> {
+        self.place(session).ok().map(|place| &mut self.0[place].1)
+    }
+
+    pub(super) fn contains(&self, session: SessionId) -> bool {
+        self.place(session).is_ok()
+    }
+
+    pub(super) fn insert(&mut self, session: SessionId, member: Member) {
+        match self.place(session) {
+            Ok(place) => self.0[place].1 = member,
+            Err(place) => self.0.insert(place, (session, member)),
+        }
+    }
+
+    pub(super) fn remove(&mut self, session: SessionId) -> Option<Member> {
+        self.place(session).ok().map(|place| self.0.remove(place).1)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
+        self.0.iter().map(|(session, member)| (*session, member))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
+        self.0.iter_mut().map(|(session, member)| (*session, member))
+    }
+
+    /// The same, beginning with this session or the next one there is.
+    pub(super) fn from(&self, session: SessionId) -> impl Iterator<Item = (SessionId, &Member)> {
+        let (before, after) = self.0.split_at(self.place(session).unwrap_or_else(|place| place));
+        after.iter().chain(before).map(|(session, member)| (*session, member))
+    }
+}
