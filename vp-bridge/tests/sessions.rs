@@ -3,11 +3,11 @@
 mod common;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use common::raw::{CSB, DBB, IRQ, Raw};
 use common::{SOURCE, Served, TARGET, copy, fetch_target, local, pattern, run, start_copy};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, RngCore as _, SeedableRng as _};
@@ -20,80 +20,6 @@ use vp_protocols::native::{
     Access, Activity, Attach, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted,
     Range, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
 };
-
-const CSB: PortId = PortId(0);
-const IRQ: PortId = PortId(1);
-const DBB: PortId = PortId(2);
-
-/// A client that does one thing at a time and nothing by itself.
-struct Raw {
-    stream: TcpStream,
-    connection: Connection,
-    input: BytesMut,
-}
-
-impl Raw {
-    fn dial(address: &Address) -> TcpStream {
-        let Address::Tcp { host, port } = address else { panic!("a TCP test") };
-        let stream = TcpStream::connect((host.as_str(), *port)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        // Only to end a test that would hang.
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream
-    }
-
-    fn open(address: &Address, platform: Option<&str>, mode: TimeMode) -> Raw {
-        let connection = Connection::client(Connection::hello("raw 1.0", platform, mode)).unwrap();
-        let mut raw = Raw { stream: Raw::dial(address), connection, input: BytesMut::new() };
-        raw.flush();
-        let event = raw.next();
-        assert!(matches!(event, Event::Welcome(_)), "{event:?}");
-        raw
-    }
-
-    fn flush(&mut self) {
-        let bytes = self.connection.output().split();
-        self.stream.write_all(&bytes).unwrap();
-    }
-
-    fn next(&mut self) -> Event {
-        self.flush();
-        loop {
-            if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
-                return event;
-            }
-            let mut bytes = [0; 4096];
-            let read = self.stream.read(&mut bytes).unwrap();
-            assert!(read > 0, "the server closed the stream");
-            self.input.extend_from_slice(&bytes[..read]);
-        }
-    }
-
-    fn send(&mut self, request: Request) -> RequestId {
-        self.connection.request(request, &[]).unwrap()
-    }
-
-    /// The next reply; what comes before it goes into `before`.
-    fn reply(&mut self, before: &mut Vec<Event>) -> (RequestId, Time, Reply) {
-        loop {
-            match self.next() {
-                Event::Reply { id, time, reply, .. } => return (id, time, reply),
-                other => before.push(other),
-            }
-        }
-    }
-
-    fn ask(&mut self, request: Request) -> Reply {
-        let id = self.send(request);
-        let (answered, _, reply) = self.reply(&mut Vec::new());
-        assert_eq!(answered, id);
-        reply
-    }
-
-    fn attach(&mut self, port: PortId, role: Role) -> Reply {
-        self.ask(Request::Attach(Attach { port, role, range: None }))
-    }
-}
 
 fn read(address: u64) -> Request {
     Request::RegisterRead(RegisterRead { port: CSB, address, at: None })

@@ -7,8 +7,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use vp_protocols::native::{
-    Capabilities, Connection, ErrorCode, Event, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Offer, SessionId,
-    Terms, TimeMode,
+    Capabilities, Connection, ErrorCode, Event, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD,
+    Offer, SessionId, Terms, TimeMode,
 };
 
 use super::House;
@@ -146,13 +146,15 @@ async fn enter(
     };
     let capabilities = terms.capabilities.intersection(hello.capabilities);
     let max_payload = terms.max_payload.min(hello.max_payload).clamp(MIN_MAX_PAYLOAD, HARD_MAX_PAYLOAD);
+    let max_in_flight = terms.max_in_flight.min(hello.max_in_flight).clamp(1, HARD_MAX_IN_FLIGHT);
     let account = Arc::new(Account::default());
     let door = instance.door().clone();
     let link =
         Link::new(socket, Newcomer { id, connection, input, door, account: account.clone(), max_payload });
     let mut stay = Stay { house, platform, instance: &instance, id, link: &link, end: None };
     let (joined, answer) = oneshot::channel();
-    let join = Join { session: id, capabilities, account, to: Outlet::new(&link), joined };
+    let to = Outlet::new(&link);
+    let join = Join { session: id, capabilities, max_in_flight, account, to, joined };
     let _ = instance.door().send(&mut vec![Command::Join(join)]);
 
     let end = match answer.await {

@@ -14,6 +14,8 @@ use vp_models::host::trace::{Interrupt, Source, Trace, TraceBuilder};
 use vp_models::host::{Host, Memory, Statistics};
 use vp_models::platform::{Description, LocalHost, Platform};
 
+pub mod raw;
+
 pub const SOURCE: u32 = 0x8000_0000;
 pub const TARGET: u32 = 0x8008_0000;
 

@@ -16,6 +16,8 @@ const BATCH: usize = 64;
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
+    /// Requests to it that may be unanswered.
+    pub(super) max_in_flight: u32,
     pub(super) account: Arc<Account>,
     pub(super) to: Outlet,
     /// For the session, on their way.
@@ -26,9 +28,14 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(capabilities: Capabilities, account: Arc<Account>, to: Outlet) -> Self {
+    pub(super) fn new(
+        capabilities: Capabilities,
+        max_in_flight: u32,
+        account: Arc<Account>,
+        to: Outlet,
+    ) -> Self {
         let (batch, jobs) = (Vec::new(), VecDeque::new());
-        Self { capabilities, account, to, batch, ring: None, jobs, lost_warnings: 0 }
+        Self { capabilities, max_in_flight, account, to, batch, ring: None, jobs, lost_warnings: 0 }
     }
 
     pub(super) fn send(&mut self, message: ToSession) {

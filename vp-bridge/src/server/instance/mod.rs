@@ -41,7 +41,7 @@ pub(super) use door::Door;
 use door::Knock;
 use members::{Member, Members};
 pub(super) use outside::Token;
-use outside::{Forwarded, Requests};
+use outside::{Forwarded, News, Requests, Trusted};
 use ports::Holding;
 use work::{Current, HORIZON};
 
@@ -79,6 +79,8 @@ pub(super) enum Command {
 pub(super) struct Join {
     pub(super) session: SessionId,
     pub(super) capabilities: Capabilities,
+    /// Requests to it that may be unanswered.
+    pub(super) max_in_flight: u32,
     pub(super) account: Arc<Account>,
     pub(super) to: Outlet,
     pub(super) joined: oneshot::Sender<Joined>,
@@ -355,12 +357,17 @@ impl Host {
         native::Time(self.now().as_ps())
     }
 
-    fn flush(&mut self) {
+    /// What the platform asks of memories goes before all that is said later: it may be trusted to have been done.
+    fn ask(&mut self) {
         for (session, ask) in self.requests.borrow_mut().take_outbox() {
             if let Some(member) = self.members.get_mut(session) {
                 member.send(ask);
             }
         }
+    }
+
+    fn flush(&mut self) {
+        self.ask();
         self.members.iter_mut().for_each(|(_, member)| member.flush());
     }
 
@@ -385,8 +392,14 @@ impl Host {
             Command::Share { session, id, request, files } => self.share(session, id, &request, files),
             Command::Look => self.hush(),
             Command::Answer { session, token, reply, payload } => {
-                if let Some(forwarded) = Requests::answer(&self.requests, session, token, reply, payload) {
-                    self.pass_on(forwarded);
+                match Requests::answer(&self.requests, session, token, reply, payload) {
+                    Some(News::Forwarded(forwarded)) => self.pass_on(forwarded),
+                    Some(News::Lost(lost)) => {
+                        let text = format!("a write to memory that took writes before: {lost}; data lost");
+                        tracing::warn!("platform {}: {text}", self.description.name);
+                        self.warn_all(self.wire_now(), &text);
+                    }
+                    None => {}
                 }
             }
             Command::End => self.ended = true,
@@ -396,17 +409,27 @@ impl Host {
     }
 
     fn join(&mut self, join: Join) {
-        let Join { session, capabilities, account, to, joined } = join;
+        let Join { session, capabilities, max_in_flight, account, to, joined } = join;
         let found = Joined { time: self.wire_now(), time_mode: self.mode, ports: self.ports.clone() };
         if joined.send(found).is_ok() {
-            self.members.insert(session, Member::new(capabilities, account, to));
+            self.members.insert(session, Member::new(capabilities, max_in_flight, account, to));
+            self.review_trust();
         }
+    }
+
+    /// Says whose memory need not be waited for: that of the only session, which hears of all that follows in one stream.
+    fn review_trust(&mut self) {
+        let mut members = self.members.iter();
+        let only = members.next().filter(|(_, member)| member.ring.is_none() && members.next().is_none());
+        let trusted = only.map(|(owner, member)| Trusted { owner, at_once: member.max_in_flight as usize });
+        self.requests.borrow_mut().trust(trusted);
     }
 
     fn leave(&mut self, session: SessionId, why: &str) {
         if self.members.remove(session).is_none() {
             return;
         }
+        self.review_trust();
         if self.current.as_ref().is_some_and(|current| current.session == session) {
             self.end_current();
         }
@@ -528,6 +551,7 @@ impl Host {
 
     /// Tells the sessions what the platform did since the last time.
     fn tell(&mut self) {
+        self.ask();
         loop {
             let Some(happened) = self.happened.borrow_mut().pop_front() else { break };
             match happened {
@@ -758,7 +782,8 @@ mod tests {
         let account = newcomer.account.clone();
         let link = Link::new(socket, newcomer);
         let (joined, answer) = oneshot::channel();
-        let join = Join { session: id, capabilities, account, to: Outlet::new(&link), joined };
+        let to = Outlet::new(&link);
+        let join = Join { session: id, capabilities, max_in_flight: 1, account, to, joined };
         instance.door().send(&mut vec![Command::Join(join)]).unwrap();
         answer.await.unwrap();
         assert!(!link.is_hung_up());

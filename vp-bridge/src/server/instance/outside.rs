@@ -4,9 +4,13 @@
 //! its address, by the platform's own latency; until then the simulation may run on, and further bursts may follow. Each
 //! request here has that moment as its *deadline*: the instance never lets simulated time come to it before the answer is
 //! there. So the simulation goes exactly as with the memory inside.
+//!
+//! What is waited for with a write is only whether there is memory. Where its owner has once said so, it is *trusted*: time
+//! goes on, and the answer may come when it comes. That is so only as long as nobody could tell: the owner is the only
+//! session, and hears of all that follows behind the write, in the same stream.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
@@ -32,8 +36,28 @@ pub(super) struct Requests {
     open: BTreeMap<Token, Open>,
     deadlines: BTreeSet<(Time, Token)>,
     outbox: Vec<(SessionId, ToSession)>,
+    trusted: Option<Trusted>,
     /// Where the present run ends; a deadline before it ends the run.
     pub(super) run_limit: Time,
+}
+
+/// The session whose writes need not be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Trusted {
+    pub(super) owner: SessionId,
+    /// As many requests can be unanswered before the next one has to wait, and all else would pass it.
+    pub(super) at_once: usize,
+}
+
+/// Pages of a memory that have been written without an error.
+type Pages = Rc<RefCell<HashSet<u64>>>;
+
+/// Bytes of a page: as little as any memory comes and goes in.
+const PAGE: u64 = 4096;
+
+fn pages(burst: &Burst) -> impl Iterator<Item = u64> {
+    let last = burst.address.saturating_add(u64::from(burst.bytes.max(1)) - 1);
+    burst.address / PAGE..=last / PAGE
 }
 
 struct Open {
@@ -47,9 +71,18 @@ struct Open {
 /// Who waits for an answer.
 enum Waits {
     Read(Rc<Completion<Vec<u8>>>, Burst),
-    Write(Rc<Completion<()>>, Burst),
+    Write(Rc<Completion<()>>, Burst, Pages),
+    /// Nobody: the write was trusted.
+    Nobody(Burst),
     /// Another session, whose debug access was passed on. It stays on that session's account until it is answered.
     Session(SessionId, RequestId, Option<Charge>),
+}
+
+/// What an answer brings that the simulation does not know.
+pub(super) enum News {
+    Forwarded(Forwarded),
+    /// A write was trusted and has failed.
+    Lost(Unmapped),
 }
 
 /// An answer that another session waits for.
@@ -68,6 +101,7 @@ impl Requests {
             open: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             outbox: Vec::new(),
+            trusted: None,
             run_limit: Time::ZERO,
         }))
     }
@@ -85,6 +119,15 @@ impl Requests {
         self.open.insert(token, Open { owner, port, deadline, waits, asked: Instant::now() });
         self.deadlines.extend(deadline.map(|deadline| (deadline, token)));
         self.outbox.push((owner, ToSession::Ask { token, request, payload }));
+    }
+
+    /// Whose writes need not be waited for from now on.
+    pub(super) fn trust(&mut self, trusted: Option<Trusted>) {
+        self.trusted = trusted;
+    }
+
+    fn is_trusted(&self, owner: SessionId) -> bool {
+        self.trusted.is_some_and(|trusted| trusted.owner == owner && self.open.len() < trusted.at_once)
     }
 
     /// Passes a debug access of one session on to the owner.
@@ -121,7 +164,7 @@ impl Requests {
         token: Token,
         reply: Reply,
         payload: Bytes,
-    ) -> Option<Forwarded> {
+    ) -> Option<News> {
         let open = {
             let mut requests = this.borrow_mut();
             requests.open.get(&token).filter(|open| open.owner == owner)?;
@@ -137,11 +180,18 @@ impl Requests {
                 completion.complete(data);
                 None
             }
-            Waits::Write(completion, burst) => {
-                completion.complete(accepted(reply, &burst));
+            Waits::Write(completion, burst, written) => {
+                let done = accepted(reply, &burst);
+                if done.is_ok() {
+                    written.borrow_mut().extend(pages(&burst));
+                }
+                completion.complete(done);
                 None
             }
-            Waits::Session(to, id, charge) => Some(Forwarded { to, id, reply, payload, charge }),
+            Waits::Nobody(burst) => accepted(reply, &burst).err().map(News::Lost),
+            Waits::Session(to, id, charge) => {
+                Some(News::Forwarded(Forwarded { to, id, reply, payload, charge }))
+            }
         }
     }
 
@@ -161,7 +211,10 @@ impl Requests {
         let count = owed.len();
         let failed = |token| {
             let reply = Reply::Failed { code: ErrorCode::Cancelled, reason: why.to_owned() };
-            Self::answer(this, owner, token, reply, Bytes::new())
+            match Self::answer(this, owner, token, reply, Bytes::new())? {
+                News::Forwarded(forwarded) => Some(forwarded),
+                News::Lost(_) => None,
+            }
         };
         let forwarded: Vec<Forwarded> = owed.into_iter().filter_map(failed).collect();
         let bursts = count - forwarded.len();
@@ -223,6 +276,8 @@ pub(super) struct OutsideMemory {
     /// What of it is mapped here.
     shared: Rc<[Shared]>,
     inside: Rc<Ram>,
+    /// Where the owner has memory for certain.
+    written: Pages,
     read_latency: Time,
     write_latency: Time,
     names: Cell<u64>,
@@ -247,6 +302,7 @@ impl OutsideMemory {
             owned,
             shared,
             inside: memory.ram(),
+            written: Pages::default(),
             read_latency: config.period * least(config.read_latency),
             write_latency: config.period * least(config.write_latency),
             names: Cell::new(0),
@@ -274,11 +330,17 @@ impl OutsideMemory {
         Some((&found.region, burst.address - found.range.start))
     }
 
-    fn ask(&self, latency: Time, waits: Waits, request: Request, payload: Bytes) {
-        let deadline = self.sim.now() + latency;
+    /// Whether a write will do well, and nobody can tell when.
+    fn trusts(&self, burst: &Burst) -> bool {
+        let written = self.written.borrow();
+        self.requests.borrow().is_trusted(self.owner) && pages(burst).all(|page| written.contains(&page))
+    }
+
+    fn ask(&self, latency: Option<Time>, waits: Waits, request: Request, payload: Bytes) {
+        let deadline = latency.map(|latency| self.sim.now() + latency);
         let mut requests = self.requests.borrow_mut();
-        requests.ask((self.owner, self.port), Some(deadline), waits, request, payload);
-        if deadline <= requests.run_limit {
+        requests.ask((self.owner, self.port), deadline, waits, request, payload);
+        if deadline.is_some_and(|deadline| deadline <= requests.run_limit) {
             // The run was allowed to go further than the answer lets it.
             self.sim.stop();
         }
@@ -327,7 +389,7 @@ impl AxiTarget for OutsideMemory {
             axi_id: burst.id as u16,
             at: Some(native::Time(self.sim.now().as_ps())),
         });
-        self.ask(self.read_latency, Waits::Read(completion.clone(), *burst), request, Bytes::new());
+        self.ask(Some(self.read_latency), Waits::Read(completion.clone(), *burst), request, Bytes::new());
         Answer::Later(completion)
     }
 
@@ -340,7 +402,6 @@ impl AxiTarget for OutsideMemory {
         if let Some((region, offset)) = self.mapped(burst) {
             return Answer::Now(region.write(offset, data).then_some(()).ok_or_else(|| outgrown(burst)));
         }
-        let completion = Completion::new(&self.sim, &self.name());
         let request = Request::MemoryWrite(MemoryWrite {
             port: self.port,
             address: burst.address,
@@ -351,7 +412,13 @@ impl AxiTarget for OutsideMemory {
             at: Some(native::Time(self.sim.now().as_ps())),
         });
         let payload = Bytes::copy_from_slice(data);
-        self.ask(self.write_latency, Waits::Write(completion.clone(), *burst), request, payload);
+        if self.trusts(burst) {
+            self.ask(None, Waits::Nobody(*burst), request, payload);
+            return Answer::Now(Ok(()));
+        }
+        let completion = Completion::new(&self.sim, &self.name());
+        let waits = Waits::Write(completion.clone(), *burst, self.written.clone());
+        self.ask(Some(self.write_latency), waits, request, payload);
         Answer::Later(completion)
     }
 }
