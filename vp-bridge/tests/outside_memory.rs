@@ -36,9 +36,13 @@ enum Told {
 impl Machine {
     /// A copy is under way, and the machine waits for the interrupt.
     fn starting(served: &Served, max_in_flight: u32) -> Machine {
+        Machine::with(served, max_in_flight, Capabilities::ALL.union(Capabilities::MEMORY_IN_ORDER))
+    }
+
+    fn with(served: &Served, max_in_flight: u32, capabilities: Capabilities) -> Machine {
         let mut hello = Connection::hello("machine 1.0", Some("p"), TimeMode::Lockstep);
         hello.max_in_flight = max_in_flight;
-        hello.capabilities = Capabilities::ALL;
+        hello.capabilities = capabilities;
         let mut raw = Raw::greet(&served.address, hello);
         for (port, role) in [(CSB, Role::Initiator), (DBB, Role::Target), (IRQ, Role::Sink)] {
             assert_eq!(raw.attach(port, role), Reply::Done);
@@ -159,14 +163,32 @@ fn no_more_writes_are_trusted_than_there_may_be_requests_without_an_answer() {
 fn time_waits_for_every_write_while_there_is_another_session() {
     let served = Served::tcp();
     let mut other = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
-    let mut machine = Machine::starting(&served, 256);
+    every_write_is_waited_for(Machine::starting(&served, 256), |_| {
+        let Reply::Status(status) = other.ask(Request::Status) else { panic!("no status") };
+        assert_eq!(status.activity, Activity::Held);
+    });
+}
+
+#[test]
+fn time_waits_for_every_write_of_who_does_not_say_that_it_keeps_the_order() {
+    let served = Served::tcp();
+    every_write_is_waited_for(Machine::with(&served, 256, Capabilities::ALL), |machine| {
+        machine.raw.send(Request::Status);
+        match machine.next() {
+            Told::Activity(activity) => assert_eq!(activity, Activity::Held),
+            _ => panic!("time went on"),
+        }
+    });
+}
+
+/// `check` is called while one is not answered.
+fn every_write_is_waited_for(mut machine: Machine, mut check: impl FnMut(&mut Machine)) {
     let mut writes = 0;
     loop {
         match machine.next() {
             Told::Write(id) => {
                 writes += 1;
-                let Reply::Status(status) = other.ask(Request::Status) else { panic!("no status") };
-                assert_eq!(status.activity, Activity::Held);
+                check(&mut machine);
                 machine.answer(id, Reply::Done);
             }
             Told::Line(true) => break,

@@ -186,6 +186,9 @@ impl Capabilities {
     pub const REGISTER_RING: Self = Self(1 << 4);
     /// Takes [`Step`](super::Request::Step).
     pub const STEPPING: Self = Self(1 << 5);
+    /// Carries out the platform's memory writes in the order of the stream: whatever stands behind one there, in whichever
+    /// direction it then acts, finds it done. A promise that the caller has to give, so it is not in [`ALL`](Self::ALL).
+    pub const MEMORY_IN_ORDER: Self = Self(1 << 6);
     /// All that this crate knows and any stream can carry.
     pub const ALL: Self = Self(0b10_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
@@ -209,6 +212,11 @@ impl Capabilities {
     /// What is in either.
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// What is here and not there.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// What is in both.

@@ -91,6 +91,7 @@ impl Wire {
         let agent = concat!("vp-qemu ", env!("CARGO_PKG_VERSION"));
         let mode = if is_coupled { TimeMode::Lockstep } else { TimeMode::Free };
         let mut hello = Connection::hello(agent, shared, mode);
+        hello.capabilities = hello.capabilities.union(Capabilities::MEMORY_IN_ORDER);
         if may_share {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
         }

@@ -165,6 +165,7 @@ impl RemoteHost {
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
         let RemoteOptions { seat, memory, time_mode, platform, agent, timeout, share } = options;
         let mut hello = Connection::hello(&agent, platform.as_deref(), time_mode);
+        hello.capabilities = hello.capabilities.union(Capabilities::MEMORY_IN_ORDER);
         if share && matches!(address, Address::Unix(_)) {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
         }

@@ -61,7 +61,12 @@ impl Default for Options {
             handshake_timeout: Duration::from_secs(10),
             farewell_timeout: Duration::from_secs(2),
             owner_timeout: Duration::from_secs(30),
-            terms: Terms { capabilities: Capabilities::ALL.union(Capabilities::LOCAL), ..Terms::default() },
+            terms: Terms {
+                capabilities: Capabilities::ALL
+                    .union(Capabilities::LOCAL)
+                    .union(Capabilities::MEMORY_IN_ORDER),
+                ..Terms::default()
+            },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }

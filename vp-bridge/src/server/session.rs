@@ -31,7 +31,7 @@ fn terms(house: &House, stream: &Stream) -> Terms {
     let Terms { capabilities, max_payload, max_in_flight } = house.options.terms;
     let capabilities = match stream {
         Stream::Unix(_) => capabilities,
-        Stream::Tcp(_) => capabilities.intersection(Capabilities::ALL),
+        Stream::Tcp(_) => capabilities.without(Capabilities::LOCAL),
     };
     Terms { capabilities, max_payload, max_in_flight }
 }

@@ -417,10 +417,14 @@ impl Host {
         }
     }
 
-    /// Says whose memory need not be waited for: that of the only session, which hears of all that follows in one stream.
+    /// Says whose memory need not be waited for: that of the only session, if it hears of all that follows in one stream and
+    /// says that it keeps to its order.
     fn review_trust(&mut self) {
         let mut members = self.members.iter();
-        let only = members.next().filter(|(_, member)| member.ring.is_none() && members.next().is_none());
+        let is_in_order = |member: &Member| {
+            member.ring.is_none() && member.capabilities.contains(Capabilities::MEMORY_IN_ORDER)
+        };
+        let only = members.next().filter(|(_, member)| is_in_order(member) && members.next().is_none());
         let trusted = only.map(|(owner, member)| Trusted { owner, at_once: member.max_in_flight as usize });
         self.requests.borrow_mut().trust(trusted);
     }

@@ -7,7 +7,7 @@
 //!
 //! What is waited for with a write is only whether there is memory. Where its owner has once said so, it is *trusted*: time
 //! goes on, and the answer may come when it comes. That is so only as long as nobody could tell: the owner is the only
-//! session, and hears of all that follows behind the write, in the same stream.
+//! session, hears of all that follows behind the write, in the same stream, and says that it keeps to its order.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
