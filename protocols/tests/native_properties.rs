@@ -213,7 +213,7 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
         vec(any::<u8>(), 0..200).prop_map(|payload| (Reply::Data, payload)),
         (code(), text(64)).prop_map(|(code, reason)| (Reply::Failed { code, reason }, vec![])),
         why.prop_map(|why| (Reply::Reached { why }, vec![])),
-        status().prop_map(|status| (Reply::Status(status), vec![])),
+        status().prop_map(|status| (Reply::Status(Box::new(status)), vec![])),
         (any::<u32>(), any::<u32>(), vec(any::<u8>(), 0..200))
             .prop_map(|(total, count, payload)| (Reply::Statistics { total, count }, payload)),
         Just((Reply::Pong, vec![])),
@@ -243,8 +243,8 @@ fn session_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
 fn anything() -> impl Strategy<Value = (Message, Vec<u8>, Phase)> {
     prop_oneof![
         8 => session_message().prop_map(|(message, payload)| (message, payload, SESSION)),
-        1 => hello().prop_map(|hello| (Message::Hello(hello), vec![], Phase::Hello)),
-        1 => welcome().prop_map(|welcome| (Message::Welcome(welcome), vec![], Phase::Welcome)),
+        1 => hello().prop_map(|hello| (Message::Hello(Box::new(hello)), vec![], Phase::Hello)),
+        1 => welcome().prop_map(|welcome| (Message::Welcome(Box::new(welcome)), vec![], Phase::Welcome)),
         1 => (code(), text(64))
             .prop_map(|(code, reason)| (Message::Refused(Refused { code, reason }), vec![], Phase::Welcome)),
     ]

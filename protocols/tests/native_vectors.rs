@@ -138,10 +138,10 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
     let paced = TimeMode::Paced { picoseconds_per_nanosecond: 1000 };
     let none = Vec::new;
     vec![
-        ("hello-private-lockstep", Message::Hello(hello(None, TimeMode::Lockstep)), none()),
-        ("hello-shared-free", Message::Hello(hello(Some("lab"), TimeMode::Free)), none()),
-        ("hello-shared-paced", Message::Hello(hello(Some("lab"), paced)), none()),
-        ("welcome", Message::Welcome(welcome()), none()),
+        ("hello-private-lockstep", Message::Hello(Box::new(hello(None, TimeMode::Lockstep))), none()),
+        ("hello-shared-free", Message::Hello(Box::new(hello(Some("lab"), TimeMode::Free))), none()),
+        ("hello-shared-paced", Message::Hello(Box::new(hello(Some("lab"), paced))), none()),
+        ("welcome", Message::Welcome(Box::new(welcome())), none()),
         (
             "refused-version",
             Message::Refused(Refused {
@@ -233,7 +233,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             none(),
         ),
         ("reached-stopped", reply(10, 1_300_000, Reply::Reached { why: Why::Stopped }), none()),
-        ("status-report", reply(12, 1_300_000, Reply::Status(status)), none()),
+        ("status-report", reply(12, 1_300_000, Reply::Status(Box::new(status))), none()),
         (
             "statistics-report",
             reply(13, 1_300_000, Reply::Statistics { total: 5, count: 3 }),

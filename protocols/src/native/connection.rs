@@ -105,9 +105,9 @@ impl Default for Offer {
 pub enum Event {
     /// Server: a client wants in. Answer with [`Connection::accept`] or [`Connection::refuse`]; until then nothing else
     /// is read.
-    Hello(Hello),
+    Hello(Box<Hello>),
     /// Client: the session is open.
-    Welcome(Welcome),
+    Welcome(Box<Welcome>),
     /// Client: there will be no session. The connection is closed.
     Refused(Refused),
     /// Answer with [`Connection::reply`].
@@ -358,7 +358,7 @@ impl Connection {
     /// [`SendError::Emit`] when agent and platform name are too long.
     pub fn client(hello: Hello) -> Result<Self, SendError> {
         let mut output = Output::default();
-        emit(&Message::Hello(hello.clone()), &[], output.tail())?;
+        emit(&Message::Hello(Box::new(hello.clone())), &[], output.tail())?;
         let state = State::AwaitingWelcome(hello);
         Ok(Self { side: Side::Client, state, decoder: Decoder::new(Phase::Welcome), output })
     }
@@ -443,18 +443,14 @@ impl Connection {
 
     fn take(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
         let Some(Frame { message, payload }) = self.decoder.decode(input)? else { return Ok(None) };
-        let unexpected = Violation::Unexpected {
-            message: message.name(),
-            recipient: self.side.name(),
-            moment: self.state.moment(),
-        };
+        let name = message.name();
         if self.session().is_some_and(|session| !session.grants(&message)) {
-            return Err(Violation::NotGranted { message: message.name() });
+            return Err(Violation::NotGranted { message: name });
         }
         let event = match (&mut self.state, message) {
             (State::AwaitingHello(terms), Message::Hello(hello)) => {
                 check_hello(&hello)?;
-                self.state = State::Deciding(*terms, hello.clone());
+                self.state = State::Deciding(*terms, (*hello).clone());
                 Event::Hello(hello)
             }
             (State::AwaitingWelcome(hello), Message::Welcome(welcome)) => {
@@ -487,7 +483,10 @@ impl Connection {
             {
                 Event::Notice(notice)
             }
-            _ => return Err(unexpected),
+            _ => {
+                let (recipient, moment) = (self.side.name(), self.state.moment());
+                return Err(Violation::Unexpected { message: name, recipient, moment });
+            }
         };
         Ok(Some(event))
     }
@@ -516,7 +515,7 @@ impl Connection {
             session: offer.session,
             ports: offer.ports,
         };
-        emit(&Message::Welcome(welcome.clone()), &[], self.output.tail())?;
+        emit(&Message::Welcome(Box::new(welcome.clone())), &[], self.output.tail())?;
         self.open(&welcome);
         Ok(welcome)
     }

@@ -27,9 +27,9 @@ pub struct SessionId(pub u64);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Message {
     /// Client → server, first of all.
-    Hello(Hello),
+    Hello(Box<Hello>),
     /// Server → client: the session is open.
-    Welcome(Welcome),
+    Welcome(Box<Welcome>),
     /// Server → client: there will be no session.
     Refused(Refused),
     /// Either way: the last frame of its sender. What is in flight is dropped.
@@ -315,7 +315,7 @@ pub enum Reply {
         why: Why,
     },
     /// The state of platform and session.
-    Status(StatusReport),
+    Status(Box<StatusReport>),
     /// Counters, in the payload: see [`statistics`](super::statistics).
     Statistics {
         /// How many the prefix selects in all.

@@ -269,7 +269,7 @@ impl Wire {
         self.flush()?;
         loop {
             match self.connection.receive(&mut self.input) {
-                Ok(Some(Event::Welcome(welcome))) => return Ok(welcome),
+                Ok(Some(Event::Welcome(welcome))) => return Ok(*welcome),
                 Ok(Some(Event::Refused(refused))) => {
                     return Err(Broken(format!("the server refuses: {}", refused.reason)));
                 }

@@ -307,7 +307,7 @@ impl RemoteHost {
     /// [`HostError`].
     pub fn status(&mut self) -> Result<StatusReport, HostError> {
         match self.ask(Request::Status, &[])?.reply {
-            Reply::Status(status) => Ok(status),
+            Reply::Status(status) => Ok(*status),
             other => Err(unfit(&other)),
         }
     }

@@ -119,7 +119,7 @@ impl Wire {
         let written = self.write(connection.output());
         loop {
             match connection.receive(&mut self.input) {
-                Ok(Some(Event::Welcome(welcome))) => return Ok(welcome),
+                Ok(Some(Event::Welcome(welcome))) => return Ok(*welcome),
                 Ok(Some(Event::Refused(refused))) => return Err(GreetError::Refused(refused)),
                 Ok(Some(_)) => return Err(GreetError::Protocol("no welcome and no refusal".to_owned())),
                 Err(violation) => return Err(GreetError::Protocol(violation.to_string())),

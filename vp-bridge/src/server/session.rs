@@ -78,7 +78,7 @@ async fn greet(
     let hello = async {
         loop {
             match connection.receive(input)? {
-                Some(Event::Hello(hello)) => return Ok(hello),
+                Some(Event::Hello(hello)) => return Ok(*hello),
                 Some(_) => return Err(End::Wrong("something else than a hello".to_owned())),
                 None => {}
             }

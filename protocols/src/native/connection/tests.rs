@@ -100,7 +100,7 @@ fn a_client_refuses_a_welcome_beyond_what_it_offered() {
     pass(&mut client, &mut generous).unwrap();
     let fine = generous.accept(Offer::default()).unwrap();
     let too_much = Welcome { max_payload: DEFAULT_MAX_PAYLOAD + 1, ..fine };
-    let refused = force(&mut client, &Message::Welcome(too_much), &[]);
+    let refused = force(&mut client, &Message::Welcome(Box::new(too_much)), &[]);
     assert!(matches!(refused, Err(Violation::Limit { field: "max_payload", .. })), "{refused:?}");
 }
 

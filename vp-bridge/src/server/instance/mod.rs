@@ -358,7 +358,15 @@ impl Host {
     }
 
     /// What the platform asks of memories goes before all that is said later: it may be trusted to have been done.
+    #[inline]
     fn ask(&mut self) {
+        // Mostly it asks for nothing.
+        if self.requests.borrow().has_outbox() {
+            self.ask_all();
+        }
+    }
+
+    fn ask_all(&mut self) {
         for (session, ask) in self.requests.borrow_mut().take_outbox() {
             if let Some(member) = self.members.get_mut(session) {
                 member.send(ask);
@@ -461,7 +469,7 @@ impl Host {
             Request::Reset => self.may_rule(session).and_then(|()| self.reset()),
             Request::Status => {
                 let status = self.status();
-                return self.reply(session, id, Reply::Status(status));
+                return self.reply(session, id, Reply::Status(Box::new(status)));
             }
             Request::Statistics { prefix, first } => {
                 let counters = counters(&self.platform.statistics(), &prefix);

@@ -152,6 +152,11 @@ impl Requests {
         self.open.first_key_value().map(|(_, open)| (open.owner, open.asked))
     }
 
+    /// Whether there is something to be sent.
+    pub(super) fn has_outbox(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
     /// What is to be sent, in order.
     pub(super) fn take_outbox(&mut self) -> impl Iterator<Item = (SessionId, ToSession)> {
         self.outbox.drain(..)
