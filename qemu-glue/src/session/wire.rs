@@ -25,6 +25,8 @@ use super::{ConnectError, Guest, LOOK, Platform, SharedMemory, coupled::Timeline
 use crate::options::Endpoint;
 use crate::report::say;
 
+/// Looks at the socket before somebody else has the core.
+const LOOKS: u32 = 4;
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
 /// How long the server may take nothing of what is written.
@@ -369,13 +371,17 @@ impl Wire {
     /// Waits for the answer, at most for so long; all else that comes is dealt with meanwhile.
     pub(super) fn answer(&mut self, id: RequestId, timeout: Duration) -> Result<Answer, Broken> {
         let (mut began, mut moved) = (None, None);
+        let mut looks = 0_u32;
         loop {
             // It may have come with another's.
             if let Some(answer) = self.taken(id) {
                 return Ok(answer);
             }
             // What was asked for just now is not there yet, and the server may be waiting for this very core.
-            thread::yield_now();
+            if looks.is_multiple_of(LOOKS) {
+                thread::yield_now();
+            }
+            looks = looks.wrapping_add(1);
             match self.advance() {
                 Ok(false) => {}
                 Ok(true) => {

@@ -19,6 +19,8 @@ const LOOK: Duration = Duration::from_micros(50);
 const GLANCES: u32 = 32;
 /// Rounds of looks at the rings for each look at the sockets.
 const ROUNDS: u32 = 8;
+/// Looks at the sockets, where there are no rings, before somebody else has the core.
+const LOOKS: u32 = 4;
 /// Cycles in which something happens between two looks at the rings and at the door, and at how long a run has lasted: longer than a
 /// register access takes.
 const BETWEEN_LOOKS: u64 = 32;
@@ -59,7 +61,9 @@ impl Host {
                 }
             }
             // The other side may be waiting for this very core.
-            thread::yield_now();
+            if has_ring || (round + 1).is_multiple_of(LOOKS) {
+                thread::yield_now();
+            }
         }
         // Whoever has something from now on rings; what came before is seen here.
         if self.fall_asleep() && self.door.fall_asleep() {
