@@ -2,8 +2,8 @@
 //!
 //! With a server of the same host registers are accessed through a [`ring`], and the guest's memory is the platform's to
 //! reach by itself. Otherwise who waits for a register's value reads the socket itself: for a moment, since the answer is
-//! mostly under way, then it sleeps at the socket. One access at a time holds the session, as QEMU's big lock has it
-//! anyhow; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
+//! mostly under way, then it sleeps at the socket. One access at a time has the session, and other vCPUs wait for
+//! their turn; a thread that listens serves the platform while nobody waits. A server that is gone means errors, never
 //! waiting: the first access after its end fails, later ones look for a new server, at most once a second.
 //!
 //! Where the guest's time is the platform's, `coupled` says when each access is made.
@@ -16,11 +16,12 @@ mod wire;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use coupled::Timed;
+use parking_lot::{FairMutex, FairMutexGuard};
 use thiserror::Error;
 use vp_protocols::native::{Posted, Reply, Request, RequestId};
 
@@ -101,8 +102,8 @@ struct Desk {
     guest: Arc<dyn Guest>,
     /// Whether the guest's time is the platform's.
     is_coupled: bool,
-    /// Held by an access until its answer is there.
-    state: Mutex<State>,
+    /// Held by an access until its answer is there. Fair: a vCPU that polls a register leaves others their turns.
+    state: FairMutex<State>,
     /// The ring of the present session, or of one that is over. Locked after the state, if both are.
     ring: Mutex<Option<RegisterRing>>,
     /// How many accesses have begun that read the stream.
@@ -130,8 +131,8 @@ enum Link {
 }
 
 impl Desk {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> FairMutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// Opens a session and starts the thread that listens to it.
@@ -191,11 +192,10 @@ impl Desk {
         let mut began = Instant::now();
         loop {
             let mut state = match self.state.try_lock() {
-                Ok(state) => state,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Some(state) => state,
                 // Who waits for a register takes in all that comes.
-                Err(TryLockError::WouldBlock) if self.begun() != seen => return true,
-                Err(TryLockError::WouldBlock) => self.lock(),
+                None if self.begun() != seen => return true,
+                None => self.lock(),
             };
             if state.generation != generation {
                 return false;
@@ -239,7 +239,7 @@ impl Session {
         timeout: Duration,
     ) -> Result<(Self, Platform), ConnectError> {
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
-        let state = Mutex::new(State { link: down, generation: 0 });
+        let state = FairMutex::new(State { link: down, generation: 0 });
         let desk = Arc::new(Desk {
             endpoint,
             shared,
@@ -315,7 +315,7 @@ impl Session {
 
     /// Says goodbye, if nobody is in the middle of anything. Accesses fail from then on.
     pub(crate) fn close(&self) {
-        let Ok(mut state) = self.desk.state.try_lock() else { return };
+        let Some(mut state) = self.desk.state.try_lock() else { return };
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         if let Link::Up(mut wire) = std::mem::replace(&mut state.link, down) {
             wire.bye();
@@ -328,7 +328,7 @@ impl Session {
     }
 
     /// The state, with a session that works.
-    fn up(&self) -> Result<MutexGuard<'_, State>, AccessError> {
+    fn up(&self) -> Result<FairMutexGuard<'_, State>, AccessError> {
         let mut state = self.desk.lock();
         let Link::Down { told, tried } = &mut state.link else { return Ok(state) };
         if !std::mem::replace(told, true) || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {

@@ -1,7 +1,7 @@
 //! Sessions with a server that does what a test says, and a guest that is a piece of memory.
 
 use std::collections::VecDeque;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -224,6 +224,27 @@ fn a_server_that_does_not_answer_is_an_error_and_not_waited_for_again() {
     assert_eq!(session.read(0), Err(AccessError));
     assert_eq!(session.write(0, 0), Err(AccessError));
     drop(server.join().unwrap());
+}
+
+#[test]
+fn a_server_that_talks_of_other_things_only_is_an_error_too() {
+    let (session, _, server, _folder) = session(Duration::from_millis(50), |mut peer| {
+        peer.next();
+        let mut part = [0; 4096];
+        loop {
+            peer.connection.request(Request::Ping, &[]).unwrap();
+            let ping = peer.connection.output().split();
+            match peer.stream.write_all(&ping).and_then(|()| peer.stream.read(&mut part)) {
+                Ok(read @ 1..) => peer.input.extend_from_slice(&part[..read]),
+                // The client has had enough.
+                Ok(0) | Err(_) => return,
+            }
+            while peer.connection.receive(&mut peer.input).unwrap().is_some() {}
+        }
+    });
+    assert_eq!(session.read(0), Err(AccessError));
+    drop(session);
+    server.join().unwrap();
 }
 
 #[test]

@@ -370,34 +370,31 @@ impl Wire {
 
     /// Waits for the answer, at most for so long; all else that comes is dealt with meanwhile.
     pub(super) fn answer(&mut self, id: RequestId, timeout: Duration) -> Result<Answer, Broken> {
-        let (mut began, mut moved) = (None, None);
-        let mut looks = 0_u32;
+        // It may have come with another's.
+        if let Some(answer) = self.taken(id) {
+            return Ok(answer);
+        }
+        let (mut began, mut moved, mut looks) = (None, None, 0_u32);
         loop {
-            // It may have come with another's.
-            if let Some(answer) = self.taken(id) {
-                return Ok(answer);
-            }
             // What was asked for just now is not there yet, and the server may be waiting for this very core.
             if looks.is_multiple_of(LOOKS) {
                 thread::yield_now();
             }
             looks = looks.wrapping_add(1);
-            match self.advance() {
-                Ok(false) => {}
-                Ok(true) => {
-                    moved = None;
-                    continue;
-                }
-                // What ended the session stood behind the answer, and is found again by who comes next.
-                Err(broken) => return self.taken(id).ok_or(broken),
+            let advanced = self.advance();
+            // What ended the session behind it is found again by who comes next.
+            if let Some(answer) = self.taken(id) {
+                return Ok(answer);
             }
-            let now = Instant::now();
-            if now - *moved.get_or_insert(now) < LOOK {
-                continue;
-            }
-            match timeout.checked_sub(now - *began.get_or_insert(now)).filter(|left| !left.is_zero()) {
-                Some(left) => self.stream.wait(false, Some(left)),
-                None => return Err(Broken(format!("no answer for {} s", timeout.as_secs()))),
+            let (has_moved, now) = (advanced?, Instant::now());
+            let waited = now - *began.get_or_insert(now);
+            let Some(left) = timeout.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                return Err(Broken(format!("no answer for {} s", timeout.as_secs())));
+            };
+            if has_moved {
+                moved = Some(now);
+            } else if now - *moved.get_or_insert(now) >= LOOK {
+                self.stream.wait(false, Some(left));
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The way into an instance's thread, from any session.
+//! The way into an instance's thread, from any other.
 //!
 //! Commands queue up here in order. While the kernel is in a run that lasts, each arrival knocks at the kernel's injector, which
 //! ends the run at the next boundary of a delta cycle: the command is then carried out at that point of simulated time.
-//! In a short run who runs it looks here every few instants, and while the kernel stands, nothing has to be stopped.
+//! In a short run who runs it looks here every few cycles, and while the kernel stands, nothing has to be stopped.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! The thread alone touches the platform. Sessions send [`Command`]s through the [`Door`]; what comes of them goes back
 //! over each session's [`Outlet`], in order, a batch at a time. While there is nothing to do the thread attends to the
-//! sessions' sockets and rings itself (`rest.rs`), so that a request that comes then hops to no other thread.
+//! sessions' sockets and rings itself (`rest.rs`), so that a request that comes then hops to no other thread and needs no door.
 //!
 //! Who lets simulated time move is the *time mode*'s matter: in lockstep the one job under way, otherwise the work there
 //! is. Jobs of a session are taken in its order; in lockstep one after the other over all sessions, each to its end, so
@@ -430,7 +430,8 @@ impl Host {
     fn review_trust(&mut self) {
         let mut members = self.members.iter();
         let is_in_order = |member: &Member| {
-            member.ring.is_none() && member.capabilities.contains(Capabilities::MEMORY_IN_ORDER)
+            let has_other_ways = member.capabilities.intersection(Capabilities::LOCAL) != Capabilities::NONE;
+            member.capabilities.contains(Capabilities::MEMORY_IN_ORDER) && !has_other_ways
         };
         let only = members.next().filter(|(_, member)| is_in_order(member) && members.next().is_none());
         let trusted = only.map(|(owner, member)| Trusted { owner, at_once: member.max_in_flight as usize });

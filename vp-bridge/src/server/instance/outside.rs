@@ -7,7 +7,8 @@
 //!
 //! What is waited for with a write is only whether there is memory. Where its owner has once said so, it is *trusted*: time
 //! goes on, and the answer may come when it comes. That is so only as long as nobody could tell: the owner is the only
-//! session, hears of all that follows behind the write, in the same stream, and says that it keeps to its order.
+//! session, hears of all that follows behind the write, in the same stream, with no ring and no shared memory beside it,
+//! and says that it keeps to its order.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -36,6 +37,8 @@ pub(super) struct Requests {
     open: BTreeMap<Token, Open>,
     deadlines: BTreeSet<(Time, Token)>,
     outbox: Vec<(SessionId, ToSession)>,
+    /// What each owner has been sent and has not answered, whether or not somebody still waits for it.
+    unanswered: BTreeMap<SessionId, usize>,
     trusted: Option<Trusted>,
     /// Where the present run ends; a deadline before it ends the run.
     pub(super) run_limit: Time,
@@ -73,7 +76,7 @@ enum Waits {
     Read(Rc<Completion<Vec<u8>>>, Burst),
     Write(Rc<Completion<()>>, Burst, Pages),
     /// Nobody: the write was trusted.
-    Nobody(Burst),
+    Nobody(Burst, Pages),
     /// Another session, whose debug access was passed on. It stays on that session's account until it is answered.
     Session(SessionId, RequestId, Option<Charge>),
 }
@@ -101,6 +104,7 @@ impl Requests {
             open: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             outbox: Vec::new(),
+            unanswered: BTreeMap::new(),
             trusted: None,
             run_limit: Time::ZERO,
         }))
@@ -127,7 +131,8 @@ impl Requests {
     }
 
     fn is_trusted(&self, owner: SessionId) -> bool {
-        self.trusted.is_some_and(|trusted| trusted.owner == owner && self.open.len() < trusted.at_once)
+        let unanswered = self.outbox.len() + self.unanswered.get(&owner).copied().unwrap_or(0);
+        self.trusted.is_some_and(|trusted| trusted.owner == owner && unanswered < trusted.at_once)
     }
 
     /// Passes a debug access of one session on to the owner.
@@ -157,13 +162,36 @@ impl Requests {
         !self.outbox.is_empty()
     }
 
-    /// What is to be sent, in order.
+    /// What is to be sent, in order. An owner's patience counts from now on.
     pub(super) fn take_outbox(&mut self) -> impl Iterator<Item = (SessionId, ToSession)> {
+        let now = Instant::now();
+        for (owner, message) in &self.outbox {
+            *self.unanswered.entry(*owner).or_default() += 1;
+            if let ToSession::Ask { token, .. } = message
+                && let Some(open) = self.open.get_mut(token)
+            {
+                open.asked = now;
+            }
+        }
         self.outbox.drain(..)
     }
 
     /// An owner has answered. Answers that nobody waits for any more are dropped.
     pub(super) fn answer(
+        this: &RefCell<Self>,
+        owner: SessionId,
+        token: Token,
+        reply: Reply,
+        payload: Bytes,
+    ) -> Option<News> {
+        if let Some(unanswered) = this.borrow_mut().unanswered.get_mut(&owner) {
+            *unanswered = unanswered.saturating_sub(1);
+        }
+        Self::end(this, owner, token, reply, payload)
+    }
+
+    /// A request is over, by its answer or without.
+    fn end(
         this: &RefCell<Self>,
         owner: SessionId,
         token: Token,
@@ -193,7 +221,11 @@ impl Requests {
                 completion.complete(done);
                 None
             }
-            Waits::Nobody(burst) => accepted(reply, &burst).err().map(News::Lost),
+            Waits::Nobody(burst, written) => {
+                let lost = accepted(reply, &burst).err()?;
+                written.borrow_mut().retain(|page| !pages(&burst).any(|gone| gone == *page));
+                Some(News::Lost(lost))
+            }
             Waits::Session(to, id, charge) => {
                 Some(News::Forwarded(Forwarded { to, id, reply, payload, charge }))
             }
@@ -213,23 +245,25 @@ impl Requests {
             let theirs = |open: &Open| open.owner == owner && open.port == port;
             (requests.open.iter()).filter(|(_, open)| theirs(open)).map(|(&token, _)| token).collect()
         };
-        let count = owed.len();
+        let waiting = this.borrow().bursts();
         let failed = |token| {
             let reply = Reply::Failed { code: ErrorCode::Cancelled, reason: why.to_owned() };
-            match Self::answer(this, owner, token, reply, Bytes::new())? {
+            match Self::end(this, owner, token, reply, Bytes::new())? {
                 News::Forwarded(forwarded) => Some(forwarded),
+                // It is in the owner's stream, whatever comes of it.
                 News::Lost(_) => None,
             }
         };
         let forwarded: Vec<Forwarded> = owed.into_iter().filter_map(failed).collect();
-        let bursts = count - forwarded.len();
-        this.borrow_mut().tidy_outbox();
-        (forwarded, bursts)
+        let mut requests = this.borrow_mut();
+        requests.tidy_outbox();
+        (forwarded, waiting - requests.bursts())
     }
 
-    /// A session that waited for others' memories waits no more.
+    /// A session waits no more for others' memories, and answers no more for its own.
     pub(super) fn forget_session(&mut self, session: SessionId) {
         self.open.retain(|_, open| !matches!(open.waits, Waits::Session(of, ..) if of == session));
+        self.unanswered.remove(&session);
         self.tidy_outbox();
     }
 
@@ -418,7 +452,7 @@ impl AxiTarget for OutsideMemory {
         });
         let payload = Bytes::copy_from_slice(data);
         if self.trusts(burst) {
-            self.ask(None, Waits::Nobody(*burst), request, payload);
+            self.ask(None, Waits::Nobody(*burst, self.written.clone()), request, payload);
             return Answer::Now(Ok(()));
         }
         let completion = Completion::new(&self.sim, &self.name());

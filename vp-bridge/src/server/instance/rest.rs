@@ -21,10 +21,9 @@ const GLANCES: u32 = 32;
 const ROUNDS: u32 = 8;
 /// Looks at the sockets, where there are no rings, before somebody else has the core.
 const LOOKS: u32 = 4;
-/// Cycles in which something happens between two looks at the rings and at the door, and at how long a run has lasted: longer than a
-/// register access takes.
+/// Cycles between two looks at the rings and at the door, and at how long a run has lasted: more than a register access takes.
 const BETWEEN_LOOKS: u64 = 32;
-/// As many looks are many: a run that has passed them is one that lasts.
+/// Looks after which a run is one that lasts.
 const MANY_LOOKS: u32 = 16;
 /// A run that has taken so long is one that lasts, however little has happened in it.
 const LASTS: Duration = Duration::from_millis(2);

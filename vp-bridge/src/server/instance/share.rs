@@ -113,7 +113,6 @@ impl Host {
         }
         server.set_line(level);
         member.ring = Some(Ring { server, port, line });
-        self.review_trust();
         Ok(())
     }
 
@@ -123,7 +122,6 @@ impl Host {
             && member.ring.as_ref().is_some_and(|ring| ring.port == port || ring.line == port)
         {
             member.ring = None;
-            self.review_trust();
         }
     }
 

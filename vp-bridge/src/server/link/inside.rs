@@ -154,7 +154,7 @@ impl Core {
         Ok(Wants { input: true, room: false, turn: true })
     }
 
-    /// Writes what the platform has for the peer, and leaves `messages` empty.
+    /// Writes what the platform has for the peer: all of `messages`, unless the session is over.
     pub(super) fn push(&mut self, link: &Link, messages: &mut Vec<ToSession>) -> Result<(), End> {
         if self.over {
             messages.clear();

@@ -194,7 +194,7 @@ impl Link {
             self.post(messages);
         }
         let done = core.push(self, messages);
-        let is_stuck = !core.connection.output().is_empty();
+        let is_stuck = !core.connection.output().is_empty() || !core.inbox.is_empty();
         if !core.note(done) || is_stuck {
             self.look.notify_one();
         }
