@@ -8,13 +8,16 @@
 //! is. Jobs of a session are taken in its order; in lockstep one after the other over all sessions, each to its end, so
 //! that a run depends on the commands alone and not on when they arrived.
 
+mod answers;
 mod charge;
 mod door;
 mod members;
 mod outside;
 mod ports;
+mod requests;
 mod rest;
 mod share;
+mod time;
 mod work;
 
 use std::cell::RefCell;
@@ -33,24 +36,19 @@ use vp_models::host::{Statistics, Value};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
     self, Activity, Attached, Capabilities, Counter, CounterValue, ErrorCode, Notice, Port, PortId, Posted,
-    Reply, Request, RequestId, Role, SessionId, StatusReport, TimeMode,
+    Reply, Request, RequestId, SessionId, StatusReport, TimeMode,
 };
 
 pub(super) use charge::{Account, Charge};
 pub(super) use door::Door;
 use door::Knock;
 use members::{Member, Members};
-pub(super) use outside::Token;
-use outside::{Forwarded, News, Requests, Trusted};
 use ports::Holding;
-use work::{Current, HORIZON};
+pub(super) use requests::Token;
+use requests::{News, Requests, Trusted};
+use work::Current;
 
 use super::link::Outlet;
-
-/// A session that has this many warnings unread gets no more until it reads.
-const MOST_WARNINGS: usize = 256;
-/// A session that has this many notices unread does not read at all.
-const MOST_NOTICES: usize = 65_536;
 
 /// What a session wants of an instance.
 pub(super) enum Command {
@@ -196,18 +194,6 @@ struct OnBus {
     write: bool,
     failure: Option<Failure>,
     charge: Option<Charge>,
-}
-
-/// What a run came back with.
-enum Ran {
-    /// Look again at once.
-    Again,
-    /// The goal's time is reached.
-    Reached,
-    /// Nothing is left to do.
-    Idle,
-    /// A memory owner's answer is needed before time may move on.
-    Held,
 }
 
 /// The inside of an instance: lives and dies on its thread.
@@ -498,209 +484,6 @@ impl Host {
         self.enqueue(session, None, request, payload, Some(charge));
     }
 
-    // Answers.
-
-    fn send(&mut self, session: SessionId, message: ToSession) {
-        if let Some(member) = self.members.get_mut(session) {
-            member.send(message);
-        }
-    }
-
-    fn reply(&mut self, session: SessionId, id: RequestId, reply: Reply) {
-        let time = self.wire_now();
-        self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), charge: None });
-    }
-
-    /// Fails a request; a posted write fails by a warning.
-    fn fail(&mut self, session: SessionId, asker: Option<Asker>, (code, reason): Failure) {
-        match asker {
-            Some(Asker::Stream(id)) => self.reply(session, id, Reply::Failed { code, reason }),
-            Some(Asker::Ring) => self.answer_in_ring(session, code.into(), 0, self.wire_now()),
-            None => self.warn(session, self.wire_now(), format!("posted write failed: {reason}")),
-        }
-    }
-
-    fn pass_on(&mut self, forwarded: Forwarded) {
-        let Forwarded { to, id, reply, payload, charge } = forwarded;
-        let time = self.wire_now();
-        self.send(to, ToSession::Reply { id, time, reply, payload, charge });
-    }
-
-    fn warn(&mut self, session: SessionId, time: native::Time, text: String) {
-        let Some(member) = self.members.get_mut(session) else { return };
-        if !member.capabilities.contains(Capabilities::WARNINGS) {
-            return;
-        }
-        if member.account.notices() >= MOST_WARNINGS {
-            member.lost_warnings += 1;
-            return;
-        }
-        let text = match std::mem::take(&mut member.lost_warnings) {
-            0 => text,
-            lost => format!("{text} ({lost} warnings before this one were left out: nobody read them)"),
-        };
-        member.account.notice_sent();
-        member.send(ToSession::Notice(Notice::Warning { time, text }));
-    }
-
-    fn warn_all(&mut self, time: native::Time, text: &str) {
-        let sessions: Vec<SessionId> = self.members.iter().map(|(session, _)| session).collect();
-        for session in sessions {
-            self.warn(session, time, text.to_owned());
-        }
-    }
-
-    fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {
-        let Some(member) = self.members.get_mut(session) else { return };
-        if let Some(ring) = member.ring.as_mut().filter(|ring| ring.line == port) {
-            ring.server.set_line(level);
-        }
-        let unread = member.account.notice_sent();
-        member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
-        if unread >= MOST_NOTICES {
-            self.put_out(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));
-        }
-    }
-
-    /// Tells the sessions what the platform did since the last time.
-    fn tell(&mut self) {
-        self.ask();
-        loop {
-            let Some(happened) = self.happened.borrow_mut().pop_front() else { break };
-            match happened {
-                Happened::Level { level, time } => self.level_changed(level, time),
-                Happened::Answer { tag, value, time } => self.answered(tag, value, time),
-            }
-        }
-        for warned in self.platform.take_warnings() {
-            let text = format!("{}: {}", warned.source, warned.text);
-            tracing::warn!("platform {} at {}: {text}", self.description.name, warned.time);
-            self.warn_all(native::Time(warned.time.as_ps()), &text);
-        }
-    }
-
-    fn level_changed(&mut self, level: bool, time: Time) {
-        let sinks: Vec<(SessionId, PortId)> = (self.holdings.iter())
-            .filter(|holding| holding.role == Role::Sink)
-            .map(|holding| (holding.session, holding.port))
-            .collect();
-        for (session, port) in sinks {
-            self.notify_level(session, port, level, native::Time(time.as_ps()));
-        }
-    }
-
-    fn answered(&mut self, tag: u64, value: u32, time: Time) {
-        // Answers come in request order; what a reset threw away answers no more.
-        if self.on_bus.front().is_none_or(|front| front.tag != tag) {
-            return;
-        }
-        let Some(OnBus { session, asker, write, charge, .. }) = self.on_bus.pop_front() else { return };
-        let time = native::Time(time.as_ps());
-        match asker {
-            Asker::Ring => self.answer_in_ring(session, 0, if write { 0 } else { value }, time),
-            Asker::Stream(id) => {
-                let reply = if write { Reply::Done } else { Reply::Value { value } };
-                self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), charge });
-            }
-        }
-        self.answer_was_awaited(tag);
-        self.fail_front();
-    }
-
-    /// Answers the accesses that failed and whose turn it is.
-    fn fail_front(&mut self) {
-        while let Some(front) = self.on_bus.front_mut()
-            && let Some(failure) = front.failure.take()
-        {
-            let (session, asker) = (front.session, front.asker);
-            self.on_bus.pop_front();
-            self.fail(session, Some(asker), failure);
-        }
-    }
-
-    // Time.
-
-    /// Lets simulated time move as far as the mode allows. `Some`: nothing more until a command comes or, if given, until
-    /// then.
-    fn advance(&mut self) -> Option<Wake> {
-        self.held = false;
-        let (goal, paced) = match self.mode {
-            TimeMode::Lockstep => match self.current_goal() {
-                Some(goal) => (goal, None),
-                None => return Some(Wake(None)),
-            },
-            TimeMode::Free => (Time::MAX, None),
-            TimeMode::Paced { picoseconds_per_nanosecond } => {
-                let (began, from) =
-                    *self.pace.get_or_insert_with(|| (Instant::now(), self.platform.simulation().now()));
-                let passed = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                let period = self.description.period.as_ps();
-                // Whole cycles: commands that come between two runs take effect on a clock edge.
-                let span = passed.saturating_mul(picoseconds_per_nanosecond) / period * period;
-                // A clock that has run beyond all bounds holds nobody back; time then stands where the work ends.
-                let goal = Some(from + Time::ps(span)).filter(|goal| *goal <= HORIZON).unwrap_or(Time::MAX);
-                (goal, Some((began, from, picoseconds_per_nanosecond)))
-            }
-        };
-        if self.mode != TimeMode::Lockstep && self.platform.simulation().next_time().is_none() {
-            self.pace = None;
-            return Some(Wake(None));
-        }
-        match self.run(goal) {
-            Ran::Again => None,
-            Ran::Held => {
-                self.held = true;
-                Some(Wake(None))
-            }
-            ran if self.mode == TimeMode::Lockstep => {
-                self.goal_met(matches!(ran, Ran::Idle));
-                self.is_step_owed().then_some(Wake(None))
-            }
-            // What was held back because the bus was full has its turn now.
-            Ran::Idle if self.has_ready_job() => None,
-            Ran::Idle => {
-                self.pace = None;
-                Some(Wake(None))
-            }
-            Ran::Reached => {
-                let Some((began, from, ratio)) = paced else { return Some(Wake(None)) };
-                let next = self.platform.simulation().next_time()?;
-                let wait = Duration::from_nanos((next - from).as_ps() / ratio.max(1) + 1);
-                Some(Wake(began.checked_add(wait)))
-            }
-        }
-    }
-
-    /// Runs up to `goal`, but to no moment for which a memory owner's answer is missing.
-    fn run(&mut self, goal: Time) -> Ran {
-        let mut limit = goal;
-        if let Some(deadline) = self.requests.borrow().deadline()
-            && goal >= deadline
-        {
-            match self.platform.simulation().next_time() {
-                // A cycle before it, lest time stand between two clock edges.
-                Some(next) if next < deadline => {
-                    limit = next.max(deadline.since(self.description.period));
-                }
-                _ => return Ran::Held,
-            }
-        }
-        if self.door.has_waiting() {
-            return Ran::Again;
-        }
-        self.requests.borrow_mut().run_limit = limit;
-        let stop = self.run_kernel(limit);
-        self.requests.borrow_mut().run_limit = Time::ZERO;
-        self.tell();
-        match stop {
-            Stop::Requested => Ran::Again,
-            Stop::Held => Ran::Held,
-            Stop::Limit if limit == goal => Ran::Reached,
-            Stop::Limit => Ran::Again,
-            Stop::Idle => Ran::Idle,
-        }
-    }
-
     fn activity(&self) -> Activity {
         let simulation = self.platform.simulation();
         let waits = self.held || self.requests.borrow().bursts() > 0;
@@ -762,9 +545,6 @@ impl Host {
         Ok(())
     }
 }
-
-/// Until when to sleep; without a time, until a command comes.
-struct Wake(Option<Instant>);
 
 fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
     let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));

@@ -7,7 +7,8 @@ use vp_models::bus::stream::InputStream;
 use vp_models::platform::{self, MemoryPort, Platform};
 use vp_protocols::native::{Attach, ErrorCode, Port, PortId, PortKind, Role, Roles, SessionId};
 
-use super::outside::{OutsideMemory, Requests, Shared};
+use super::outside::{OutsideMemory, Shared};
+use super::requests::Requests;
 use super::{Failure, Host};
 
 /// A session's hold on a port.
