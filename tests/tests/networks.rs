@@ -122,7 +122,8 @@ fn a_network_of_all_kinds_of_layers_is_the_same_run_wherever_platform_and_memory
     let input = example_input(network.input, 3);
     let runs = Way::ALL.map(|way| {
         let mut host = (way.connect)(&nv_small);
-        let measured = Measured::on(&network, &plan, host.as_mut(), nv_small.period, &[&input]).unwrap();
+        let measured =
+            Measured::on(&network, &plan, host.as_mut(), nv_small.period, &[&input], || ()).unwrap();
         let hash = measured.statistics.text("events.hash").map(str::to_owned);
         (way.name, measured.output, hash)
     });

@@ -2,6 +2,7 @@
 
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
+use std::time::Duration;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use vp_bridge::address::Address;
@@ -23,6 +24,11 @@ pub(super) struct Args {
     /// Sessions at a time, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
+
+    /// How long a client that owns memory may take for an answer before it is disconnected
+    #[arg(long, value_name = "SECONDS", default_value_t = Options::default().owner_timeout.as_secs())]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    owner_timeout: u64,
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
@@ -32,7 +38,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         into_guest_memory(&mut description);
     }
     let what = headline(&description);
-    let options = Options { max_sessions: args.max_sessions, ..Options::default() };
+    let owner_timeout = Duration::from_secs(args.owner_timeout);
+    let options = Options { max_sessions: args.max_sessions, owner_timeout, ..Options::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;

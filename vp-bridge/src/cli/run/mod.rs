@@ -320,8 +320,8 @@ impl Tables {
 }
 
 /// A bar that appears when the work takes over a second.
-fn progress(traces: usize) -> ProgressBar {
-    let bar = ProgressBar::new(traces as u64);
+fn progress(parts: usize) -> ProgressBar {
+    let bar = ProgressBar::new(parts as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:28} {pos}/{len}  {elapsed}  {msg}") {
         bar.set_style(style);
     }

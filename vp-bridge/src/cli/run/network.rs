@@ -78,9 +78,9 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     })?;
     let input = input(&network, &args.input)?;
     let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
-    let bar = super::progress(1);
+    let bar = super::progress(inputs.len());
     bar.set_message(network.name.clone());
-    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &inputs);
+    let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
     let measured = measured.map_err(Failure::new)?;
     if let Some(file) = &args.output {

@@ -87,11 +87,11 @@ impl Measured {
         let plan = Plan::batched(network, &nvdla.config, description.dbb0.range(), frames)?;
         let mut host = LocalHost::new(Platform::build(description)?);
         host.watch();
-        Ok(Measured::on(network, &plan, &mut host, description.period, inputs)?)
+        Ok(Measured::on(network, &plan, &mut host, description.period, inputs, || ())?)
     }
 
     /// Runs a network as it is planned, on one input after the other. Without a host that is watched there is neither what
-    /// bounded nor what was moved: all time counts as compute.
+    /// bounded nor what was moved: all time counts as compute. `done` is told of each frame that has come out.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -101,11 +101,15 @@ impl Measured {
         host: &mut dyn Host,
         period: Time,
         inputs: &[&[i8]],
+        mut done: impl FnMut(),
     ) -> Result<Measured, RunError> {
         let setup = |error| RunError::Host { layer: network.name.clone(), error };
         let mut inferences = Vec::with_capacity(inputs.len());
         let mut runner = Runner::new(plan, &mut *host).map_err(setup)?;
-        runner.run(inputs, |_, done| inferences.push(done))?;
+        runner.run(inputs, |_, inference| {
+            inferences.push(inference);
+            done();
+        })?;
         let statistics = host.statistics().map_err(setup)?;
         let frames = inputs.len();
         let mut layers: Vec<LayerFigures> = network
@@ -232,7 +236,7 @@ mod tests {
         let run = |inputs: &[&[i8]]| {
             let mut host = LocalHost::new(Platform::build(&description).unwrap());
             host.watch();
-            Measured::on(&network, &plan, &mut host, description.period, inputs).unwrap()
+            Measured::on(&network, &plan, &mut host, description.period, inputs, || ()).unwrap()
         };
         let each: Vec<Measured> = samples[..2].iter().map(|sample| run(&[&sample.pixels])).collect();
         let both = run(&[&samples[0].pixels, &samples[1].pixels]);
@@ -258,7 +262,7 @@ mod tests {
             let plan = Plan::batched(&network, config, description.dbb0.range(), frames).unwrap();
             let mut host = LocalHost::new(Platform::build(&description).unwrap());
             host.watch();
-            Measured::on(&network, &plan, &mut host, description.period, &inputs).unwrap()
+            Measured::on(&network, &plan, &mut host, description.period, &inputs, || ()).unwrap()
         };
         let one = run(1);
         // The last plan has one frame of zeros, or all of them.
