@@ -60,6 +60,17 @@ pub struct Terms {
     pub max_in_flight: u32,
 }
 
+impl Terms {
+    /// What both sides can bear: the terms of a session with who says this hello.
+    pub fn agreed(self, hello: &Hello) -> Self {
+        Self {
+            capabilities: self.capabilities.intersection(hello.capabilities),
+            max_payload: self.max_payload.min(hello.max_payload).clamp(MIN_MAX_PAYLOAD, HARD_MAX_PAYLOAD),
+            max_in_flight: self.max_in_flight.min(hello.max_in_flight).clamp(1, HARD_MAX_IN_FLIGHT),
+        }
+    }
+}
+
 impl Default for Terms {
     fn default() -> Self {
         Self {
@@ -502,12 +513,13 @@ impl Connection {
     /// [`SendError::NotNow`] without a hello to answer, [`SendError::Emit`] when the ports do not fit a header.
     pub fn accept(&mut self, offer: Offer) -> Result<Welcome, SendError> {
         let State::Deciding(terms, hello) = &self.state else { return Err(self.not_now("Welcome")) };
+        let Terms { capabilities, max_payload, max_in_flight } = terms.agreed(hello);
         let welcome = Welcome {
             version: VERSION,
             agent: offer.agent,
-            capabilities: terms.capabilities.intersection(hello.capabilities),
-            max_payload: terms.max_payload.min(hello.max_payload).clamp(MIN_MAX_PAYLOAD, HARD_MAX_PAYLOAD),
-            max_in_flight: terms.max_in_flight.min(hello.max_in_flight).clamp(1, HARD_MAX_IN_FLIGHT),
+            capabilities,
+            max_payload,
+            max_in_flight,
             time_mode: offer.time_mode,
             time_resolution: 1,
             time: offer.time,

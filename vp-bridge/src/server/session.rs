@@ -7,8 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use vp_protocols::native::{
-    Capabilities, Connection, ErrorCode, Event, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD,
-    Offer, SessionId, Terms, TimeMode,
+    Capabilities, Connection, ErrorCode, Event, Hello, Offer, SessionId, Terms, TimeMode,
 };
 
 use super::House;
@@ -144,9 +143,7 @@ async fn enter(
             return house.registry.leave(platform, &instance);
         }
     };
-    let capabilities = terms.capabilities.intersection(hello.capabilities);
-    let max_payload = terms.max_payload.min(hello.max_payload).clamp(MIN_MAX_PAYLOAD, HARD_MAX_PAYLOAD);
-    let max_in_flight = terms.max_in_flight.min(hello.max_in_flight).clamp(1, HARD_MAX_IN_FLIGHT);
+    let Terms { capabilities, max_payload, max_in_flight } = terms.agreed(&hello);
     let account = Arc::new(Account::default());
     let door = instance.door().clone();
     let link =

@@ -38,6 +38,11 @@ impl Member {
         Self { capabilities, max_in_flight, account, to, batch, ring: None, jobs, lost_warnings: 0 }
     }
 
+    /// Whether it hears of all in its stream, and carries it out in that order.
+    pub(super) fn is_in_order(&self) -> bool {
+        is_in_order(self.capabilities)
+    }
+
     pub(super) fn send(&mut self, message: ToSession) {
         self.batch.push(message);
         if self.batch.len() >= BATCH {
@@ -50,6 +55,11 @@ impl Member {
             self.to.tell(&mut self.batch);
         }
     }
+}
+
+fn is_in_order(capabilities: Capabilities) -> bool {
+    let has_other_ways = capabilities.intersection(Capabilities::LOCAL) != Capabilities::NONE;
+    capabilities.contains(Capabilities::MEMORY_IN_ORDER) && !has_other_ways
 }
 
 /// All of them, in the order of their numbers: mostly one or two, at whom every access looks several times.
@@ -100,5 +110,20 @@ impl Members {
     pub(super) fn from(&self, session: SessionId) -> impl Iterator<Item = (SessionId, &Member)> {
         let (before, after) = self.0.split_at(self.place(session).unwrap_or_else(|place| place));
         after.iter().chain(before).map(|(session, member)| (*session, member))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_or_shared_memory_goes_past_the_stream() {
+        let promised = Capabilities::ALL.union(Capabilities::MEMORY_IN_ORDER);
+        assert!(is_in_order(promised));
+        assert!(!is_in_order(Capabilities::ALL));
+        for way in [Capabilities::SHARED_MEMORY, Capabilities::REGISTER_RING, Capabilities::LOCAL] {
+            assert!(!is_in_order(promised.union(way)));
+        }
     }
 }

@@ -411,15 +411,10 @@ impl Host {
         }
     }
 
-    /// Says whose memory need not be waited for: that of the only session, if it hears of all that follows in one stream and
-    /// says that it keeps to its order.
+    /// Says whose memory need not be waited for: that of the only session, if it does all in order.
     fn review_trust(&mut self) {
         let mut members = self.members.iter();
-        let is_in_order = |member: &Member| {
-            let has_other_ways = member.capabilities.intersection(Capabilities::LOCAL) != Capabilities::NONE;
-            member.capabilities.contains(Capabilities::MEMORY_IN_ORDER) && !has_other_ways
-        };
-        let only = members.next().filter(|(_, member)| is_in_order(member) && members.next().is_none());
+        let only = members.next().filter(|(_, member)| member.is_in_order() && members.next().is_none());
         let trusted = only.map(|(owner, member)| Trusted { owner, at_once: member.max_in_flight as usize });
         self.requests.borrow_mut().trust(trusted);
     }
