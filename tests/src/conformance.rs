@@ -9,7 +9,8 @@ use vp_bridge::client::MemoryPlace;
 use vp_models::host::Host;
 use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{self, FailureKind, Outcome, PlayOptions};
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 
 use crate::served::ServedHost;
 use crate::shared;

@@ -2,8 +2,9 @@
 
 use vp_core::Time;
 use vp_models::host::{Host, HostError, Memory};
+use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::{RegisterRef, Unit, glb};
-use vp_models::platform::{Description, LocalHost};
+use vp_models::platform::Description;
 
 use crate::conformance::local;
 use crate::program::Program;

@@ -9,8 +9,9 @@ use vp_models::host::loadable::{self, Generation, Kind, Loadable};
 use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::host::trace::{Body, Trace, discover};
 use vp_models::host::{Host, HostError, Memory, Statistics};
+use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::platform::{Description, Platform};
 use vp_tests::conformance::Way;
 use vp_tests::shared;
 

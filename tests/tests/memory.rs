@@ -5,7 +5,8 @@ use std::path::Path;
 use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{PlayOptions, Sum, play};
 use vp_models::host::{Host, Statistics};
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 
 const TRACES: [&str; 3] = [
     "nv_small/conv_sdp_pdp_3x3_prelu_maxpool_12x10x8x16",

@@ -17,7 +17,8 @@ use vp_models::fpga_ai_suite::Architecture;
 use vp_models::host::Host;
 use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
 use vp_models::host::network::digits;
-use vp_models::platform::{Description, DeviceDescription, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, DeviceDescription, Platform};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let model = Model::of_network(&digits::network())?;

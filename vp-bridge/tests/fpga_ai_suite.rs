@@ -15,8 +15,9 @@ use vp_models::fpga_ai_suite::{Architecture, registers as reg};
 use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
 use vp_models::host::network::digits;
 use vp_models::host::{Host, Memory, Statistics};
+use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::platform::{Description, Platform};
 use vp_models::registers::RegisterRef;
 use vp_protocols::native::{PortKind, Role, TimeMode};
 

@@ -7,7 +7,8 @@ use vp_bridge::client::MemoryPlace;
 use vp_bridge::server::Options;
 use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::host::Statistics;
-use vp_models::platform::{LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::Platform;
 
 fn is_the_same_run_over(address: &str) {
     let trace = copy(8, 8, 32);

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A point in simulated time, or a span of it, in picoseconds.
 ///
 /// Sums saturate at [`Time::MAX`], which stands for "never"; differences stop at zero.
@@ -14,7 +16,7 @@ use std::str::FromStr;
 /// assert_eq!("400 ns".parse::<Time>().unwrap(), Time::ns(400));
 /// assert_eq!(Time::ns(31_204).to_string(), "31.204 µs");
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Time(u64);
 
 impl Time {

@@ -7,6 +7,8 @@ pub mod bus;
 pub mod device;
 pub mod fpga_ai_suite;
 pub mod host;
+pub mod hub;
+pub mod local;
 pub mod memory;
 pub mod nvdla;
 pub mod occupancy;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use vp_bridge::address::Address;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_models::host::{Host, Memory};
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 use vp_protocols::native::TimeMode;
 use vp_shm::{Region, sealed};
 

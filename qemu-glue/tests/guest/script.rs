@@ -10,8 +10,9 @@ use vp_models::host::trace::cfg::Command;
 use vp_models::host::trace::player::{PlayOptions, play};
 use vp_models::host::trace::{Body, RegisterNames as _, Trace};
 use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
+use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::platform::{Description, Platform};
 
 /// A script in the making.
 #[derive(Debug, Clone)]

@@ -6,7 +6,8 @@ use vp_bridge::address::Address;
 use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_core::Time;
 use vp_models::host::Host;
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 
 /// Options that say where the platform is.
 #[derive(Debug, Clone, clap::Args)]

@@ -9,7 +9,8 @@ use vp_core::{Sim, Time};
 use vp_models::host::Host as _;
 use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{self, FailureKind, PlayOptions};
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 
 /// What a trace did on the model. Cycles count from the first enable.
 #[derive(Clone, Debug, Default)]

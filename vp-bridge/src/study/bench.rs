@@ -16,8 +16,9 @@ use vp_core::Time;
 use vp_models::bus::axi::Traffic;
 use vp_models::host::Host as _;
 use vp_models::host::network::{self, Inference, Network, Plan, PlanError, Runner, Work};
+use vp_models::local::LocalHost;
 use vp_models::occupancy::BufferFill;
-use vp_models::platform::{Description, LocalHost, NvdlaDescription, Platform};
+use vp_models::platform::{Description, NvdlaDescription, Platform};
 
 /// A point, ready to run.
 #[derive(Clone, Debug)]

@@ -12,7 +12,8 @@ use vp_bridge::server::{Options, Server};
 use vp_models::host::trace::player::{Outcome, PlayOptions, play};
 use vp_models::host::trace::{Interrupt, Source, Trace, TraceBuilder};
 use vp_models::host::{Host, Memory, Statistics};
-use vp_models::platform::{Description, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 
 pub mod raw;
 

@@ -77,7 +77,7 @@ pub trait Host {
     fn statistics(&mut self) -> Result<Statistics, HostError>;
 
     /// What the platform did since the last call, and what kept it from doing that sooner. `None` where nobody watches
-    /// it ([`LocalHost::watch`](crate::platform::LocalHost::watch)).
+    /// it ([`LocalHost::watch`](crate::local::LocalHost::watch)).
     fn activity(&mut self) -> Option<Activity> {
         None
     }

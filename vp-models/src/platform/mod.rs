@@ -1,14 +1,12 @@
 //! A platform: a device, buses and memories, wired from a description, with named ports.
 //!
 //! [`Description`] says what there is (TOML, or one of the built-in ones); [`Platform::build`] makes it;
-//! [`LocalHost`] drives it as a CPU in the same process would. The bridge drives the same [`Platform`] for
-//! those who come over a socket.
+//! whoever is outside reaches it through a [`Hub`](crate::hub::Hub).
 
 mod activity;
 mod assembly;
 mod carried;
 mod description;
-mod local;
 mod memory_port;
 mod observers;
 mod settings;
@@ -17,7 +15,7 @@ pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
 pub use carried::DeviceDescription;
 pub(crate) use description::time_text;
 pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription, NvdlaDescription};
-pub use local::LocalHost;
+
 pub use memory_port::MemoryPort;
 pub use observers::{LayerRecord, Warned};
 pub use settings::SettingError;

@@ -12,7 +12,8 @@ use vp_models::fpga_ai_suite::Architecture;
 use vp_models::fpga_ai_suite::graph::{Activation, Converter, Graph, Operation, Shape, Sums, Tensor, Window};
 use vp_models::host::fpga_ai_suite::{Driver, Layout, Model};
 use vp_models::host::{Host, Memory};
-use vp_models::platform::{Description, DeviceDescription, LocalHost, Platform};
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, DeviceDescription, Platform};
 
 /// Addresses of the CSR block, as the register map has them.
 const ICR: u32 = 0x200;

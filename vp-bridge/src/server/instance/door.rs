@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vp_core::Injector;
+use vp_models::hub::Interruption;
 use vp_shm::Bell;
 
 use super::Command;
-
-/// The knock that ends a run. Says nothing: what was sent lies in the queue.
-pub(super) struct Knock;
 
 pub(in crate::server) struct Door {
     state: Mutex<State>,
@@ -25,7 +23,7 @@ pub(in crate::server) struct Door {
 
 struct State {
     commands: Vec<Command>,
-    knock: Option<Injector<Knock>>,
+    knock: Option<Injector<Interruption>>,
     running: bool,
     asleep: bool,
     open: bool,
@@ -67,7 +65,7 @@ impl Door {
         if state.running
             && let Some(knock) = &state.knock
         {
-            knock.send(Knock);
+            knock.send(Interruption);
         }
         let is_asleep = std::mem::take(&mut state.asleep);
         drop(state);
@@ -78,7 +76,7 @@ impl Door {
     }
 
     /// Where to knock from now on.
-    pub(super) fn knock_at(&self, knock: Injector<Knock>) {
+    pub(super) fn knock_at(&self, knock: Injector<Interruption>) {
         self.state().knock = Some(knock);
     }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use vp_protocols::native::{Capabilities, SessionId};
 
+use rustc_hash::FxHashMap;
+use vp_models::hub::Tag;
+
 use super::share::Ring;
-use super::work::Job;
-use super::{Account, ToSession};
+use super::{Account, Charge, ToSession};
 use crate::server::link::Outlet;
 
 /// Messages for one session that are collected before they are handed over.
@@ -16,26 +18,37 @@ const BATCH: usize = 64;
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
-    /// Requests to it that may be unanswered.
-    pub(super) max_in_flight: u32,
     pub(super) account: Arc<Account>,
     pub(super) to: Outlet,
     /// For the session, on their way.
     batch: Vec<ToSession>,
     pub(super) ring: Option<Ring>,
-    pub(super) jobs: VecDeque<Job>,
+    /// Of the requests that the hub has not completed.
+    pub(super) charges: FxHashMap<Tag, Charge>,
+    /// Of the posted writes that wait for their turn, oldest first.
+    pub(super) posted: VecDeque<Charge>,
     pub(super) lost_warnings: u64,
 }
 
 impl Member {
-    pub(super) fn new(
-        capabilities: Capabilities,
-        max_in_flight: u32,
-        account: Arc<Account>,
-        to: Outlet,
-    ) -> Self {
-        let (batch, jobs) = (Vec::new(), VecDeque::new());
-        Self { capabilities, max_in_flight, account, to, batch, ring: None, jobs, lost_warnings: 0 }
+    pub(super) fn new(capabilities: Capabilities, account: Arc<Account>, to: Outlet) -> Self {
+        Self {
+            capabilities,
+            account,
+            to,
+            batch: Vec::new(),
+            ring: None,
+            charges: FxHashMap::default(),
+            posted: VecDeque::new(),
+            lost_warnings: 0,
+        }
+    }
+
+    /// Takes off the account what no longer waits, when so many of the session's jobs do.
+    pub(super) fn keep_posted(&mut self, waiting: usize) {
+        while self.posted.len() > waiting {
+            self.posted.pop_front();
+        }
     }
 
     /// Whether it hears of all in its stream, and carries it out in that order.
@@ -104,12 +117,6 @@ impl Members {
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
         self.0.iter_mut().map(|(session, member)| (*session, member))
-    }
-
-    /// The same, beginning with this session or the next one there is.
-    pub(super) fn from(&self, session: SessionId) -> impl Iterator<Item = (SessionId, &Member)> {
-        let (before, after) = self.0.split_at(self.place(session).unwrap_or_else(|place| place));
-        after.iter().chain(before).map(|(session, member)| (*session, member))
     }
 }
 

@@ -4,49 +4,41 @@
 //! over each session's [`Outlet`], in order, a batch at a time. While there is nothing to do the thread attends to the
 //! sessions' sockets and rings itself (`rest.rs`), so that a request that comes then hops to no other thread and needs no door.
 //!
-//! Who lets simulated time move is the *time mode*'s matter: in lockstep the one job under way, otherwise the work there
-//! is. Jobs of a session are taken in its order; in lockstep one after the other over all sessions, each to its end, so
-//! that a run depends on the commands alone and not on when they arrived.
+//! This is an adapter: what sessions say becomes inputs of the platform's [`Hub`], and its outputs become what they are told
+//! (`translate.rs`, `told.rs`). The rules of time, and of who may do what, are the hub's. What is here are threads, the
+//! wall clock, and what a session may take of the server.
 
-mod answers;
 mod charge;
 mod door;
 mod members;
-mod outside;
-mod ports;
-mod requests;
+mod owners;
 mod rest;
+mod run;
 mod share;
-mod time;
-mod work;
+mod told;
+mod translate;
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
-use vp_core::{Event, Stop, Time};
 use vp_models::host::{Statistics, Value};
+use vp_models::hub::{self, Hub, Input, MemoryPromise, RequestId as HubRequest, Tag};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
-    self, Activity, Attached, Capabilities, Counter, CounterValue, ErrorCode, Notice, Port, PortId, Posted,
-    Reply, Request, RequestId, SessionId, StatusReport, TimeMode,
+    self, Attached, Capabilities, Counter, CounterValue, ErrorCode, Notice, Port, Posted, Reply, Request,
+    RequestId, SessionId, StatusReport, TimeMode,
 };
 
 pub(super) use charge::{Account, Charge};
 pub(super) use door::Door;
-use door::Knock;
 use members::{Member, Members};
-use ports::Holding;
-pub(super) use requests::Token;
-use requests::{News, Requests, Trusted};
-use work::Current;
+use owners::Owners;
+pub(super) use owners::Token;
 
 use super::link::Outlet;
 
@@ -127,8 +119,8 @@ impl Instance {
             let door = CloseAtEnd(inside);
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                match Host::build(&door.0, description, mode, owner_timeout) {
-                    Ok(mut host) => host.serve(),
+                match PlatformThread::build(&door.0, &description, mode, owner_timeout) {
+                    Ok(mut thread) => thread.serve(),
                     Err(error) => tracing::error!("platform {label}: {error}"),
                 }
             }));
@@ -162,64 +154,18 @@ impl Drop for CloseAtEnd {
     }
 }
 
-/// What happened during a run, in order.
-enum Happened {
-    Level { level: bool, time: Time },
-    Answer { tag: u64, value: u32, time: Time },
-}
-
-/// Who waits for the answer to a register access, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asker {
-    /// At the stream.
-    Stream(RequestId),
-    /// At the session's ring: answers go there in order.
-    Ring,
-}
-
-impl Asker {
-    fn on_stream(self) -> Option<RequestId> {
-        match self {
-            Self::Stream(id) => Some(id),
-            Self::Ring => None,
-        }
-    }
-}
-
-/// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
-struct OnBus {
-    tag: u64,
-    session: SessionId,
-    asker: Asker,
-    write: bool,
-    failure: Option<Failure>,
-    charge: Option<Charge>,
-}
-
 /// The inside of an instance: lives and dies on its thread.
-struct Host {
+struct PlatformThread {
     door: Arc<Door>,
     /// What came while this thread read the sockets itself: before all that waits at the door.
     commands: Vec<Command>,
-    description: Description,
+    hub: Hub,
     mode: TimeMode,
     owner_timeout: Duration,
-    platform: Platform,
-    happened: Rc<RefCell<VecDeque<Happened>>>,
-    requests: Rc<RefCell<Requests>>,
-    /// Takes time to a moment at which nothing else happens.
-    alarm: Event,
-    ports: Vec<Port>,
-    holdings: Vec<Holding>,
     members: Members,
-    on_bus: VecDeque<OnBus>,
-    next_tag: u64,
-    current: Option<Current>,
-    /// Where the next round over the members' jobs begins, so that none waits for ever.
-    turn: SessionId,
-    /// Paced: when the present work began, in both times.
-    pace: Option<(Instant, Time)>,
-    held: bool,
+    owners: Owners,
+    /// Paced: the clock of the present work, and what simulated time has to do with it.
+    pace: Option<(Instant, hub::Pace)>,
     /// Whether commands knock at the kernel.
     is_running: bool,
     ended: bool,
@@ -227,57 +173,28 @@ struct Host {
 
 type Failure = (ErrorCode, String);
 
-impl Host {
+impl PlatformThread {
     fn build(
         door: &Arc<Door>,
-        description: Description,
+        description: &Description,
         mode: TimeMode,
         owner_timeout: Duration,
     ) -> Result<Self, String> {
-        let platform = Platform::build(&description).map_err(|error| error.to_string())?;
-        let ports = ports::list(&platform);
-        let alarm = platform.sim().event("bridge.alarm");
-        let mut host = Self {
+        let platform = Platform::build(description).map_err(|error| error.to_string())?;
+        let hub = Hub::new(platform, translate::time_mode(mode));
+        door.knock_at(hub.interrupter());
+        Ok(Self {
             door: door.clone(),
             commands: Vec::new(),
-            description,
+            hub,
             mode,
             owner_timeout,
-            platform,
-            happened: Rc::default(),
-            requests: Requests::new(),
-            alarm,
-            ports,
-            holdings: Vec::new(),
             members: Members::default(),
-            on_bus: VecDeque::new(),
-            next_tag: 0,
-            current: None,
-            turn: SessionId(0),
+            owners: Owners::default(),
             pace: None,
-            held: false,
             is_running: false,
             ended: false,
-        };
-        host.connect();
-        Ok(host)
-    }
-
-    /// Listens to a platform that was just built.
-    fn connect(&mut self) {
-        let sim = self.platform.sim();
-        let (happened, stop) = (self.happened.clone(), sim.clone());
-        self.platform.csb().on_response(move |response| {
-            let (tag, value) = (response.tag, response.value);
-            happened.borrow_mut().push_back(Happened::Answer { tag, value, time: stop.now() });
-            stop.stop();
-        });
-        let (happened, stop) = (self.happened.clone(), sim.clone());
-        self.platform.irq().connect(move |level, time| {
-            happened.borrow_mut().push_back(Happened::Level { level, time });
-            stop.stop();
-        });
-        self.door.knock_at(sim.injector(|sim, Knock| sim.stop()));
+        })
     }
 
     fn serve(&mut self) {
@@ -292,7 +209,6 @@ impl Host {
             self.commands = commands;
             self.take_rings();
             self.put_out_silent_owner();
-            self.start_jobs();
             // Who waits for an answer, or for the line, does not wait for what the platform has to do besides.
             self.flush();
             let wake = self.advance();
@@ -301,28 +217,22 @@ impl Host {
                 && !self.ended
             {
                 self.flush();
-                let patience = self.patience_ends().map(|(_, ends)| ends);
+                let patience =
+                    self.owners.oldest().and_then(|(_, asked)| asked.checked_add(self.owner_timeout));
                 self.rest(wake.0.into_iter().chain(patience).min());
             }
         }
         self.flush();
     }
 
-    /// The session whose answer is due first, and when it is too late.
-    fn patience_ends(&self) -> Option<(SessionId, Instant)> {
-        let (owner, asked) = self.requests.borrow().oldest()?;
-        asked.checked_add(self.owner_timeout).map(|ends| (owner, ends))
-    }
-
     /// A memory that does not answer must not hold time up for all others: its session has to go.
     fn put_out_silent_owner(&mut self) {
-        if let Some((owner, ends)) = self.patience_ends()
-            && Instant::now() >= ends
+        if let Some((owner, asked)) = self.owners.oldest()
+            && asked.elapsed() >= self.owner_timeout
         {
             let patience = self.owner_timeout.as_secs_f64();
             let reason = format!("a request to its memory was not answered within {patience} s");
             self.put_out(owner, ErrorCode::NotAnswered, &reason);
-            self.tell();
         }
     }
 
@@ -335,33 +245,11 @@ impl Host {
         self.leave(session, reason);
     }
 
-    fn now(&self) -> Time {
-        self.platform.simulation().now()
-    }
-
-    fn wire_now(&self) -> native::Time {
-        native::Time(self.now().as_ps())
-    }
-
-    /// What the platform asks of memories goes before all that is said later: it may be trusted to have been done.
-    #[inline]
-    fn ask(&mut self) {
-        // Mostly it asks for nothing.
-        if self.requests.borrow().has_outbox() {
-            self.ask_all();
-        }
-    }
-
-    fn ask_all(&mut self) {
-        for (session, ask) in self.requests.borrow_mut().take_outbox() {
-            if let Some(member) = self.members.get_mut(session) {
-                member.send(ask);
-            }
-        }
+    fn name(&self) -> &str {
+        &self.hub.platform().description().name
     }
 
     fn flush(&mut self) {
-        self.ask();
         self.members.iter_mut().for_each(|(_, member)| member.flush());
     }
 
@@ -379,22 +267,16 @@ impl Host {
             }
             Command::Posted { session, posted, payload, charge } => {
                 self.take_ring(session);
-                if self.members.contains(session) {
-                    self.posted(session, posted, payload, charge);
-                }
+                let Some(member) = self.members.get(session) else { return };
+                let access = translate::posted(posted, &payload, member.capabilities);
+                self.post(session, access, Some(charge));
             }
             Command::Share { session, id, request, files } => self.share(session, id, &request, files),
             Command::Look => self.hush(),
             Command::Answer { session, token, reply, payload } => {
-                match Requests::answer(&self.requests, session, token, reply, payload) {
-                    Some(News::Forwarded(forwarded)) => self.pass_on(forwarded),
-                    Some(News::Lost(lost)) => {
-                        let text = format!("a write to memory that took writes before: {lost}; data lost");
-                        tracing::warn!("platform {}: {text}", self.description.name);
-                        self.warn_all(self.wire_now(), &text);
-                    }
-                    None => {}
-                }
+                self.owners.answered(token);
+                let (party, request) = (translate::party(session), HubRequest(token));
+                self.handle(Input::Answer { party, request, result: translate::answer(reply, payload) });
             }
             Command::End => self.ended = true,
             #[cfg(test)]
@@ -402,38 +284,42 @@ impl Host {
         }
     }
 
-    fn join(&mut self, join: Join) {
-        let Join { session, capabilities, max_in_flight, account, to, joined } = join;
-        let found = Joined { time: self.wire_now(), time_mode: self.mode, ports: self.ports.clone() };
-        if joined.send(found).is_ok() {
-            self.members.insert(session, Member::new(capabilities, max_in_flight, account, to));
-            self.review_trust();
+    /// Gives the hub an input, and tells the sessions what comes of it.
+    fn handle(&mut self, input: Input) {
+        self.hub.handle(input);
+        self.tell();
+    }
+
+    /// Gives the hub a posted write. What waits there for its turn stays on the session's account.
+    fn post(&mut self, session: SessionId, access: hub::Access, charge: Option<Charge>) {
+        let party = translate::party(session);
+        self.handle(Input::Posted { party, access });
+        let waiting = self.hub.waiting(party);
+        if let Some(member) = self.members.get_mut(session) {
+            if waiting > 0 {
+                member.posted.extend(charge);
+            }
+            member.keep_posted(waiting);
         }
     }
 
-    /// Says whose memory need not be waited for: that of the only session, if it does all in order.
-    fn review_trust(&mut self) {
-        let mut members = self.members.iter();
-        let only = members.next().filter(|(_, member)| member.is_in_order() && members.next().is_none());
-        let trusted = only.map(|(owner, member)| Trusted { owner, at_once: member.max_in_flight as usize });
-        self.requests.borrow_mut().trust(trusted);
+    fn join(&mut self, join: Join) {
+        let Join { session, capabilities, max_in_flight, account, to, joined } = join;
+        let time = translate::time(self.hub.now());
+        let found = Joined { time, time_mode: self.mode, ports: translate::ports(self.hub.ports()) };
+        if joined.send(found).is_ok() {
+            let member = Member::new(capabilities, account, to);
+            let memory = MemoryPromise { in_order: member.is_in_order().then_some(max_in_flight) };
+            self.members.insert(session, member);
+            let name = format!("session {}", session.0);
+            self.handle(Input::Enter { party: translate::party(session), name, memory });
+        }
     }
 
     fn leave(&mut self, session: SessionId, why: &str) {
-        if self.members.remove(session).is_none() {
-            return;
-        }
-        self.review_trust();
-        if self.current.as_ref().is_some_and(|current| current.session == session) {
-            self.end_current();
-        }
-        self.requests.borrow_mut().forget_session(session);
-        let held: Vec<PortId> = (self.holdings.iter())
-            .filter(|holding| holding.session == session)
-            .map(|holding| holding.port)
-            .collect();
-        for port in held {
-            self.release(session, port, why);
+        if self.members.remove(session).is_some() {
+            self.owners.forget(session);
+            self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
         }
     }
 
@@ -445,99 +331,64 @@ impl Host {
         payload: Bytes,
         charge: Charge,
     ) {
-        let done = match request {
-            Request::Attach(attach) => self.attach(session, attach),
-            Request::Detach { port } => self.detach(session, port),
-            Request::Reset => self.may_rule(session).and_then(|()| self.reset()),
-            Request::Status => {
-                let status = self.status();
-                return self.reply(session, id, Reply::Status(Box::new(status)));
-            }
+        let time = translate::time(self.hub.now());
+        let answer = match request {
+            Request::Status => Reply::Status(Box::new(self.status())),
             Request::Statistics { prefix, first } => {
-                let counters = counters(&self.platform.statistics(), &prefix);
-                let time = self.wire_now();
+                let counters = counters(&self.hub.platform().statistics(), &prefix);
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
-            Request::Ping => return self.reply(session, id, Reply::Pong),
-            other => {
-                return self.enqueue(session, Some(Asker::Stream(id)), other, payload, Some(charge));
+            Request::Ping => Reply::Pong,
+            request => {
+                let name = request.name();
+                let Some(member) = self.members.get_mut(session) else { return };
+                match translate::command(request, payload, member.capabilities) {
+                    Some(command) => {
+                        let tag = Tag(id.0.into());
+                        member.charges.insert(tag, charge);
+                        return self.give(session, tag, command);
+                    }
+                    None => Reply::Failed {
+                        code: ErrorCode::Internal,
+                        reason: format!("{name} came without its files"),
+                    },
+                }
             }
         };
-        match done {
-            Ok(()) => self.reply(session, id, Reply::Done),
-            Err(failure) => self.fail(session, Some(Asker::Stream(id)), failure),
+        self.send(session, ToSession::Reply { id, time, reply: answer, payload: Bytes::new(), charge: None });
+    }
+
+    /// Gives the hub a session's command.
+    fn give(&mut self, session: SessionId, tag: Tag, command: hub::Command) {
+        let is_reset = matches!(command, hub::Command::Reset);
+        let is_detach = matches!(command, hub::Command::Detach { .. });
+        self.handle(Input::Command { party: translate::party(session), tag, command });
+        if is_reset {
+            // The simulation is another one.
+            self.door.knock_at(self.hub.interrupter());
+            self.pace = None;
         }
-        // What the request changed others may have to know: a line that fell with a reset, say.
-        self.tell();
-    }
-
-    fn posted(&mut self, session: SessionId, posted: Posted, payload: Bytes, charge: Charge) {
-        let request = match posted {
-            Posted::RegisterWrite(write) => Request::RegisterWrite(write),
-            Posted::MemoryWrite(write) => Request::MemoryWrite(write),
-        };
-        self.enqueue(session, None, request, payload, Some(charge));
-    }
-
-    fn activity(&self) -> Activity {
-        let simulation = self.platform.simulation();
-        let waits = self.held || self.requests.borrow().bursts() > 0;
-        match (self.mode, simulation.next_time()) {
-            _ if waits => Activity::Held,
-            _ if self.has_jobs() => Activity::Running,
-            (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
-            (TimeMode::Lockstep, Some(_)) => Activity::Held,
-            (_, Some(_)) => Activity::Running,
-            (_, None) if self.platform.unfinished().is_some() => Activity::Deadlocked,
-            (_, None) => Activity::Idle,
+        if is_detach {
+            self.close_ring_without_ports(session);
         }
     }
 
     fn status(&self) -> StatusReport {
-        let attached = self.holdings.iter().map(|holding| Attached {
-            port: holding.port,
-            role: holding.role,
-            session: holding.session,
+        let attached = self.hub.holdings().map(|(party, port, role)| Attached {
+            port: translate::port_id(port),
+            role: translate::role(role),
+            session: translate::session(party),
         });
         StatusReport {
             time_mode: self.mode,
-            activity: self.activity(),
+            activity: translate::activity(self.hub.activity()),
             sessions: u32::try_from(self.members.len()).unwrap_or(u32::MAX),
             // The session knows.
             in_flight: 0,
-            events: self.platform.simulation().activations(),
+            events: self.hub.platform().simulation().activations(),
             // A status report is a header: as many as fit with certainty.
             attached: attached.take(200).collect(),
         }
-    }
-
-    /// Puts everything back to power-on. Time goes on, ports stay attached, what is in flight fails.
-    fn reset(&mut self) -> Result<(), Failure> {
-        let now = self.now();
-        let was_high = self.platform.irq().level();
-        let internal =
-            |error: vp_models::platform::DescriptionError| (ErrorCode::Internal, error.to_string());
-        let platform = Platform::build(&self.description).map_err(internal)?;
-        self.cancel_all("the platform was reset");
-        self.tell();
-        self.requests.borrow_mut().forget_bursts();
-        self.happened.borrow_mut().clear();
-        self.alarm = platform.sim().event("bridge.alarm");
-        self.platform = platform;
-        self.pace = None;
-        self.connect();
-        for holding in self.holdings.clone() {
-            self.connect_memory(&holding);
-        }
-        if now > Time::ZERO {
-            self.alarm.notify_after(now);
-            // A knock ends a run early; idle before then it is only at the end of all time.
-            while self.now() < now && self.platform.simulation_mut().run_until(now) != Stop::Idle {}
-        }
-        if was_high {
-            self.level_changed(false, now);
-        }
-        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a platform's thread does when it has nothing to do, and how long it may be deaf when it has.
+//! What a platform's thread does when it has nothing to do.
 //!
 //! First it looks: at the door, at the rings, and at the sockets of its sessions, which are lent to it meanwhile. Mostly
 //! the next request is under way, and is there sooner than a sleeper wakes. Then it sleeps until one of them rings. Before a
@@ -9,9 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use vp_core::{Stop, Time};
-
-use super::Host;
+use super::PlatformThread;
 
 /// How long a thread looks for the next command before it sleeps.
 const LOOK: Duration = Duration::from_micros(50);
@@ -21,14 +19,8 @@ const GLANCES: u32 = 32;
 const ROUNDS: u32 = 8;
 /// Looks at the sockets, where there are no rings, before somebody else has the core.
 const LOOKS: u32 = 4;
-/// Cycles between two looks at the rings and at the door, and at how long a run has lasted: more than a register access takes.
-const BETWEEN_LOOKS: u64 = 32;
-/// Looks after which a run is one that lasts.
-const MANY_LOOKS: u32 = 16;
-/// A run that has taken so long is one that lasts, however little has happened in it.
-const LASTS: Duration = Duration::from_millis(2);
 
-impl Host {
+impl PlatformThread {
     /// Rests until something is to be done, or until `wake`.
     pub(super) fn rest(&mut self, wake: Option<Instant>) {
         self.members.iter().for_each(|(_, member)| member.to.link().lend());
@@ -82,42 +74,5 @@ impl Host {
         for (_, member) in self.members.iter() {
             member.to.link().attend(&mut self.commands);
         }
-    }
-
-    /// Runs the kernel up to `limit`. A run that turns out to last is one that others can end by a knock, if there are no rings: else
-    /// it is looked in its course whether there is something to do. Nobody who is owed an answer waits for its end.
-    pub(super) fn run_kernel(&mut self, limit: Time) -> Stop {
-        let has_ring = self.rings().next().is_some();
-        let (mut began, mut lasts) = (None, false);
-        let between = self.description.period * BETWEEN_LOOKS;
-        for looks in 1_u32.. {
-            let simulation = self.platform.simulation_mut();
-            // Nothing ahead: the rest says so, and takes time to where it belongs.
-            let Some(next) = simulation.next_time().filter(|next| *next < limit) else { break };
-            match simulation.run_up_to(limit.min(next + between)) {
-                Stop::Limit => {}
-                Stop::Idle => break,
-                stop => return stop,
-            }
-            // Register accesses are over before the clock is looked at.
-            if !lasts {
-                lasts = looks >= MANY_LOOKS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
-                if lasts {
-                    self.flush();
-                    self.members.iter().for_each(|(_, member)| member.to.link().give_back());
-                }
-            }
-            if self.door.has_waiting() || self.is_asked() {
-                return Stop::Requested;
-            }
-            if lasts && !has_ring {
-                self.is_running = self.door.begin_run();
-                if !self.is_running {
-                    return Stop::Requested;
-                }
-                break;
-            }
-        }
-        self.platform.simulation_mut().run_until(limit)
     }
 }

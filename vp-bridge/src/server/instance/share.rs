@@ -3,21 +3,38 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::rc::Rc;
 
-use bytes::Bytes;
+use vp_models::hub::{self, Command, DirectMemory, DirectRange, Tag};
+use vp_models::platform::PortKind;
 use vp_protocols::native::{
-    self, ErrorCode, OpenRing, PortId, PortKind, RegisterRead, RegisterWrite, Reply, Request, RequestId,
-    Role, SessionId, ShareMemory, SharedRegion,
+    self, ErrorCode, OpenRing, PortId, RegisterRead, RegisterWrite, Reply, Request, RequestId, SessionId,
+    ShareMemory, SharedRegion,
 };
 use vp_shm::Region;
 use vp_shm::ring::{self, Access};
 
-use super::outside::Shared;
-use super::{Asker, Failure, Host};
+use super::members::Member;
+use super::{Failure, PlatformThread, translate};
 
 /// Regions that one memory may have.
 const REGIONS: usize = 64;
 /// Register accesses that may wait before the ring is taken no further.
 const JOBS: usize = 1024;
+
+/// The tag of all accesses of a ring, beyond the numbers of requests: they are answered in their order.
+const IN_RING: Tag = Tag(1 << 32);
+
+/// A mapped region, as the platform's bus reaches it.
+struct Mapped(Region);
+
+impl DirectMemory for Mapped {
+    fn read(&self, offset: u64, into: &mut [u8]) -> bool {
+        self.0.read(offset, into)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> bool {
+        self.0.write(offset, bytes)
+    }
+}
 
 /// A session's ring.
 pub(super) struct Ring {
@@ -26,7 +43,7 @@ pub(super) struct Ring {
     pub(super) line: PortId,
 }
 
-impl Host {
+impl PlatformThread {
     /// Carries out a request that came with files.
     pub(super) fn share(
         &mut self,
@@ -41,10 +58,7 @@ impl Host {
             Request::OpenRing(open) => self.open_ring(session, *open, files),
             _ => Err((ErrorCode::Internal, format!("{} has no files", request.name()))),
         };
-        match done {
-            Ok(()) => self.reply(session, id, Reply::Done),
-            Err(failure) => self.fail(session, Some(Asker::Stream(id)), failure),
-        }
+        self.reply(session, id, done);
     }
 
     fn share_memory(
@@ -53,53 +67,37 @@ impl Host {
         share: &ShareMemory,
         files: &[OwnedFd],
     ) -> Result<(), Failure> {
-        let name = self.port(share.port)?.name.clone();
-        let mut holdings = self.holdings.iter_mut();
-        let Some(holding) = holdings.find(|holding| {
-            (holding.session, holding.port, holding.role) == (session, share.port, Role::Target)
-        }) else {
-            return Err((ErrorCode::NotAttached, format!("{name} is not attached as target")));
-        };
         if !(1..=REGIONS).contains(&share.regions.len()) {
             let count = share.regions.len();
             return Err((ErrorCode::BadRange, format!("{count} regions: 1 to {REGIONS} can be shared")));
         }
-        let mut shared: Vec<Shared> = Vec::new();
+        let mut parts: Vec<DirectRange> = Vec::new();
         for &SharedRegion { base, size, file, offset } in &share.regions {
-            let refuse =
-                |code, why: &str| Err((code, format!("{size} bytes at 0x{base:x} of {name}: {why}")));
-            let end = base.checked_add(size).filter(|&end| size > 0 && end <= holding.range.end);
-            let Some(end) = end.filter(|_| base >= holding.range.start) else {
+            let refuse = |code, why: &str| Err((code, format!("{size} bytes at 0x{base:x}: {why}")));
+            let Some(end) = base.checked_add(size).filter(|_| size > 0) else {
                 return refuse(ErrorCode::BadRange, "not all of them are the session's");
             };
-            if shared.iter().any(|other| base < other.range.end && other.range.start < end) {
-                return refuse(ErrorCode::BadRange, "some are in another region too");
-            }
             let Some(file) = files.get(usize::from(file)) else {
                 return refuse(ErrorCode::BadRange, "there is no such file");
             };
             match Region::map(file, offset, size) {
-                Ok(region) => shared.push(Shared { range: base..end, region }),
+                Ok(region) => parts.push(DirectRange { range: base..end, memory: Rc::new(Mapped(region)) }),
                 Err(error) => return refuse(ErrorCode::Unsupported, &error.to_string()),
             }
         }
-        holding.shared = Rc::from(shared);
-        let holding = holding.clone();
-        self.connect_memory(&holding);
-        Ok(())
+        let (party, port) = (translate::party(session), translate::port_index(share.port));
+        self.hub.access_directly(party, port, parts).map_err(refused)
     }
 
     fn open_ring(&mut self, session: SessionId, open: OpenRing, files: Vec<OwnedFd>) -> Result<(), Failure> {
         let OpenRing { port, line } = open;
-        self.initiated(session, port, PortKind::Csb)?;
-        let name = self.port(line)?.name.clone();
-        let is_sink = |holding: &super::Holding| {
-            (holding.session, holding.port, holding.role) == (session, line, Role::Sink)
-        };
-        if !self.holdings.iter().any(is_sink) {
-            return Err((ErrorCode::NotAttached, format!("{name} is not attached as sink")));
+        let party = translate::party(session);
+        self.hub.initiated(party, translate::port_index(port), &[PortKind::Csb]).map_err(refused)?;
+        if !self.hub.holds(party, translate::port_index(line), hub::Role::Sink) {
+            let reason = format!("port {} is not attached as sink", line.0);
+            return Err((ErrorCode::NotAttached, reason));
         }
-        let level = self.platform.irq().level();
+        let level = self.hub.platform().irq().level();
         let Some(member) = self.members.get_mut(session) else { return Ok(()) };
         let refuse = |why: String| (ErrorCode::Unsupported, why);
         let Ok([memory, own, client]) = <[OwnedFd; 3]>::try_from(files) else {
@@ -116,11 +114,15 @@ impl Host {
         Ok(())
     }
 
-    /// A port is detached: nothing more is taken from a ring that belongs to it.
-    pub(super) fn close_ring_of(&mut self, session: SessionId, port: PortId) {
-        if let Some(member) = self.members.get_mut(session)
-            && member.ring.as_ref().is_some_and(|ring| ring.port == port || ring.line == port)
-        {
+    /// Closes a session's ring if a port that belongs to it was detached: nothing more is taken from it.
+    pub(super) fn close_ring_without_ports(&mut self, session: SessionId) {
+        let party = translate::party(session);
+        let Some(member) = self.members.get_mut(session) else { return };
+        let is_held = |ring: &Ring| {
+            self.hub.holds(party, translate::port_index(ring.port), hub::Role::Initiator)
+                && self.hub.holds(party, translate::port_index(ring.line), hub::Role::Sink)
+        };
+        if member.ring.as_ref().is_some_and(|ring| !is_held(ring)) {
             member.ring = None;
         }
     }
@@ -133,8 +135,9 @@ impl Host {
 
     /// The rings that are taken from: not those of sessions that have too much waiting.
     fn open_rings(&self) -> impl Iterator<Item = (SessionId, &Ring)> {
-        let open = self.members.iter().filter(|(_, member)| member.jobs.len() < JOBS);
-        open.filter_map(|(session, member)| Some((session, member.ring.as_ref()?)))
+        let rings =
+            self.members.iter().filter_map(|(session, member)| Some((session, member.ring.as_ref()?)));
+        rings.filter(|(session, _)| self.hub.waiting(translate::party(*session)) < JOBS)
     }
 
     /// Whether an access waits in a ring.
@@ -182,25 +185,36 @@ impl Host {
                 Ok(None) => return,
                 Err(error) => return self.put_out(session, ErrorCode::BadEntry, &error.to_string()),
             };
-            let at = at.map(native::Time);
-            let (asker, request) = match access {
-                Access::Read => {
-                    (Some(Asker::Ring), Request::RegisterRead(RegisterRead { port, address, at }))
-                }
-                Access::Write(value) => {
-                    (Some(Asker::Ring), Request::RegisterWrite(RegisterWrite { port, address, value, at }))
-                }
+            let Some(member) = self.members.get(session) else { return };
+            let (at, capabilities) = (at.map(native::Time), member.capabilities);
+            let write =
+                |value| translate::register_write(RegisterWrite { port, address, value, at }, capabilities);
+            let asked = match access {
+                Access::Read => translate::register_read(RegisterRead { port, address, at }, capabilities),
+                Access::Write(value) => write(value),
                 Access::Posted(value) => {
-                    (None, Request::RegisterWrite(RegisterWrite { port, address, value, at }))
+                    self.post(session, write(value), None);
+                    continue;
                 }
             };
-            self.enqueue(session, asker, request, Bytes::new(), None);
+            self.give(session, IN_RING, Command::Access(asked));
         }
     }
+}
 
-    /// Answers the first access of a session's ring that is not answered.
-    pub(super) fn answer_in_ring(&mut self, session: SessionId, code: u16, value: u32, time: native::Time) {
-        if let Some(ring) = self.members.get_mut(session).and_then(|member| member.ring.as_mut()) {
+fn refused(failure: hub::Failure) -> Failure {
+    (translate::error_code(failure.kind), failure.reason)
+}
+
+impl Member {
+    /// Answers the first access of the session's ring that is not answered.
+    pub(super) fn answer_in_ring(&mut self, reply: &Reply, time: native::Time) {
+        let (code, value) = match reply {
+            Reply::Value { value } => (0, *value),
+            Reply::Failed { code, .. } => (u16::from(*code), 0),
+            _ => (0, 0),
+        };
+        if let Some(ring) = &mut self.ring {
             ring.server.answer(u32::from(code), value, time.0);
         }
     }

@@ -8,7 +8,8 @@
 //! use vp_models::fpga_ai_suite::Architecture;
 //! use vp_models::host::fpga_ai_suite::{Driver, Model};
 //! use vp_models::host::network::digits;
-//! use vp_models::platform::{Description, LocalHost, Platform};
+//! use vp_models::local::LocalHost;
+//! use vp_models::platform::{Description, Platform};
 //!
 //! let description = Description::named("fpga-ai-suite").unwrap();
 //! let mut host = LocalHost::new(Platform::build(&description).unwrap());

@@ -1,7 +1,8 @@
 //! A loadable of our own, in both generations: a pooling, and a power by the CPU behind it.
 
 use super::*;
-use crate::platform::{Description, LocalHost, Platform};
+use crate::local::LocalHost;
+use crate::platform::{Description, Platform};
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use half::f16;
 use proptest::prelude::*;

@@ -5,7 +5,8 @@ use super::error::{MeasureError, RunError};
 use super::plan::{Plan, Work};
 use super::run::{Inference, Runner};
 use crate::host::{Activity, Bounds, Host, Moved, Statistics};
-use crate::platform::{Description, LocalHost, Platform};
+use crate::local::LocalHost;
+use crate::platform::{Description, Platform};
 use vp_core::Time;
 
 /// What came of running a network on some frames, one after the other.

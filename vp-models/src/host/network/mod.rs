@@ -7,7 +7,8 @@
 //!
 //! ```
 //! use vp_models::host::network::{Plan, Runner, digits};
-//! use vp_models::platform::{Description, LocalHost, Platform};
+//! use vp_models::local::LocalHost;
+//! use vp_models::platform::{Description, Platform};
 //!
 //! let description = Description::named("nv_small").unwrap();
 //! let plan = Plan::new(&digits::network(), &description.nvdla().unwrap().config, description.dbb0.range()).unwrap();

@@ -1,14 +1,13 @@
-//! Memory that a session owns: bursts of the platform become requests to it, its answers complete them.
+//! A memory that a party owns, as the platform's bus sees it.
 //!
 //! What a run does must not depend on how fast the owner answers. A burst's data is due a known number of cycles after
 //! its address, by the platform's own latency; until then the simulation may run on, and further bursts may follow. Each
-//! request here has that moment as its *deadline*: the instance never lets simulated time come to it before the answer is
+//! request here has that moment as its *deadline*: the hub never lets simulated time come to it before the answer is
 //! there. So the simulation goes exactly as with the memory inside.
 //!
-//! What is waited for with a write is only whether there is memory. Where its owner has once said so, it is *trusted*: time
-//! goes on, and the answer may come when it comes. That is so only as long as nobody could tell: the owner is the only
-//! session, hears of all that follows behind the write, in the same stream, with no ring and no shared memory beside it,
-//! and says that it keeps to its order.
+//! What is waited for with a write is only whether there is memory. Where its owner has once said so, the write is
+//! *trusted*: time goes on, and the answer may come when it comes. That is so only as long as nobody could tell: the owner
+//! is the only party, hears of all that follows behind the write, by the same way, and says that it keeps to its order.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -16,31 +15,26 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use vp_core::{Sim, Time};
-use vp_models::bus::axi::{Answer, AxiTarget, Burst, Completion, Drawn, Latency, Unmapped};
-use vp_models::memory::Ram;
-use vp_models::platform::MemoryPort;
-use vp_protocols::native::{self, Access, MemoryRead, MemoryWrite, PortId, Request, SessionId};
-use vp_shm::Region;
 
+use super::DirectRange;
 use super::requests::{Pages, Requests, Waits, pages};
+use crate::bus::axi::{Answer, AxiTarget, Burst, Completion, Drawn, Latency, Unmapped};
+use crate::hub::input::{AccessKind, PartyId, PortIndex};
+use crate::hub::output::MemoryAccess;
+use crate::hub::ports::Holding;
+use crate::memory::Ram;
+use crate::platform::MemoryPort;
 
-/// Memory of a session that is mapped here.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) range: Range<u64>,
-    pub(super) region: Region,
-}
-
-/// A memory beyond a session, as the platform's bus sees it.
-pub(super) struct OutsideMemory {
+/// A memory outside.
+pub(in crate::hub) struct OutsideMemory {
     sim: Sim,
     requests: Rc<RefCell<Requests>>,
-    owner: SessionId,
-    port: PortId,
-    /// What the session owns; the rest stays inside.
+    owner: PartyId,
+    port: PortIndex,
+    /// What the party owns; all else stays inside.
     owned: Range<u64>,
-    /// What of it is mapped here.
-    shared: Rc<[Shared]>,
+    /// What of it is accessed directly.
+    direct: Rc<[DirectRange]>,
     inside: Rc<Ram>,
     /// Where the owner has memory for certain.
     written: Pages,
@@ -50,23 +44,20 @@ pub(super) struct OutsideMemory {
 }
 
 impl OutsideMemory {
-    pub(super) fn new(
+    pub(in crate::hub) fn new(
         sim: &Sim,
         requests: &Rc<RefCell<Requests>>,
-        owner: SessionId,
-        port: PortId,
-        owned: Range<u64>,
-        shared: Rc<[Shared]>,
+        holding: &Holding,
         memory: &MemoryPort,
     ) -> Self {
         let config = memory.interconnect().config();
         Self {
             sim: sim.clone(),
             requests: requests.clone(),
-            owner,
-            port,
-            owned,
-            shared,
+            owner: holding.party,
+            port: holding.port,
+            owned: holding.range.clone(),
+            direct: holding.direct.clone(),
             inside: memory.ram(),
             written: Pages::default(),
             read_latency: config.period * least(config.read_latency),
@@ -75,7 +66,7 @@ impl OutsideMemory {
         }
     }
 
-    /// Whether the burst is the session's; one across the border is nobody's.
+    /// Whether the burst is the party's; one across the border is nobody's.
     fn owns(&self, burst: &Burst) -> Result<bool, Unmapped> {
         let end = burst.address.saturating_add(u64::from(burst.bytes));
         let Range { start, end: last } = self.owned;
@@ -89,11 +80,11 @@ impl OutsideMemory {
         }
     }
 
-    /// Where the burst's bytes are mapped here, if they are: a region, and where in it.
-    fn mapped(&self, burst: &Burst) -> Option<(&Region, u64)> {
+    /// Where the burst's bytes are accessed directly, if they are: a part, and the offset in it.
+    fn direct(&self, burst: &Burst) -> Option<(&DirectRange, u64)> {
         let end = burst.address.checked_add(u64::from(burst.bytes))?;
-        let found = self.shared.iter().find(|it| it.range.start <= burst.address && end <= it.range.end)?;
-        Some((&found.region, burst.address - found.range.start))
+        let part = self.direct.iter().find(|it| it.range.start <= burst.address && end <= it.range.end)?;
+        Some((part, burst.address - part.range.start))
     }
 
     /// Whether a write will do well, and nobody can tell when.
@@ -102,10 +93,18 @@ impl OutsideMemory {
         self.requests.borrow().is_trusted(self.owner) && pages(burst).all(|page| written.contains(&page))
     }
 
-    fn ask(&self, latency: Option<Time>, waits: Waits, request: Request, payload: Bytes) {
+    fn ask(&self, latency: Option<Time>, waits: Waits, burst: &Burst, data: Option<&[u8]>) {
         let deadline = latency.map(|latency| self.sim.now() + latency);
+        let access = MemoryAccess {
+            address: burst.address,
+            length: burst.bytes,
+            write: data.map(|data| (Bytes::copy_from_slice(data), None)),
+            kind: AccessKind::Timed,
+            axi_id: burst.id as u16,
+            at: Some(self.sim.now()),
+        };
         let mut requests = self.requests.borrow_mut();
-        requests.ask((self.owner, self.port), deadline, waits, request, payload);
+        requests.ask((self.owner, self.port), deadline, waits, access);
         if deadline.is_some_and(|deadline| deadline <= requests.run_limit) {
             // The run was allowed to go further than the answer lets it.
             self.sim.stop();
@@ -118,7 +117,7 @@ impl OutsideMemory {
     }
 }
 
-/// A region has the size of its range, so this is never seen.
+/// The direct memory has ended before its range does.
 fn outgrown(burst: &Burst) -> Unmapped {
     Unmapped { address: burst.address, bytes: burst.bytes, why: "the memory shared ends before".to_owned() }
 }
@@ -141,21 +140,13 @@ impl AxiTarget for OutsideMemory {
             Ok(false) => return AxiTarget::read(&*self.inside, burst),
             Ok(true) => {}
         }
-        if let Some((region, offset)) = self.mapped(burst) {
+        if let Some((part, offset)) = self.direct(burst) {
             let mut data = vec![0; burst.bytes as usize];
-            let is_read = region.read(offset, &mut data);
+            let is_read = part.memory.read(offset, &mut data);
             return Answer::Now(is_read.then_some(data).ok_or_else(|| outgrown(burst)));
         }
         let completion = Completion::new(&self.sim, &self.name());
-        let request = Request::MemoryRead(MemoryRead {
-            port: self.port,
-            address: burst.address,
-            length: burst.bytes,
-            access: Access::Timed,
-            axi_id: burst.id as u16,
-            at: Some(native::Time(self.sim.now().as_ps())),
-        });
-        self.ask(Some(self.read_latency), Waits::Read(completion.clone(), *burst), request, Bytes::new());
+        self.ask(Some(self.read_latency), Waits::Read(completion.clone(), *burst), burst, None);
         Answer::Later(completion)
     }
 
@@ -165,26 +156,17 @@ impl AxiTarget for OutsideMemory {
             Ok(false) => return AxiTarget::write(&*self.inside, burst, data),
             Ok(true) => {}
         }
-        if let Some((region, offset)) = self.mapped(burst) {
-            return Answer::Now(region.write(offset, data).then_some(()).ok_or_else(|| outgrown(burst)));
+        if let Some((part, offset)) = self.direct(burst) {
+            let is_written = part.memory.write(offset, data);
+            return Answer::Now(is_written.then_some(()).ok_or_else(|| outgrown(burst)));
         }
-        let request = Request::MemoryWrite(MemoryWrite {
-            port: self.port,
-            address: burst.address,
-            length: burst.bytes,
-            access: Access::Timed,
-            axi_id: burst.id as u16,
-            strobes: false,
-            at: Some(native::Time(self.sim.now().as_ps())),
-        });
-        let payload = Bytes::copy_from_slice(data);
         if self.trusts(burst) {
-            self.ask(None, Waits::Nobody(*burst, self.written.clone()), request, payload);
+            self.ask(None, Waits::Nobody(*burst, self.written.clone()), burst, Some(data));
             return Answer::Now(Ok(()));
         }
         let completion = Completion::new(&self.sim, &self.name());
         let waits = Waits::Write(completion.clone(), *burst, self.written.clone());
-        self.ask(Some(self.write_latency), waits, request, payload);
+        self.ask(Some(self.write_latency), waits, burst, Some(data));
         Answer::Later(completion)
     }
 }

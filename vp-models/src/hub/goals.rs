@@ -1,0 +1,163 @@
+//! Lockstep: the job for which time moves, and when it is over.
+
+use vp_core::Time;
+
+use super::Hub;
+use super::input::{PartyId, Tag};
+use super::jobs::{Job, OnBus};
+use super::output::{Completion, Failure, FailureKind, Why};
+
+/// The job for which time moves.
+pub(super) struct Current {
+    party: PartyId,
+    goal: Goal,
+}
+
+/// What the job waits for.
+pub(super) enum Goal {
+    /// The moment at which a job is to begin.
+    Begin(Time, Job),
+    /// The answer from the bus.
+    Answer { bus_tag: u64 },
+    /// An Advance to a time.
+    Time(Time, Tag),
+    /// An Advance to an interrupt.
+    Interrupt(Option<Time>, Tag),
+    /// An Advance to where nothing is left to do.
+    Idle(Tag),
+    /// A Step.
+    Step(Time, Tag),
+    /// Fewer posted writes in front of the bus.
+    Drain(Time),
+}
+
+impl Hub {
+    pub(super) fn pursue(&mut self, party: PartyId, goal: Goal) {
+        if let Goal::Begin(time, _) | Goal::Time(time, ..) = goal {
+            self.alarm.cancel();
+            self.alarm.notify_after(time.since(self.now()));
+        }
+        self.current = Some(Current { party, goal });
+    }
+
+    fn end_current(&mut self) {
+        self.alarm.cancel();
+        self.current = None;
+    }
+
+    /// Ends the current job if it is this party's.
+    pub(super) fn end_current_of(&mut self, party: PartyId) {
+        if self.current.as_ref().is_some_and(|current| current.party == party) {
+            self.end_current();
+        }
+    }
+
+    /// Ends the current job; says who waits for its end under which name, if somebody does and is not answered by the bus.
+    pub(super) fn take_current(&mut self) -> Option<(PartyId, Tag)> {
+        let Current { party, goal } = self.current.take()?;
+        self.alarm.cancel();
+        match goal {
+            Goal::Begin(_, job) => job.tag.map(|tag| (party, tag)),
+            Goal::Time(_, tag) | Goal::Interrupt(_, tag) | Goal::Idle(tag) | Goal::Step(_, tag) => {
+                Some((party, tag))
+            }
+            Goal::Answer { .. } | Goal::Drain(_) => None,
+        }
+    }
+
+    /// Whether the party's current job waits for the moment at which it accesses memory.
+    pub(super) fn is_to_begin_with_memory(&self, party: PartyId) -> bool {
+        matches!(&self.current, Some(Current { party: of, goal: Goal::Begin(_, job) })
+            if *of == party && job.is_memory())
+    }
+
+    /// How far time may move now; `None`: not at all.
+    pub(super) fn goal_time(&mut self) -> Option<Time> {
+        while let Some(Current { party, goal: Goal::Interrupt(_, tag) }) = &self.current
+            && self.platform.irq().level()
+        {
+            let (party, tag) = (*party, *tag);
+            self.end_current();
+            self.reached(party, tag, Why::Interrupt);
+            self.start_jobs();
+        }
+        Some(match &self.current.as_ref()?.goal {
+            Goal::Begin(time, _) | Goal::Time(time, ..) | Goal::Step(time, _) | Goal::Drain(time) => *time,
+            Goal::Interrupt(limit, ..) => limit.unwrap_or(Time::MAX),
+            Goal::Answer { .. } | Goal::Idle(_) => Time::MAX,
+        })
+    }
+
+    /// An answer came from the bus.
+    pub(super) fn answer_was_awaited(&mut self, bus_tag: u64) {
+        if matches!(&self.current, Some(Current { goal: Goal::Answer { bus_tag: awaited }, .. })
+            if *awaited == bus_tag)
+        {
+            self.end_current();
+        }
+    }
+
+    /// A run has come to its goal, or to where nothing is left to do.
+    pub(super) fn goal_met(&mut self, idle: bool) {
+        // An answer or the line may have ended the wait in the very last delta cycle.
+        let Some(Current { party, goal }) = self.current.take() else { return };
+        let why_idle = |hub: &Hub| match hub.platform.unfinished() {
+            Some(report) => Why::Deadlock { report },
+            None => Why::Idle,
+        };
+        match goal {
+            Goal::Begin(time, job) => {
+                if self.now() < time {
+                    let failure = Failure::new(FailureKind::Unsupported, "that time never comes");
+                    return self.fail(party, job.tag, failure);
+                }
+                self.start(party, job.now());
+            }
+            Goal::Answer { bus_tag } => {
+                if let Some(position) = self.on_bus.iter().position(|access| access.bus_tag == bus_tag)
+                    && let Some(OnBus { tag, .. }) = self.on_bus.remove(position)
+                {
+                    let reason = "nothing is left to do and the bus has not answered";
+                    self.fail(party, Some(tag), Failure::new(FailureKind::SlaveError, reason));
+                }
+            }
+            Goal::Time(time, tag) => {
+                let why = if self.now() < time { why_idle(self) } else { Why::Time };
+                self.reached(party, tag, why);
+            }
+            Goal::Interrupt(_, tag) => {
+                let why = match (self.platform.irq().level(), idle) {
+                    (true, _) => Why::Interrupt,
+                    (false, true) => why_idle(self),
+                    (false, false) => Why::Time,
+                };
+                self.reached(party, tag, why);
+            }
+            Goal::Idle(tag) => {
+                let why = why_idle(self);
+                self.reached(party, tag, why);
+            }
+            // Also when a run was interrupted meanwhile: then the present moment has something left.
+            Goal::Step(..)
+                if self.owed_bursts() > 0 || self.platform.simulation().next_time() == Some(self.now()) =>
+            {
+                self.current = Some(Current { party, goal });
+            }
+            Goal::Step(_, tag) => {
+                let next = self.platform.simulation().next_time();
+                self.complete(party, tag, Ok(Completion::Stepped { next }));
+            }
+            Goal::Drain(_) => {}
+        }
+    }
+
+    /// Whether a Step waits for nothing but the answers of memories outside.
+    pub(super) fn is_step_owed(&self) -> bool {
+        matches!(self.current, Some(Current { goal: Goal::Step(..), .. })) && self.owed_bursts() > 0
+    }
+
+    /// Bursts that memories outside have not answered.
+    pub(super) fn owed_bursts(&self) -> usize {
+        self.requests.borrow().bursts()
+    }
+}

@@ -1,0 +1,226 @@
+//! What a hub is told: plain values that can be written down, and that name no protocol.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use vp_core::Time;
+
+use super::output::Failure;
+
+/// Names a party. The adapter that brings the party in chooses the number and does not use it for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PartyId(pub u64);
+
+/// Names a command of a party until it is completed. The party chooses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tag(pub u64);
+
+/// Position of a port in [`Hub::ports`](super::Hub::ports).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PortIndex(pub u16);
+
+/// Names a request to the owner of a memory outside until it is answered. The hub chooses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RequestId(pub u64);
+
+/// What a party is to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Role {
+    /// Sends requests.
+    Initiator,
+    /// Answers them.
+    Target,
+    /// Drives a line.
+    Source,
+    /// Listens to a line.
+    Sink,
+}
+
+impl Role {
+    /// The role in one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Initiator => "initiator",
+            Role::Target => "target",
+            Role::Source => "source",
+            Role::Sink => "sink",
+        }
+    }
+}
+
+/// One thing that a hub is told. It takes effect at the simulated time at which it is handled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    /// A party comes.
+    Enter {
+        /// Its number.
+        party: PartyId,
+        /// How messages to people name it, such as `session 3`.
+        name: String,
+        /// What the hub may rely on if the party owns a memory.
+        memory: MemoryPromise,
+    },
+    /// A party goes; all that it holds or asked for ends.
+    Leave {
+        /// Who.
+        party: PartyId,
+        /// Why, for people.
+        why: String,
+    },
+    /// A party wants something, and is told by one [`Output::Completed`](super::Output::Completed) what came of it.
+    Command {
+        /// Who.
+        party: PartyId,
+        /// By which name the completion comes; not one that is under way.
+        tag: Tag,
+        /// What.
+        command: Command,
+    },
+    /// A write that is not completed. One that fails causes a warning to its party.
+    Posted {
+        /// Who.
+        party: PartyId,
+        /// A write.
+        access: Access,
+    },
+    /// The owner of a memory outside answers a request.
+    Answer {
+        /// The owner.
+        party: PartyId,
+        /// The request.
+        request: RequestId,
+        /// The bytes read, or nothing for a write; or why there are none.
+        result: Result<Bytes, Failure>,
+    },
+}
+
+/// What the hub may rely on if a party owns a memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPromise {
+    /// The party carries out all that it is told in the order in which it is told, by one way only, and takes so many
+    /// requests at a time. Then writes to memory that it has confirmed to have need not be waited for.
+    pub in_order: Option<u32>,
+}
+
+/// What a party wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// To take a role at a port.
+    Attach {
+        /// The port.
+        port: PortIndex,
+        /// What the party will be to it.
+        role: Role,
+        /// The addresses that a memory outside takes; `None`: all of the port's.
+        range: Option<Range<u64>>,
+    },
+    /// To give up a port.
+    Detach {
+        /// The port.
+        port: PortIndex,
+    },
+    /// A register or memory access.
+    Access(Access),
+    /// Lockstep: that time moves.
+    Advance(Until),
+    /// Lockstep: that all is done up to a time, and to know when the next thing is due.
+    Step {
+        /// How far time moves.
+        to: Time,
+    },
+    /// That everything goes back to power-on. Time goes on, ports stay attached.
+    Reset,
+}
+
+/// A register or memory access.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// The port.
+    pub port: PortIndex,
+    /// Not earlier than this.
+    pub at: Option<Time>,
+    /// What is done there.
+    pub operation: Operation,
+}
+
+/// What an access does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Operation {
+    /// Reads a 32-bit register.
+    RegisterRead {
+        /// Byte address.
+        address: u64,
+    },
+    /// Writes a 32-bit register.
+    RegisterWrite {
+        /// Byte address.
+        address: u64,
+        /// The word.
+        value: u32,
+    },
+    /// Reads memory.
+    MemoryRead {
+        /// Byte address.
+        address: u64,
+        /// How many bytes.
+        length: u32,
+        /// Whether it takes part in the simulation.
+        kind: AccessKind,
+    },
+    /// Writes memory, or sends into a stream.
+    MemoryWrite {
+        /// Byte address.
+        address: u64,
+        /// The bytes.
+        data: Bytes,
+        /// Which of them are written: byte *i* by bit *i* mod 8 of strobe byte ⌊*i*/8⌋. `None`: all.
+        strobes: Option<Bytes>,
+        /// Whether it takes part in the simulation.
+        kind: AccessKind,
+    },
+}
+
+impl Operation {
+    /// Whether it is an access to memory that goes round the simulated bus.
+    #[must_use]
+    pub fn is_debug(&self) -> bool {
+        matches!(
+            self,
+            Operation::MemoryRead { kind: AccessKind::Debug, .. }
+                | Operation::MemoryWrite { kind: AccessKind::Debug, .. }
+        )
+    }
+
+    /// Whether it is a register access.
+    #[must_use]
+    pub fn is_register(&self) -> bool {
+        matches!(self, Operation::RegisterRead { .. } | Operation::RegisterWrite { .. })
+    }
+}
+
+/// Whether a memory access takes part in the simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AccessKind {
+    /// Takes its turn among the party's accesses.
+    Timed,
+    /// Happens at once, beside the bus: loaders and debuggers (`transport_dbg`).
+    Debug,
+}
+
+/// How far time should move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Until {
+    /// To this time, also when nothing happens.
+    Time(Time),
+    /// Until the line rises, or is high already.
+    Interrupt {
+        /// An interrupt port.
+        port: PortIndex,
+        /// Not beyond this.
+        limit: Option<Time>,
+    },
+    /// Until nothing is left to do.
+    Idle,
+}

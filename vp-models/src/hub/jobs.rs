@@ -1,0 +1,362 @@
+//! Jobs: what moves simulated time, or must keep its place among that which does.
+//!
+//! Register accesses, timed memory accesses, Advance and Step are jobs. In lockstep one job at a time is *current*, and time
+//! moves for it alone: a register read until its answer is there, an Advance until what it waits for. A posted write is
+//! over as soon as the bus has queued it: time does not move for it, the next job carries it along.
+//!
+//! Timed memory accesses from outside find their place among the party's jobs and take effect there at once: the model
+//! has no AXI port into which another master could feed bursts.
+
+use vp_core::Time;
+
+use super::goals::Goal;
+use super::input::{Access, Command, Operation, PartyId, PortIndex, Tag, Until};
+use super::output::{Completion, Failure, FailureKind, Why};
+use super::party::Party;
+use super::{Hub, TimeMode};
+use crate::bus::csb::{CsbAccess, CsbRequest};
+use crate::platform::PortKind;
+
+/// Posted writes that may wait for the bus while time stands. Beyond, time moves for them.
+const MOST_QUEUED: usize = 65_536;
+/// How far time moves at once for posted writes that are too many, in cycles.
+const DRAIN: u64 = 4_096;
+
+/// The latest moment that a party may name, about 53 days. Far from the end of all time: whatever moment the platform is
+/// taken to, there is time left to work in.
+pub const HORIZON: Time = Time::ps(1 << 62);
+
+/// Something to be done in its turn.
+pub(super) struct Job {
+    /// By which name its end is told; `None` for a posted write.
+    pub(super) tag: Option<Tag>,
+    at: Option<Time>,
+    task: Task,
+}
+
+enum Task {
+    Register {
+        word: u16,
+        write: Option<u32>,
+    },
+    Memory(Access),
+    Advance(Until),
+    Step(Time),
+    /// A register access that fails, in its turn: answers of a port keep request order.
+    Fail(Failure),
+}
+
+impl Job {
+    pub(super) fn is_memory(&self) -> bool {
+        matches!(self.task, Task::Memory(_))
+    }
+
+    /// The same, to begin at once.
+    pub(super) fn now(self) -> Job {
+        Job { at: None, ..self }
+    }
+}
+
+/// A register access that the bus has taken and not answered, or one that it never gets: answers keep request order.
+pub(super) struct OnBus {
+    pub(super) bus_tag: u64,
+    pub(super) party: PartyId,
+    pub(super) tag: Tag,
+    pub(super) write: bool,
+    pub(super) failure: Option<Failure>,
+}
+
+impl Hub {
+    /// How many commands and posted writes of a party wait for their turn: what back-pressure is decided by.
+    #[must_use]
+    pub fn waiting(&self, party: PartyId) -> usize {
+        self.parties.get(party).map_or(0, |party| party.jobs.len())
+    }
+
+    /// Takes an access: a debug access is carried out, all others are jobs.
+    pub(super) fn take_access(&mut self, party: PartyId, tag: Option<Tag>, access: Access) {
+        let at = access.at;
+        let is_debug = access.operation.is_debug();
+        let checked = self.check_access(party, &access).and_then(|word| {
+            self.check_begin(party, at)?;
+            Ok(word)
+        });
+        let (at, task) = match checked {
+            Ok(Some(word)) => {
+                let write = match access.operation {
+                    Operation::RegisterWrite { value, .. } => Some(value),
+                    _ => None,
+                };
+                (at, Task::Register { word, write })
+            }
+            // A debug access goes round time, but not round an earlier access of the same party to memory.
+            Ok(None) if is_debug && at.is_none() && !self.has_memory_jobs(party) => {
+                return self.access_memory(party, tag, access);
+            }
+            Ok(None) => (at, Task::Memory(access)),
+            Err(failure) if access.operation.is_register() => (None, Task::Fail(failure)),
+            Err(failure) => return self.fail(party, tag, failure),
+        };
+        self.enqueue(party, Job { tag, at, task });
+    }
+
+    /// Takes a command that moves time.
+    pub(super) fn take_time_command(&mut self, party: PartyId, tag: Tag, command: &Command) {
+        let planned = self.may_move_time(party).and_then(|()| match *command {
+            Command::Step { to } => {
+                within_horizon(to)?;
+                Ok(Task::Step(to))
+            }
+            Command::Advance(until) => {
+                let named = match until {
+                    Until::Time(time) => Some(time),
+                    Until::Interrupt { limit, .. } => limit,
+                    Until::Idle => None,
+                };
+                named.map_or(Ok(()), within_horizon)?;
+                if let Until::Interrupt { port, .. } = until {
+                    let port = self.port(port)?;
+                    if port.kind != PortKind::Irq {
+                        let reason = format!("{} is no interrupt line", port.name);
+                        return Err(Failure::new(FailureKind::WrongRole, reason));
+                    }
+                }
+                Ok(Task::Advance(until))
+            }
+            _ => Err(Failure::new(FailureKind::Internal, "a command that is no job")),
+        });
+        match planned {
+            Ok(task) => self.enqueue(party, Job { tag: Some(tag), at: None, task }),
+            Err(failure) => self.fail(party, Some(tag), failure),
+        }
+    }
+
+    fn enqueue(&mut self, party: PartyId, job: Job) {
+        if let Some(party) = self.parties.get_mut(party) {
+            party.jobs.push_back(job);
+        }
+    }
+
+    fn has_memory_jobs(&self, party: PartyId) -> bool {
+        self.is_to_begin_with_memory(party)
+            || self.parties.get(party).is_some_and(|party| party.jobs.iter().any(Job::is_memory))
+    }
+
+    /// Refuses an access that cannot be carried out; says which word a register access is to.
+    fn check_access(&self, party: PartyId, access: &Access) -> Result<Option<u16>, Failure> {
+        let port = access.port;
+        match &access.operation {
+            Operation::RegisterRead { address } | Operation::RegisterWrite { address, .. } => {
+                self.word(party, port, *address).map(Some)
+            }
+            Operation::MemoryRead { address, length, .. } => {
+                self.check_window(party, port, *address, u64::from(*length))?;
+                Ok(None)
+            }
+            Operation::MemoryWrite { address, data, .. } => {
+                self.check_window(party, port, *address, data.len() as u64)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn check_begin(&self, party: PartyId, at: Option<Time>) -> Result<(), Failure> {
+        let Some(at) = at else { return Ok(()) };
+        within_horizon(at)?;
+        // In lockstep the wait for that moment moves time.
+        if self.mode == TimeMode::Lockstep && at > self.now() {
+            self.may_rule(party)?;
+        }
+        Ok(())
+    }
+
+    fn may_move_time(&self, party: PartyId) -> Result<(), Failure> {
+        if self.mode != TimeMode::Lockstep {
+            let reason = "time moves by itself here: Advance and Step are for lockstep";
+            return Err(Failure::new(FailureKind::WrongTimeMode, reason));
+        }
+        self.may_rule(party)
+    }
+
+    /// The word that a byte address names.
+    fn word(&self, party: PartyId, port: PortIndex, address: u64) -> Result<u16, Failure> {
+        let port = self.initiated(party, port, &[PortKind::Csb])?;
+        if !address.is_multiple_of(4) {
+            let reason = format!("register address 0x{address:x}: registers are words, at multiples of 4");
+            return Err(Failure::new(FailureKind::Misaligned, reason));
+        }
+        let word = (address.checked_sub(port.base).filter(|offset| *offset < port.size))
+            .and_then(|offset| u16::try_from(offset / 4).ok());
+        word.ok_or_else(|| {
+            let (name, size) = (port.name, port.size);
+            let reason = format!("register address 0x{address:x}: {name} ends at 0x{size:x}");
+            Failure::new(FailureKind::DecodeError, reason)
+        })
+    }
+
+    fn check_window(
+        &self,
+        party: PartyId,
+        port: PortIndex,
+        address: u64,
+        length: u64,
+    ) -> Result<(), Failure> {
+        let port = self.initiated(party, port, &[PortKind::Axi, PortKind::Stream])?;
+        let end = port.base.saturating_add(port.size);
+        if address >= port.base && address.checked_add(length).is_some_and(|last| last <= end) {
+            return Ok(());
+        }
+        let (name, from, to) = (port.name, port.base, end - 1);
+        let reason = format!("{length} bytes at 0x{address:x}: {name} spans 0x{from:x} to 0x{to:x}");
+        Err(Failure::new(FailureKind::BadRange, reason))
+    }
+
+    // Jobs in their turn.
+
+    /// Starts what can be started now: round and round over the parties, a job each.
+    pub(super) fn start_jobs(&mut self) {
+        while self.current.is_none() && self.has_jobs() {
+            let Some(party) = self.next_party() else {
+                return self.set_alarm();
+            };
+            self.turn = PartyId(party.0.wrapping_add(1));
+            let job = self.parties.get_mut(party).and_then(|party| party.jobs.pop_front());
+            if let Some(job) = job {
+                self.start(party, job);
+            }
+        }
+    }
+
+    /// The next party in turn with a job that can start.
+    fn next_party(&self) -> Option<PartyId> {
+        let now = self.now();
+        let is_full = self.platform.csb().backlog() >= MOST_QUEUED;
+        let is_ready = |job: &Job| match job {
+            _ if self.mode == TimeMode::Lockstep => true,
+            job if job.at.is_some_and(|at| at > now) => false,
+            job => !(is_full && matches!(job.task, Task::Register { .. })),
+        };
+        let is_next = |(_, party): &(PartyId, &Party)| party.jobs.front().is_some_and(is_ready);
+        self.parties.starting_at(self.turn).find(is_next).map(|(party, _)| party)
+    }
+
+    pub(super) fn has_ready_job(&self) -> bool {
+        self.current.is_none() && self.has_jobs() && self.next_party().is_some()
+    }
+
+    pub(super) fn has_jobs(&self) -> bool {
+        self.parties.iter().any(|(_, party)| !party.jobs.is_empty())
+    }
+
+    /// Outside lockstep: takes time to the moment for which the earliest job waits.
+    fn set_alarm(&mut self) {
+        let fronts = self.parties.iter().filter_map(|(_, party)| party.jobs.front());
+        if let Some(at) = fronts.filter_map(|job| job.at).filter(|at| *at > self.now()).min() {
+            self.alarm.cancel();
+            self.alarm.notify_after(at - self.now());
+        }
+    }
+
+    pub(super) fn start(&mut self, party: PartyId, job: Job) {
+        let lockstep = self.mode == TimeMode::Lockstep;
+        if lockstep {
+            if let Some(at) = job.at.filter(|at| *at > self.now()) {
+                return self.pursue(party, Goal::Begin(at, job));
+            }
+            if matches!(job.task, Task::Register { .. }) && self.platform.csb().backlog() >= MOST_QUEUED {
+                let until = self.now() + self.platform.description().period * DRAIN;
+                if let Some(party) = self.parties.get_mut(party) {
+                    party.jobs.push_front(job);
+                }
+                return self.pursue(party, Goal::Drain(until));
+            }
+        }
+        let Job { tag, task, .. } = job;
+        match task {
+            Task::Register { word, write } => {
+                self.next_bus_tag += 1;
+                let bus_tag = self.next_bus_tag;
+                let access = match write {
+                    None => CsbAccess::Read,
+                    Some(value) => CsbAccess::Write { value, posted: tag.is_none() },
+                };
+                self.platform.csb().send(CsbRequest { word, access, tag: bus_tag });
+                let Some(tag) = tag else { return };
+                self.on_bus.push_back(OnBus { bus_tag, party, tag, write: write.is_some(), failure: None });
+                if lockstep {
+                    self.pursue(party, Goal::Answer { bus_tag });
+                }
+            }
+            Task::Memory(access) => self.access_memory(party, tag, access),
+            Task::Fail(failure) => match tag {
+                Some(tag) => {
+                    let failure = Some(failure);
+                    self.on_bus.push_back(OnBus { bus_tag: 0, party, tag, write: false, failure });
+                    self.fail_front();
+                }
+                None => self.fail(party, None, failure),
+            },
+            Task::Advance(until) => {
+                let Some(tag) = tag else { return };
+                match until {
+                    Until::Time(time) if time <= self.now() => self.reached(party, tag, Why::Time),
+                    Until::Time(time) => self.pursue(party, Goal::Time(time, tag)),
+                    Until::Interrupt { .. } if self.platform.irq().level() => {
+                        self.reached(party, tag, Why::Interrupt);
+                    }
+                    Until::Interrupt { limit, .. } => self.pursue(party, Goal::Interrupt(limit, tag)),
+                    Until::Idle => self.pursue(party, Goal::Idle(tag)),
+                }
+            }
+            Task::Step(to) => {
+                let Some(tag) = tag else { return };
+                self.pursue(party, Goal::Step(to.max(self.now()), tag));
+            }
+        }
+    }
+
+    pub(super) fn reached(&mut self, party: PartyId, tag: Tag, why: Why) {
+        self.complete(party, tag, Ok(Completion::Reached(why)));
+    }
+
+    /// Answers the accesses that failed and whose turn it is.
+    pub(super) fn fail_front(&mut self) {
+        while let Some(front) = self.on_bus.front_mut()
+            && let Some(failure) = front.failure.take()
+        {
+            let (party, tag) = (front.party, front.tag);
+            self.on_bus.pop_front();
+            self.fail(party, Some(tag), failure);
+        }
+    }
+
+    /// Fails everything that is under way or waits, in the order in which it came.
+    pub(super) fn cancel_all(&mut self, why: &str) {
+        let cancelled = || Failure::new(FailureKind::Cancelled, why);
+        for OnBus { party, tag, .. } in std::mem::take(&mut self.on_bus) {
+            self.fail(party, Some(tag), cancelled());
+        }
+        if let Some((party, tag)) = self.take_current() {
+            self.fail(party, Some(tag), cancelled());
+        }
+        let waiting: Vec<(PartyId, Option<Tag>)> = (self.parties.iter_mut())
+            .flat_map(|(id, party)| party.jobs.drain(..).map(move |job| (id, job.tag)))
+            .collect();
+        for (party, tag) in waiting {
+            // Posted writes end quietly: the reset has undone what came before them too.
+            if tag.is_some() {
+                self.fail(party, tag, cancelled());
+            }
+        }
+    }
+}
+
+fn within_horizon(time: Time) -> Result<(), Failure> {
+    match time <= HORIZON {
+        true => Ok(()),
+        false => {
+            let reason = format!("{} ps: times are at most 2^62 ps", time.as_ps());
+            Err(Failure::new(FailureKind::BadRange, reason))
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Accesses of parties to memories and streams, when their turn has come.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::Hub;
+use super::input::{Access, AccessKind, Operation, PartyId, Tag};
+use super::output::{Completion, Failure, FailureKind, MemoryAccess};
+use super::outside::{Requests, Waits};
+use crate::memory::OutOfRange;
+
+impl Hub {
+    /// Carries out a memory access now.
+    pub(super) fn access_memory(&mut self, party: PartyId, tag: Option<Tag>, access: Access) {
+        match self.try_access_memory(party, tag, access) {
+            Ok(Some(completion)) => {
+                if let Some(tag) = tag {
+                    self.complete(party, tag, Ok(completion));
+                }
+            }
+            Ok(None) => {}
+            Err(failure) => self.fail(party, tag, failure),
+        }
+    }
+
+    /// `None`: the access was passed on, and is completed later.
+    fn try_access_memory(
+        &mut self,
+        party: PartyId,
+        tag: Option<Tag>,
+        access: Access,
+    ) -> Result<Option<Completion>, Failure> {
+        let Access { port, operation, .. } = access;
+        if let Some(stream) = self.stream(port) {
+            return match &operation {
+                Operation::MemoryWrite { data, strobes: None, .. } => (stream.send(data))
+                    .map(|()| Some(Completion::Done))
+                    .map_err(|error| Failure::new(FailureKind::SlaveError, error.to_string())),
+                _ => {
+                    let reason = format!("{}: a stream takes whole writes only", stream.name());
+                    Err(Failure::new(FailureKind::Unsupported, reason))
+                }
+            };
+        }
+        let (address, length) = match &operation {
+            Operation::MemoryRead { address, length, .. } => (*address, *length),
+            Operation::MemoryWrite { address, data, .. } => {
+                (*address, u32::try_from(data.len()).unwrap_or(u32::MAX))
+            }
+            _ => return Err(Failure::new(FailureKind::Internal, "a register access is none to memory")),
+        };
+        if let Some(owner) = self.owner(port, address, length)? {
+            let Some(tag) = tag else {
+                let reason = format!(
+                    "{} owns that memory, and only requests are passed on: write with a request",
+                    self.parties.name(owner)
+                );
+                return Err(Failure::new(FailureKind::Unsupported, reason));
+            };
+            let write = match operation {
+                Operation::MemoryWrite { data, strobes, .. } => Some((data, strobes)),
+                _ => None,
+            };
+            let waits = Waits::Party(party, tag, write.is_none());
+            let access =
+                MemoryAccess { address, length, write, kind: AccessKind::Debug, axi_id: 0, at: None };
+            self.requests.borrow_mut().ask((owner, port), None, waits, access);
+            return Ok(None);
+        }
+        let Some(memory) = self.memory(port) else {
+            return Err(Failure::new(FailureKind::NoSuchPort, "no such memory"));
+        };
+        let refuse = |error: OutOfRange| Failure::new(FailureKind::BadRange, error.to_string());
+        match &operation {
+            Operation::MemoryWrite { data, strobes, .. } => {
+                let poke = |at: usize, bytes: &[u8]| memory.poke(address + at as u64, bytes);
+                let done = match strobes {
+                    None => poke(0, data),
+                    Some(strobes) => strobed_runs(strobes, data.len())
+                        .try_for_each(|run| poke(run.start, data.get(run).unwrap_or_default())),
+                };
+                done.map(|()| Some(Completion::Done)).map_err(refuse)
+            }
+            _ => {
+                let data = memory.peeked(address, length as usize).map_err(refuse)?;
+                Ok(Some(Completion::Data(Bytes::from(data))))
+            }
+        }
+    }
+
+    /// The owner of a port's memory answers no more; says how many bursts failed.
+    pub(super) fn abandon(&mut self, owner: PartyId, port: super::PortIndex, why: &str) -> usize {
+        let (news, bursts) = Requests::abandon(&self.requests, owner, port, why);
+        news.into_iter().for_each(|news| self.tell_news(news));
+        bursts
+    }
+}
+
+/// The runs of bytes that strobes select: byte *i* by bit *i* mod 8 of strobe byte ⌊*i*/8⌋.
+fn strobed_runs(strobes: &[u8], length: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    let is_set =
+        move |at: usize| at < length && strobes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = (at..length).find(|&at| is_set(at))?;
+        let end = (start..length).find(|&at| !is_set(at)).unwrap_or(length);
+        at = end;
+        Some(start..end)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strobed_runs;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_cover_exactly_the_bytes_whose_strobe_is_set(
+            strobes in proptest::collection::vec(any::<u8>(), 0..6), short in 0usize..8,
+        ) {
+            let length = (strobes.len() * 8).saturating_sub(short);
+            let mut covered = vec![false; length];
+            for run in strobed_runs(&strobes, length) {
+                prop_assert!(!run.is_empty());
+                covered[run].fill(true);
+            }
+            for (at, covered) in covered.into_iter().enumerate() {
+                prop_assert_eq!(covered, strobes[at / 8] >> (at % 8) & 1 == 1);
+            }
+        }
+    }
+}

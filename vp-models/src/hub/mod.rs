@@ -1,0 +1,389 @@
+//! The hub: one piece between a platform and everything outside it.
+//!
+//! Adapters (a session of a server, a CPU in the same process, a recording) turn what they hear into [`Input`]s and hand on
+//! the [`Output`]s; all rules of time, and of who may do what at which port, are here and nowhere else.
+//!
+//! ```text
+//! handle(Input) → run(until) → poll() → Output
+//! ```
+//!
+//! [`Hub::handle`] takes an input at the present simulated time, [`Hub::run`] lets time move as far as the rules allow, and
+//! [`Hub::poll`] gives what came of both, in order. The hub knows no sockets, threads, wall clock or wire format: the same
+//! inputs at the same times give the same outputs and the same event hash, and a list of [`Recorded`] inputs is all that
+//! running again takes.
+//!
+//! ```
+//! use vp_core::Time;
+//! use vp_models::hub::{Access, Command, Completion, Hub, Input, MemoryPromise, Operation, Output};
+//! use vp_models::hub::{PartyId, PortIndex, Role, Tag, TimeMode};
+//! use vp_models::platform::{Description, Platform};
+//!
+//! let platform = Platform::build(&Description::named("nv_small")?)?;
+//! let mut hub = Hub::new(platform, TimeMode::Lockstep);
+//! let (cpu, csb) = (PartyId(1), PortIndex(0));
+//! hub.handle(Input::Enter { party: cpu, name: "the CPU".into(), memory: MemoryPromise::default() });
+//! let attach = Command::Attach { port: csb, role: Role::Initiator, range: None };
+//! hub.handle(Input::Command { party: cpu, tag: Tag(1), command: attach });
+//! let read = Access { port: csb, at: None, operation: Operation::RegisterRead { address: 0x1000 } };
+//! hub.handle(Input::Command { party: cpu, tag: Tag(2), command: Command::Access(read) });
+//! hub.run(Time::MAX);
+//! let outputs: Vec<Output> = std::iter::from_fn(|| hub.poll()).collect();
+//! assert!(matches!(outputs[1], Output::Completed { tag: Tag(2), result: Ok(Completion::Value(_)), .. }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod goals;
+mod input;
+mod jobs;
+mod memory;
+mod output;
+mod outside;
+mod party;
+mod ports;
+mod record;
+mod time;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use vp_core::{Event, Injector, Stop, Time};
+
+pub use input::{
+    Access, AccessKind, Command, Input, MemoryPromise, Operation, PartyId, PortIndex, RequestId, Role, Tag,
+    Until,
+};
+pub use jobs::HORIZON;
+pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
+pub use outside::{DirectMemory, DirectRange};
+pub use ports::roles;
+pub use record::{Position, Recorded, ReplayError, replay};
+pub use time::{Activity, Pace, Ran, TimeMode};
+
+use crate::platform::{Platform, Port};
+use goals::Current;
+use jobs::OnBus;
+use outside::{OrderedOwner, Requests};
+use party::{Parties, Party};
+use ports::Holding;
+
+/// What happened at the platform's ports during a run, in order.
+enum PortEvent {
+    Level { level: bool, time: Time },
+    Answer { bus_tag: u64, value: u32, time: Time },
+}
+
+/// Ends a run of the kernel; says nothing.
+pub struct Interruption;
+
+/// Called for each input before it takes effect, and for each stretch of time between inputs.
+type Recorder = Box<dyn FnMut(&Recorded)>;
+
+/// A platform with its parties.
+pub struct Hub {
+    platform: Platform,
+    ports: Vec<Port>,
+    mode: TimeMode,
+    /// Free mode: time moves no further.
+    granted: Time,
+    port_events: Rc<RefCell<VecDeque<PortEvent>>>,
+    /// How often something at a port has ended a run.
+    stops: Rc<Cell<u64>>,
+    requests: Rc<RefCell<Requests>>,
+    /// Takes time to a moment at which nothing else happens.
+    alarm: Event,
+    holdings: Vec<Holding>,
+    parties: Parties,
+    on_bus: VecDeque<OnBus>,
+    next_bus_tag: u64,
+    /// Lockstep: the job for which time moves.
+    current: Option<Current>,
+    /// Where the next round over the parties' jobs begins, so that none waits for ever.
+    turn: PartyId,
+    /// Whether a memory owner's answer is needed before time may move on.
+    is_held: bool,
+    outputs: VecDeque<Output>,
+    recorder: Option<Recorder>,
+    /// Whether the present instant is done, as far as nothing new comes.
+    is_instant_over: bool,
+    has_run: bool,
+}
+
+impl Hub {
+    /// A hub around a platform at the beginning of its time.
+    #[must_use]
+    pub fn new(platform: Platform, mode: TimeMode) -> Hub {
+        let ports = platform.ports();
+        let alarm = platform.sim().event("hub.alarm");
+        let hub = Hub {
+            platform,
+            ports,
+            mode,
+            granted: Time::MAX,
+            port_events: Rc::default(),
+            stops: Rc::default(),
+            requests: Rc::default(),
+            alarm,
+            holdings: Vec::new(),
+            parties: Parties::default(),
+            on_bus: VecDeque::new(),
+            next_bus_tag: 0,
+            current: None,
+            turn: PartyId(0),
+            is_held: false,
+            outputs: VecDeque::new(),
+            recorder: None,
+            is_instant_over: true,
+            has_run: false,
+        };
+        hub.listen();
+        hub
+    }
+
+    /// Listens to the ports of a platform that was just built.
+    fn listen(&self) {
+        let listener = || (self.port_events.clone(), self.stops.clone(), self.platform.sim());
+        let (events, stops, sim) = listener();
+        self.platform.csb().on_response(move |response| {
+            let (bus_tag, value) = (response.tag, response.value);
+            events.borrow_mut().push_back(PortEvent::Answer { bus_tag, value, time: sim.now() });
+            stops.set(stops.get() + 1);
+            sim.stop();
+        });
+        let (events, stops, sim) = listener();
+        self.platform.irq().connect(move |level, time| {
+            events.borrow_mut().push_back(PortEvent::Level { level, time });
+            stops.set(stops.get() + 1);
+            sim.stop();
+        });
+    }
+
+    /// The platform.
+    #[must_use]
+    pub fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// The platform's ports; a [`PortIndex`] is a position among them.
+    #[must_use]
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// The rules of time in force.
+    #[must_use]
+    pub fn mode(&self) -> TimeMode {
+        self.mode
+    }
+
+    /// The simulated time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.platform.simulation().now()
+    }
+
+    /// When the next thing happens by itself, if anything does.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Time> {
+        self.platform.simulation().next_time()
+    }
+
+    /// How many parties there are.
+    #[must_use]
+    pub fn parties(&self) -> usize {
+        self.parties.iter().count()
+    }
+
+    /// Whether a party is here.
+    #[must_use]
+    pub fn has_party(&self, party: PartyId) -> bool {
+        self.parties.contains(party)
+    }
+
+    /// What ends a run early, from any thread. A reset of the platform needs a new one.
+    #[must_use]
+    pub fn interrupter(&self) -> Injector<Interruption> {
+        self.platform.sim().injector(|sim, Interruption| sim.stop())
+    }
+
+    /// Gives the next output, if there is one.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Takes an input. It takes effect at the present simulated time.
+    pub fn handle(&mut self, input: Input) {
+        self.record(&input);
+        match input {
+            Input::Enter { party, name, memory } => {
+                self.parties.insert(party, Party::new(name, memory));
+                self.review_trust();
+            }
+            Input::Leave { party, why } => self.leave(party, &why),
+            Input::Command { party, tag, command } => {
+                if self.parties.contains(party) {
+                    self.command(party, tag, command);
+                }
+            }
+            Input::Posted { party, access } => {
+                if self.parties.contains(party) {
+                    self.take_access(party, None, access);
+                }
+            }
+            Input::Answer { party, request, result } => {
+                if let Some(news) = Requests::answer(&self.requests, party, request, result) {
+                    self.tell_news(news);
+                }
+            }
+        }
+        self.start_jobs();
+        self.collect();
+    }
+
+    fn command(&mut self, party: PartyId, tag: Tag, command: Command) {
+        let done = match command {
+            Command::Attach { port, role, range } => self.attach(party, port, role, range),
+            Command::Detach { port } => self.detach(party, port),
+            Command::Reset => self.may_rule(party).and_then(|()| self.reset()),
+            Command::Access(access) => return self.take_access(party, Some(tag), access),
+            Command::Advance(_) | Command::Step { .. } => {
+                return self.take_time_command(party, tag, &command);
+            }
+        };
+        self.complete(party, tag, done.map(|()| Completion::Done));
+    }
+
+    fn leave(&mut self, party: PartyId, why: &str) {
+        if !self.parties.contains(party) {
+            return;
+        }
+        self.end_current_of(party);
+        let held: Vec<PortIndex> = (self.holdings.iter())
+            .filter(|holding| holding.party == party)
+            .map(|holding| holding.port)
+            .collect();
+        self.requests.borrow_mut().forget_party(party);
+        for port in held {
+            self.release(party, port, why);
+        }
+        self.parties.remove(party);
+        self.review_trust();
+    }
+
+    /// Says whose memory need not be waited for: that of the only party, if it does all in order.
+    fn review_trust(&mut self) {
+        let mut parties = self.parties.iter();
+        let only = parties.next().filter(|_| parties.next().is_none());
+        let ordered = only
+            .and_then(|(party, only)| Some(OrderedOwner { party, at_once: only.memory.in_order? as usize }));
+        self.requests.borrow_mut().trust(ordered);
+    }
+
+    /// Puts everything back to power-on. Time goes on, ports stay attached, what is in flight fails.
+    fn reset(&mut self) -> Result<(), Failure> {
+        let now = self.now();
+        let was_high = self.platform.irq().level();
+        let platform = Platform::build(self.platform.description())
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        self.cancel_all("the platform was reset");
+        self.collect();
+        self.requests.borrow_mut().forget_bursts();
+        self.port_events.borrow_mut().clear();
+        self.alarm = platform.sim().event("hub.alarm");
+        self.platform = platform;
+        self.listen();
+        for holding in self.holdings.clone() {
+            self.connect_memory(&holding);
+        }
+        if now > Time::ZERO {
+            self.alarm.notify_after(now);
+            // An interruption ends a run early; idle before then it is only at the end of all time.
+            while self.now() < now && self.platform.simulation_mut().run_until(now) != Stop::Idle {}
+        }
+        if was_high {
+            self.level_changed(false, now);
+        }
+        Ok(())
+    }
+
+    // What is told.
+
+    fn complete(&mut self, party: PartyId, tag: Tag, result: Result<Completion, Failure>) {
+        let time = self.now();
+        self.outputs.push_back(Output::Completed { party, tag, time, result });
+    }
+
+    /// Fails a command; a posted write fails by a warning.
+    fn fail(&mut self, party: PartyId, tag: Option<Tag>, failure: Failure) {
+        match tag {
+            Some(tag) => self.complete(party, tag, Err(failure)),
+            None => {
+                let text = format!("posted write failed: {}", failure.reason);
+                self.warn(Severity::Warning, Some(party), text);
+            }
+        }
+    }
+
+    fn warn(&mut self, severity: Severity, party: Option<PartyId>, text: String) {
+        let time = self.now();
+        self.outputs.push_back(Output::Warning { severity, party, time, text });
+    }
+
+    fn tell_news(&mut self, news: outside::News) {
+        match news {
+            outside::News::Forwarded { to, tag, result } => {
+                let result = match result {
+                    Ok(None) => Ok(Completion::Done),
+                    Ok(Some(data)) => Ok(Completion::Data(data)),
+                    Err(failure) => Err(failure),
+                };
+                self.complete(to, tag, result);
+            }
+            outside::News::Lost(lost) => {
+                let text = format!("a write to memory that took writes before: {lost}; data lost");
+                self.warn(Severity::Warning, None, text);
+            }
+        }
+    }
+
+    /// Collects what has happened for the parties. What is asked of memories goes before all that is said later: it may be
+    /// trusted to have been done.
+    fn collect(&mut self) {
+        if self.requests.borrow().has_outbox() {
+            self.outputs.extend(self.requests.borrow_mut().take_outbox());
+        }
+        loop {
+            let Some(event) = self.port_events.borrow_mut().pop_front() else { break };
+            match event {
+                PortEvent::Level { level, time } => self.level_changed(level, time),
+                PortEvent::Answer { bus_tag, value, time } => self.answered(bus_tag, value, time),
+            }
+        }
+        for warned in self.platform.take_warnings() {
+            let text = format!("{}: {}", warned.source, warned.text);
+            let (severity, time) = (Severity::Warning, warned.time);
+            self.outputs.push_back(Output::Warning { severity, party: None, time, text });
+        }
+    }
+
+    fn level_changed(&mut self, level: bool, time: Time) {
+        let sinks = self.holdings.iter().filter(|holding| holding.role == Role::Sink);
+        let told = |holding: &Holding| {
+            let Holding { party, port, .. } = *holding;
+            Output::Level { party, port, level, time }
+        };
+        self.outputs.extend(sinks.map(told));
+    }
+
+    fn answered(&mut self, bus_tag: u64, value: u32, time: Time) {
+        // Answers come in request order; what a reset threw away answers no more.
+        if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
+            return;
+        }
+        let Some(OnBus { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
+        let completion = if write { Completion::Done } else { Completion::Value(value) };
+        self.outputs.push_back(Output::Completed { party, tag, time, result: Ok(completion) });
+        self.answer_was_awaited(bus_tag);
+        self.fail_front();
+    }
+}

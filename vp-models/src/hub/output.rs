@@ -1,0 +1,163 @@
+//! What a hub tells: plain values that can be written down, and that name no protocol.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use vp_core::Time;
+
+use super::input::{AccessKind, PartyId, PortIndex, RequestId, Tag};
+
+/// One thing that a hub tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Output {
+    /// A command is over.
+    Completed {
+        /// Whose.
+        party: PartyId,
+        /// Which.
+        tag: Tag,
+        /// When it took effect.
+        time: Time,
+        /// What came of it.
+        result: Result<Completion, Failure>,
+    },
+    /// A request to the owner of a memory outside, to be answered by [`Input::Answer`](super::Input::Answer).
+    Request {
+        /// The owner.
+        party: PartyId,
+        /// The name of the request.
+        request: RequestId,
+        /// The memory port.
+        port: PortIndex,
+        /// What is asked for.
+        access: MemoryAccess,
+    },
+    /// An interrupt line has changed, or is as a party finds it on attaching.
+    Level {
+        /// Who listens.
+        party: PartyId,
+        /// The line.
+        port: PortIndex,
+        /// Whether it is high.
+        level: bool,
+        /// Since when.
+        time: Time,
+    },
+    /// Something that a person should know.
+    Warning {
+        /// Whether anything is wrong.
+        severity: Severity,
+        /// Who should; `None`: all parties.
+        party: Option<PartyId>,
+        /// When it happened.
+        time: Time,
+        /// What, where, what would be right.
+        text: String,
+    },
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Severity {
+    /// As it should be; only good to know.
+    Note,
+    /// Something is lost, or was not done.
+    Warning,
+}
+
+/// What is asked of a memory outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryAccess {
+    /// Address of the first byte.
+    pub address: u64,
+    /// Number of bytes.
+    pub length: u32,
+    /// The bytes to write and which of them (see [`Operation::MemoryWrite`](super::Operation::MemoryWrite)); `None`: a
+    /// read.
+    pub write: Option<(Bytes, Option<Bytes>)>,
+    /// Whether it is a burst of the simulated bus.
+    pub kind: AccessKind,
+    /// The burst's transaction id.
+    pub axi_id: u16,
+    /// When the burst was issued.
+    pub at: Option<Time>,
+}
+
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Completion {
+    /// It is done.
+    Done,
+    /// The register's word.
+    Value(u32),
+    /// The memory's bytes.
+    Data(Bytes),
+    /// Time has moved.
+    Reached(Why),
+    /// All is done up to the time of a Step, and the memories outside have answered.
+    Stepped {
+        /// When something happens next, if nothing comes before; `None`: nothing does.
+        next: Option<Time>,
+    },
+}
+
+/// Why time stopped moving.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// The time asked for, or the limit, is reached.
+    Time,
+    /// The line is high.
+    Interrupt,
+    /// Nothing is left to do.
+    Idle,
+    /// Nothing can happen any more, though work is unfinished.
+    Deadlock {
+        /// Who waits for what.
+        report: String,
+    },
+}
+
+/// Why a command was not done. It was not done by half either, unless the reason says so.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{reason}")]
+pub struct Failure {
+    /// For programs.
+    pub kind: FailureKind,
+    /// For people: what was wrong, and what would be right.
+    pub reason: String,
+}
+
+impl Failure {
+    pub(super) fn new(kind: FailureKind, reason: impl Into<String>) -> Failure {
+        Failure { kind, reason: reason.into() }
+    }
+}
+
+/// The kinds of failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum FailureKind {
+    /// There is no such port.
+    NoSuchPort,
+    /// The port does not take that role, or not this command in it.
+    WrongRole,
+    /// Somebody holds the port already.
+    PortBusy,
+    /// The party does not hold the port, or what the command needs.
+    NotAttached,
+    /// Addresses or times that are none of the port's.
+    BadRange,
+    /// A register address that is no multiple of 4.
+    Misaligned,
+    /// No register there.
+    DecodeError,
+    /// The target could not do it.
+    SlaveError,
+    /// Not in this time mode.
+    WrongTimeMode,
+    /// It was under way when a reset or a departure ended it.
+    Cancelled,
+    /// Nobody can do that here.
+    Unsupported,
+    /// The platform's own fault.
+    Internal,
+}

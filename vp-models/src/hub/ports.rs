@@ -1,0 +1,272 @@
+//! Who holds which port as what, and who may do what there.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::Hub;
+use super::input::{PartyId, PortIndex, Role};
+use super::output::{Failure, FailureKind, Output, Severity};
+use super::outside::{DirectRange, OutsideMemory};
+use crate::bus::axi::AxiTarget;
+use crate::bus::stream::InputStream;
+use crate::platform::{MemoryPort, Port, PortKind};
+
+/// A party's hold on a port.
+#[derive(Clone)]
+pub(super) struct Holding {
+    pub(super) party: PartyId,
+    pub(super) port: PortIndex,
+    pub(super) role: Role,
+    /// Which addresses, for a memory outside.
+    pub(super) range: Range<u64>,
+    /// What of it is accessed directly.
+    pub(super) direct: Rc<[DirectRange]>,
+}
+
+/// The roles that parties may have at a port of that kind.
+#[must_use]
+pub fn roles(kind: PortKind) -> &'static [Role] {
+    match kind {
+        PortKind::Csb | PortKind::Stream => &[Role::Initiator],
+        PortKind::Irq => &[Role::Sink],
+        PortKind::Axi => &[Role::Initiator, Role::Target],
+    }
+}
+
+/// Whether only one party at a time may have the role: two memories behind one port, or two CPUs whose answers come in
+/// one order, make no sense. Listeners and loaders may be many.
+fn is_exclusive(kind: PortKind, role: Role) -> bool {
+    matches!((kind, role), (PortKind::Csb, Role::Initiator) | (PortKind::Axi, Role::Target))
+}
+
+impl Hub {
+    pub(super) fn port(&self, port: PortIndex) -> Result<&Port, Failure> {
+        self.ports.get(usize::from(port.0)).ok_or_else(|| {
+            let last = self.ports.len().saturating_sub(1);
+            Failure::new(FailureKind::NoSuchPort, format!("no port {}: there are 0 to {last}", port.0))
+        })
+    }
+
+    /// Whether a party holds a port in that role.
+    #[must_use]
+    pub fn holds(&self, party: PartyId, port: PortIndex, role: Role) -> bool {
+        self.holding(party, port).is_some_and(|holding| holding.role == role)
+    }
+
+    /// All holds, in the order in which they were taken.
+    pub fn holdings(&self) -> impl Iterator<Item = (PartyId, PortIndex, Role)> {
+        self.holdings.iter().map(|holding| (holding.party, holding.port, holding.role))
+    }
+
+    fn holding(&self, party: PartyId, port: PortIndex) -> Option<&Holding> {
+        self.holdings.iter().find(|holding| holding.party == party && holding.port == port)
+    }
+
+    /// The port, if the party holds it as initiator.
+    ///
+    /// # Errors
+    /// The port is not there, of another kind, or not held so.
+    pub fn initiated(&self, party: PartyId, port: PortIndex, kinds: &[PortKind]) -> Result<&Port, Failure> {
+        let described = self.port(port)?;
+        let name = described.name;
+        match self.holding(party, port) {
+            None => Err(Failure::new(
+                FailureKind::NotAttached,
+                format!("{name} is not attached: attach it as initiator"),
+            )),
+            Some(holding) if holding.role != Role::Initiator || !kinds.contains(&described.kind) => {
+                Err(Failure::new(
+                    FailureKind::WrongRole,
+                    format!("{name} does not take this request as {}", holding.role.name()),
+                ))
+            }
+            Some(_) => Ok(described),
+        }
+    }
+
+    /// Whether a party may move time by hand and reset: a platform with a CPU is the CPU's.
+    pub(super) fn may_rule(&self, party: PartyId) -> Result<(), Failure> {
+        let is_cpu = |holding: &&Holding| {
+            let port = self.ports.get(usize::from(holding.port.0));
+            holding.role == Role::Initiator && port.is_some_and(|port| port.kind == PortKind::Csb)
+        };
+        let mut cpus = self.holdings.iter().filter(is_cpu).peekable();
+        let Some(first) = cpus.peek().copied() else { return Ok(()) };
+        if cpus.any(|holding| holding.party == party) {
+            return Ok(());
+        }
+        let (name, holder) = (self.port(first.port)?.name, self.parties.name(first.party));
+        let reason = format!("{holder} holds {name} as initiator: time and reset are its matter");
+        Err(Failure::new(FailureKind::NotAttached, reason))
+    }
+
+    /// The input stream behind a port, if one is.
+    pub(super) fn stream(&self, port: PortIndex) -> Option<&InputStream> {
+        let name = self.ports.get(usize::from(port.0))?.name;
+        self.platform.input_stream().map(|stream| &**stream).filter(|stream| stream.name() == name)
+    }
+
+    pub(super) fn memory(&self, port: PortIndex) -> Option<&MemoryPort> {
+        self.platform.memory(self.ports.get(usize::from(port.0))?.name)
+    }
+
+    /// The party that owns the memory behind a port at these addresses, if one does. Bytes on both sides of its border are
+    /// in no one memory.
+    pub(super) fn owner(
+        &self,
+        port: PortIndex,
+        address: u64,
+        length: u32,
+    ) -> Result<Option<PartyId>, Failure> {
+        let owner = self.holdings.iter().find(|holding| holding.port == port && holding.role == Role::Target);
+        let Some(Holding { party, range, .. }) = owner else { return Ok(None) };
+        let end = address.saturating_add(u64::from(length));
+        if end <= range.start || address >= range.end {
+            return Ok(None);
+        }
+        if address >= range.start && end <= range.end {
+            return Ok(Some(*party));
+        }
+        let (last, owner, from, to) = (end - 1, self.parties.name(*party), range.start, range.end - 1);
+        let reason = format!(
+            "0x{address:x} to 0x{last:x} crosses the border of the memory of {owner}, \
+             0x{from:x} to 0x{to:x}: access each side by itself"
+        );
+        Err(Failure::new(FailureKind::BadRange, reason))
+    }
+
+    pub(super) fn attach(
+        &mut self,
+        party: PartyId,
+        port: PortIndex,
+        role: Role,
+        range: Option<Range<u64>>,
+    ) -> Result<(), Failure> {
+        let &Port { name, kind, base, size, .. } = self.port(port)?;
+        if !roles(kind).contains(&role) {
+            return Err(Failure::new(FailureKind::WrongRole, format!("{name} takes no {}", role.name())));
+        }
+        let window = base..base.saturating_add(size);
+        let range = match (range, role) {
+            (None, _) => window,
+            (Some(range), Role::Target) => {
+                if range.is_empty() || range.start < window.start || range.end > window.end {
+                    let (from, to) = (window.start, window.end - 1);
+                    let bytes = range.end.saturating_sub(range.start);
+                    let reason = format!(
+                        "{bytes} bytes at 0x{:x} are no part of {name}, which spans 0x{from:x} to 0x{to:x}",
+                        range.start
+                    );
+                    return Err(Failure::new(FailureKind::BadRange, reason));
+                }
+                range
+            }
+            (Some(_), _) => {
+                return Err(Failure::new(FailureKind::BadRange, "a range is for targets only"));
+            }
+        };
+        let is_in_the_way = |holding: &&Holding| {
+            holding.port == port
+                && (holding.party == party || (holding.role == role && is_exclusive(kind, role)))
+        };
+        if let Some(holder) = self.holdings.iter().find(is_in_the_way) {
+            let role = holder.role.name();
+            let reason = match holder.party == party {
+                true => format!("{name} is attached already, as {role}: detach it first"),
+                false => format!("{name} is held by {} as {role}", self.parties.name(holder.party)),
+            };
+            return Err(Failure::new(FailureKind::PortBusy, reason));
+        }
+        let holding = Holding { party, port, role, range, direct: Rc::default() };
+        self.connect_memory(&holding);
+        self.holdings.push(holding);
+        if role == Role::Sink {
+            let (level, time) = (self.platform.irq().level(), self.now());
+            self.outputs.push_back(Output::Level { party, port, level, time });
+        }
+        Ok(())
+    }
+
+    /// Puts a party's memory behind its port, if the holding is one.
+    pub(super) fn connect_memory(&self, holding: &Holding) {
+        if holding.role != Role::Target {
+            return;
+        }
+        if let Some(memory) = self.memory(holding.port) {
+            let outside = OutsideMemory::new(&self.platform.sim(), &self.requests, holding, memory);
+            let outside: Rc<dyn AxiTarget> = Rc::new(outside);
+            memory.attach(Some(outside));
+        }
+    }
+
+    /// Has the platform access parts of a party's memory directly from now on, in place of asking the party. Replaces the
+    /// parts named before.
+    ///
+    /// # Errors
+    /// The party does not own that memory, or a part is not all its own or lies over another.
+    pub fn access_directly(
+        &mut self,
+        party: PartyId,
+        port: PortIndex,
+        parts: Vec<DirectRange>,
+    ) -> Result<(), Failure> {
+        let name = self.port(port)?.name;
+        let own = |holding: &&mut Holding| {
+            (holding.party, holding.port, holding.role) == (party, port, Role::Target)
+        };
+        let Some(holding) = self.holdings.iter_mut().find(own) else {
+            let reason = format!("{name} is not attached as target");
+            return Err(Failure::new(FailureKind::NotAttached, reason));
+        };
+        for (index, DirectRange { range, .. }) in parts.iter().enumerate() {
+            let refuse = |why: &str| {
+                let bytes = range.end.saturating_sub(range.start);
+                let reason = format!("{bytes} bytes at 0x{:x} of {name}: {why}", range.start);
+                Err(Failure::new(FailureKind::BadRange, reason))
+            };
+            if range.is_empty() || range.start < holding.range.start || range.end > holding.range.end {
+                return refuse("not all of them are the session's");
+            }
+            let overlaps =
+                |other: &DirectRange| range.start < other.range.end && other.range.start < range.end;
+            if parts[..index].iter().any(overlaps) {
+                return refuse("some are in another region too");
+            }
+        }
+        holding.direct = Rc::from(parts);
+        let holding = holding.clone();
+        self.connect_memory(&holding);
+        Ok(())
+    }
+
+    pub(super) fn detach(&mut self, party: PartyId, port: PortIndex) -> Result<(), Failure> {
+        let name = self.port(port)?.name;
+        if self.holding(party, port).is_none() {
+            return Err(Failure::new(FailureKind::NotAttached, format!("{name} is not attached")));
+        }
+        self.release(party, port, "it detached the port");
+        Ok(())
+    }
+
+    /// Ends a party's hold on a port. A memory that goes leaves errors where answers are due, and the RAM inside in its
+    /// place; everybody is told.
+    pub(super) fn release(&mut self, party: PartyId, port: PortIndex, why: &str) {
+        let held = self.holdings.iter().position(|holding| holding.party == party && holding.port == port);
+        let Some(held) = held else { return };
+        let holding = self.holdings.remove(held);
+        if holding.role != Role::Target {
+            return;
+        }
+        if let Some(memory) = self.memory(port) {
+            memory.attach(None);
+        }
+        let name = self.ports.get(usize::from(port.0)).map_or("", |port| port.name);
+        let reason = format!("{}, which owned the memory, is gone: {why}", self.parties.name(party));
+        let bursts = self.abandon(party, port, &reason);
+        let text = format!(
+            "{name}: {reason}; {bursts} bursts failed, the memory inside the platform is in its place"
+        );
+        let severity = if bursts == 0 { Severity::Note } else { Severity::Warning };
+        self.warn(severity, None, text);
+    }
+}

@@ -1,0 +1,169 @@
+//! How far simulated time moves, and when.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use vp_core::{Stop, Time};
+
+use super::Hub;
+use super::jobs::HORIZON;
+
+/// Who lets simulated time move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TimeMode {
+    /// The commands of the parties: time moves only for the one under way. A run then depends on the commands alone, and
+    /// not on when they came.
+    Lockstep,
+    /// The work there is, as far as [`Hub::grant`] lets it.
+    Free,
+}
+
+/// What a run came back with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    /// There may be more to do at once.
+    Again,
+    /// The time given to the run, or granted to free mode, is reached.
+    Limit,
+    /// Nothing more happens until an input comes.
+    Waiting,
+}
+
+/// Whether a platform has work to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Activity {
+    /// Time moves.
+    Running,
+    /// There is work, and time stands still until somebody lets it move.
+    Held,
+    /// Nothing to do until an input comes.
+    Idle,
+    /// Nothing can happen any more, though work is unfinished.
+    Deadlocked,
+}
+
+/// Binds simulated time to a clock that its caller reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Picoseconds of simulated time for each nanosecond on the clock.
+    pub picoseconds_per_nanosecond: u64,
+    /// The simulated time at which the clock showed nothing.
+    pub from: Time,
+}
+
+impl Pace {
+    /// How far simulated time may have come when the clock shows `elapsed`: a whole number of cycles, so that inputs
+    /// between two runs take effect on a clock edge.
+    #[must_use]
+    pub fn limit(self, elapsed: Duration, cycle: Time) -> Time {
+        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let span = elapsed.saturating_mul(self.picoseconds_per_nanosecond);
+        let cycle = cycle.as_ps().max(1);
+        // A clock that has run beyond all bounds holds nobody back; time then stands where the work ends.
+        Some(self.from + Time::ps(span / cycle * cycle))
+            .filter(|limit| *limit <= HORIZON)
+            .unwrap_or(Time::MAX)
+    }
+
+    /// What the clock shows when simulated time may come to `time`.
+    #[must_use]
+    pub fn due(self, time: Time) -> Duration {
+        Duration::from_nanos(time.since(self.from).as_ps() / self.picoseconds_per_nanosecond.max(1) + 1)
+    }
+}
+
+impl Hub {
+    /// Free mode: lets time move up to this moment, and no further; [`Time::MAX`], as at the beginning, is no limit.
+    pub fn grant(&mut self, to: Time) {
+        self.granted = to;
+    }
+
+    /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time stands then
+    /// where the last thing happened, unless the parties' or the grant's limit is reached.
+    pub fn run(&mut self, until: Time) -> Ran {
+        self.is_held = false;
+        self.start_jobs();
+        let goal = match self.mode {
+            TimeMode::Lockstep => match self.goal_time() {
+                Some(goal) => goal,
+                None => return Ran::Waiting,
+            },
+            TimeMode::Free if self.next_time().is_none() => return Ran::Waiting,
+            TimeMode::Free => self.granted,
+        };
+        let Some(limit) = self.before_deadline(goal) else {
+            self.is_held = true;
+            return Ran::Waiting;
+        };
+        let stop = self.run_kernel(limit, until);
+        self.has_run = true;
+        self.collect();
+        match (stop, self.mode) {
+            (Stop::Requested, _) => Ran::Again,
+            (Stop::Held, _) => {
+                self.is_held = true;
+                Ran::Waiting
+            }
+            (Stop::Limit, _) if until < limit => Ran::Limit,
+            (Stop::Limit, _) if limit < goal => Ran::Again,
+            (Stop::Limit, TimeMode::Free) => Ran::Limit,
+            (stop, TimeMode::Lockstep) => {
+                self.goal_met(stop == Stop::Idle);
+                if self.is_step_owed() { Ran::Waiting } else { Ran::Again }
+            }
+            // What was held back because the bus was full has its turn now.
+            (_, TimeMode::Free) if self.has_ready_job() => Ran::Again,
+            (_, TimeMode::Free) => Ran::Waiting,
+        }
+    }
+
+    /// How far time may move towards `goal`: to no moment for which a memory owner's answer is missing. `None`: not at all.
+    fn before_deadline(&self, goal: Time) -> Option<Time> {
+        let deadline = self.requests.borrow().deadline().filter(|deadline| *deadline <= goal);
+        let Some(deadline) = deadline else { return Some(goal) };
+        // A cycle before it, lest time stand between two clock edges.
+        let next = self.next_time().filter(|next| *next < deadline)?;
+        Some(next.max(deadline.since(self.platform.description().period)))
+    }
+
+    /// Runs the kernel to `limit`, or for now to `until`, if that is earlier.
+    fn run_kernel(&mut self, limit: Time, until: Time) -> Stop {
+        let stops = self.stops.get();
+        self.requests.borrow_mut().run_limit = limit;
+        let simulation = self.platform.simulation_mut();
+        let mut stop = match until < limit {
+            true => simulation.run_up_to(until),
+            false => simulation.run_until(limit),
+        };
+        if stop == Stop::Idle && until < limit {
+            // Nothing is left to do: time may go where the limit is.
+            stop = simulation.run_until(limit);
+        }
+        // What has come from outside takes effect at the end of an instant, or where the platform itself has ended a run: a
+        // place that a replay finds again.
+        if stop == Stop::Requested && self.stops.get() == stops {
+            let now = simulation.now();
+            let ended = simulation.run_up_to(now);
+            if ended == Stop::Held {
+                stop = Stop::Held;
+            }
+        }
+        self.is_instant_over = self.stops.get() == stops;
+        self.requests.borrow_mut().run_limit = Time::ZERO;
+        stop
+    }
+
+    /// Whether there is work to do.
+    #[must_use]
+    pub fn activity(&self) -> Activity {
+        match (self.mode, self.next_time()) {
+            _ if self.is_held || self.owed_bursts() > 0 => Activity::Held,
+            _ if self.has_jobs() => Activity::Running,
+            (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
+            (TimeMode::Lockstep, Some(_)) => Activity::Held,
+            (_, Some(_)) => Activity::Running,
+            (_, None) if self.platform.unfinished().is_some() => Activity::Deadlocked,
+            (_, None) => Activity::Idle,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! A CPU in the same process as its platform: an adapter from the calls of [`Host`] to a [`Hub`].
+
+use bytes::Bytes;
+use vp_core::Time;
+
+use crate::host::{Activity, Host, HostError, Memory, Statistics, Warning};
+use crate::hub::{
+    Access, AccessKind, Command, Completion, Failure, Hub, Input, MemoryPromise, Operation, Output, PartyId,
+    PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
+};
+use crate::nvdla::registers::RegisterMap;
+use crate::platform::{NOTHING_RUNS, Platform, PortKind};
+
+/// The one party of the hub.
+const CPU: PartyId = PartyId(0);
+
+/// Drives a platform from the same thread. Simulated time moves only while a call waits, so the same
+/// program gives the same run.
+pub struct LocalHost {
+    hub: Hub,
+    csb: PortIndex,
+    line: PortIndex,
+    next_tag: u64,
+    limit: Time,
+    warnings: Vec<Warning>,
+}
+
+impl LocalHost {
+    /// Takes the CPU's place at a platform.
+    #[must_use]
+    pub fn new(platform: Platform) -> LocalHost {
+        let mut hub = Hub::new(platform, TimeMode::Lockstep);
+        hub.handle(Input::Enter { party: CPU, name: "the CPU".to_owned(), memory: MemoryPromise::default() });
+        let first = |hub: &Hub, kind| {
+            let index = hub.ports().iter().position(|port| port.kind == kind).unwrap_or_default();
+            PortIndex(index as u16)
+        };
+        let (csb, line) = (first(&hub, PortKind::Csb), first(&hub, PortKind::Irq));
+        let mut host = LocalHost { hub, csb, line, next_tag: 0, limit: Time::MAX, warnings: Vec::new() };
+        for index in 0..host.hub.ports().len() {
+            if host.hub.ports()[index].kind != PortKind::Irq {
+                let port = PortIndex(index as u16);
+                let attach = Command::Attach { port, role: Role::Initiator, range: None };
+                // Nobody else is there who could hold the port.
+                let _ = host.command(attach);
+            }
+        }
+        host
+    }
+
+    /// Keeps from now on what the platform does and what bounds it ([`Host::activity`]).
+    pub fn watch(&self) {
+        self.platform().watch();
+    }
+
+    /// The platform.
+    #[must_use]
+    pub fn platform(&self) -> &Platform {
+        self.hub.platform()
+    }
+
+    /// Gives a command to the hub and lets time pass until it is completed.
+    fn command(&mut self, command: Command) -> Result<Completion, HostError> {
+        self.next_tag += 1;
+        let sent = Tag(self.next_tag);
+        self.hub.handle(Input::Command { party: CPU, tag: sent, command });
+        loop {
+            while let Some(output) = self.hub.poll() {
+                match output {
+                    Output::Completed { tag, result, .. } if tag == sent => return result.map_err(refused),
+                    other => self.take(other),
+                }
+            }
+            let time = self.hub.now();
+            match self.hub.run(self.limit) {
+                Ran::Again => {}
+                Ran::Limit => {
+                    self.take_outputs();
+                    return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });
+                }
+                Ran::Waiting => {
+                    let report = "a memory outside has not answered".to_owned();
+                    return Err(HostError::Idle { time, report });
+                }
+            }
+        }
+    }
+
+    fn take_outputs(&mut self) {
+        while let Some(output) = self.hub.poll() {
+            self.take(output);
+        }
+    }
+
+    /// Completions of commands that a limit has ended are nobody's any more.
+    fn take(&mut self, output: Output) {
+        if let Output::Warning { time, text, .. } = output {
+            self.warnings.push(Warning { time, text });
+        }
+    }
+
+    fn register(&self, operation: Operation) -> Access {
+        Access { port: self.csb, at: None, operation }
+    }
+
+    /// The hub's port to a memory that has all these bytes.
+    fn memory(&self, memory: Memory, address: u64, bytes: usize) -> Result<PortIndex, HostError> {
+        let ports = self.hub.ports();
+        let size = bytes as u64;
+        let refuse = |holds| HostError::MemoryRange { memory, address, size, holds };
+        let index = ports.iter().position(|port| port.name == memory.port());
+        let index = index.ok_or_else(|| refuse("the platform has none".to_owned()))?;
+        let (start, end) = (ports[index].base, ports[index].base + ports[index].size);
+        match address >= start && address.checked_add(size).is_some_and(|last| last <= end) {
+            true => Ok(PortIndex(index as u16)),
+            false => Err(refuse(format!("it spans 0x{start:x} to 0x{:x}", end - 1))),
+        }
+    }
+}
+
+fn refused(failure: Failure) -> HostError {
+    HostError::Refused(failure.reason)
+}
+
+fn unexpected(completion: &Completion) -> HostError {
+    HostError::Refused(format!("an answer of another kind: {completion:?}"))
+}
+
+impl Host for LocalHost {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        let access = self.register(Operation::RegisterWrite { address: address.into(), value });
+        self.hub.handle(Input::Posted { party: CPU, access });
+        self.take_outputs();
+        Ok(())
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        let access = self.register(Operation::RegisterWrite { address: address.into(), value });
+        self.command(Command::Access(access)).map(drop)
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        let access = self.register(Operation::RegisterRead { address: address.into() });
+        match self.command(Command::Access(access))? {
+            Completion::Value(value) => Ok(value),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
+        let limit = Some(self.limit).filter(|limit| *limit <= crate::hub::HORIZON);
+        let report = match self.command(Command::Advance(Until::Interrupt { port: self.line, limit }))? {
+            Completion::Reached(Why::Interrupt) => return Ok(self.hub.now()),
+            Completion::Reached(Why::Time) => {
+                return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });
+            }
+            Completion::Reached(Why::Deadlock { report }) => report,
+            Completion::Reached(Why::Idle) => NOTHING_RUNS.to_owned(),
+            other => return Err(unexpected(&other)),
+        };
+        Err(HostError::Idle { time: self.hub.now(), report })
+    }
+
+    fn now(&mut self) -> Result<Time, HostError> {
+        Ok(self.hub.now())
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        let port = self.memory(memory, address, bytes.len())?;
+        let data = Bytes::copy_from_slice(bytes);
+        let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
+        self.command(Command::Access(Access { port, at: None, operation })).map(drop)
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        /// As much as one command reads.
+        const PART: usize = 1 << 30;
+        self.memory(memory, address, bytes.len())?;
+        for (index, part) in bytes.chunks_mut(PART).enumerate() {
+            let address = address + (index * PART) as u64;
+            let port = self.memory(memory, address, part.len())?;
+            let length = part.len() as u32;
+            let operation = Operation::MemoryRead { address, length, kind: AccessKind::Debug };
+            match self.command(Command::Access(Access { port, at: None, operation }))? {
+                Completion::Data(data) if data.len() == part.len() => part.copy_from_slice(&data),
+                other => return Err(unexpected(&other)),
+            }
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, bytes: &[u8]) -> Result<(), HostError> {
+        let ports = self.hub.ports();
+        let Some(index) = ports.iter().position(|port| port.kind == PortKind::Stream) else {
+            return Err(HostError::Refused("the platform has no input stream".to_owned()));
+        };
+        let (port, address) = (PortIndex(index as u16), ports[index].base);
+        let data = Bytes::copy_from_slice(bytes);
+        let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
+        self.command(Command::Access(Access { port, at: None, operation })).map(drop)
+    }
+
+    fn map(&self) -> RegisterMap {
+        self.platform().map()
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        Ok(self.platform().statistics())
+    }
+
+    fn activity(&mut self) -> Option<Activity> {
+        self.platform().take_activity()
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        self.take_outputs();
+        std::mem::take(&mut self.warnings)
+    }
+
+    fn set_limit(&mut self, limit: Time) {
+        self.limit = limit;
+    }
+}
