@@ -41,7 +41,7 @@ impl Registry {
         let Some(name) = name else { return start(&self.description.name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)
-            && found.instance.door().is_open()
+            && found.instance.inbox().is_open()
         {
             found.sessions += 1;
             return Ok(found.instance.clone());
@@ -69,7 +69,7 @@ impl Registry {
                 return;
             }
         }
-        // A closed door: the thread has ended already.
-        let _ = instance.door().send(&mut vec![Command::End]);
+        // A closed inbox: the thread has ended already.
+        let _ = instance.inbox().send(&mut vec![Command::End]);
     }
 }

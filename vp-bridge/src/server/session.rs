@@ -11,7 +11,7 @@ use vp_protocols::native::{
 };
 
 use super::House;
-use super::instance::{Account, Command, Instance, Join, Joined};
+use super::instance::{Command, Instance, Join, Joined, Permits};
 use super::link::{End, Link, Newcomer, Outlet, printable};
 use crate::address::Stream;
 
@@ -144,15 +144,15 @@ async fn enter(
         }
     };
     let Terms { capabilities, max_payload, max_in_flight } = terms.agreed(&hello);
-    let account = Arc::new(Account::default());
-    let door = instance.door().clone();
+    let permits = Arc::new(Permits::default());
+    let inbox = instance.inbox().clone();
     let link =
-        Link::new(socket, Newcomer { id, connection, input, door, account: account.clone(), max_payload });
+        Link::new(socket, Newcomer { id, connection, input, inbox, permits: permits.clone(), max_payload });
     let mut stay = Stay { house, platform, instance: &instance, id, link: &link, end: None };
     let (joined, answer) = oneshot::channel();
     let to = Outlet::new(&link);
-    let join = Join { session: id, capabilities, max_in_flight, account, to, joined };
-    let _ = instance.door().send(&mut vec![Command::Join(join)]);
+    let join = Join { session: id, capabilities, max_in_flight, permits, to, joined };
+    let _ = instance.inbox().send(&mut vec![Command::Join(join)]);
 
     let end = match answer.await {
         Err(_) => link.refuse("the platform failed"),
@@ -203,7 +203,7 @@ impl Drop for Stay<'_> {
             self.link.cut();
             "its task was given up".to_owned()
         });
-        let _ = self.instance.door().send(&mut vec![Command::Leave { session: self.id, why }]);
+        let _ = self.instance.inbox().send(&mut vec![Command::Leave { session: self.id, why }]);
         self.house.registry.leave(self.platform, self.instance);
     }
 }

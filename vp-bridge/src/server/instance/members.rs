@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
 
 use super::share::Ring;
-use super::{Account, Charge, ToSession};
+use super::{Permit, Permits, ToSession};
 use crate::server::link::Outlet;
 
 /// Messages for one session that are collected before they are handed over.
@@ -18,33 +18,33 @@ const BATCH: usize = 64;
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
-    pub(super) account: Arc<Account>,
+    pub(super) permits: Arc<Permits>,
     pub(super) to: Outlet,
     /// For the session, on their way.
     batch: Vec<ToSession>,
     pub(super) ring: Option<Ring>,
     /// Of the requests that the hub has not completed.
-    pub(super) charges: FxHashMap<Tag, Charge>,
+    pub(super) held_permits: FxHashMap<Tag, Permit>,
     /// Of the posted writes that wait for their turn, oldest first.
-    pub(super) posted: VecDeque<Charge>,
+    pub(super) posted: VecDeque<Permit>,
     pub(super) lost_warnings: u64,
 }
 
 impl Member {
-    pub(super) fn new(capabilities: Capabilities, account: Arc<Account>, to: Outlet) -> Self {
+    pub(super) fn new(capabilities: Capabilities, permits: Arc<Permits>, to: Outlet) -> Self {
         Self {
             capabilities,
-            account,
+            permits,
             to,
             batch: Vec::new(),
             ring: None,
-            charges: FxHashMap::default(),
+            held_permits: FxHashMap::default(),
             posted: VecDeque::new(),
             lost_warnings: 0,
         }
     }
 
-    /// Takes off the account what no longer waits, when so many of the session's jobs do.
+    /// Gives back the permits of posted writes that no longer wait, when so many of the session's jobs do.
     pub(super) fn keep_posted(&mut self, waiting: usize) {
         while self.posted.len() > waiting {
             self.posted.pop_front();

@@ -1,18 +1,18 @@
 //! One platform on a thread of its own, and the sessions that share it.
 //!
-//! The thread alone touches the platform. Sessions send [`Command`]s through the [`Door`]; what comes of them goes back
+//! The thread alone touches the platform. Sessions send [`Command`]s through the [`Inbox`]; what comes of them goes back
 //! over each session's [`Outlet`], in order, a batch at a time. While there is nothing to do the thread attends to the
-//! sessions' sockets and rings itself (`rest.rs`), so that a request that comes then hops to no other thread and needs no door.
+//! sessions' sockets and rings itself (`idle.rs`), so that a request that comes then passes through no other thread.
 //!
 //! This is an adapter: what sessions say becomes inputs of the platform's [`Hub`], and its outputs become what they are told
 //! (`translate.rs`, `told.rs`). The rules of time, and of who may do what, are the hub's. What is here are threads, the
 //! wall clock, and what a session may take of the server.
 
-mod charge;
-mod door;
+mod idle;
+mod inbox;
 mod members;
 mod owners;
-mod rest;
+mod permits;
 mod run;
 mod share;
 mod told;
@@ -34,11 +34,11 @@ use vp_protocols::native::{
     RequestId, SessionId, StatusReport, TimeMode,
 };
 
-pub(super) use charge::{Account, Charge};
-pub(super) use door::Door;
+pub(super) use inbox::Inbox;
 use members::{Member, Members};
 use owners::Owners;
 pub(super) use owners::Token;
+pub(super) use permits::{Permit, Permits};
 
 use super::link::Outlet;
 
@@ -49,9 +49,9 @@ pub(super) enum Command {
     /// To leave it; everything the session held or asked for ends.
     Leave { session: SessionId, why: String },
     /// A request, to be answered under its id.
-    Request { session: SessionId, id: RequestId, request: Request, payload: Bytes, charge: Charge },
+    Request { session: SessionId, id: RequestId, request: Request, payload: Bytes, permit: Permit },
     /// A write without an answer.
-    Posted { session: SessionId, posted: Posted, payload: Bytes, charge: Charge },
+    Posted { session: SessionId, posted: Posted, payload: Bytes, permit: Permit },
     /// A request with files: of one host only.
     Share { session: SessionId, id: RequestId, request: Request, files: Vec<OwnedFd> },
     /// There is something in a ring.
@@ -71,7 +71,7 @@ pub(super) struct Join {
     pub(super) capabilities: Capabilities,
     /// Requests to it that may be unanswered.
     pub(super) max_in_flight: u32,
-    pub(super) account: Arc<Account>,
+    pub(super) permits: Arc<Permits>,
     pub(super) to: Outlet,
     pub(super) joined: oneshot::Sender<Joined>,
 }
@@ -85,8 +85,8 @@ pub(super) struct Joined {
 
 /// What an instance tells a session.
 pub(super) enum ToSession {
-    /// The answer to a request. The charge, if any, is for its payload.
-    Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, charge: Option<Charge> },
+    /// The answer to a request. The permit, if any, is for its payload.
+    Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, permit: Option<Permit> },
     /// All counters that were asked for; the session cuts them to what a frame holds.
     Statistics { id: RequestId, time: native::Time, counters: Vec<Counter>, first: u32 },
     /// A request of the platform to the memory that the session owns.
@@ -100,7 +100,7 @@ pub(super) enum ToSession {
 /// The outside of an instance.
 #[derive(Clone)]
 pub(super) struct Instance {
-    door: Arc<Door>,
+    inbox: Arc<Inbox>,
 }
 
 impl Instance {
@@ -112,14 +112,14 @@ impl Instance {
         mode: TimeMode,
         owner_timeout: Duration,
     ) -> std::io::Result<Self> {
-        let door = Arc::new(Door::new()?);
-        let inside = door.clone();
+        let inbox = Arc::new(Inbox::new()?);
+        let inside = inbox.clone();
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
-            let door = CloseAtEnd(inside);
+            let inbox = CloseAtEnd(inside);
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                match PlatformThread::build(&door.0, &description, mode, owner_timeout) {
+                match PlatformThread::build(&inbox.0, &description, mode, owner_timeout) {
                     Ok(mut thread) => thread.serve(),
                     Err(error) => tracing::error!("platform {label}: {error}"),
                 }
@@ -131,22 +131,22 @@ impl Instance {
                 tracing::error!("platform {label} failed: {what}; its sessions are closed");
             }
         })?;
-        Ok(Self { door })
+        Ok(Self { inbox })
     }
 
     /// The way in.
-    pub(super) fn door(&self) -> &Arc<Door> {
-        &self.door
+    pub(super) fn inbox(&self) -> &Arc<Inbox> {
+        &self.inbox
     }
 
     /// Whether both are the same platform.
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.door, &other.door)
+        Arc::ptr_eq(&self.inbox, &other.inbox)
     }
 }
 
-/// Closes the door even when the thread ends by a panic.
-struct CloseAtEnd(Arc<Door>);
+/// Closes the inbox even when the thread ends by a panic.
+struct CloseAtEnd(Arc<Inbox>);
 
 impl Drop for CloseAtEnd {
     fn drop(&mut self) {
@@ -156,8 +156,8 @@ impl Drop for CloseAtEnd {
 
 /// The inside of an instance: lives and dies on its thread.
 struct PlatformThread {
-    door: Arc<Door>,
-    /// What came while this thread read the sockets itself: before all that waits at the door.
+    inbox: Arc<Inbox>,
+    /// What this thread has read from the sockets itself: before all that waits in the inbox.
     commands: Vec<Command>,
     hub: Hub,
     mode: TimeMode,
@@ -166,7 +166,7 @@ struct PlatformThread {
     owners: Owners,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
     pace: Option<(Instant, hub::Pace)>,
-    /// Whether commands knock at the kernel.
+    /// Whether commands interrupt the run of the kernel.
     is_running: bool,
     ended: bool,
 }
@@ -175,16 +175,16 @@ type Failure = (ErrorCode, String);
 
 impl PlatformThread {
     fn build(
-        door: &Arc<Door>,
+        inbox: &Arc<Inbox>,
         description: &Description,
         mode: TimeMode,
         owner_timeout: Duration,
     ) -> Result<Self, String> {
         let platform = Platform::build(description).map_err(|error| error.to_string())?;
         let hub = Hub::new(platform, translate::time_mode(mode));
-        door.knock_at(hub.interrupter());
+        inbox.interrupt_runs_with(hub.interrupter());
         Ok(Self {
-            door: door.clone(),
+            inbox: inbox.clone(),
             commands: Vec::new(),
             hub,
             mode,
@@ -200,8 +200,8 @@ impl PlatformThread {
     fn serve(&mut self) {
         while !self.ended {
             let mut commands = std::mem::take(&mut self.commands);
-            if std::mem::take(&mut self.is_running) || self.door.has_waiting() {
-                self.door.take(&mut commands);
+            if std::mem::take(&mut self.is_running) || self.inbox.has_waiting() {
+                self.inbox.take(&mut commands);
             }
             for command in commands.drain(..) {
                 self.command(command);
@@ -219,7 +219,7 @@ impl PlatformThread {
                 self.flush();
                 let patience =
                     self.owners.oldest().and_then(|(_, asked)| asked.checked_add(self.owner_timeout));
-                self.rest(wake.0.into_iter().chain(patience).min());
+                self.idle_until(wake.0.into_iter().chain(patience).min());
             }
         }
         self.flush();
@@ -240,7 +240,7 @@ impl PlatformThread {
         if let Some(member) = self.members.get_mut(session) {
             member.send(ToSession::Close { code, reason: reason.to_owned() });
             member.flush();
-            member.account.put_out();
+            member.permits.put_out();
         }
         self.leave(session, reason);
     }
@@ -259,17 +259,17 @@ impl PlatformThread {
         match command {
             Command::Join(join) => self.join(join),
             Command::Leave { session, why } => self.leave(session, &why),
-            Command::Request { session, id, request, payload, charge } => {
+            Command::Request { session, id, request, payload, permit } => {
                 self.take_ring(session);
                 if self.members.contains(session) {
-                    self.request(session, id, request, payload, charge);
+                    self.request(session, id, request, payload, permit);
                 }
             }
-            Command::Posted { session, posted, payload, charge } => {
+            Command::Posted { session, posted, payload, permit } => {
                 self.take_ring(session);
                 let Some(member) = self.members.get(session) else { return };
                 let access = translate::posted(posted, &payload, member.capabilities);
-                self.post(session, access, Some(charge));
+                self.post(session, access, Some(permit));
             }
             Command::Share { session, id, request, files } => self.share(session, id, &request, files),
             Command::Look => self.hush(),
@@ -290,25 +290,25 @@ impl PlatformThread {
         self.tell();
     }
 
-    /// Gives the hub a posted write. What waits there for its turn stays on the session's account.
-    fn post(&mut self, session: SessionId, access: hub::Access, charge: Option<Charge>) {
+    /// Gives the hub a posted write. What waits there for its turn keeps its permit.
+    fn post(&mut self, session: SessionId, access: hub::Access, permit: Option<Permit>) {
         let party = translate::party(session);
         self.handle(Input::Posted { party, access });
         let waiting = self.hub.waiting(party);
         if let Some(member) = self.members.get_mut(session) {
             if waiting > 0 {
-                member.posted.extend(charge);
+                member.posted.extend(permit);
             }
             member.keep_posted(waiting);
         }
     }
 
     fn join(&mut self, join: Join) {
-        let Join { session, capabilities, max_in_flight, account, to, joined } = join;
+        let Join { session, capabilities, max_in_flight, permits, to, joined } = join;
         let time = translate::time(self.hub.now());
         let found = Joined { time, time_mode: self.mode, ports: translate::ports(self.hub.ports()) };
         if joined.send(found).is_ok() {
-            let member = Member::new(capabilities, account, to);
+            let member = Member::new(capabilities, permits, to);
             let memory = MemoryPromise { in_order: member.is_in_order().then_some(max_in_flight) };
             self.members.insert(session, member);
             let name = format!("session {}", session.0);
@@ -329,7 +329,7 @@ impl PlatformThread {
         id: RequestId,
         request: Request,
         payload: Bytes,
-        charge: Charge,
+        permit: Permit,
     ) {
         let time = translate::time(self.hub.now());
         let answer = match request {
@@ -345,7 +345,7 @@ impl PlatformThread {
                 match translate::command(request, payload, member.capabilities) {
                     Some(command) => {
                         let tag = Tag(id.0.into());
-                        member.charges.insert(tag, charge);
+                        member.held_permits.insert(tag, permit);
                         return self.give(session, tag, command);
                     }
                     None => Reply::Failed {
@@ -355,7 +355,7 @@ impl PlatformThread {
                 }
             }
         };
-        self.send(session, ToSession::Reply { id, time, reply: answer, payload: Bytes::new(), charge: None });
+        self.send(session, ToSession::Reply { id, time, reply: answer, payload: Bytes::new(), permit: None });
     }
 
     /// Gives the hub a session's command.
@@ -365,7 +365,7 @@ impl PlatformThread {
         self.handle(Input::Command { party: translate::party(session), tag, command });
         if is_reset {
             // The simulation is another one.
-            self.door.knock_at(self.hub.interrupter());
+            self.inbox.interrupt_runs_with(self.hub.interrupter());
             self.pace = None;
         }
         if is_detach {
@@ -417,19 +417,19 @@ mod tests {
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
         let (id, capabilities) = (SessionId(1), Capabilities::NONE);
-        let newcomer = Newcomer::silent(id, instance.door());
-        let account = newcomer.account.clone();
+        let newcomer = Newcomer::silent(id, instance.inbox());
+        let permits = newcomer.permits.clone();
         let link = Link::new(socket, newcomer);
         let (joined, answer) = oneshot::channel();
         let to = Outlet::new(&link);
-        let join = Join { session: id, capabilities, max_in_flight: 1, account, to, joined };
-        instance.door().send(&mut vec![Command::Join(join)]).unwrap();
+        let join = Join { session: id, capabilities, max_in_flight: 1, permits, to, joined };
+        instance.inbox().send(&mut vec![Command::Join(join)]).unwrap();
         answer.await.unwrap();
         assert!(!link.is_hung_up());
-        instance.door().send(&mut vec![Command::Panic]).unwrap();
-        while instance.door().is_open() || !link.is_hung_up() {
+        instance.inbox().send(&mut vec![Command::Panic]).unwrap();
+        while instance.inbox().is_open() || !link.is_hung_up() {
             tokio::task::yield_now().await;
         }
-        assert!(instance.door().send(&mut vec![Command::End]).is_err());
+        assert!(instance.inbox().send(&mut vec![Command::End]).is_err());
     }
 }

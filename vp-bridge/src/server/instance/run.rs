@@ -8,7 +8,7 @@ use vp_protocols::native::TimeMode;
 
 use super::PlatformThread;
 
-/// Cycles between two looks at the rings and at the door, and at how long a run has lasted: more than a register access takes.
+/// Cycles between two looks at the rings and at the inbox, and at how long a run has lasted: more than a register access takes.
 const BETWEEN_LOOKS: u64 = 32;
 /// Looks after which a run is one that lasts.
 const MANY_LOOKS: u32 = 16;
@@ -47,10 +47,10 @@ impl PlatformThread {
         granted
     }
 
-    /// Runs the hub. A run that turns out to last is one that others can end by a knock, if there are no rings: else it is
-    /// looked in its course whether there is something to do. Nobody who is owed an answer waits for its end.
+    /// Runs the hub. A run that turns out to last can be interrupted by others, if there are no rings; else this thread
+    /// looks in its course whether there is something to do. Nobody who is owed an answer waits for its end.
     fn run_hub(&mut self, granted: Time) -> Ran {
-        if self.door.has_waiting() {
+        if self.inbox.has_waiting() {
             return Ran::Again;
         }
         let has_ring = self.rings().next().is_some();
@@ -70,14 +70,14 @@ impl PlatformThread {
                 if lasts {
                     self.tell();
                     self.flush();
-                    self.members.iter().for_each(|(_, member)| member.to.link().give_back());
+                    self.members.iter().for_each(|(_, member)| member.to.link().poll_by_task());
                 }
             }
-            if self.door.has_waiting() || self.is_asked() {
+            if self.inbox.has_waiting() || self.is_asked() {
                 return Ran::Again;
             }
             if lasts && !has_ring {
-                self.is_running = self.door.begin_run();
+                self.is_running = self.inbox.begin_run();
                 if !self.is_running {
                     return Ran::Again;
                 }

@@ -25,7 +25,7 @@ impl PlatformThread {
             Err((code, reason)) => Reply::Failed { code, reason },
         };
         let time = translate::time(self.hub.now());
-        self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), charge: None });
+        self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
     }
 
     /// Tells the sessions what the hub has told.
@@ -69,8 +69,8 @@ impl PlatformThread {
         let Some(member) = self.members.get_mut(session) else { return };
         match u32::try_from(tag.0) {
             Ok(id) => {
-                let charge = member.charges.remove(&tag);
-                member.send(ToSession::Reply { id: RequestId(id), time, reply, payload, charge });
+                let permit = member.held_permits.remove(&tag);
+                member.send(ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
             }
             Err(_) => member.answer_in_ring(&reply, time),
         }
@@ -81,7 +81,7 @@ impl PlatformThread {
         if !member.capabilities.contains(Capabilities::WARNINGS) {
             return;
         }
-        if member.account.notices() >= MOST_WARNINGS {
+        if member.permits.notices() >= MOST_WARNINGS {
             member.lost_warnings += 1;
             return;
         }
@@ -89,7 +89,7 @@ impl PlatformThread {
             0 => text,
             lost => format!("{text} ({lost} warnings before this one were left out: nobody read them)"),
         };
-        member.account.notice_sent();
+        member.permits.notice_sent();
         member.send(ToSession::Notice(Notice::Warning { time, text }));
     }
 
@@ -98,7 +98,7 @@ impl PlatformThread {
         if let Some(ring) = member.ring.as_mut().filter(|ring| ring.line == port) {
             ring.server.set_line(level);
         }
-        let unread = member.account.notice_sent();
+        let unread = member.permits.notice_sent();
         member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
         if unread >= MOST_NOTICES {
             self.put_out(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));

@@ -14,7 +14,7 @@ use vp_protocols::native::{
 };
 
 use super::{Link, Newcomer, printable};
-use crate::server::instance::{Account, Command, Door, ToSession, Token};
+use crate::server::instance::{Command, Inbox, Permits, ToSession, Token};
 
 /// Commands that a session may have in its platform before it is read no further.
 const COMMANDS: usize = 4096;
@@ -70,12 +70,12 @@ pub(super) struct Core {
     input: BytesMut,
     landing: Box<[u8]>,
     files: VecDeque<OwnedFd>,
-    pub(super) door: Arc<Door>,
-    pub(super) account: Arc<Account>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) permits: Arc<Permits>,
     /// For the platform, collected from one read.
     batch: Vec<Command>,
     /// From the platform, while the peer lags behind.
-    pub(super) inbox: VecDeque<ToSession>,
+    pub(super) undelivered: VecDeque<ToSession>,
     /// Requests of the platform, while the peer has as many as it takes.
     asks: VecDeque<(Token, Request, Bytes)>,
     tokens: BTreeMap<RequestId, Token>,
@@ -90,17 +90,17 @@ pub(super) struct Core {
 
 impl Core {
     pub(super) fn new(newcomer: Newcomer) -> Self {
-        let Newcomer { id, connection, input, door, account, max_payload } = newcomer;
+        let Newcomer { id, connection, input, inbox, permits, max_payload } = newcomer;
         Self {
             id,
             connection,
             input,
             landing: vec![0; READ].into(),
             files: VecDeque::new(),
-            door,
-            account,
+            inbox,
+            permits,
             batch: Vec::new(),
-            inbox: VecDeque::new(),
+            undelivered: VecDeque::new(),
             asks: VecDeque::new(),
             tokens: BTreeMap::new(),
             max_bytes: BYTES + max_payload as usize,
@@ -120,7 +120,7 @@ impl Core {
     }
 
     /// Reads, does and writes what there is. What the peer wants goes `here` if the caller is the platform, else through the
-    /// door.
+    /// inbox.
     pub(super) fn pump(&mut self, link: &Link, mut here: Option<&mut Vec<Command>>) -> Result<Wants, End> {
         if self.over {
             return Ok(Wants { input: false, room: false, turn: false });
@@ -144,10 +144,10 @@ impl Core {
             if wants_more && may_read {
                 (has_input, may_read) = self.read(link)?;
             }
-            let has_mail = self.inbox.is_empty() && link.has_mail.load(Ordering::Acquire);
+            let has_mail = self.undelivered.is_empty() && link.has_mail.load(Ordering::Acquire);
             if !has_caught_up && !has_input && !has_mail {
                 let room = !self.connection.output().is_empty();
-                self.is_at_rest = wants_more && !room && self.inbox.is_empty();
+                self.is_at_rest = wants_more && !room && self.undelivered.is_empty();
                 return Ok(Wants { input: wants_more, room, turn: false });
             }
         }
@@ -161,8 +161,8 @@ impl Core {
             return Ok(());
         }
         self.is_at_rest = false;
-        // What was left in the inbox because the peer lagged behind may be followed by more.
-        let lagged = !self.inbox.is_empty();
+        // What was left undelivered because the peer lagged behind may be followed by more.
+        let lagged = !self.undelivered.is_empty();
         self.collect(link)?;
         self.deliver()?;
         if lagged {
@@ -170,12 +170,12 @@ impl Core {
             self.deliver()?;
         }
         for message in messages.drain(..) {
-            match self.inbox.is_empty() && !self.connection.is_backlogged() {
+            match self.undelivered.is_empty() && !self.connection.is_backlogged() {
                 true => {
                     self.tell(message)?;
                     self.ask_more()?;
                 }
-                false => self.inbox.push_back(message),
+                false => self.undelivered.push_back(message),
             }
         }
         self.hand_over(None);
@@ -185,16 +185,16 @@ impl Core {
     /// Hands on what has been collected for the platform.
     fn hand_over(&mut self, here: Option<&mut Vec<Command>>) {
         match here {
-            // What went through the door comes first.
-            Some(here) if !self.door.has_waiting() => here.append(&mut self.batch),
-            // Whatever a closed door means, the outlet tells it.
-            _ => drop(self.door.send(&mut self.batch)),
+            // What went through the inbox comes first.
+            Some(here) if !self.inbox.has_waiting() => here.append(&mut self.batch),
+            // Whatever a closed inbox means, the outlet tells it.
+            _ => drop(self.inbox.send(&mut self.batch)),
         }
     }
 
     /// Takes what the platform has said, unless the peer lags behind.
     fn collect(&mut self, link: &Link) -> Result<(), End> {
-        if !self.inbox.is_empty() || !link.has_mail.load(Ordering::Acquire) {
+        if !self.undelivered.is_empty() || !link.has_mail.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut mail = link.mail();
@@ -205,7 +205,7 @@ impl Core {
         }
         link.has_mail.store(mail.hung_up, Ordering::Relaxed);
         if !mail.messages.is_empty() {
-            self.inbox.extend(mail.messages.drain(..));
+            self.undelivered.extend(mail.messages.drain(..));
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ impl Core {
             return end;
         }
         let mail = std::mem::take(&mut link.mail().messages);
-        for message in self.inbox.drain(..).chain(mail) {
+        for message in self.undelivered.drain(..).chain(mail) {
             if let ToSession::Close { code, reason } = message {
                 self.connection.bye(Some(code), reason.clone());
                 return End::Wrong(reason);
@@ -295,13 +295,13 @@ impl Core {
 
     /// Whether the platform takes more of this session.
     fn may_ask(&mut self) -> Result<bool, End> {
-        if self.account.is_within(COMMANDS, self.max_bytes) {
+        if self.permits.is_within(COMMANDS, self.max_bytes) {
             return Ok(true);
         }
         if self.connection.in_flight() == 0 {
             return Ok(false);
         }
-        if self.account.is_within(HARD_COMMANDS, HARD_BYTES) {
+        if self.permits.is_within(HARD_COMMANDS, HARD_BYTES) {
             return Ok(true);
         }
         let reason = "the platform waits for this session's memory, whose answer stands behind too much else";
@@ -332,12 +332,12 @@ impl Core {
                     Request::MemoryRead(read) => read.length as usize,
                     _ => payload.len(),
                 };
-                let charge = self.account.charge(bytes);
-                Command::Request { session, id, request, payload: own(payload), charge }
+                let permit = self.permits.permit(bytes);
+                Command::Request { session, id, request, payload: own(payload), permit }
             }
             Event::Posted { posted, payload } => {
-                let charge = self.account.charge(payload.len());
-                Command::Posted { session, posted, payload: own(payload), charge }
+                let permit = self.permits.permit(payload.len());
+                Command::Posted { session, posted, payload: own(payload), permit }
             }
             Event::Reply { id, reply, payload, .. } => match self.tokens.remove(&id) {
                 Some(token) => Command::Answer { session, token, reply, payload },
@@ -370,7 +370,7 @@ impl Core {
             if self.connection.is_backlogged() {
                 return Ok(());
             }
-            let Some(message) = self.inbox.pop_front() else { return Ok(()) };
+            let Some(message) = self.undelivered.pop_front() else { return Ok(()) };
             self.tell(message)?;
         }
     }
@@ -408,13 +408,13 @@ impl Core {
                 self.asks.push_back((token, request, payload));
                 Ok(())
             }
-            ToSession::Reply { id, time, mut reply, payload, charge } => {
+            ToSession::Reply { id, time, mut reply, payload, permit } => {
                 if let Reply::Status(status) = &mut reply {
                     let both = self.connection.in_flight() + self.connection.to_answer();
                     status.in_flight = u32::try_from(both).unwrap_or(u32::MAX);
                 }
                 let sent = self.connection.reply(id, time, reply, payload);
-                drop(charge);
+                drop(permit);
                 sent
             }
             ToSession::Statistics { id, time, counters, first } => {
@@ -424,7 +424,7 @@ impl Core {
                 self.connection.reply(id, time, Reply::Statistics { total, count }, payload.freeze())
             }
             ToSession::Notice(notice) => {
-                self.account.notice_taken();
+                self.permits.notice_taken();
                 self.connection.notify(notice)
             }
             ToSession::Close { code, reason } => {
@@ -459,9 +459,9 @@ mod tests {
 
     /// Of a session whose task was at it before the platform.
     #[test]
-    fn nothing_overtakes_what_went_through_the_door() {
-        let door = Arc::new(Door::new().unwrap());
-        let mut core = Core::new(Newcomer::silent(SessionId(1), &door));
+    fn nothing_overtakes_what_went_through_the_inbox() {
+        let inbox = Arc::new(Inbox::new().unwrap());
+        let mut core = Core::new(Newcomer::silent(SessionId(1), &inbox));
         let mut here = Vec::new();
         core.batch.push(answer(1));
         core.hand_over(None);
@@ -469,7 +469,7 @@ mod tests {
         core.hand_over(Some(&mut here));
         assert!(here.is_empty());
         let mut taken = Vec::new();
-        door.take(&mut taken);
+        inbox.take(&mut taken);
         let sessions = |commands: &[Command]| -> Vec<u64> {
             let session = |command: &Command| match command {
                 Command::Answer { session, .. } => session.0,
@@ -481,6 +481,6 @@ mod tests {
         core.batch.push(answer(3));
         core.hand_over(Some(&mut here));
         assert_eq!(sessions(&here), [3]);
-        assert!(!door.has_waiting());
+        assert!(!inbox.has_waiting());
     }
 }

@@ -1,9 +1,8 @@
 //! A session's stream with all that belongs to it, moved on by whoever comes first: the session's task or its platform.
 //!
-//! The platform's thread writes its answers to the socket itself, and while it has nothing to do it reads the socket
-//! itself too: the link is then *lent*, and its task does not watch the socket, lest a thread wakes for every frame. Before it
-//! is busy for long the platform gives the link back. So a register access goes from the client to the thread that carries it
-//! out and back, and nobody in between has to wake.
+//! The platform's thread writes its answers to the socket itself. While it is idle it polls the socket too, and the
+//! session's task does not watch it, so that no second thread wakes for every frame. Before the platform's thread is busy for
+//! long, the task watches the socket again.
 
 mod inside;
 mod watched;
@@ -18,7 +17,7 @@ use tokio::sync::Notify;
 use vp_protocols::native::{Connection, ErrorCode, Offer, SendError, SessionId, Welcome};
 
 use super::House;
-use super::instance::{Account, Command, Door, ToSession};
+use super::instance::{Command, Inbox, Permits, ToSession};
 use crate::address::Plain;
 pub(super) use inside::End;
 use inside::{Core, Wants};
@@ -33,8 +32,8 @@ pub(super) struct Link {
     has_mail: AtomicBool,
     /// For the task: look.
     look: Notify,
-    /// Whether the platform reads the socket.
-    lent: AtomicBool,
+    /// Whether the platform's thread polls the socket, and the task does not watch it.
+    is_polled_by_platform: AtomicBool,
     /// What the client rings when it has asked in its ring.
     bell: OnceLock<OwnedFd>,
 }
@@ -52,18 +51,18 @@ pub(super) struct Newcomer {
     pub(super) id: SessionId,
     pub(super) connection: Connection,
     pub(super) input: BytesMut,
-    pub(super) door: Arc<Door>,
-    pub(super) account: Arc<Account>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) permits: Arc<Permits>,
     pub(super) max_payload: u32,
 }
 
 #[cfg(test)]
 impl Newcomer {
     /// One that has not said hello.
-    pub(super) fn silent(id: SessionId, door: &Arc<Door>) -> Self {
+    pub(super) fn silent(id: SessionId, inbox: &Arc<Inbox>) -> Self {
         let connection = Connection::server(vp_protocols::native::Terms::default());
-        let (door, account) = (door.clone(), Arc::default());
-        Self { id, connection, input: BytesMut::new(), door, account, max_payload: 0 }
+        let (inbox, permits) = (inbox.clone(), Arc::default());
+        Self { id, connection, input: BytesMut::new(), inbox, permits, max_payload: 0 }
     }
 }
 
@@ -75,7 +74,7 @@ impl Link {
             mail: Mutex::default(),
             has_mail: AtomicBool::new(false),
             look: Notify::new(),
-            lent: AtomicBool::new(false),
+            is_polled_by_platform: AtomicBool::new(false),
             bell: OnceLock::new(),
         })
     }
@@ -116,7 +115,7 @@ impl Link {
 
     /// Serves the session to its end.
     pub(super) async fn serve(self: &Arc<Self>, house: &House) -> End {
-        let account = self.core().account.clone();
+        let permits = self.core().permits.clone();
         let (mut socket, mut bell) = (None, None);
         loop {
             let wants = {
@@ -132,9 +131,9 @@ impl Link {
             }
             if !wants.is_plain() {
                 // The platform waits for input only.
-                self.lent.store(false, Ordering::Release);
+                self.is_polled_by_platform.store(false, Ordering::Release);
             }
-            match self.lent.load(Ordering::Acquire) {
+            match self.is_polled_by_platform.load(Ordering::Acquire) {
                 true => (socket, bell) = (None, None),
                 false => {
                     if let Err(error) = self.watch(&mut socket, &mut bell) {
@@ -146,11 +145,11 @@ impl Link {
                 biased;
                 () = self.look.notified() => {}
                 () = rung(bell.as_ref()) => {
-                    let _ = self.core().door.send(&mut vec![Command::Look]);
+                    let _ = self.core().inbox.send(&mut vec![Command::Look]);
                 }
                 () = ready(socket.as_ref(), wants) => {}
-                () = account.is_put_out() => return self.core().last_words(self),
-                () = account.paid(), if !wants.input => {}
+                () = permits.is_put_out() => return self.core().last_words(self),
+                () = permits.released(), if !wants.input => {}
                 () = house.shutdown.cancelled() => {
                     let why = "the server shuts down";
                     self.core().connection.bye(Some(ErrorCode::ShuttingDown), why);
@@ -194,7 +193,7 @@ impl Link {
             self.post(messages);
         }
         let done = core.push(self, messages);
-        let is_stuck = !core.connection.output().is_empty() || !core.inbox.is_empty();
+        let is_stuck = !core.connection.output().is_empty() || !core.undelivered.is_empty();
         if !core.note(done) || is_stuck {
             self.look.notify_one();
         }
@@ -206,29 +205,32 @@ impl Link {
         self.has_mail.store(true, Ordering::Release);
     }
 
-    /// Takes the reading of the socket over from the task.
-    pub(super) fn lend(&self) {
-        // Mostly it is lent already.
-        if !self.lent.load(Ordering::Acquire) && !self.lent.swap(true, Ordering::AcqRel) {
+    /// The platform's thread polls the socket from now on.
+    pub(super) fn poll_by_platform(&self) {
+        // Mostly it does already.
+        if !self.is_polled_by_platform.load(Ordering::Acquire)
+            && !self.is_polled_by_platform.swap(true, Ordering::AcqRel)
+        {
             self.look.notify_one();
         }
     }
 
-    /// Gives it back.
-    pub(super) fn give_back(&self) {
-        if self.lent.swap(false, Ordering::AcqRel) {
+    /// The task watches the socket from now on.
+    pub(super) fn poll_by_task(&self) {
+        if self.is_polled_by_platform.swap(false, Ordering::AcqRel) {
             self.look.notify_one();
         }
     }
 
-    /// Reads, does and writes what there is, if the link is lent. What the peer wants is for the caller to carry out.
-    pub(super) fn attend(&self, commands: &mut Vec<Command>) {
-        if !self.lent.load(Ordering::Relaxed) {
+    /// Reads, does and writes what there is, if the platform's thread polls the socket. What the peer wants is for the
+    /// caller to carry out.
+    pub(super) fn poll_socket(&self, commands: &mut Vec<Command>) {
+        if !self.is_polled_by_platform.load(Ordering::Relaxed) {
             return;
         }
         let mut core = match self.core.try_lock() {
             Ok(core) => core,
-            Err(TryLockError::Poisoned(_)) => return self.give_back(),
+            Err(TryLockError::Poisoned(_)) => return self.poll_by_task(),
             Err(TryLockError::WouldBlock) => return,
         };
         if !core.connection.is_open() && !core.over {
@@ -245,13 +247,13 @@ impl Link {
         core.note(wants.map(|_| ()));
         drop(core);
         if !is_plain {
-            self.give_back();
+            self.poll_by_task();
         }
     }
 
-    /// What becomes readable when the peer has sent something, while the link is lent.
-    pub(super) fn lent_socket(&self) -> Option<BorrowedFd<'_>> {
-        self.lent.load(Ordering::Relaxed).then(|| self.socket.as_fd())
+    /// What becomes readable when the peer has sent something, while the platform's thread polls it.
+    pub(super) fn polled_socket(&self) -> Option<BorrowedFd<'_>> {
+        self.is_polled_by_platform.load(Ordering::Relaxed).then(|| self.socket.as_fd())
     }
 
     #[cfg(test)]
@@ -290,7 +292,7 @@ impl Drop for Outlet {
     fn drop(&mut self) {
         self.0.mail().hung_up = true;
         self.0.has_mail.store(true, Ordering::Release);
-        self.0.lent.store(false, Ordering::Release);
+        self.0.is_polled_by_platform.store(false, Ordering::Release);
         self.0.look.notify_one();
     }
 }
@@ -314,13 +316,13 @@ mod tests {
         let description = Description::named("nv_small").unwrap();
         let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
-        let newcomer = Newcomer::silent(SessionId(1), instance.door());
+        let newcomer = Newcomer::silent(SessionId(1), instance.inbox());
         let link = Link::new(crate::address::Stream::Unix(near).into_plain().unwrap(), newcomer);
         let outlet = Outlet::new(&link);
         let warning = Notice::Warning { time: Time(1), text: "a layer is refused".into() };
         outlet.tell(&mut vec![ToSession::Notice(warning)]);
         let core = link.core();
-        assert!(core.end.is_none() && !core.over && core.inbox.is_empty());
+        assert!(core.end.is_none() && !core.over && core.undelivered.is_empty());
         assert_eq!(link.mail().messages.len(), 1);
     }
 }

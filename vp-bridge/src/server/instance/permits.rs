@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// One session's account.
+/// How many commands and bytes of one session are under way.
 #[derive(Default)]
-pub(in crate::server) struct Account {
+pub(in crate::server) struct Permits {
     commands: AtomicUsize,
     bytes: AtomicUsize,
     notices: AtomicUsize,
-    paid: Notify,
+    released: Notify,
     put_out: Notify,
 }
 
-impl Account {
-    /// Puts a command with as many bytes of data on the account, until the charge is dropped.
-    pub(in crate::server) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
+impl Permits {
+    /// Counts a command with so many bytes of data, until the permit is dropped.
+    pub(in crate::server) fn permit(self: &Arc<Self>, bytes: usize) -> Permit {
         self.commands.fetch_add(1, Ordering::Relaxed);
         if bytes > 0 {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
-        Charge { account: self.clone(), bytes }
+        Permit { permits: self.clone(), bytes }
     }
 
     /// Whether no more than this is outstanding.
@@ -30,9 +30,9 @@ impl Account {
         self.commands.load(Ordering::Relaxed) < commands && self.bytes.load(Ordering::Relaxed) < bytes
     }
 
-    /// Waits until something is paid back.
-    pub(in crate::server) async fn paid(&self) {
-        self.paid.notified().await;
+    /// Waits until a permit is released.
+    pub(in crate::server) async fn released(&self) {
+        self.released.notified().await;
     }
 
     /// A notice goes to the session; says how many it has not taken, this one included.
@@ -61,18 +61,18 @@ impl Account {
     }
 }
 
-/// A command on a session's account; dropped when the command is carried out and its answer is on its way.
-pub(in crate::server) struct Charge {
-    account: Arc<Account>,
+/// Given for a command; dropped when the command is carried out and its answer is on its way.
+pub(in crate::server) struct Permit {
+    permits: Arc<Permits>,
     bytes: usize,
 }
 
-impl Drop for Charge {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.account.commands.fetch_sub(1, Ordering::Relaxed);
+        self.permits.commands.fetch_sub(1, Ordering::Relaxed);
         if self.bytes > 0 {
-            self.account.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+            self.permits.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         }
-        self.account.paid.notify_one();
+        self.permits.released.notify_one();
     }
 }

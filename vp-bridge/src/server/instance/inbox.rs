@@ -1,8 +1,8 @@
 //! The way into an instance's thread, from any other.
 //!
-//! Commands queue up here in order. While the kernel is in a run that lasts, each arrival knocks at the kernel's injector, which
-//! ends the run at the next boundary of a delta cycle: the command is then carried out at that point of simulated time.
-//! In a short run who runs it looks here every few cycles, and while the kernel stands, nothing has to be stopped.
+//! Commands queue up here in order. While a run lasts, each arrival interrupts it through the kernel's injector: the run ends
+//! with the present instant, and the command takes effect there. During a short run the platform's thread looks here every few
+//! cycles, and while the kernel stands, nothing has to be stopped.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use vp_shm::Bell;
 
 use super::Command;
 
-pub(in crate::server) struct Door {
+pub(in crate::server) struct Inbox {
     state: Mutex<State>,
     /// Whether commands wait; a hint for who looks without the lock.
     waiting: AtomicBool,
@@ -23,7 +23,7 @@ pub(in crate::server) struct Door {
 
 struct State {
     commands: Vec<Command>,
-    knock: Option<Injector<Interruption>>,
+    interrupter: Option<Injector<Interruption>>,
     running: bool,
     asleep: bool,
     open: bool,
@@ -33,9 +33,10 @@ struct State {
 #[derive(Debug)]
 pub(in crate::server) struct Closed;
 
-impl Door {
+impl Inbox {
     pub(in crate::server) fn new() -> std::io::Result<Self> {
-        let state = State { commands: Vec::new(), knock: None, running: false, asleep: false, open: true };
+        let state =
+            State { commands: Vec::new(), interrupter: None, running: false, asleep: false, open: true };
         Ok(Self { state: Mutex::new(state), waiting: AtomicBool::new(false), bell: Bell::new()? })
     }
 
@@ -63,9 +64,9 @@ impl Door {
         state.commands.append(commands);
         self.waiting.store(true, Ordering::Release);
         if state.running
-            && let Some(knock) = &state.knock
+            && let Some(interrupter) = &state.interrupter
         {
-            knock.send(Interruption);
+            interrupter.send(Interruption);
         }
         let is_asleep = std::mem::take(&mut state.asleep);
         drop(state);
@@ -75,12 +76,12 @@ impl Door {
         Ok(())
     }
 
-    /// Where to knock from now on.
-    pub(super) fn knock_at(&self, knock: Injector<Interruption>) {
-        self.state().knock = Some(knock);
+    /// What interrupts runs from now on.
+    pub(super) fn interrupt_runs_with(&self, interrupter: Injector<Interruption>) {
+        self.state().interrupter = Some(interrupter);
     }
 
-    /// Takes what has come. The kernel stands, and nobody knocks.
+    /// Takes what has come. The kernel stands, and nobody interrupts.
     pub(in crate::server) fn take(&self, into: &mut Vec<Command>) {
         let mut state = self.state();
         state.running = false;
@@ -88,7 +89,7 @@ impl Door {
         into.append(&mut state.commands);
     }
 
-    /// From now on commands knock, unless some wait: then a run must not begin.
+    /// From now on commands interrupt the run, unless some wait: then a run must not begin.
     pub(super) fn begin_run(&self) -> bool {
         let mut state = self.state();
         state.running = state.commands.is_empty();
