@@ -71,8 +71,10 @@ impl Hub {
             if *of == party && job.is_memory())
     }
 
-    /// How far time may move now; `None`: not at all.
-    pub(super) fn goal_time(&mut self) -> Option<Time> {
+    /// Ends the wait for an interrupt that is there, and starts what can be started. After that, nothing more happens
+    /// until time moves or an input comes.
+    pub(super) fn settle(&mut self) {
+        self.start_jobs();
         while let Some(Current { party, goal: Goal::Interrupt(_, tag) }) = &self.current
             && self.platform.irq().level()
         {
@@ -81,6 +83,10 @@ impl Hub {
             self.reached(party, tag, Why::Interrupt);
             self.start_jobs();
         }
+    }
+
+    /// How far time may move now; `None`: not at all.
+    pub(super) fn goal_time(&self) -> Option<Time> {
         Some(match &self.current.as_ref()?.goal {
             Goal::Begin(time, _) | Goal::Time(time, ..) | Goal::Step(time, _) | Goal::Drain(time) => *time,
             Goal::Interrupt(limit, ..) => limit.unwrap_or(Time::MAX),

@@ -103,6 +103,8 @@ pub struct Hub {
     /// Whether a memory owner's answer is needed before time may move on.
     is_held: bool,
     outputs: VecDeque<Output>,
+    /// How many outputs have been polled.
+    polled: u64,
     recorder: Option<Recorder>,
     /// Whether the present instant is done, as far as nothing new comes.
     is_instant_over: bool,
@@ -132,6 +134,7 @@ impl Hub {
             turn: PartyId(0),
             is_held: false,
             outputs: VecDeque::new(),
+            polled: 0,
             recorder: None,
             is_instant_over: true,
             has_run: false,
@@ -208,7 +211,9 @@ impl Hub {
 
     /// Gives the next output, if there is one.
     pub fn poll(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        let output = self.outputs.pop_front()?;
+        self.polled += 1;
+        Some(output)
     }
 
     /// Takes an input. It takes effect at the present simulated time.
@@ -236,7 +241,7 @@ impl Hub {
                 }
             }
         }
-        self.start_jobs();
+        self.settle();
         self.collect();
     }
 

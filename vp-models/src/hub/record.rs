@@ -20,12 +20,14 @@ pub enum Recorded {
 }
 
 /// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The simulated time.
     pub time: Time,
     /// How often an answer or a line has ended a run of the kernel.
     pub stops: u64,
+    /// How many outputs there have been.
+    pub outputs: u64,
     /// Whether all of the present instant was done.
     pub is_instant_over: bool,
 }
@@ -48,7 +50,12 @@ impl Hub {
     /// Where the run stands.
     #[must_use]
     pub fn position(&self) -> Position {
-        Position { time: self.now(), stops: self.stops.get(), is_instant_over: self.is_instant_over }
+        Position {
+            time: self.now(),
+            stops: self.stops.get(),
+            outputs: self.polled + self.outputs.len() as u64,
+            is_instant_over: self.is_instant_over,
+        }
     }
 
     /// Tells every input from now on, before it takes effect. Bytes that a platform accesses directly
@@ -97,7 +104,7 @@ fn run_to(hub: &mut Hub, position: Position) -> Result<(), Position> {
         if at == position {
             return Ok(());
         }
-        if at <= before || at > position {
+        if at == before || at.time > position.time || at.outputs > position.outputs {
             return Err(at);
         }
     }

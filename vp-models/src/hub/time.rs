@@ -82,7 +82,6 @@ impl Hub {
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
         self.is_held = false;
-        self.start_jobs();
         let goal = match self.mode {
             TimeMode::Lockstep => match self.goal_time() {
                 Some(goal) => goal,
@@ -98,6 +97,14 @@ impl Hub {
         let stop = self.run_kernel(limit, until);
         self.has_run = true;
         self.collect();
+        let ran = self.end_run(stop, goal, limit, until);
+        self.settle();
+        self.collect();
+        ran
+    }
+
+    /// Says what a run of the kernel means.
+    fn end_run(&mut self, stop: Stop, goal: Time, limit: Time, until: Time) -> Ran {
         match (stop, self.mode) {
             (Stop::Requested, _) => Ran::Again,
             (Stop::Held, _) => {
