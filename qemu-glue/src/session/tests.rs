@@ -265,6 +265,27 @@ fn a_server_that_is_gone_fails_the_access_that_waits_and_the_next_one() {
     assert_eq!(server.join().unwrap().0, Request::Reset);
 }
 
+#[test]
+fn a_step_of_time_is_not_the_access_by_which_the_guest_learns_of_the_servers_end() {
+    let (session, _, server, folder) = session(LONG, |mut peer| drop(peer.next()));
+    assert_eq!(session.read(0), Err(AccessError));
+    server.join().unwrap();
+    std::fs::remove_file(folder.path().join("vp.sock")).unwrap();
+    let listener = UnixListener::bind(folder.path().join("vp.sock")).unwrap();
+    let server = std::thread::spawn(move || {
+        let mut peer = Peer::welcome(&listener);
+        (peer.answer(Reply::Value { value: 7 }), peer)
+    });
+    // As if a second had passed since.
+    if let Link::Down { tried, .. } = &mut session.desk.lock().link {
+        *tried = None;
+    }
+    assert_eq!((session.step(0), session.step(0)), (Err(AccessError), Err(AccessError)));
+    assert_eq!(session.read(0), Err(AccessError));
+    assert_eq!(session.read(0), Ok(7));
+    drop(server.join().unwrap());
+}
+
 /// The next access in a ring.
 fn taken(ring: &mut ring::Server) -> ring::Request {
     loop {

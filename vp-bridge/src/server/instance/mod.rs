@@ -26,6 +26,7 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,7 @@ pub(super) use requests::Token;
 use requests::{News, Requests, Trusted};
 use work::Current;
 
+use super::EndedPlatform;
 use super::link::Outlet;
 
 /// What a session wants of an instance.
@@ -71,6 +73,18 @@ pub(super) enum Command {
     /// A model's fault, for tests.
     #[cfg(test)]
     Panic,
+}
+
+impl Command {
+    /// The session of a request, which is carried out in the session's order.
+    fn requester(&self) -> Option<SessionId> {
+        match self {
+            Self::Request { session, .. } | Self::Posted { session, .. } | Self::Share { session, .. } => {
+                Some(*session)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A session that comes.
@@ -119,6 +133,7 @@ impl Instance {
         description: Description,
         mode: TimeMode,
         owner_timeout: Duration,
+        ended: Option<Sender<EndedPlatform>>,
     ) -> std::io::Result<Self> {
         let door = Arc::new(Door::new()?);
         let inside = door.clone();
@@ -128,7 +143,14 @@ impl Instance {
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 match Host::build(&door.0, description, mode, owner_timeout) {
-                    Ok(mut host) => host.serve(),
+                    Ok(mut host) => {
+                        host.serve();
+                        if let Some(ended) = ended {
+                            let (name, statistics) = (label.clone(), host.platform.statistics());
+                            // Who does not listen any more does not want to know.
+                            let _ = ended.send(EndedPlatform { name, statistics });
+                        }
+                    }
                     Err(error) => tracing::error!("platform {label}: {error}"),
                 }
             }));
@@ -201,6 +223,8 @@ struct Host {
     door: Arc<Door>,
     /// What came while this thread read the sockets itself: before all that waits at the door.
     commands: Vec<Command>,
+    /// Requests that wait for a session to leave whose peer has gone already, and what came behind them.
+    postponed: Vec<Command>,
     description: Description,
     mode: TimeMode,
     owner_timeout: Duration,
@@ -240,6 +264,7 @@ impl Host {
         let mut host = Self {
             door: door.clone(),
             commands: Vec::new(),
+            postponed: Vec::new(),
             description,
             mode,
             owner_timeout,
@@ -368,6 +393,9 @@ impl Host {
     // Commands.
 
     fn command(&mut self, command: Command) {
+        if self.is_early(&command) {
+            return self.postponed.push(command);
+        }
         match command {
             Command::Join(join) => self.join(join),
             Command::Leave { session, why } => self.leave(session, &why),
@@ -400,6 +428,20 @@ impl Host {
             #[cfg(test)]
             Command::Panic => panic!("a model's fault"),
         }
+    }
+
+    /// Whether a request has to wait: for a port whose holder's peer has gone, or behind one that does.
+    fn is_early(&self, command: &Command) -> bool {
+        let waits = |session| self.postponed.iter().any(|other| other.requester() == Some(session));
+        if !self.postponed.is_empty() && command.requester().is_some_and(waits) {
+            return true;
+        }
+        let Command::Request { session, request: Request::Attach(attach), .. } = command else {
+            return false;
+        };
+        let holder = self.in_the_way(*session, *attach).map(|holding| holding.session);
+        let holder = holder.filter(|holder| holder != session).and_then(|holder| self.members.get(holder));
+        holder.is_some_and(|holder| holder.to.link().is_deserted())
     }
 
     fn join(&mut self, join: Join) {
@@ -435,6 +477,9 @@ impl Host {
         for port in held {
             self.release(session, port, why);
         }
+        let postponed = std::mem::take(&mut self.postponed);
+        let of_others = postponed.into_iter().filter(|command| command.requester() != Some(session));
+        of_others.for_each(|command| self.command(command));
     }
 
     fn request(
@@ -562,7 +607,7 @@ mod tests {
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
+        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
         let (id, capabilities) = (SessionId(1), Capabilities::NONE);

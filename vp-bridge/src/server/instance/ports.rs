@@ -128,10 +128,20 @@ impl Host {
         Err((ErrorCode::BadRange, reason))
     }
 
+    /// The holding, of another session or the same, beside which a session cannot have a port.
+    pub(super) fn in_the_way(&self, session: SessionId, attach: Attach) -> Option<&Holding> {
+        let Attach { port, role, .. } = attach;
+        let kind = self.port(port).ok()?.kind;
+        self.holdings.iter().find(|holding| {
+            holding.port == port
+                && (holding.session == session || (holding.role == role && is_exclusive(kind, role)))
+        })
+    }
+
     pub(super) fn attach(&mut self, session: SessionId, attach: Attach) -> Result<(), Failure> {
         let Attach { port, role, range } = attach;
         let described = self.port(port)?;
-        let (name, kind) = (described.name.clone(), described.kind);
+        let name = described.name.clone();
         if !described.roles.contains(role) {
             return Err((ErrorCode::WrongRole, format!("{name} takes no {}", called(role))));
         }
@@ -157,11 +167,7 @@ impl Host {
                 return Err((ErrorCode::BadRange, "a range is for targets only".to_owned()));
             }
         };
-        let busy = |holding: &&Holding| {
-            holding.port == port
-                && (holding.session == session || (holding.role == role && is_exclusive(kind, role)))
-        };
-        if let Some(holder) = self.holdings.iter().find(busy) {
+        if let Some(holder) = self.in_the_way(session, attach) {
             let role = called(holder.role);
             let reason = match holder.session == session {
                 true => format!("{name} is attached already, as {role}: detach it first"),
