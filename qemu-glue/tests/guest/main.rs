@@ -1,5 +1,6 @@
 //! A distribution's QEMU with the plugin: guests without an operating system run the project's own traces on the device.
 
+mod ends;
 mod linux;
 mod machine;
 mod monitor;
@@ -240,20 +241,4 @@ fn a_program_under_linux_gets_a_signal_when_the_server_is_killed() {
     server.kill();
     machine.wait_for("bus error");
     machine.passes();
-}
-
-#[test]
-fn vp_qemu_starts_both_and_stops_both() {
-    let test = "vp_qemu_starts_both_and_stops_both";
-    if !can_run(test) {
-        return;
-    }
-    let Some(vp) = machine::vp() else {
-        machine::say(&format!("skipped: {test}: no `vp` beside this test (cargo build)"));
-        return;
-    };
-    let script = small().layer(&trace(FUSED));
-    let told = Setup::through(&vp, script).start().passes();
-    // Nothing is amiss in the end.
-    assert_eq!(told.lines().count(), 1, "{told}");
 }

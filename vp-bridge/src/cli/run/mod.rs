@@ -2,7 +2,7 @@
 
 mod kind;
 mod network;
-mod report;
+pub(super) mod report;
 mod suite;
 mod tensors;
 
