@@ -150,7 +150,6 @@ impl Host {
     /// Has the clients not ring any more: we look. Forgets that they have rung.
     pub(super) fn hush(&self) {
         for ring in self.rings() {
-            ring.server.hush();
             ring.server.wake();
         }
     }
