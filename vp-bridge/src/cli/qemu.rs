@@ -46,7 +46,8 @@ pub(super) struct Args {
 const DEVICE_OPTIONS: [&str; 6] = ["address", "spi", "compatible", "platform", "pool", "timeout"];
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    serve::start_log("warn");
+    // What the guest's session is told, the plug-in says on the same terminal.
+    serve::start_log(&format!("warn,{}=off", vp_bridge::server::TOLD));
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
     let mut description = platform.description("nv_small")?;
