@@ -38,6 +38,10 @@ use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
 use crate::address::{Address, ListenError, Listener};
 use registry::Registry;
 
+/// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
+/// same terminal leaves it out of its log.
+pub const TOLD: &str = "vp_bridge::server::told";
+
 /// What a server bears.
 #[derive(Debug, Clone)]
 pub struct Options {

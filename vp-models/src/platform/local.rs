@@ -168,6 +168,7 @@ impl Host for LocalHost {
     }
 
     fn warnings(&mut self) -> Vec<Warning> {
+        self.platform.sum_up_warnings();
         let warned = self.platform.take_warnings().into_iter();
         warned
             .map(|warned| Warning { time: warned.time, text: format!("{}: {}", warned.source, warned.text) })

@@ -53,7 +53,8 @@ const DEVICE_OPTIONS: [&str; 7] = ["address", "spi", "compatible", "platform", "
 const ALIKE: f64 = 0.8;
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    serve::start_log("warn");
+    // What the guest's session is told, the plug-in says on the same terminal.
+    serve::start_log(&format!("warn,{}=off", vp_bridge::server::TOLD));
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
     let described = platform.description("nv_small");

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::Write;
 use vp_core::Time;
 use vp_models::host::loadable::Execution;
-use vp_models::host::trace::player::Left;
+use vp_models::host::trace::player::{Left, PlayError};
 use vp_models::host::{Lack, Statistics, Warning};
 
 /// The verdict, which stands even if nobody reads the report to its end.
@@ -141,14 +141,24 @@ fn show_result(out: &mut impl Write, left: &Left) -> Result<(), Failure> {
 
 /// The first warnings, and how many more there are.
 fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result<(), Failure> {
-    const SHOWN: usize = 8;
-    for warning in warnings.iter().take(SHOWN) {
-        writeln!(out, "{} {warning}", styled(text::YELLOW, "warning:"))?;
-    }
-    if warnings.len() > SHOWN {
-        writeln!(out, "{} {} more like these", styled(text::YELLOW, "warning:"), warnings.len() - SHOWN)?;
+    for warning in lines(warnings) {
+        writeln!(out, "{warning}")?;
     }
     Ok(())
+}
+
+/// The first warnings, and how many more there are, a line each.
+fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
+    const SHOWN: usize = 8;
+    let more = warnings.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("{more} more like these"));
+    let lines = warnings.iter().take(SHOWN).map(ToString::to_string).chain(more);
+    lines.map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
+}
+
+/// Why a trace could not be played to its end, and what the platform warned of until then.
+pub(super) fn with_warnings(error: &PlayError, warnings: &[Warning]) -> String {
+    std::iter::once(error.to_string()).chain(lines(warnings)).collect::<Vec<_>>().join("\n")
 }
 
 fn traffic(

@@ -1,13 +1,16 @@
 //! What sessions are told: replies, in the order of the requests on a port, lines, and warnings.
 
 use bytes::Bytes;
-use vp_core::Time;
+use vp_core::observe::Warning;
+use vp_core::{Name, Time};
+use vp_models::platform::Warned;
 use vp_protocols::native::{
     self, Capabilities, ErrorCode, Notice, PortId, Reply, RequestId, Role, SessionId,
 };
 
 use super::requests::Forwarded;
 use super::{Asker, Failure, Happened, Host, OnBus, ToSession};
+use crate::server::TOLD;
 
 /// A session that has this many warnings unread gets no more until it reads.
 const MOST_WARNINGS: usize = 256;
@@ -16,6 +19,9 @@ const MOST_NOTICES: usize = 65_536;
 
 impl Host {
     pub(super) fn send(&mut self, session: SessionId, message: ToSession) {
+        if let ToSession::Reply { .. } = message {
+            self.sum_up_failures(session);
+        }
         if let Some(member) = self.members.get_mut(session) {
             member.send(message);
         }
@@ -31,7 +37,34 @@ impl Host {
         match asker {
             Some(Asker::Stream(id)) => self.reply(session, id, Reply::Failed { code, reason }),
             Some(Asker::Ring) => self.answer_in_ring(session, code.into(), 0, self.wire_now()),
-            None => self.warn(session, self.wire_now(), format!("posted write failed: {reason}")),
+            None => self.posted_write_failed(session, code, &reason),
+        }
+    }
+
+    /// Tells of the first posted write that fails, and before the next reply of how many have failed by then.
+    fn posted_write_failed(&mut self, session: SessionId, code: ErrorCode, reason: &str) {
+        let now = self.now();
+        let (cause, text) = (code.to_string(), format!("posted write failed: {reason}"));
+        let Some(member) = self.members.get_mut(session) else { return };
+        let again = Warning::Repeated { cause: &cause, text: &text };
+        member.failures.add(now, &Name::default(), &again);
+        self.tell_failures(session);
+    }
+
+    fn sum_up_failures(&mut self, session: SessionId) {
+        let now = self.now();
+        if let Some(member) = self.members.get_mut(session)
+            && member.failures.may_repeat()
+        {
+            member.failures.sum_up_all(now);
+            self.tell_failures(session);
+        }
+    }
+
+    fn tell_failures(&mut self, session: SessionId) {
+        let told = self.members.get_mut(session).map(|member| member.failures.take());
+        for Warned { time, text, .. } in told.into_iter().flatten() {
+            self.warn(session, native::Time(time.as_ps()), text);
         }
     }
 
@@ -41,14 +74,15 @@ impl Host {
         self.send(to, ToSession::Reply { id, time, reply, payload, charge });
     }
 
-    fn warn(&mut self, session: SessionId, time: native::Time, text: String) {
-        let Some(member) = self.members.get_mut(session) else { return };
+    /// Whether it hears of it.
+    fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
+        let Some(member) = self.members.get_mut(session) else { return false };
         if !member.capabilities.contains(Capabilities::WARNINGS) {
-            return;
+            return false;
         }
         if member.account.notices() >= MOST_WARNINGS {
             member.lost_warnings += 1;
-            return;
+            return false;
         }
         let text = match std::mem::take(&mut member.lost_warnings) {
             0 => text,
@@ -56,13 +90,40 @@ impl Host {
         };
         member.account.notice_sent();
         member.send(ToSession::Notice(Notice::Warning { time, text }));
+        true
     }
 
-    pub(super) fn warn_all(&mut self, time: native::Time, text: &str) {
+    /// Tells all sessions; whether any hears of it.
+    pub(super) fn warn_all(&mut self, time: native::Time, text: &str) -> bool {
         let sessions: Vec<SessionId> = self.members.iter().map(|(session, _)| session).collect();
+        let mut told = false;
         for session in sessions {
-            self.warn(session, time, text.to_owned());
+            told |= self.warn(session, time, text.to_owned());
         }
+        told
+    }
+
+    /// Tells all sessions and the log.
+    pub(super) fn announce(&mut self, time: Time, text: &str) {
+        let told = self.warn_all(native::Time(time.as_ps()), text);
+        let platform = &self.description.name;
+        match told {
+            true => tracing::warn!(target: TOLD, "platform {platform} at {time}: {text}"),
+            false => tracing::warn!("platform {platform} at {time}: {text}"),
+        }
+    }
+
+    /// Tells what the platform warns of.
+    pub(super) fn tell_warnings(&mut self) {
+        for Warned { time, source, text } in self.platform.take_warnings() {
+            self.announce(time, &format!("{source}: {text}"));
+        }
+    }
+
+    /// Tells how often what was warned of has happened by now. Sessions come and go: to who comes it is new.
+    pub(super) fn sum_up_warnings(&mut self) {
+        self.platform.sum_up_warnings();
+        self.tell_warnings();
     }
 
     pub(super) fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {
@@ -87,11 +148,7 @@ impl Host {
                 Happened::Answer { tag, value, time } => self.answered(tag, value, time),
             }
         }
-        for warned in self.platform.take_warnings() {
-            let text = format!("{}: {}", warned.source, warned.text);
-            tracing::warn!("platform {} at {}: {text}", self.description.name, warned.time);
-            self.warn_all(native::Time(warned.time.as_ps()), &text);
-        }
+        self.tell_warnings();
     }
 
     pub(super) fn level_changed(&mut self, level: bool, time: Time) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 
 use super::share::Ring;
@@ -24,6 +25,8 @@ pub(super) struct Member {
     batch: Vec<ToSession>,
     pub(super) ring: Option<Ring>,
     pub(super) jobs: VecDeque<Job>,
+    /// Posted writes that failed since the last reply.
+    pub(super) failures: Warnings,
     pub(super) lost_warnings: u64,
 }
 
@@ -34,8 +37,8 @@ impl Member {
         account: Arc<Account>,
         to: Outlet,
     ) -> Self {
-        let (batch, jobs) = (Vec::new(), VecDeque::new());
-        Self { capabilities, max_in_flight, account, to, batch, ring: None, jobs, lost_warnings: 0 }
+        let (batch, jobs, failures) = (Vec::new(), VecDeque::new(), Warnings::default());
+        Self { capabilities, max_in_flight, account, to, batch, ring: None, jobs, failures, lost_warnings: 0 }
     }
 
     /// Whether it hears of all in its stream, and carries it out in that order.

@@ -32,7 +32,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use vp_core::observe::Warning;
 use vp_core::{Event, Stop, Time};
+use vp_models::bus::axi::Unmapped;
 use vp_models::host::{Statistics, Value};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
@@ -417,9 +419,12 @@ impl Host {
                 match Requests::answer(&self.requests, session, token, reply, payload) {
                     Some(News::Forwarded(forwarded)) => self.pass_on(forwarded),
                     Some(News::Lost(lost)) => {
-                        let text = format!("a write to memory that took writes before: {lost}; data lost");
-                        tracing::warn!("platform {}: {text}", self.description.name);
-                        self.warn_all(self.wire_now(), &text);
+                        let Unmapped { address, bytes, why } = lost;
+                        let text = format!("the memory, which took writes before, has not: {why}; data lost");
+                        let (client, text) = ("", text.as_str());
+                        let access = Warning::Access { client, write: true, address, bytes, text };
+                        self.platform.warn("late answer", &access);
+                        self.tell_warnings();
                     }
                     None => {}
                 }
@@ -448,6 +453,7 @@ impl Host {
         let Join { session, capabilities, max_in_flight, account, to, joined } = join;
         let found = Joined { time: self.wire_now(), time_mode: self.mode, ports: self.ports.clone() };
         if joined.send(found).is_ok() {
+            self.sum_up_warnings();
             self.members.insert(session, Member::new(capabilities, max_in_flight, account, to));
             self.review_trust();
         }
@@ -465,6 +471,7 @@ impl Host {
         if self.members.remove(session).is_none() {
             return;
         }
+        self.sum_up_warnings();
         self.review_trust();
         if self.current.as_ref().is_some_and(|current| current.session == session) {
             self.end_current();
@@ -564,6 +571,7 @@ impl Host {
             |error: vp_models::platform::DescriptionError| (ErrorCode::Internal, error.to_string());
         let platform = Platform::build(&self.description).map_err(internal)?;
         self.cancel_all("the platform was reset");
+        self.platform.sum_up_warnings();
         self.tell();
         self.requests.borrow_mut().forget_bursts();
         self.happened.borrow_mut().clear();

@@ -234,11 +234,10 @@ impl Host {
         let text = format!(
             "{name}: {reason}; {bursts} bursts failed, the memory inside the platform is in its place"
         );
-        let platform = &self.description.name;
-        match bursts {
-            0 => tracing::info!("platform {platform} at {}: {text}", self.now()),
-            _ => tracing::warn!("platform {platform} at {}: {text}", self.now()),
+        if bursts > 0 {
+            return self.announce(self.now(), &text);
         }
+        tracing::info!("platform {} at {}: {text}", self.description.name, self.now());
         self.warn_all(self.wire_now(), &text);
     }
 }
