@@ -75,6 +75,12 @@ int wait_for_interrupt(void)
     return poll(&wanted, 1, 40000) == 1 && read(device, &count, sizeof count) == sizeof count;
 }
 
+void sleep_a_second(void)
+{
+    struct timespec second = { .tv_sec = 1 };
+    nanosleep(&second, NULL);
+}
+
 uint64_t now(void)
 {
     struct timespec now;

@@ -97,6 +97,17 @@ static int until(uint32_t offset, int answer)
     return 0;
 }
 
+static int sleep_until_error(uint32_t offset)
+{
+    uint32_t value;
+    say_text("sleeping\n");
+    do
+        sleep_a_second();
+    while (read_register(offset, &value));
+    say_text("bus error\n");
+    return 0;
+}
+
 static int watch(uint64_t address)
 {
     const volatile uint32_t *word = memory(address, 4);
@@ -189,6 +200,10 @@ static int run(const uint32_t *script)
         case STEP_WATCH:
             failed = watch(address);
             script += 3;
+            break;
+        case STEP_SLEEP:
+            failed = sleep_until_error(script[1]);
+            script += 2;
             break;
         default:
             failed = fail("step", 0, script[0], STEP_END);

@@ -22,6 +22,7 @@ enum step {
     STEP_READ_TIMES = 10,   /* offset, count: reads it so often, and says how long after each other the reads were over */
     STEP_TIMES = 11,        /* says when it is, when the last write was made, and when the last interrupt and change came */
     STEP_WATCH = 12,        /* address low, high: waits until the word there changes */
+    STEP_SLEEP = 13,        /* offset: sleeps for a second, then reads it, until the bus answers with an error */
 };
 
 /* Runs a script, says how it went ("PASS", or "FAIL" and what), and returns 0 if all was well. */
@@ -42,6 +43,8 @@ void *memory(uint64_t address, uint32_t length);
 int wait_for_interrupt(void);
 /* Takes the next one, after the device has been served. */
 void interrupt_served(void);
+/* Waits for the timer, a second of the guest's time, with the CPU idle. */
+void sleep_a_second(void);
 /* The guest's clock, in nanoseconds. */
 uint64_t now(void);
 /* Whether the seconds since the last call of start_clock() are over. */

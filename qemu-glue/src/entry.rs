@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::device;
 use crate::options::{Options, device_text};
+use crate::qemu::board::UnknownOption;
 use crate::qemu::layouts::PluginInfo;
 use crate::qemu::{Qemu, symbols};
 use crate::report::{guarded, say};
@@ -104,25 +105,31 @@ fn install(id: u64, target: Option<&str>, arguments: &[String]) -> Result<(), St
     device::register(qemu);
     let has_functions = device::register_function(qemu);
     device::watch_exit(qemu, id);
+    device::watch_machine(qemu);
+    if let Some(UnknownOption { kind, key }) = qemu.unknown_option(&[device::TYPE, device::FUNCTION]) {
+        let refused = match kind == device::FUNCTION {
+            true => device::check_option(&key),
+            false => Options::default().set(&key, "").map_err(|error| error.to_string()),
+        };
+        refused.map_err(|why| format!("-device {kind}: {why}"))?;
+    }
     if arguments.is_empty() {
         return Ok(());
     }
     let is_function = !has_device_tree(target);
+    let kind = if is_function { device::FUNCTION } else { device::TYPE };
+    if is_function {
+        has_functions?;
+    }
     let mut options = Options::default();
     let mut pairs = Vec::new();
     for argument in arguments {
         let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
+        if is_function {
+            device::check_option(key)?;
+        }
         options.set(key, value).map_err(|error| error.to_string())?;
         pairs.push((key, value));
-    }
-    let kind = if is_function { device::FUNCTION } else { device::TYPE };
-    if is_function {
-        has_functions?;
-        if let Some(key) = device::unused(pairs.iter().map(|&(key, _)| key)) {
-            return Err(format!(
-                "{key} is for machines with a device tree: a PCI function's place is PCI's matter"
-            ));
-        }
     }
     // A PCI function's memory accesses are the driver's to allow, so they stay QEMU's to carry out.
     if options.may_share() && !is_function {

@@ -62,6 +62,13 @@ pub(crate) struct Pool {
     pub(crate) size: u64,
 }
 
+impl fmt::Display for Pool {
+    /// As the user writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pool=0x{:x}:0x{:x}", self.base, self.size)
+    }
+}
+
 impl Pool {
     /// Its addresses.
     pub(crate) fn range(&self) -> Range<u64> {
@@ -94,8 +101,13 @@ pub(crate) struct Options {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum OptionError {
     /// No such option.
-    #[error("no option `{0}`; there are {known}", known = KEYS.join(", "))]
-    Unknown(String),
+    #[error("no option `{key}`; nearest: {nearest}; there are {list}", nearest = nearest(.key, .known), list = .known.join(", "))]
+    Unknown {
+        /// As given.
+        key: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
     /// A value that makes no sense.
     #[error("{key}={value} makes no sense: {right}")]
     Value {
@@ -153,7 +165,7 @@ impl Options {
                     _ => return Err(refuse("share", "on or off")()),
                 }
             }
-            _ => return Err(OptionError::Unknown(key.to_owned())),
+            _ => return Err(OptionError::Unknown { key: key.to_owned(), known: KEYS.to_vec() }),
         }
         Ok(())
     }
@@ -166,6 +178,12 @@ pub(crate) fn device_text<'a>(kind: &str, options: impl IntoIterator<Item = (&'a
         text.push_str(&format!(",{key}={}", value.replace(',', ",,")));
     }
     text
+}
+
+/// The option whose name is most like this one.
+fn nearest(key: &str, known: &[&'static str]) -> &'static str {
+    let likeness = |known: &&str| strsim::jaro_winkler(key, known);
+    known.iter().copied().max_by(|one, other| likeness(one).total_cmp(&likeness(other))).unwrap_or_default()
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -220,6 +238,11 @@ mod tests {
         }
         let error = Options::default().set("sock", "x").unwrap_err();
         assert!(error.to_string().contains("there are connect, address"), "{error}");
+        let error = Options::default().set("spii", "180").unwrap_err();
+        assert!(
+            error.to_string().starts_with("no option `spii`; nearest: spi; there are connect,"),
+            "{error}"
+        );
     }
 
     #[test]

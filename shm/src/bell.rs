@@ -38,6 +38,17 @@ impl Bell {
         _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
+    /// Sleeps until it is rung, as [`wait`] does: until then, or for one of these files or streams.
+    pub fn wait(
+        &self,
+        files: &[BorrowedFd<'_>],
+        streams: &[BorrowedFd<'_>],
+        timeout: Option<Duration>,
+    ) -> bool {
+        let files: Vec<BorrowedFd<'_>> = [self.as_fd()].iter().chain(files).copied().collect();
+        wait(&files, streams, timeout)
+    }
+
     /// Forgets the rings until now.
     pub fn hush(&self) {
         _ = rustix::io::read(&self.0, &mut [0; 8]);

@@ -5,6 +5,7 @@
 //! * [`ring`]: register accesses and their answers without a system call, as `docs/protocol.md` lays them out.
 //! * [`Bell`]: wakes the other side when it sleeps.
 //! * [`stream`]: reading long payloads to where they stay, and waiting for room.
+//! * [`unix`]: sockets by their addresses, with a file and without.
 //!
 //! Nothing here knows the protocol's messages, a simulation or QEMU. Whatever lies in shared memory may change at any
 //! moment and hold anything: it is read with atomic loads, each word once, and judged here. All unsafe code is in
@@ -16,6 +17,7 @@ mod memory;
 mod region;
 pub mod ring;
 pub mod stream;
+pub mod unix;
 
 pub use bell::{Bell, wait};
 pub use region::{Region, RegionError, sealed};

@@ -83,6 +83,7 @@ impl Mapping {
     }
 
     /// A word of four bytes.
+    #[cfg_attr(loom, expect(dead_code, reason = "the model checker has words of its own"))]
     ///
     /// # Panics
     /// When it is not inside, or not aligned: offsets are constants of a layout that fits.
@@ -95,6 +96,7 @@ impl Mapping {
     }
 
     /// A word of eight bytes.
+    #[cfg_attr(loom, expect(dead_code, reason = "the model checker has words of its own"))]
     ///
     /// # Panics
     /// As [`word`](Self::word).

@@ -87,7 +87,7 @@ pub fn sealed(name: &str, size: u64) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

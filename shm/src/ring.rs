@@ -5,18 +5,29 @@
 //! and one cache line has to come. No side takes a place in memory from the other: each counts by itself, and a number that
 //! is not the expected one is an entry that has not come. So a peer can write what it likes and is at most not understood.
 //!
-//! A side that sleeps says so first and then looks once more; a side that has written an entry looks whether the other
-//! sleeps, and rings its bell. The layout is specified in `docs/protocol.md`, "The register ring".
+//! A side that sleeps says so first and then looks once more (`wakeup.rs`); a side that has written an entry, or taken one, looks
+//! whether the other sleeps, and rings its bell. [`Client::wait`] and [`Server::fall_asleep`] are the ways to sleep.
+//! The layout is specified in `docs/protocol.md`, "The register ring".
+//!
+//! Built with `--cfg loom`, the same code runs in the model checker loom: `model.rs`.
 
 mod client;
 mod layout;
+#[cfg(loom)]
+mod model;
 mod server;
-#[cfg(test)]
+#[cfg(not(loom))]
+mod shared;
+mod sync;
+#[cfg(all(test, not(loom)))]
 mod tests;
+mod wait;
+mod wakeup;
 
 pub use client::{Client, LineReader};
 pub use layout::{BYTES, ENTRIES};
 pub use server::{BadEntry, Server};
+pub use wait::Wait;
 
 use std::io;
 

@@ -34,6 +34,13 @@ pub fn wait_for_room(stream: impl AsFd, timeout: Duration) {
     let _ = poll(&mut [PollFd::new(&stream, PollFlags::IN | PollFlags::OUT)], timeout.as_ref());
 }
 
+/// Whether the other side has sent its last byte, though some may still be to be read.
+pub fn has_sent_all(stream: impl AsFd) -> bool {
+    let mut polled = [PollFd::new(&stream, PollFlags::RDHUP)];
+    // Interrupted by a signal: not yet, as far as is known.
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +58,21 @@ mod tests {
         assert_eq!(read_onto(&far, 1 << 20, &mut bytes).unwrap(), 10);
         assert_eq!(&bytes[..], b"first second and third");
         assert_eq!(read_onto(&far, 1, &mut bytes).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_stream_whose_peer_is_gone_is_known_before_it_is_read() {
+        let (mut near, far) = UnixStream::pair().unwrap();
+        near.write_all(b"last words").unwrap();
+        assert!(!has_sent_all(&far));
+        drop(near);
+        assert!(has_sent_all(&far));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        assert!(!has_sent_all(&far));
+        drop(near);
+        assert!(has_sent_all(&far));
     }
 
     #[test]

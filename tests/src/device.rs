@@ -134,6 +134,7 @@ impl Device {
 
     /// The warnings since the last call, as texts.
     pub fn warnings(&self) -> Vec<String> {
+        self.host.platform().sum_up_warnings();
         self.host.platform().take_warnings().into_iter().map(|warned| warned.text).collect()
     }
 }

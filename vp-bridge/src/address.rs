@@ -12,6 +12,7 @@ use std::str::FromStr;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
+use nix::unistd::geteuid;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -35,7 +36,8 @@ pub enum Address {
         /// Port number.
         port: u16,
     },
-    /// `unix:PATH`: a socket in the file system.
+    /// `unix:PATH`: a socket in the file system. `unix:@NAME`: one in Linux's abstract namespace, which has no file and is
+    /// gone with who listens; processes of the same user are let in.
     Unix(PathBuf),
 }
 
@@ -132,6 +134,8 @@ pub struct Listener {
 enum Socket {
     Tcp(TcpListener),
     Unix(UnixListener, #[expect(dead_code, reason = "held to be dropped")] SocketFile),
+    /// Without a file, and so without its rights.
+    Abstract(UnixListener),
 }
 
 /// Removes a socket's file, unless another file has taken its place.
@@ -172,6 +176,13 @@ impl Listener {
                 let port = listener.local_addr().map_err(refuse)?.port();
                 let local = Address::Tcp { host: host.clone(), port };
                 Ok(Self { local, socket: Socket::Tcp(listener) })
+            }
+            Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
+                let listener = vp_shm::unix::bind(path).and_then(|listener| {
+                    listener.set_nonblocking(true)?;
+                    UnixListener::from_std(listener)
+                });
+                Ok(Self { local: address.clone(), socket: Socket::Abstract(listener.map_err(refuse)?) })
             }
             Address::Unix(path) => {
                 let listener = match UnixListener::bind(path) {
@@ -221,12 +232,22 @@ impl Listener {
                 stream.set_nodelay(true)?;
                 Ok((Stream::Tcp(stream), peer.to_string()))
             }
-            Socket::Unix(listener, _) => {
+            Socket::Unix(listener, _) | Socket::Abstract(listener) => loop {
                 let (stream, _) = listener.accept().await?;
-                let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+                let peer = stream.peer_cred().ok();
+                // A socket's file would have kept other users out.
+                let is_ours = |uid: u32| uid == geteuid().as_raw() || uid == 0;
+                let may_enter = match &self.socket {
+                    Socket::Abstract(_) => peer.is_some_and(|peer| is_ours(peer.uid())),
+                    _ => true,
+                };
+                if !may_enter {
+                    continue;
+                }
+                let peer = peer.and_then(|peer| peer.pid());
                 let peer = peer.map_or_else(|| "unix".to_owned(), |pid| format!("unix, process {pid}"));
-                Ok((Stream::Unix(stream), peer))
-            }
+                return Ok((Stream::Unix(stream), peer));
+            },
         }
     }
 }
@@ -251,6 +272,11 @@ impl Stream {
                 let stream = TcpStream::connect((host.as_str(), *port)).await?;
                 stream.set_nodelay(true)?;
                 Ok(Self::Tcp(stream))
+            }
+            Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
+                let stream = vp_shm::unix::connect(path)?;
+                stream.set_nonblocking(true)?;
+                Ok(Self::Unix(UnixStream::from_std(stream)?))
             }
             Address::Unix(path) => Ok(Self::Unix(UnixStream::connect(path).await?)),
         }
@@ -390,8 +416,14 @@ mod tests {
 
     #[test]
     fn an_address_reads_back_as_it_is_written() {
-        for text in ["tcp:127.0.0.1:7700", "tcp:localhost:0", "tcp:[::1]:1", "unix:/tmp/vp.sock", "unix:a:b"]
-        {
+        for text in [
+            "tcp:127.0.0.1:7700",
+            "tcp:localhost:0",
+            "tcp:[::1]:1",
+            "unix:/tmp/vp.sock",
+            "unix:a:b",
+            "unix:@vp",
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
     }
@@ -431,6 +463,18 @@ mod tests {
         assert!(matches!(Listener::bind(&address).await, Err(ListenError::InUse { .. })));
         drop(listener);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn an_abstract_socket_has_no_file_and_is_free_again_when_nobody_listens() {
+        let address: Address = format!("unix:@vp-test-{}", std::process::id()).parse().unwrap();
+        let listener = Listener::bind(&address).await.unwrap();
+        assert!(matches!(Listener::bind(&address).await, Err(ListenError::InUse { .. })));
+        let (near, far) = tokio::join!(Stream::connect(&address), listener.accept());
+        assert!(near.is_ok() && far.is_ok());
+        drop(listener);
+        assert!(Stream::connect(&address).await.is_err());
+        assert!(Listener::bind(&address).await.is_ok());
     }
 
     #[tokio::test]

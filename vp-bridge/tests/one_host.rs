@@ -15,8 +15,9 @@ use vp_bridge::server::Options;
 use vp_models::host::{Host as _, Memory};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::{
-    Attach, Capabilities, Connection, ErrorCode, Event, Notice, OpenRing, PortId, RegisterRead, Reply,
-    Request, Role, ShareMemory, SharedRegion, TimeMode,
+    Access as MemoryAccess, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite,
+    Notice, OpenRing, PortId, Posted, RegisterRead, Reply, Request, Role, ShareMemory, SharedRegion,
+    TimeMode,
 };
 use vp_shm::ring::{Access, Client};
 use vp_shm::{Region, sealed};
@@ -453,5 +454,33 @@ fn frames_that_take_many_reads_are_taken_whole_however_they_come() {
         let mut back = vec![0; bytes.len()];
         host.fetch(Memory::Primary, u64::from(TARGET) + 23 * 4096, &mut back).unwrap();
         assert!(back == bytes);
+    }
+}
+
+#[test]
+fn what_a_holder_sent_before_it_went_is_done_before_the_next_has_its_port() {
+    let (served, _folder) = served();
+    let mut next = Raw::open(&served, Some("p"), TimeMode::Lockstep);
+    let attach = |port| Request::Attach(Attach { port, role: Role::Initiator, range: None });
+    let (access, axi_id, at) = (MemoryAccess::Debug, 0, None);
+    let address = TARGET.into();
+    assert_eq!(next.ask(attach(DBB), &[]), Reply::Done);
+    for value in 1..=50 {
+        let mut holder = Raw::open(&served, Some("p"), TimeMode::Lockstep);
+        assert_eq!((holder.ask(attach(DBB), &[]), holder.ask(attach(CSB), &[])), (Reply::Done, Reply::Done));
+        let write = MemoryWrite { port: DBB, address, length: 4, access, axi_id, strobes: false, at };
+        holder.connection.post(Posted::MemoryWrite(write), &[value; 4]).unwrap();
+        holder.send(&[]);
+        drop(holder);
+        // Sent at once: the second waits behind the first.
+        let taken = next.connection.request(attach(CSB), &[]).unwrap();
+        let read = MemoryRead { port: DBB, address, length: 4, access, axi_id, at };
+        let read = next.connection.request(Request::MemoryRead(read), &[]).unwrap();
+        next.send(&[]);
+        let Event::Reply { id, reply, .. } = next.next() else { panic!() };
+        assert_eq!((id, reply), (taken, Reply::Done));
+        let Event::Reply { id, payload, .. } = next.next() else { panic!() };
+        assert_eq!((id, &payload[..]), (read, &[value; 4][..]));
+        assert_eq!(next.ask(Request::Detach { port: CSB }, &[]), Reply::Done);
     }
 }

@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -149,7 +150,40 @@ fn a_port_that_is_held_is_refused_with_its_holder_and_free_when_that_one_leaves(
     assert_eq!(first.ask(Request::Detach { port: CSB }), Reply::Done);
     assert_eq!(second.attach(CSB, Role::Initiator), Reply::Done);
     drop(second);
+    // The end of a TCP stream is on its way for a moment.
     while first.attach(CSB, Role::Initiator) != Reply::Done {}
+}
+
+/// Where the process is told the server's address, by which [`holder`] is run.
+const HOLDER: &str = "VP_TEST_HOLDER";
+
+/// No test: a process that holds a platform and is killed.
+#[test]
+fn holder() {
+    let Ok(address) = std::env::var(HOLDER) else { return };
+    let options = shared("p", MemoryPlace::Client);
+    let _host = RemoteHost::connect(&address.parse().unwrap(), options).unwrap();
+    writeln!(std::io::stderr(), "holding").unwrap();
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn a_platform_whose_holder_was_killed_can_be_taken_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    // The end of a TCP stream may be overtaken by what comes over another.
+    let served = Served::at(&format!("unix:{}", folder.path().join("s").display()), Options::default());
+    for _ in 0..20 {
+        let mut holder = std::process::Command::new(std::env::current_exe().unwrap());
+        holder.args(["--exact", "holder", "--nocapture"]).env(HOLDER, served.address.to_string());
+        let mut holder = holder.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(holder.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == "holding"));
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        drop(served.join(shared("p", MemoryPlace::Client)));
+    }
 }
 
 #[test]

@@ -721,14 +721,14 @@ impl Sim {
     /// ```
     /// use std::rc::Rc;
     /// use vp_core::Simulation;
-    /// use vp_core::observe::{EventHash, What};
+    /// use vp_core::observe::{EventHash, Warning, What};
     /// let sim = Simulation::new().sim();
     /// let source = sim.source("engine");
     /// assert_eq!((&*sim.source_name(source), sim.is_observed()), ("engine", false));
     /// sim.observe(Rc::new(EventHash::default()));
     /// if sim.is_observed() {
     ///     let text = format!("{} lines are idle", 3); // dear to make
-    ///     sim.report(source, What::Warning(&text));
+    ///     sim.report(source, What::Warning(Warning::Once(&text)));
     /// }
     /// ```
     pub fn is_observed(&self) -> bool {

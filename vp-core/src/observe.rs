@@ -6,6 +6,10 @@ use crate::time::Time;
 use std::cell::Cell;
 use std::ops::Range;
 
+mod warning;
+
+pub use warning::Warning;
+
 /// Something that reports: a port, an engine, a channel. Named once, by [`crate::Sim::source`].
 ///
 /// ```
@@ -239,7 +243,7 @@ pub enum What<'a> {
         value: u64,
     },
     /// Something a person should know.
-    Warning(&'a str),
+    Warning(Warning<'a>),
 }
 
 /// Something seen, with when and where. Its time may lie before the simulation's: transfers are told several at once.
@@ -261,7 +265,7 @@ pub struct Observation<'a> {
 /// use std::cell::Cell;
 /// use std::rc::Rc;
 /// use vp_core::Simulation;
-/// use vp_core::observe::{Observation, Observer, What};
+/// use vp_core::observe::{Observation, Observer, Warning, What};
 ///
 /// #[derive(Default)]
 /// struct Warnings(Cell<u32>);
@@ -277,7 +281,7 @@ pub struct Observation<'a> {
 /// let sim = Simulation::new().sim();
 /// let warnings = Rc::new(Warnings::default());
 /// sim.observe(warnings.clone());
-/// sim.report(sim.source("sdp"), What::Warning("a surface is not aligned"));
+/// sim.report(sim.source("sdp"), What::Warning(Warning::Once("a surface is not aligned")));
 /// assert_eq!(warnings.0.get(), 1);
 /// ```
 pub trait Observer {
@@ -391,7 +395,13 @@ impl Observer for EventHash {
             What::Transfer(transfer) => Word::transfer(observation.time, observation.source, &transfer),
             What::Begin { label, id } => start.mix(3, id).mix_text(label),
             What::End { label, id } => start.mix(4, id).mix_text(label),
-            What::Warning(text) => start.mix(5, 0).mix_text(text),
+            What::Warning(Warning::Once(text) | Warning::Repeated { text, .. }) => {
+                start.mix(5, 0).mix_text(text)
+            }
+            What::Warning(Warning::Access { client, write, address, bytes, text }) => {
+                let how = 5 | u64::from(write) << 8 | u64::from(bytes) << 32;
+                start.mix(how, address).mix_text(client).mix_text(text)
+            }
             What::Count { label, value } => start.mix(6, value).mix_text(label),
         };
         self.hash.set(self.hash.get().wrapping_add(hash));

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use vp_core::Time;
 
-use crate::host::{Activity, Host, HostError, Memory, Statistics, Warning};
+use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
     Access, AccessKind, Command, Completion, Failure, Hub, Input, MemoryPromise, Operation, Output, PartyId,
     PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
@@ -22,7 +22,7 @@ pub struct LocalHost {
     line: PortIndex,
     next_tag: u64,
     limit: Time,
-    warnings: Vec<Warning>,
+    warnings: Backlog<Warning>,
 }
 
 impl LocalHost {
@@ -36,7 +36,8 @@ impl LocalHost {
             PortIndex(index as u16)
         };
         let (csb, line) = (first(&hub, PortKind::Csb), first(&hub, PortKind::Irq));
-        let mut host = LocalHost { hub, csb, line, next_tag: 0, limit: Time::MAX, warnings: Vec::new() };
+        let mut host =
+            LocalHost { hub, csb, line, next_tag: 0, limit: Time::MAX, warnings: Backlog::default() };
         for index in 0..host.hub.ports().len() {
             if host.hub.ports()[index].kind != PortKind::Irq {
                 let port = PortIndex(index as u16);
@@ -130,8 +131,14 @@ impl Host for LocalHost {
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         let access = self.register(Operation::RegisterWrite { address: address.into(), value });
         self.hub.handle(Input::Posted { party: CPU, access });
-        self.take_outputs();
-        Ok(())
+        let mut done = Ok(());
+        while let Some(output) = self.hub.poll() {
+            match output {
+                Output::PostedFailed { failure, .. } => done = Err(refused(failure)),
+                other => self.take(other),
+            }
+        }
+        done
     }
 
     fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
@@ -214,7 +221,17 @@ impl Host for LocalHost {
 
     fn warnings(&mut self) -> Vec<Warning> {
         self.take_outputs();
-        std::mem::take(&mut self.warnings)
+        self.platform().sum_up_warnings();
+        for warned in self.platform().take_warnings() {
+            let text = format!("{}: {}", warned.source, warned.text);
+            self.warnings.push(Warning { time: warned.time, text });
+        }
+        let (left_out, mut warnings) = self.warnings.take();
+        if left_out > 0 {
+            let (time, text) = (self.hub.now(), warnings_left_out(left_out));
+            warnings.insert(0, Warning { time, text });
+        }
+        warnings
     }
 
     fn set_limit(&mut self, limit: Time) {

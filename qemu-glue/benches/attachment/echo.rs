@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use vp_shm::ring::{Access, Client, Request, Server};
+use vp_shm::ring::{Access, Client, Request, Server, Wait};
 
 /// How long to look before sleeping.
 const LOOK: Duration = Duration::from_micros(50);
@@ -126,13 +126,8 @@ impl Echo {
         let (near, far) = unix();
         let ask = move || {
             assert!(client.ask(Request { access: Access::Read, address: 0, at: None }));
-            let mut looks = Looks(0, None);
-            while client.answer().is_none() {
-                if !looks.go_on() && client.fall_asleep() {
-                    vp_shm::wait(&[client.bell()], &[near.as_fd()], None);
-                    client.wake();
-                }
-            }
+            let mut wait = Wait::new();
+            while client.wait(&mut wait, &[], &[near.as_fd()], Client::answer).is_none() {}
         };
         let thread = std::thread::spawn(move || answer(server, &far));
         Echo { ask: Box::new(ask), far: Far::Thread(Some(thread)) }
@@ -188,14 +183,10 @@ fn answer(mut server: Server, stream: &UnixStream) {
         if looks.go_on() {
             continue;
         }
-        if server.fall_asleep() {
-            vp_shm::wait(&[server.bell()], &[stream.as_fd()], None);
-            if vp_shm::wait(&[], &[stream.as_fd()], Some(Duration::ZERO)) {
-                return;
-            }
-            server.hush();
+        server.sleep(&[], &[stream.as_fd()]);
+        if vp_shm::wait(&[], &[stream.as_fd()], Some(Duration::ZERO)) {
+            return;
         }
-        server.wake();
         looks = Looks(0, None);
     }
 }

@@ -8,10 +8,10 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use super::{Device, TYPE};
 use crate::options::{KEYS, Options};
-use crate::qemu::layouts::{Errors, MEMTX_ERROR, MEMTX_OK, Object};
+use crate::qemu::layouts::{Errors, MEMTX_ERROR, MEMTX_OK, Notifier, Object};
 use crate::qemu::pci::Realize;
 use crate::qemu::{Handle, Qemu};
-use crate::report::guarded;
+use crate::report::{guarded, say};
 
 /// What was said of devices that are not built yet, by the address of QEMU's object.
 static PENDING: Mutex<Option<HashMap<usize, Options>>> = Mutex::new(None);
@@ -31,6 +31,12 @@ pub(crate) fn register(qemu: &Qemu) {
 pub(crate) fn watch_exit(qemu: &Qemu, plugin: u64) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| qemu.on_exit(plugin, exit));
+}
+
+/// Has the pools looked at when all is known that is loaded into the guest's memory.
+pub(crate) fn watch_machine(qemu: &Qemu) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| qemu.on_machine_done(machine_done));
 }
 
 /// Makes the device's register window, of so many bytes.
@@ -184,6 +190,15 @@ unsafe extern "C" fn reset(device: *mut c_void) {
         // SAFETY: the device that watches resets.
         unsafe { &*device.cast::<Device>() }.reset();
     });
+}
+
+unsafe extern "C" fn machine_done(_notifier: *mut Notifier, _data: *mut c_void) {
+    let checked = guarded("the machine's start", Ok(()), || Qemu::get().map_or(Ok(()), super::check_pools));
+    if let Err(why) = checked {
+        say(why);
+        // As QEMU does itself when it finds here that something does not fit.
+        std::process::exit(1);
+    }
 }
 
 unsafe extern "C" fn exit(_plugin: u64, _data: *mut c_void) {

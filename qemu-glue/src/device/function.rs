@@ -10,7 +10,7 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use super::port::Line;
 use super::{Device, Opened, callbacks};
-use crate::options::Options;
+use crate::options::{KEYS, OptionError, Options};
 use crate::qemu::Qemu;
 use crate::qemu::layouts::{Errors, Object};
 use crate::qemu::pci::{Function, Identity, Pci, Realize, Unrealize};
@@ -95,9 +95,19 @@ pub(crate) fn register_function(qemu: &Qemu) -> Result<(), String> {
     Ok(())
 }
 
-/// The first option that a function has no use for.
-pub(crate) fn unused<'a>(keys: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    keys.into_iter().find(|key| UNUSED.contains(key))
+/// Whether a function takes an option.
+///
+/// # Errors
+/// What it takes, for people.
+pub(crate) fn check_option(key: &str) -> Result<(), String> {
+    let known: Vec<&str> = KEYS.into_iter().filter(|key| !UNUSED.contains(key)).collect();
+    match known.contains(&key) {
+        true => Ok(()),
+        false if UNUSED.contains(&key) => {
+            Err(format!("{key} is for machines with a device tree: a PCI function's place is PCI's matter"))
+        }
+        false => Err(OptionError::Unknown { key: key.to_owned(), known }.to_string()),
+    }
 }
 
 impl Device {
@@ -186,12 +196,13 @@ unsafe extern "C" fn unrealize(object: Object) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::KEYS;
 
     #[test]
     fn a_function_has_the_options_that_say_nothing_of_its_place() {
         assert!(UNUSED.iter().all(|key| KEYS.contains(key)));
-        assert_eq!(unused(["connect", "spi"]), Some("spi"));
-        assert_eq!(unused(["connect", "platform", "timeout"]), None);
+        assert!(check_option("timeout").is_ok());
+        assert!(check_option("spi").unwrap_err().starts_with("spi is for machines with a device tree"));
+        let unknown = check_option("spii").unwrap_err();
+        assert_eq!(unknown, "no option `spii`; nearest: share; there are connect, platform, timeout, share");
     }
 }

@@ -7,6 +7,7 @@ mod callbacks;
 mod coupled;
 mod function;
 mod node;
+mod place;
 mod port;
 
 use std::ops::Range;
@@ -14,26 +15,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::options::{Endpoint, Options};
+use crate::options::{Endpoint, Options, Pool};
 use crate::qemu::time::GuestClock;
 use crate::qemu::{Handle, Qemu};
 use crate::report::say;
 use crate::session::{AccessError, Platform, Session};
 use node::Node;
+use place::Place;
 use port::{Line, Port};
 
-pub(crate) use callbacks::{register, watch_exit};
-pub(crate) use function::{FUNCTION, register_function, unused};
+pub(crate) use callbacks::{register, watch_exit, watch_machine};
+pub(crate) use function::{FUNCTION, check_option, register_function};
 
 /// The name of the type, for `-device`.
 pub(crate) const TYPE: &str = "vp-device";
 
 /// The machine that there is a place in.
 const MACHINE: &str = "virt-machine";
-/// Guest-physical addresses that `virt` leaves free in all versions, between its virtio transports and its platform bus.
-const FREE_ADDRESSES: Range<u64> = 0x0b00_0000..0x0c00_0000;
-/// Shared peripheral interrupts that `virt` leaves free, behind those of its platform bus.
-const FREE_INTERRUPTS: Range<u32> = 176..256;
 /// How long the guest waits for a register.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -42,13 +40,6 @@ static TAKEN: Mutex<Vec<Place>> = Mutex::new(Vec::new());
 
 /// Every device, to be closed in the end.
 static DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
-
-/// Where a device is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    window: Range<u64>,
-    spi: u32,
-}
 
 /// A device.
 struct Device {
@@ -79,24 +70,18 @@ impl Device {
             qemu.interrupt_controller().ok_or("this machine has no interrupt controller that is known")?;
         let tree = qemu.device_tree(machine).ok_or("this machine has no device tree")?;
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let spi = free_interrupt(options.spi, &taken)?;
-        if u64::from(spi) >= lines {
-            return Err(format!("spi={spi}: the interrupt controller has {lines}"));
-        }
+        let driver_of = |spi| qemu.input(controller, spi).and_then(|line| qemu.driver_of(line));
+        let spi = place::interrupt(options.spi, lines, &taken, driver_of)?;
         let ram = qemu.ram();
-        if let Some(pool) = &options.pool
-            && !ram.iter().any(|ram| covers(ram, &pool.range()))
-        {
-            let end = ram.last().map_or(0, |ram| ram.end);
-            return Err(format!(
-                "pool=0x{:x}:0x{:x}: the guest's memory ends at 0x{end:x}",
-                pool.base, pool.size
-            ));
+        if let Some(pool) = options.pool {
+            let others: Vec<Pool> = taken.iter().filter_map(|place| place.pool).collect();
+            place::check_pool(pool, &others, &qemu.main_ram(), &qemu.loaded())?;
         }
         let line = qemu.input(controller, spi).ok_or("the interrupt controller has no such input")?;
         let opened = Self::open(qemu, options, TYPE, &ram, Line::Input(line))?;
         let Opened { device, platform, .. } = &opened;
-        let window = free_window(options.address, platform.size, &taken, &ram)?;
+        let thing_at = |range: &Range<u64>| qemu.thing_at(range);
+        let window = place::window(options.address, platform.size, &taken, &qemu.main_ram(), thing_at)?;
         callbacks::map(qemu, device, window.start);
         device.test(qemu, window.start)?;
         let compatible = options.compatible.clone().unwrap_or_else(|| platform.compatible.clone());
@@ -116,7 +101,7 @@ impl Device {
             &format!("{path} at 0x{:x}", window.start),
             &format!("interrupt SPI {spi}"),
         )?;
-        taken.push(Place { window, spi });
+        taken.push(Place { window, spi, pool: options.pool });
         Ok(())
     }
 
@@ -142,7 +127,7 @@ impl Device {
         if platform.size < 4 {
             return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));
         }
-        for memory in ram.iter().filter(|ram| !platform.memory.iter().any(|it| covers(it, ram))) {
+        for memory in ram.iter().filter(|ram| !platform.memory.iter().any(|it| place::covers(it, ram))) {
             say(format_args!(
                 "warning: {}'s memory interfaces do not reach all of the guest's memory from 0x{:x} to 0x{:x}",
                 platform.name,
@@ -254,6 +239,23 @@ impl Opened {
     }
 }
 
+/// The machine is complete: says what lies in pools that the guest's kernel is to leave alone.
+///
+/// # Errors
+/// What collides, for people.
+pub(crate) fn check_pools(qemu: &Qemu) -> Result<(), String> {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let pools: Vec<Pool> = taken.iter().filter_map(|place| place.pool).collect();
+    if pools.is_empty() {
+        return Ok(());
+    }
+    let (ram, loaded) = (qemu.main_ram(), qemu.loaded());
+    pools.iter().enumerate().try_for_each(|(number, &pool)| {
+        let others = [&pools[..number], &pools[number + 1..]].concat();
+        place::check_pool(pool, &others, &ram, &loaded)
+    })
+}
+
 /// QEMU ends: tells the servers.
 pub(crate) fn close_all() {
     for device in DEVICES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -264,60 +266,4 @@ pub(crate) fn close_all() {
 /// What the self-test reads at an offset.
 fn test_value(offset: u64) -> u64 {
     0xa5a5_0000 | offset & 0xffff
-}
-
-fn covers(outer: &Range<u64>, inner: &Range<u64>) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
-}
-
-fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start < other.end && other.start < one.end
-}
-
-fn free_interrupt(wanted: Option<u32>, taken: &[Place]) -> Result<u32, String> {
-    let is_free = |spi: &u32| taken.iter().all(|place| place.spi != *spi);
-    match wanted {
-        Some(spi) if is_free(&spi) => Ok(spi),
-        Some(spi) => Err(format!("spi={spi}: another {TYPE} has it")),
-        None => FREE_INTERRUPTS.clone().find(is_free).ok_or_else(|| "no interrupt is free".into()),
-    }
-}
-
-fn free_window(
-    wanted: Option<u64>,
-    size: u64,
-    taken: &[Place],
-    ram: &[Range<u64>],
-) -> Result<Range<u64>, String> {
-    let size = size.next_multiple_of(4096);
-    let at = |address: u64| address..address.saturating_add(size);
-    let is_free = |window: &Range<u64>| {
-        !taken.iter().map(|place| &place.window).chain(ram).any(|other| overlap(window, other))
-    };
-    match wanted.map(at) {
-        Some(window) if is_free(&window) => Ok(window),
-        Some(window) => Err(format!("address=0x{:x}: memory or another {TYPE} is there", window.start)),
-        None => FREE_ADDRESSES
-            .step_by(0x1_0000)
-            .map(at)
-            .find(|window| covers(&FREE_ADDRESSES, window) && is_free(window))
-            .ok_or_else(|| format!("no place is free for {size} bytes of registers: pass address=")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn devices_get_places_of_their_own() {
-        let first = Place { window: 0x0b00_0000..0x0b04_0000, spi: 176 };
-        let taken = [first];
-        assert_eq!(free_window(None, 0x4_0000, &taken, &[]), Ok(0x0b04_0000..0x0b08_0000));
-        assert_eq!(free_interrupt(None, &taken), Ok(177));
-        assert!(free_window(Some(0x0b03_f000), 0x1000, &taken, &[]).is_err());
-        assert!(free_interrupt(Some(176), &taken).is_err());
-        let ram = 0x4000_0000..0x8000_0000;
-        assert!(free_window(Some(0x7fff_f000), 0x2000, &taken, &[ram]).is_err());
-    }
 }

@@ -42,8 +42,10 @@ impl Node {
 /// Reserves memory for a driver, and gives the number by which a node refers to it.
 fn reserve(qemu: &Qemu, tree: Handle, pool: Pool) -> Result<u32, String> {
     const PARENT: &str = "/reserved-memory";
-    // Not the first device's any more: it is there already.
-    if qemu.add_node(tree, PARENT) {
+    if !qemu.has_node(tree, PARENT) {
+        if !qemu.add_node(tree, PARENT) {
+            return Err(format!("the device tree takes no node {PARENT}"));
+        }
         qemu.set_cell(tree, PARENT, "#address-cells", 2);
         qemu.set_cell(tree, PARENT, "#size-cells", 2);
         qemu.set_property(tree, PARENT, "ranges", &[]);

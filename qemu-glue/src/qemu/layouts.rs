@@ -102,6 +102,14 @@ pub(crate) struct MemoryRegionSection {
 #[repr(C, align(16))]
 pub(crate) struct RegionStorage(pub(crate) [u8; 4096]);
 
+/// `Notifier` of qemu/notify.h.
+#[repr(C)]
+pub(crate) struct Notifier {
+    pub(crate) notify: unsafe extern "C" fn(*mut Notifier, *mut c_void),
+    pub(crate) next: *mut c_void,
+    pub(crate) previous: *mut c_void,
+}
+
 /// `VersionInfo` of `query-version`.
 #[repr(C)]
 pub(crate) struct VersionInfo {

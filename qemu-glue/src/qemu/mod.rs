@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "calls into QEMU")]
 
+pub(crate) mod board;
 mod functions;
 pub(crate) mod layouts;
 mod migration;
@@ -13,7 +14,7 @@ mod shared;
 pub(crate) mod symbols;
 pub(crate) mod time;
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -129,7 +130,7 @@ impl Qemu {
     /// Registers a type of device, named `name`, with these string properties.
     pub(crate) fn register_type(
         &self,
-        name: &'static std::ffi::CStr,
+        name: &'static CStr,
         init: unsafe extern "C" fn(Object),
         class_init: unsafe extern "C" fn(Object, *mut c_void),
     ) {
@@ -405,8 +406,30 @@ impl Qemu {
         })
     }
 
-    /// Adds a node to a device tree. `false`: it cannot be.
+    /// Whether a device tree has a node.
+    pub(crate) fn has_node(&self, tree: Handle, path: &str) -> bool {
+        let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
+        // SAFETY: a device tree; the name is copied. What comes is a list of texts that ends with a null pointer, or none,
+        // and is left to itself: few nodes are asked for.
+        unsafe {
+            let mut paths =
+                (self.symbols.qemu_fdt_node_unit_path)(tree.0, c(name).as_ptr(), std::ptr::null_mut());
+            while !paths.is_null() && !(*paths).is_null() {
+                if CStr::from_ptr(*paths).to_bytes() == path.as_bytes() {
+                    return true;
+                }
+                paths = paths.add(1);
+            }
+        }
+        false
+    }
+
+    /// Adds a node to a device tree. `false`: it is there already, or has no parent. QEMU itself would end then.
     pub(crate) fn add_node(&self, tree: Handle, path: &str) -> bool {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if self.has_node(tree, path) || !(parent.is_empty() || self.has_node(tree, parent)) {
+            return false;
+        }
         // SAFETY: a device tree; the path is copied.
         unsafe { (self.symbols.qemu_fdt_add_subnode)(tree.0, c(path).as_ptr()) >= 0 }
     }

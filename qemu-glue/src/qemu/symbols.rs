@@ -7,7 +7,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use super::layouts::{Errors, MemoryRegionOps, MemoryRegionSection, Object, TypeInfo, VersionInfo};
+use super::layouts::{Errors, MemoryRegionOps, MemoryRegionSection, Notifier, Object, TypeInfo, VersionInfo};
 
 macro_rules! symbols {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ty),* $(,)?) $(-> $result:ty)? $(, once $older:literal)?;)*) => {
@@ -75,6 +75,10 @@ symbols! {
     /// exec/memory.h
     fn memory_region_unref(Object);
     /// exec/memory.h
+    fn memory_region_owner(Object) -> Object;
+    /// exec/memory.h
+    fn memory_region_name(Object) -> *const c_char;
+    /// exec/memory.h
     fn memory_region_from_host(*mut c_void, *mut u64) -> Object;
     /// exec/address-spaces.h
     fn get_system_memory() -> Object;
@@ -101,6 +105,30 @@ symbols! {
     fn object_property_get_uint(Object, *const c_char, Errors) -> u64;
     /// qom/object.h
     fn object_property_get_str(Object, *const c_char, Errors) -> *mut c_char;
+    /// qom/object.h
+    fn object_property_get_link(Object, *const c_char, Errors) -> Object;
+    /// qom/object.h
+    fn object_property_find(Object, *const c_char) -> Object;
+    /// qom/object.h
+    fn object_get_typename(Object) -> *const c_char;
+    /// qom/object.h
+    fn object_get_root() -> Object;
+    /// qom/object.h
+    fn object_child_foreach_recursive(
+        Object,
+        unsafe extern "C" fn(Object, *mut c_void) -> c_int,
+        *mut c_void,
+    ) -> c_int;
+    /// qom/object.h
+    fn object_class_by_name(*const c_char) -> Object;
+    /// qom/object.h
+    fn object_class_property_find(Object, *const c_char) -> Object;
+    /// hw/loader.h: `x-query-roms`, a structure whose one member is a text.
+    fn qmp_x_query_roms(Errors) -> *const *const c_char;
+    /// hw/loader.h
+    fn rom_ptr(u64, usize) -> *const u8;
+    /// sysemu/sysemu.h
+    fn qemu_add_machine_init_done_notifier(*mut Notifier);
     /// hw/qdev-core.h
     fn device_class_set_parent_realize(
         Object,
@@ -119,6 +147,24 @@ symbols! {
     fn qemu_find_opts(*const c_char) -> Object;
     /// qemu/option.h
     fn qemu_opts_parse_noisily(Object, *const c_char, bool) -> Object;
+    /// qemu/option.h
+    fn qemu_opt_get(Object, *const c_char) -> *const c_char;
+    /// qemu/option.h
+    fn qemu_opts_foreach(
+        Object,
+        unsafe extern "C" fn(*mut c_void, Object, Errors) -> c_int,
+        *mut c_void,
+        Errors,
+    ) -> c_int;
+    /// qemu/option.h
+    fn qemu_opt_foreach(
+        Object,
+        unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char, Errors) -> c_int,
+        *mut c_void,
+        Errors,
+    ) -> c_int;
+    /// sysemu/device_tree.h
+    fn qemu_fdt_node_unit_path(Object, *const c_char, Errors) -> *const *const c_char;
     /// sysemu/device_tree.h
     fn qemu_fdt_add_subnode(Object, *const c_char) -> c_int;
     /// sysemu/device_tree.h

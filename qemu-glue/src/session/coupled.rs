@@ -116,11 +116,15 @@ impl Session {
         timeline.timed(0, edge, &step)
     }
 
-    /// Lets the platform do all that is due until a moment of the guest's time. Gives the next one.
+    /// Lets the platform do all that is due until a moment of the guest's time. Gives the next one. A server that is gone is
+    /// not looked for: that is for the guest's own accesses, which have to learn first that the device is another.
     ///
     /// # Errors
     /// [`AccessError`].
     pub(crate) fn step(&self, now: u64) -> Result<Option<u64>, AccessError> {
+        if !self.is_up() {
+            return Err(AccessError);
+        }
         let (step, timeline) = self.exchange(|wire| {
             let to = wire.timeline()?.at(now);
             let step = wire.request(Request::Step { to })?;

@@ -327,6 +327,11 @@ impl Session {
         AccessError
     }
 
+    /// Whether there is a session, as far as is known.
+    fn is_up(&self) -> bool {
+        matches!(self.desk.lock().link, Link::Up(_))
+    }
+
     /// The state, with a session that works.
     fn up(&self) -> Result<FairMutexGuard<'_, State>, AccessError> {
         let mut state = self.desk.lock();

@@ -6,16 +6,12 @@
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use vp_shm::ring::{Access, Client, Line, LineReader, Reply, Request};
+use vp_shm::ring::{Access, Client, Line, LineReader, Reply, Request, Wait};
 
 use super::stream::Stream;
 use super::wire::Broken;
-use super::{AccessError, Guest, LOOK, Link, Session};
-
-/// Looks before somebody else has the core: longer than an access takes if both sides have one.
-const GLANCES: u32 = 32;
+use super::{AccessError, Guest, Link, Session};
 
 /// The interrupt line of a session with a ring, of which several threads hear.
 pub(super) struct Lines {
@@ -78,74 +74,42 @@ impl RegisterRing {
         self.lines.clone()
     }
 
-    /// Asks, once there is room.
-    fn ask(&mut self, offset: u64, access: Access, patience: &mut Patience) -> Result<(), Option<Broken>> {
+    /// Asks, once there is room, and waits for the answer if there will be one.
+    fn access(
+        &mut self,
+        offset: u64,
+        access: Access,
+        wait: &mut Wait,
+    ) -> Result<Option<Reply>, Option<Broken>> {
         let request = Request { access, address: self.base.wrapping_add(offset), at: None };
-        while !self.client.ask(request) {
-            if !patience.look() {
-                self.check(patience)?;
-                std::thread::sleep(LOOK);
-            }
+        self.until(wait, |client| client.ask(request).then_some(()))?;
+        match access {
+            Access::Posted(_) => Ok(None),
+            Access::Read | Access::Write(_) => self.until(wait, Client::answer).map(Some),
         }
-        Ok(())
     }
 
-    /// Waits for the answer.
-    fn answer(&mut self, patience: &mut Patience) -> Result<Reply, Option<Broken>> {
+    /// Waits until the ring gives something, as long as the session lives. Without a reason for the end: somebody else has said it.
+    fn until<T>(
+        &mut self,
+        wait: &mut Wait,
+        mut give: impl FnMut(&mut Client) -> Option<T>,
+    ) -> Result<T, Option<Broken>> {
         loop {
-            if let Some(reply) = self.client.answer() {
-                return Ok(reply);
+            if let Some(given) = self.client.wait(wait, &[], &[self.stream.as_fd()], &mut give) {
+                return Ok(given);
             }
-            if patience.look() {
-                continue;
+            if self.over.load(Ordering::Acquire) {
+                return Err(None);
             }
-            let left = self.check(patience)?;
-            if self.client.fall_asleep() {
-                vp_shm::wait(&[self.client.bell()], &[self.stream.as_fd()], Some(left));
-                self.client.wake();
+            if let Some(limit) = wait.over() {
+                return Err(Some(Broken(format!("no answer for {} s", limit.as_secs()))));
             }
-        }
-    }
-
-    /// How long may still be waited, if the session lives. Without a reason: somebody else has said it.
-    fn check(&self, patience: &Patience) -> Result<Duration, Option<Broken>> {
-        match (self.over.load(Ordering::Acquire), patience.left()) {
-            (true, _) => Err(None),
-            (_, Some(left)) if !self.stream.is_ended() => Ok(left),
             // The thread that listens finds out as well, perhaps later.
-            (_, Some(_)) => Err(Some(Broken("the server closed the stream".into()))),
-            (_, None) => Err(Some(Broken(format!("no answer for {} s", patience.timeout.as_secs())))),
+            if self.stream.is_ended() {
+                return Err(Some(Broken("the server closed the stream".into())));
+            }
         }
-    }
-}
-
-/// Looks first, then waits, and not for ever.
-struct Patience {
-    began: Option<Instant>,
-    timeout: Duration,
-    glances: u32,
-}
-
-impl Patience {
-    fn new(timeout: Duration) -> Self {
-        Self { began: None, timeout, glances: 0 }
-    }
-
-    /// Whether to look on.
-    fn look(&mut self) -> bool {
-        self.glances += 1;
-        if !self.glances.is_multiple_of(GLANCES) {
-            std::hint::spin_loop();
-            return true;
-        }
-        // On a busy host the server may be waiting for this very core.
-        std::thread::yield_now();
-        self.began.get_or_insert_with(Instant::now).elapsed() < LOOK
-    }
-
-    fn left(&self) -> Option<Duration> {
-        let waited = self.began.map_or(Duration::ZERO, |began| began.elapsed());
-        self.timeout.checked_sub(waited).filter(|left| !left.is_zero())
     }
 }
 
@@ -164,12 +128,7 @@ impl Session {
             Wanted::Store(value) if ring.lines.reader.line().level() => Access::Write(value),
             Wanted::Store(value) => Access::Posted(value),
         };
-        let mut patience = Patience::new(self.timeout);
-        let done = ring.ask(offset, access, &mut patience).and_then(|()| match access {
-            Access::Posted(_) => Ok(None),
-            _ => ring.answer(&mut patience).map(Some),
-        });
-        match done {
+        match ring.access(offset, access, &mut Wait::within(self.timeout)) {
             Ok(None) => Some(Ok(0)),
             Ok(Some(reply)) => {
                 if reply.line != ring.line {

@@ -38,7 +38,7 @@ impl Stream {
                 Err(last)
             }
             Endpoint::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
+                let stream = vp_shm::unix::connect(path)?;
                 stream.set_nonblocking(true)?;
                 Ok(Self::Unix(stream))
             }

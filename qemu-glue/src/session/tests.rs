@@ -14,7 +14,7 @@ use vp_protocols::native::{
 };
 
 use super::*;
-use vp_shm::ring;
+use vp_shm::{Region, ring};
 
 const REGISTERS: PortId = PortId(0);
 const LINE: PortId = PortId(1);
@@ -54,6 +54,7 @@ struct Peer {
     connection: Connection,
     input: BytesMut,
     files: VecDeque<OwnedFd>,
+    ring: Option<Region>,
 }
 
 impl Peer {
@@ -62,7 +63,8 @@ impl Peer {
         let (stream, _) = listener.accept().unwrap();
         let capabilities = Capabilities::ALL.union(Capabilities::LOCAL);
         let connection = Connection::server(Terms { capabilities, ..Terms::default() });
-        let mut peer = Peer { stream, connection, input: BytesMut::new(), files: VecDeque::new() };
+        let mut peer =
+            Peer { stream, connection, input: BytesMut::new(), files: VecDeque::new(), ring: None };
         assert!(matches!(peer.next(), Event::Hello(_)));
         let port = |name: &str, kind, role, size| {
             let (name, roles) = (name.to_owned(), Roles::of(&[role]));
@@ -121,7 +123,16 @@ impl Peer {
     fn open_ring(&mut self) -> ring::Server {
         assert!(matches!(self.answer(Reply::Done), Request::OpenRing(_)));
         let mut file = || self.files.pop_front().unwrap();
-        ring::Server::open(&file(), file(), file()).unwrap()
+        let (memory, own, client) = (file(), file(), file());
+        self.ring = Some(Region::map(&memory, 0, ring::BYTES).unwrap());
+        ring::Server::open(&memory, own, client).unwrap()
+    }
+
+    /// A word of the ring's memory.
+    fn ring_word(&self, offset: u64) -> u32 {
+        let mut word = [0; 4];
+        assert!(self.ring.as_ref().unwrap().read(offset, &mut word));
+        u32::from_le_bytes(word)
     }
 
     fn raise(&mut self, level: bool) {
@@ -265,6 +276,27 @@ fn a_server_that_is_gone_fails_the_access_that_waits_and_the_next_one() {
     assert_eq!(server.join().unwrap().0, Request::Reset);
 }
 
+#[test]
+fn a_step_of_time_is_not_the_access_by_which_the_guest_learns_of_the_servers_end() {
+    let (session, _, server, folder) = session(LONG, |mut peer| drop(peer.next()));
+    assert_eq!(session.read(0), Err(AccessError));
+    server.join().unwrap();
+    std::fs::remove_file(folder.path().join("vp.sock")).unwrap();
+    let listener = UnixListener::bind(folder.path().join("vp.sock")).unwrap();
+    let server = std::thread::spawn(move || {
+        let mut peer = Peer::welcome(&listener);
+        (peer.answer(Reply::Value { value: 7 }), peer)
+    });
+    // As if a second had passed since.
+    if let Link::Down { tried, .. } = &mut session.desk.lock().link {
+        *tried = None;
+    }
+    assert_eq!((session.step(0), session.step(0)), (Err(AccessError), Err(AccessError)));
+    assert_eq!(session.read(0), Err(AccessError));
+    assert_eq!(session.read(0), Ok(7));
+    drop(server.join().unwrap());
+}
+
 /// The next access in a ring.
 fn taken(ring: &mut ring::Server) -> ring::Request {
     loop {
@@ -316,6 +348,31 @@ fn a_server_that_leaves_the_ring_unanswered_means_an_error() {
     assert_eq!(session.read(0), Err(AccessError));
     server.join().unwrap();
     assert_eq!(session.read(0), Err(AccessError));
+}
+
+#[test]
+fn a_ring_that_stays_full_means_an_error_and_one_that_is_emptied_wakes_who_waits_for_room() {
+    for is_emptied in [true, false] {
+        let timeout = if is_emptied { LONG } else { Duration::from_millis(200) };
+        let (session, _, server, _folder) = session_with_ring(timeout, move |mut peer, mut ring| {
+            if is_emptied {
+                let began = Instant::now();
+                // The word client_sleeps of docs/protocol.md.
+                while peer.ring_word(0x40) == 0 {
+                    assert!(began.elapsed() < LONG, "it does not sleep");
+                    thread::yield_now();
+                }
+                (0..=ring::ENTRIES).for_each(|_| drop(taken(&mut ring)));
+            }
+            let mut part = [0; 64];
+            while std::io::Read::read(&mut peer.stream, &mut part).is_ok_and(|read| read > 0) {}
+        });
+        (0..ring::ENTRIES).for_each(|_| assert_eq!(session.write(0, 1), Ok(())));
+        let one_more = if is_emptied { Ok(()) } else { Err(AccessError) };
+        assert_eq!(session.write(0, 1), one_more);
+        drop(session);
+        server.join().unwrap();
+    }
 }
 
 #[test]

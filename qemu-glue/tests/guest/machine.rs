@@ -144,10 +144,14 @@ impl Setup {
         Setup::bare(command, script)
     }
 
-    /// The same, started by `vp qemu` together with a platform.
-    pub(crate) fn through(vp: &Path, script: Script) -> Setup {
+    /// The same, started by `vp qemu` together with a platform, which has these settings.
+    pub(crate) fn through(vp: &Path, settings: &[&str], script: Script) -> Setup {
         let mut command = Command::new(vp);
-        command.args(["qemu", "--qemu", &Kind::Node.qemu(), "--plugin"]).arg(plugin()).arg("--");
+        command.args(["qemu", "--qemu", &Kind::Node.qemu(), "--plugin"]).arg(plugin());
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.arg("--");
         Setup::bare(command, script)
     }
 
@@ -222,6 +226,12 @@ impl Setup {
         self
     }
 
+    /// Where temporary files go.
+    pub(crate) fn temporary(mut self, folder: &Path) -> Setup {
+        self.command.env("TMPDIR", folder);
+        self
+    }
+
     pub(crate) fn start(mut self) -> Machine {
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("QEMU starts");
@@ -274,6 +284,29 @@ impl Machine {
         let status = self.child.wait().expect("QEMU ends");
         assert!(status.success(), "{status}: {}", self.told());
         self.end()
+    }
+
+    /// Kills what was started, at once, and waits until nobody has its console any more. Gives what was said since.
+    pub(crate) fn killed(mut self) -> Vec<String> {
+        let before = self.said.len();
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(said) => self.said.push(said.trim_end().to_owned()),
+                Err(RecvTimeoutError::Timeout) => panic!("QEMU goes on: {:?}", self.said),
+                Err(RecvTimeoutError::Disconnected) => return self.said.split_off(before),
+            }
+        }
+    }
+
+    /// Waits for the end, which must be a good one, and for the console's. Gives what was said on it.
+    pub(crate) fn says(mut self) -> Vec<String> {
+        let status = self.child.wait().expect("QEMU ends");
+        assert!(status.success(), "{status}: {}", self.told());
+        self.said.extend(self.lines.iter().map(|said| said.trim_end().to_owned()));
+        std::mem::take(&mut self.said)
     }
 
     /// Waits for the end of a QEMU whose guest does not run.

@@ -37,6 +37,7 @@ enum Step {
     ReadTimes,
     Times,
     Watch,
+    Sleep,
 }
 
 impl Script {
@@ -152,6 +153,12 @@ impl Script {
     pub(crate) fn until_error(self, register: &str) -> Script {
         let offset = address(self.map, register);
         self.step(Step::UntilError, &[offset])
+    }
+
+    /// Sleeps for a second again and again, and reads the register in between, until the bus says that it cannot.
+    pub(crate) fn sleep_until_error(self, register: &str) -> Script {
+        let offset = address(self.map, register);
+        self.step(Step::Sleep, &[offset])
     }
 
     /// Reads the register until there is an answer.

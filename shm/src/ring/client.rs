@@ -1,21 +1,22 @@
 //! The side that asks.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
-use super::layout::{BYTES, ENTRIES, HAS_AT, MAGIC, Memory, POSTED, READ, VERSION, WRITE};
-use super::{Access, Line, Reply, Request, RingError};
-use crate::{Bell, sealed};
+use super::layout::{ENTRIES, HAS_AT, Memory, POSTED, READ, WRITE};
+use super::sync::{Bell, Ordering};
+use super::wakeup::Sleeper;
+use super::{Access, Line, Reply, Request, Wait};
 
 /// A client's end of a ring. One access after the other: who shares it among threads locks it.
 #[derive(Debug)]
 pub struct Client {
     memory: Arc<Memory>,
-    file: OwnedFd,
+    #[cfg(not(loom))]
+    pub(super) file: std::os::fd::OwnedFd,
     /// The server's bell, and ours.
-    server: Bell,
-    own: Bell,
+    pub(super) server: Bell,
+    pub(super) own: Bell,
     /// Accesses written.
     asked: u32,
     /// Answers that will come, and that have been taken.
@@ -37,23 +38,24 @@ impl LineReader {
 }
 
 impl Client {
-    /// A new ring. What [`files`](Self::files) gives is for the server.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn new() -> Result<Self, RingError> {
-        let file = sealed("vp-ring", BYTES)?;
-        let memory = Arc::new(Memory::map(&file)?);
-        memory.magic().store(MAGIC, Ordering::Relaxed);
-        memory.version().store(VERSION, Ordering::Relaxed);
-        memory.entries().store(ENTRIES, Ordering::Relaxed);
-        let (server, own) = (Bell::new()?, Bell::new()?);
-        Ok(Self { memory, file, server, own, asked: 0, expected: 0, answered: 0, taken: 0 })
-    }
-
-    /// The ring's memory, the server's bell, the client's bell: in the order in which the server wants them.
-    pub fn files(&self) -> [BorrowedFd<'_>; 3] {
-        [self.file.as_fd(), self.server.as_fd(), self.own.as_fd()]
+    /// In memory that lies in this file.
+    pub(super) fn on(
+        memory: Arc<Memory>,
+        #[cfg(not(loom))] file: std::os::fd::OwnedFd,
+        server: Bell,
+        own: Bell,
+    ) -> Self {
+        Self {
+            memory,
+            #[cfg(not(loom))]
+            file,
+            server,
+            own,
+            asked: 0,
+            expected: 0,
+            answered: 0,
+            taken: 0,
+        }
     }
 
     /// Whether there is a place for an access, and for its answer.
@@ -94,14 +96,7 @@ impl Client {
         if !matches!(request.access, Access::Posted(_)) {
             self.expected = self.expected.wrapping_add(1);
         }
-        // The entry stands before we look whether the server sleeps; it looks for entries after it has said so. One of the
-        // two sees the other.
-        fence(Ordering::SeqCst);
-        let sleeps = self.memory.server_sleeps();
-        if sleeps.load(Ordering::Relaxed) != 0 {
-            sleeps.store(0, Ordering::Relaxed);
-            self.server.ring();
-        }
+        Sleeper { sleeps: self.memory.server_sleeps(), bell: &self.server }.wake();
         true
     }
 
@@ -131,27 +126,34 @@ impl Client {
         LineReader(self.memory.clone())
     }
 
-    /// Says that we are about to sleep. `false`: an answer is there, do not. After the sleep, and before the next look,
-    /// [`wake`](Self::wake).
-    pub fn fall_asleep(&mut self) -> bool {
-        self.memory.client_sleeps().store(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        let turn = self.memory.reply(self.answered).turn.load(Ordering::Acquire);
-        let is_there = turn == self.answered.wrapping_add(1);
-        if is_there {
-            self.wake();
+    /// Waits until `take` gives something, a turn at a time: room to [`ask`](Self::ask), an [`answer`](Self::answer), or either.
+    /// `None`: nothing yet. Then the caller sees to its stream, if it listens to it here, finds out whether to go on, and
+    /// calls again with the same `wait`.
+    ///
+    /// The first turns only look; later ones sleep until the server rings, one of `files` can be read, one of these or of `streams`
+    /// ends, or `wait` is over. Both the server's answers and its taking accesses ring.
+    pub fn wait<T>(
+        &mut self,
+        wait: &mut Wait,
+        files: &[BorrowedFd<'_>],
+        streams: &[BorrowedFd<'_>],
+        mut take: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        if wait.has_looked() {
+            self.sleeper().announce();
+            let taken = take(self);
+            if taken.is_none() {
+                self.own.wait(files, streams, wait.left());
+            }
+            self.sleeper().end();
+            if taken.is_some() {
+                return taken;
+            }
         }
-        !is_there
+        wait.look(|| take(self))
     }
 
-    /// What becomes readable when an answer has come while we slept.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.own.as_fd()
-    }
-
-    /// Ends the sleep.
-    pub fn wake(&mut self) {
-        self.memory.client_sleeps().store(0, Ordering::Relaxed);
-        self.own.hush();
+    fn sleeper(&self) -> Sleeper<'_> {
+        Sleeper { sleeps: self.memory.client_sleeps(), bell: &self.own }
     }
 }

@@ -1,11 +1,12 @@
 //! The side that answers.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::sync::atomic::{Ordering, fence};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
-use super::layout::{ENTRIES, HAS_AT, MAGIC, Memory, POSTED, READ, VERSION, WRITE};
-use super::{Access, Line, Reply, Request, RingError};
-use crate::Bell;
+use super::layout::{ENTRIES, HAS_AT, Memory, POSTED, READ, WRITE};
+use super::sync::{Bell, Ordering};
+use super::wakeup::Sleeper;
+use super::{Access, Line, Reply, Request};
 
 /// An entry that is none: the client has broken the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,8 +21,8 @@ pub struct BadEntry {
 /// A server's end of a ring.
 #[derive(Debug)]
 pub struct Server {
-    memory: Memory,
-    own: Bell,
+    memory: Arc<Memory>,
+    pub(super) own: Bell,
     client: Bell,
     /// Accesses taken.
     taken: u32,
@@ -32,23 +33,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// The ring that a client offers: its memory, our bell, its bell.
-    ///
-    /// # Errors
-    /// [`RingError`].
-    pub fn open(memory: &OwnedFd, own: OwnedFd, client: OwnedFd) -> Result<Self, RingError> {
-        let memory = Memory::map(memory)?;
-        let is_ring = memory.magic().load(Ordering::Relaxed) == MAGIC
-            && memory.version().load(Ordering::Relaxed) == VERSION
-            && memory.entries().load(Ordering::Relaxed) == ENTRIES;
-        if !is_ring {
-            return Err(RingError::Layout);
-        }
-        let (own, client) = (Bell::from_peer(own)?, Bell::from_peer(client)?);
+    /// In memory that has been looked at.
+    pub(super) fn on(memory: Arc<Memory>, own: Bell, client: Bell) -> Self {
         let line = Line::default();
         let server = Self { memory, own, client, taken: 0, owed: 0, given: 0, line };
-        server.memory.server_sleeps().store(1, Ordering::SeqCst);
-        Ok(server)
+        // Until it has looked for the first time it does not look by itself.
+        server.sleeper().announce();
+        server
     }
 
     /// Whether an access has come that can be [taken](Self::take).
@@ -81,6 +72,8 @@ impl Server {
         };
         self.taken = self.taken.wrapping_add(1);
         self.memory.taken().store(self.taken, Ordering::Release);
+        // There is room now, and to a posted write no answer will come.
+        self.wake_client();
         if !matches!(access, Access::Posted(_)) {
             self.owed = self.owed.wrapping_add(1);
         }
@@ -100,13 +93,7 @@ impl Server {
         entry.line.store(self.line.0, Ordering::Relaxed);
         self.given = self.given.wrapping_add(1);
         entry.turn.store(self.given, Ordering::Release);
-        // As in the client's `ask`.
-        fence(Ordering::SeqCst);
-        let sleeps = self.memory.client_sleeps();
-        if sleeps.load(Ordering::Relaxed) != 0 {
-            sleeps.store(0, Ordering::Relaxed);
-            self.client.ring();
-        }
+        self.wake_client();
     }
 
     /// How many answers are owed.
@@ -120,30 +107,33 @@ impl Server {
         self.memory.line().store(self.line.0, Ordering::Release);
     }
 
-    /// Says whether we sleep, or are busy for long: the client rings when it has asked. `false`: an access is there.
+    /// Says that we are about to sleep, or busy for long: the client rings when it has asked. `false`: an access is there, do
+    /// not. After the sleep, and before the next look, [`wake`](Self::wake).
     pub fn fall_asleep(&self) -> bool {
-        self.memory.server_sleeps().store(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        self.sleeper().announce();
         !self.is_asked()
     }
 
-    /// Says that we look, so that nobody rings.
+    /// Ends the sleep: we look, so that nobody rings. Forgets that the bell was rung.
     pub fn wake(&self) {
-        // Mostly nobody has slept: then the line stays with both.
-        let sleeps = self.memory.server_sleeps();
-        if sleeps.load(Ordering::Relaxed) != 0 {
-            sleeps.store(0, Ordering::Relaxed);
+        self.sleeper().end();
+    }
+
+    /// Sleeps until an access has come, one of `files` can be read, or one of these or of `streams` ends. For who has this
+    /// ring alone; others announce the sleep to all of theirs, and wait for all [bells](Self::bell).
+    pub fn sleep(&self, files: &[BorrowedFd<'_>], streams: &[BorrowedFd<'_>]) {
+        if self.fall_asleep() {
+            self.own.wait(files, streams, None);
         }
+        self.wake();
     }
 
-    /// Forgets that the bell was rung.
-    pub fn hush(&self) {
-        self.own.hush();
+    fn sleeper(&self) -> Sleeper<'_> {
+        Sleeper { sleeps: self.memory.server_sleeps(), bell: &self.own }
     }
 
-    /// What becomes readable when an access has come while we slept.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.own.as_fd()
+    fn wake_client(&self) {
+        Sleeper { sleeps: self.memory.client_sleeps(), bell: &self.client }.wake();
     }
 }
 

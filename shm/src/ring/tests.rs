@@ -1,10 +1,14 @@
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::{Region, RegionError, sealed, wait};
+
+/// After this a test that would hang fails.
+const HANGS: Duration = Duration::from_secs(20);
 
 fn files(client: &Client) -> [OwnedFd; 3] {
     client.files().map(|file| file.try_clone_to_owned().unwrap())
@@ -79,24 +83,92 @@ fn a_server_that_sleeps_is_woken_once() {
     assert!(server.fall_asleep());
     assert!(client.ask(read(0)) && client.ask(read(0)));
     assert!(wait(&[server.bell()], &[], None));
-    server.hush();
+    server.wake();
     assert!(!wait(&[server.bell()], &[], soon));
 }
 
+/// What the server does in the middle of a client's wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// After the last of its looks before it announces that it sleeps.
+    Before,
+    /// After the look that follows the announcement: it is about to sleep, or does.
+    Asleep,
+}
+
+/// Waits as long as a test may hang, with the server doing something once. None: nobody rang.
+fn wait_while<T>(
+    client: &mut Client,
+    when: When,
+    mut server: impl FnMut(),
+    mut take: impl FnMut(&mut Client) -> Option<T>,
+) -> Option<T> {
+    let memory = Region::map(client.files()[0], 0, BYTES).unwrap();
+    let sleeps = || {
+        let mut word = [0; 4];
+        assert!(memory.read(0x40, &mut word));
+        u32::from_le_bytes(word) == 1
+    };
+    assert!(take(client).is_none(), "this needs no wait");
+    if when == When::Before {
+        server();
+    }
+    let mut wait = Wait::sleeping(HANGS);
+    let mut has_slept = false;
+    loop {
+        let taken = client.wait(&mut wait, &[], &[], |client| {
+            let taken = take(client);
+            if when == When::Asleep && sleeps() && !std::mem::replace(&mut has_slept, true) {
+                server();
+            }
+            taken
+        });
+        if taken.is_some() || wait.over().is_some() {
+            assert!(!sleeps(), "somebody may ring who need not");
+            return taken.filter(|_| wait.over().is_none());
+        }
+    }
+}
+
 #[test]
-fn a_client_that_sleeps_is_woken() {
-    let (mut client, mut server) = pair();
-    assert!(client.ask(read(0)));
-    assert!(client.fall_asleep());
-    server.take().unwrap();
-    server.answer(0, 5, 0);
-    assert!(wait(&[client.bell()], &[], None));
-    client.wake();
-    assert_eq!(client.answer().unwrap().value, 5);
-    assert!(client.ask(read(0)));
-    server.take().unwrap();
-    server.answer(0, 6, 0);
-    assert!(!client.fall_asleep());
+fn a_client_that_waits_for_room_does_not_miss_it_whenever_the_server_makes_it() {
+    for when in [When::Before, When::Asleep] {
+        let (mut client, mut server) = pair();
+        let posted = Request { access: Access::Posted(1), address: 0, at: None };
+        while client.ask(posted) {}
+        let server = || while server.take().unwrap().is_some() {};
+        let asked = wait_while(&mut client, when, server, |client| client.ask(posted).then_some(()));
+        assert!(asked.is_some(), "{when:?}: nobody rang");
+    }
+}
+
+#[test]
+fn a_client_that_waits_for_an_answer_does_not_miss_it_whenever_the_server_gives_it() {
+    for when in [When::Before, When::Asleep] {
+        let (mut client, mut server) = pair();
+        assert!(client.ask(read(0)));
+        server.take().unwrap();
+        let answered = wait_while(&mut client, when, || server.answer(0, 5, 0), Client::answer);
+        assert_eq!(answered.map(|reply| reply.value), Some(5), "{when:?}: nobody rang");
+    }
+}
+
+#[test]
+fn the_end_of_the_stream_and_the_time_given_end_a_clients_sleep() {
+    let (mut client, _server) = pair();
+    let (near, far) = UnixStream::pair().unwrap();
+    let (mut wait, mut far) = (Wait::sleeping(HANGS), Some(far));
+    let answer = client.wait(&mut wait, &[], &[near.as_fd()], |client| {
+        far = None;
+        client.answer()
+    });
+    assert!(answer.is_none() && wait.over().is_none());
+    let limit = Duration::from_millis(1);
+    let mut wait = Wait::within(limit);
+    while wait.over().is_none() {
+        assert!(client.wait(&mut wait, &[], &[], Client::answer).is_none());
+    }
+    assert_eq!(wait.over(), Some(limit));
 }
 
 #[test]
@@ -128,9 +200,11 @@ fn the_layout_is_that_of_the_specification() {
     };
     assert_eq!(at(0, 12), *b"VPRG\x01\0\0\0\x40\0\0\0");
     assert_eq!(at(0xc0, 4), [1, 0, 0, 0]);
-    client.fall_asleep();
-    assert_eq!(at(0x40, 4), [1, 0, 0, 0]);
-    client.wake();
+    let asleep = client.wait(&mut Wait::sleeping(Duration::ZERO), &[], &[], |_| match at(0x40, 4)[..] {
+        [0, 0, 0, 0] => None,
+        _ => Some(at(0x40, 4)),
+    });
+    assert_eq!((asleep, at(0x40, 4)), (Some(vec![1, 0, 0, 0]), vec![0, 0, 0, 0]));
     assert!(client.ask(Request { access: Access::Posted(1), address: 2, at: None }));
     let write = Access::Write(0x0d0c_0b0a);
     assert!(client.ask(Request { access: write, address: 0x0807_0605_0403_0201, at: Some(0x11) }));
@@ -163,7 +237,9 @@ fn of_two_lines_the_newer_is_known_also_after_a_turn_of_the_counter() {
 #[test]
 fn two_threads_that_sleep_now_and_then_miss_nothing() {
     let (mut client, mut server) = pair();
-    const COUNT: u32 = 2_000;
+    const COUNT: u32 = 500;
+    /// Posted writes before each read: now and then the ring is full.
+    const POSTED: u64 = 70;
     let answers = std::thread::spawn(move || {
         let mut seen = 0;
         while seen < COUNT {
@@ -173,33 +249,39 @@ fn two_threads_that_sleep_now_and_then_miss_nothing() {
                     seen += 1;
                 }
                 Some(_) => {}
-                None => {
-                    // A hair's breadth of looking, so that every way of falling asleep is met.
-                    if seen % 3 == 0 && server.fall_asleep() {
-                        assert!(wait(&[server.bell()], &[], Some(Duration::from_secs(20))), "nobody rang");
-                        server.hush();
+                // A hair's breadth of looking, so that every way of falling asleep is met.
+                None if seen % 3 == 0 => {
+                    if server.fall_asleep() {
+                        assert!(wait(&[server.bell()], &[], Some(HANGS)), "nobody rang");
                     }
                     server.wake();
                 }
+                None => {}
             }
         }
     });
-    for number in 0..COUNT {
-        while !client.ask(read(u64::from(number))) {
-            std::thread::yield_now();
-        }
-        let answer = loop {
-            if let Some(answer) = client.answer() {
-                break answer;
-            }
-            if number % 2 == 0 && client.fall_asleep() {
-                assert!(wait(&[client.bell()], &[], Some(Duration::from_secs(20))), "nobody rang");
-                client.wake();
-            }
-        };
-        assert_eq!(answer.value, number);
+    let ask = |client: &mut Client, access, number| {
+        let request = Request { access, address: number, at: None };
+        soon(client, number % 2 == 0, |client| client.ask(request).then_some(()));
+    };
+    for number in 0..u64::from(COUNT) {
+        (0..POSTED * (number % 2)).for_each(|posted| ask(&mut client, Access::Posted(1), posted));
+        ask(&mut client, Access::Read, number);
+        let answer = soon(&mut client, number % 2 == 0, Client::answer);
+        assert_eq!(u64::from(answer.value), number);
     }
     answers.join().unwrap();
+}
+
+/// Waits, with or without looking first.
+fn soon<T>(client: &mut Client, looks: bool, mut take: impl FnMut(&mut Client) -> Option<T>) -> T {
+    let mut wait = if looks { Wait::within(HANGS) } else { Wait::sleeping(HANGS) };
+    loop {
+        if let Some(taken) = client.wait(&mut wait, &[], &[], &mut take) {
+            return taken;
+        }
+        assert!(wait.over().is_none(), "nobody rang");
+    }
 }
 
 proptest! {

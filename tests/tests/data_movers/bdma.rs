@@ -180,6 +180,19 @@ fn a_command_without_a_slot_is_lost_and_said_so() {
 }
 
 #[test]
+fn commands_that_are_lost_are_counted_when_their_group_ends() {
+    let mut device = Device::named("nv_full");
+    device.load(&Image::new(vec![(DRAM, vec![7; 32]), (SRAM, vec![0; 32])]));
+    device.run_new(|program| (0..120).for_each(|_| enqueue(&line(DRAM, SRAM, 32), program)));
+    device.run_new(|program| launch(0, program));
+    device.interrupts(BDMA_0);
+    let lost = "BDMA.CFG_OP.EN: command lost, BDMA.STATUS.FREE_SLOT was 0";
+    let [first, summary] = &device.warnings()[..] else { panic!("not two warnings") };
+    assert_eq!(first, lost);
+    assert!(summary.starts_with(&format!("{lost} (100 times, from ")), "{summary}");
+}
+
+#[test]
 fn a_refused_command_is_named_and_the_rest_of_its_group_runs() {
     let mut device = Device::named("nv_full");
     let before = Image::new(vec![(DRAM, (0..64).collect()), (SRAM, vec![0; 64])]);

@@ -9,7 +9,7 @@ mod hosts;
 mod memory;
 mod platform;
 mod platform_args;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod qemu;
 mod regs;
 mod rtl;
@@ -39,7 +39,7 @@ enum Command {
     /// Serve a platform to programs that connect
     Serve(serve::Args),
     /// Start QEMU with a platform's device in its guest
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     Qemu(qemu::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
@@ -116,7 +116,7 @@ pub(super) fn main() -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
-        #[cfg(unix)]
+        #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),

@@ -99,6 +99,11 @@ impl PlatformArgs {
         self.settings.push(setting.to_owned());
     }
 
+    /// The names in the settings.
+    pub(super) fn setting_names(&self) -> impl Iterator<Item = &str> {
+        self.settings.iter().filter_map(|setting| Some(setting.split_once('=')?.0.trim()))
+    }
+
     /// Takes out the settings of these names, which are not the platform's.
     pub(super) fn take_settings(&mut self, names: &[&str]) -> Vec<String> {
         let is_of = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| names.contains(&name));

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use thiserror::Error;
 use vp_core::Time;
-use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning};
+use vp_models::host::{self, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use vp_models::memory::OutOfRange;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
@@ -39,8 +39,6 @@ const PIECE: usize = 256 << 10;
 const IN_FLIGHT: usize = 4;
 /// How often a free-running platform is asked whether it still works, while the interrupt is waited for.
 const LOOK: Duration = Duration::from_millis(20);
-/// Warnings kept for [`Host::warnings`]; the oldest are dropped when nobody asks for long.
-const MOST_WARNINGS: usize = 4096;
 
 /// Who owns the memory behind the platform's memory ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -144,7 +142,7 @@ pub struct RemoteHost {
     time: Time,
     level: bool,
     limit: Option<Time>,
-    warnings: Vec<(Time, String)>,
+    warnings: Backlog<Warning>,
     broken: Option<String>,
 }
 
@@ -201,7 +199,7 @@ impl RemoteHost {
             time,
             level: false,
             limit: None,
-            warnings: Vec::new(),
+            warnings: Backlog::default(),
             broken: None,
         };
         host.take_place(seat, memory).map_err(setup)?;
@@ -424,10 +422,7 @@ impl RemoteHost {
                 self.time = self.time.max(Time::ps(time.0));
             }
             Event::Notice(Notice::Warning { time, text }) => {
-                if self.warnings.len() == MOST_WARNINGS {
-                    self.warnings.remove(0);
-                }
-                self.warnings.push((Time::ps(time.0), text));
+                self.warnings.push(Warning { time: Time::ps(time.0), text });
             }
             Event::Bye(bye) => {
                 let code = bye.code.map(|code| format!("{code}: ")).unwrap_or_default();
@@ -774,8 +769,12 @@ impl Host for RemoteHost {
     }
 
     fn warnings(&mut self) -> Vec<Warning> {
-        let warnings = std::mem::take(&mut self.warnings).into_iter();
-        warnings.map(|(time, text)| Warning { time, text }).collect()
+        let (left_out, mut warnings) = self.warnings.take();
+        if left_out > 0 {
+            let time = warnings.first().map_or(Time::ZERO, |first| first.time);
+            warnings.insert(0, Warning { time, text: warnings_left_out(left_out) });
+        }
+        warnings
     }
 
     fn set_limit(&mut self, limit: Time) {

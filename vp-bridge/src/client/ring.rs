@@ -1,20 +1,11 @@
 //! A client's register accesses through a ring, while it goes on serving the stream.
 
-use std::time::{Duration, Instant};
-
 use vp_core::Time;
 use vp_models::host::HostError;
 use vp_protocols::native::{Capabilities, ErrorCode, OpenRing, Request};
-use vp_shm::ring::{self, Access, Client, Line};
+use vp_shm::ring::{self, Access, Client, Line, Wait};
 
 use super::RemoteHost;
-
-/// How long to look before sleeping.
-const LOOK: Duration = Duration::from_micros(50);
-/// Looks at the ring before somebody else has the core: longer than an access takes if both sides have one.
-const GLANCES: u32 = 32;
-/// Rounds of them for each look at the stream and the clock.
-const ROUNDS: u32 = 8;
 
 /// The session's ring.
 pub(super) struct Ring {
@@ -88,32 +79,13 @@ impl RemoteHost {
 
     /// Waits until the ring gives something, and serves the stream meanwhile.
     fn until<T>(&mut self, mut give: impl FnMut(&mut Client) -> Option<T>) -> Result<T, HostError> {
-        let (mut began, mut glances) = (None, 0_u32);
+        let mut wait = Wait::new();
         loop {
             let Some(ring) = &mut self.ring else { return Err(self.broken("the ring is gone")) };
-            if let Some(given) = give(&mut ring.client) {
+            if let Some(given) = ring.client.wait(&mut wait, &[self.wire.file()], &[], &mut give) {
                 return Ok(given);
             }
-            glances += 1;
-            if !glances.is_multiple_of(GLANCES) {
-                std::hint::spin_loop();
-                continue;
-            }
-            std::thread::yield_now();
-            if !glances.is_multiple_of(GLANCES * ROUNDS) {
-                continue;
-            }
             self.serve_stream()?;
-            if began.get_or_insert_with(Instant::now).elapsed() < LOOK {
-                continue;
-            }
-            let Some(ring) = &mut self.ring else { continue };
-            if ring.client.fall_asleep() {
-                // A ring that is full says nothing when there is room again: so not for long.
-                let timeout = (!ring.client.has_room()).then_some(LOOK);
-                vp_shm::wait(&[ring.client.bell(), self.wire.file()], &[], timeout);
-                ring.client.wake();
-            }
         }
     }
 

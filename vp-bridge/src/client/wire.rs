@@ -59,7 +59,7 @@ impl Stream {
                 }
                 Err(last)
             }
-            Address::Unix(path) => UnixStream::connect(path).map(Self::Unix),
+            Address::Unix(path) => vp_shm::unix::connect(path).map(Self::Unix),
         }
     }
 

@@ -24,17 +24,23 @@ mod session;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use vp_models::host::Statistics;
 use vp_models::platform::{Description, DescriptionError};
 use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
 
 use crate::address::{Address, ListenError, Listener};
 use registry::Registry;
+
+/// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
+/// same terminal leaves it out of its log.
+pub const TOLD: &str = "vp_bridge::server::told";
 
 /// What a server bears.
 #[derive(Debug, Clone)]
@@ -52,6 +58,18 @@ pub struct Options {
     pub terms: Terms,
     /// Program and version, as sessions are told.
     pub agent: String,
+    /// Who is told what a platform came to when its last session has left. It has heard of all when nobody else has the
+    /// channel any more: when the server has ended too.
+    pub ended: Option<Sender<EndedPlatform>>,
+}
+
+/// A platform whose last session has left.
+#[derive(Debug, Clone)]
+pub struct EndedPlatform {
+    /// The name that its sessions had for it, or its description's.
+    pub name: String,
+    /// Its counters.
+    pub statistics: Statistics,
 }
 
 impl Default for Options {
@@ -68,6 +86,7 @@ impl Default for Options {
                 ..Terms::default()
             },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            ended: None,
         }
     }
 }
@@ -116,7 +135,7 @@ impl Server {
         description.check().map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address).await?;
         let house = House {
-            registry: Registry::new(description, options.owner_timeout),
+            registry: Registry::new(description, &options),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),

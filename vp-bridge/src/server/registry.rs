@@ -1,6 +1,7 @@
 //! Which platforms there are, by name, and how many sessions each has.
 
 use std::collections::HashMap;
+use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use vp_models::platform::Description;
 use vp_protocols::native::TimeMode;
 
 use super::instance::{Command, Instance};
+use super::{EndedPlatform, Options};
 
 /// All platforms of a server.
 pub(super) struct Registry {
     description: Description,
     /// See [`Options`](super::Options::owner_timeout).
     owner_timeout: Duration,
+    /// See [`Options`](super::Options::ended).
+    ended: Option<Sender<EndedPlatform>>,
     shared: Mutex<HashMap<String, Shared>>,
 }
 
@@ -23,8 +27,9 @@ struct Shared {
 }
 
 impl Registry {
-    pub(super) fn new(description: Description, owner_timeout: Duration) -> Self {
-        Self { description, owner_timeout, shared: Mutex::default() }
+    pub(super) fn new(description: Description, options: &Options) -> Self {
+        let Options { owner_timeout, ended, .. } = options;
+        Self { description, owner_timeout: *owner_timeout, ended: ended.clone(), shared: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -37,7 +42,9 @@ impl Registry {
 
     /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
     pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
-        let start = |name| Instance::start(name, self.description.clone(), mode, self.owner_timeout);
+        let start = |name| {
+            Instance::start(name, self.description.clone(), mode, self.owner_timeout, self.ended.clone())
+        };
         let Some(name) = name else { return start(&self.description.name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)

@@ -18,7 +18,7 @@ use crate::device::{Device, Wiring};
 use crate::host::Statistics;
 use crate::occupancy::Occupancy;
 use crate::platform::LayerRecord;
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, Warning, What};
 use vp_core::{Event, Fifo, Semaphore, Sim, Time};
 
 /// An AXI4-Lite slave of registers: one access a cycle.
@@ -168,9 +168,14 @@ impl Suite {
         self.follow();
     }
 
-    /// What a person should know.
+    /// Tells of what happens once in a job.
     pub(super) fn warn(&self, text: &str) {
-        self.sim.report(self.job_source, What::Warning(text));
+        self.sim.report(self.job_source, What::Warning(Warning::Once(text)));
+    }
+
+    /// Tells of what may happen many times while a job runs, or outside any; `cause` is the same each time.
+    fn warn_again(&self, cause: &str, text: &str) {
+        self.sim.report(self.job_source, What::Warning(Warning::Repeated { cause, text }));
     }
 
     /// Whether descriptors may begin: in a build with streaming when that is active.
@@ -201,7 +206,8 @@ impl Suite {
         let Some(stream) = &self.stream else {
             if is_active {
                 self.csr.borrow_mut().set(reg::STREAMING, 0);
-                self.warn("CSR.STREAMING.ACTIVE = 1: the IP is built without streaming");
+                let text = "CSR.STREAMING.ACTIVE = 1: the IP is built without streaming";
+                self.warn_again(text, text);
             }
             return;
         };
@@ -216,7 +222,7 @@ impl Suite {
                 match pushed {
                     Ok(()) => self.may_begin.notify_delta(),
                     Err(refusal) => {
-                        self.warn(&format!("{refusal}"));
+                        self.warn_again(refusal.cause(), &format!("{refusal}"));
                         self.raise(Interrupt::Error);
                     }
                 }
@@ -233,7 +239,10 @@ impl Suite {
                         true => "there is no such word",
                         false => "the model of this IP is in memory",
                     };
-                    self.warn(&format!("CSR.UPDATE_CONTROL: word {address:#x} of {target:?}: {why}"));
+                    self.warn_again(
+                        why,
+                        &format!("CSR.UPDATE_CONTROL: word {address:#x} of {target:?}: {why}"),
+                    );
                     self.raise(Interrupt::Error);
                 }
             }

@@ -47,6 +47,17 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// What requests that are refused alike have in common.
+    pub(super) fn cause(&self) -> &'static str {
+        match self {
+            Refusal::Alignment { register, .. } => register,
+            Refusal::Overflow { .. } => "queue full",
+            Refusal::Limit { .. } => "not licensed",
+        }
+    }
+}
+
 /// The queue, and how many requests an unlicensed IP has taken.
 #[derive(Clone, Debug)]
 pub struct Queue {

@@ -15,9 +15,11 @@ use vp_core::Time;
 use crate::nvdla::registers::RegisterMap;
 
 pub use activity::{Activity, Bound, Bounds, Moved};
+pub use backlog::{Backlog, warnings_left_out};
 pub use bounded::{read_at_most, read_text_at_most};
 
 mod activity;
+mod backlog;
 mod bounded;
 pub mod fpga_ai_suite;
 pub mod loadable;
@@ -82,7 +84,9 @@ pub trait Host {
         None
     }
 
-    /// What the platform had to say since the last call: refused layers, accesses that hit no memory.
+    /// What the platform had to say since the last call: refused layers, accesses that hit no memory. What repeats in a
+    /// layer is two warnings: when it first happens, and with how often at the layer's end. When nobody calls for long the
+    /// oldest are left out, and their number is the first warning then.
     fn warnings(&mut self) -> Vec<Warning> {
         Vec::new()
     }

@@ -47,6 +47,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use vp_core::observe::Warning;
 use vp_core::{Event, Injector, Stop, Time};
 
 pub use input::{
@@ -60,6 +61,7 @@ pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
 
+use crate::bus::axi::Unmapped;
 use crate::platform::{Platform, Port};
 use goals::Current;
 use jobs::OnBus;
@@ -221,6 +223,9 @@ impl Hub {
         self.record(&input);
         match input {
             Input::Enter { party, name, memory } => {
+                // To who comes, what repeats is new.
+                self.platform.sum_up_warnings();
+                self.collect();
                 self.parties.insert(party, Party::new(name, memory));
                 self.review_trust();
             }
@@ -262,6 +267,7 @@ impl Hub {
         if !self.parties.contains(party) {
             return;
         }
+        self.platform.sum_up_warnings();
         self.end_current_of(party);
         let held: Vec<PortIndex> = (self.holdings.iter())
             .filter(|holding| holding.party == party)
@@ -291,6 +297,7 @@ impl Hub {
         let platform = Platform::build(self.platform.description())
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.cancel_all("the platform was reset");
+        self.platform.sum_up_warnings();
         self.collect();
         self.requests.borrow_mut().forget_bursts();
         self.port_events.borrow_mut().clear();
@@ -318,20 +325,20 @@ impl Hub {
         self.outputs.push_back(Output::Completed { party, tag, time, result });
     }
 
-    /// Fails a command; a posted write fails by a warning.
+    /// Fails a command, or a posted write.
     fn fail(&mut self, party: PartyId, tag: Option<Tag>, failure: Failure) {
         match tag {
             Some(tag) => self.complete(party, tag, Err(failure)),
             None => {
-                let text = format!("posted write failed: {}", failure.reason);
-                self.warn(Severity::Warning, Some(party), text);
+                let time = self.now();
+                self.outputs.push_back(Output::PostedFailed { party, time, failure });
             }
         }
     }
 
-    fn warn(&mut self, severity: Severity, party: Option<PartyId>, text: String) {
+    fn warn(&mut self, severity: Severity, text: String) {
         let time = self.now();
-        self.outputs.push_back(Output::Warning { severity, party, time, text });
+        self.outputs.push_back(Output::Warning { severity, time, text });
     }
 
     fn tell_news(&mut self, news: outside::News) {
@@ -345,8 +352,11 @@ impl Hub {
                 self.complete(to, tag, result);
             }
             outside::News::Lost(lost) => {
-                let text = format!("a write to memory that took writes before: {lost}; data lost");
-                self.warn(Severity::Warning, None, text);
+                let Unmapped { address, bytes, why } = lost;
+                let text = format!("the memory, which took writes before, has not: {why}; data lost");
+                let (client, text) = ("", text.as_str());
+                let access = Warning::Access { client, write: true, address, bytes, text };
+                self.platform.warn("late answer", &access);
             }
         }
     }
@@ -367,7 +377,7 @@ impl Hub {
         for warned in self.platform.take_warnings() {
             let text = format!("{}: {}", warned.source, warned.text);
             let (severity, time) = (Severity::Warning, warned.time);
-            self.outputs.push_back(Output::Warning { severity, party: None, time, text });
+            self.outputs.push_back(Output::Warning { severity, time, text });
         }
     }
 

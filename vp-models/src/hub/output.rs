@@ -43,12 +43,19 @@ pub enum Output {
         /// Since when.
         time: Time,
     },
-    /// Something that a person should know.
+    /// A posted write was not done.
+    PostedFailed {
+        /// Whose.
+        party: PartyId,
+        /// When.
+        time: Time,
+        /// Why.
+        failure: Failure,
+    },
+    /// Something that a person should know, at whatever party.
     Warning {
         /// Whether anything is wrong.
         severity: Severity,
-        /// Who should; `None`: all parties.
-        party: Option<PartyId>,
         /// When it happened.
         time: Time,
         /// What, where, what would be right.

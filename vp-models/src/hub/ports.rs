@@ -135,6 +135,20 @@ impl Hub {
         Err(Failure::new(FailureKind::BadRange, reason))
     }
 
+    /// The party, which may be the same, beside which a party cannot have that role at a port.
+    #[must_use]
+    pub fn in_the_way(&self, party: PartyId, port: PortIndex, role: Role) -> Option<PartyId> {
+        self.holding_in_the_way(party, port, role).map(|holding| holding.party)
+    }
+
+    fn holding_in_the_way(&self, party: PartyId, port: PortIndex, role: Role) -> Option<&Holding> {
+        let kind = self.port(port).ok()?.kind;
+        self.holdings.iter().find(|holding| {
+            holding.port == port
+                && (holding.party == party || (holding.role == role && is_exclusive(kind, role)))
+        })
+    }
+
     pub(super) fn attach(
         &mut self,
         party: PartyId,
@@ -165,11 +179,7 @@ impl Hub {
                 return Err(Failure::new(FailureKind::BadRange, "a range is for targets only"));
             }
         };
-        let is_in_the_way = |holding: &&Holding| {
-            holding.port == port
-                && (holding.party == party || (holding.role == role && is_exclusive(kind, role)))
-        };
-        if let Some(holder) = self.holdings.iter().find(is_in_the_way) {
+        if let Some(holder) = self.holding_in_the_way(party, port, role) {
             let role = holder.role.name();
             let reason = match holder.party == party {
                 true => format!("{name} is attached already, as {role}: detach it first"),
@@ -267,6 +277,6 @@ impl Hub {
             "{name}: {reason}; {bursts} bursts failed, the memory inside the platform is in its place"
         );
         let severity = if bursts == 0 { Severity::Note } else { Severity::Warning };
-        self.warn(severity, None, text);
+        self.warn(severity, text);
     }
 }

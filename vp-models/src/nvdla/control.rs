@@ -3,7 +3,7 @@
 use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, Warning, What};
 use vp_core::{Event, Name, Sim, Time};
 
 /// One unit: its register file, and who waits for its groups.
@@ -153,7 +153,13 @@ impl Control {
         self.sim.report(self.source, What::End { label, id: group as u64 });
     }
 
+    /// Tells of what happens once in a layer.
     pub(crate) fn warn(&self, text: &str) {
-        self.sim.report(self.source, What::Warning(text));
+        self.sim.report(self.source, What::Warning(Warning::Once(text)));
+    }
+
+    /// Tells of what may happen many times in a layer; `cause` is the same each time.
+    pub(crate) fn warn_again(&self, cause: &str, text: &str) {
+        self.sim.report(self.source, What::Warning(Warning::Repeated { cause, text }));
     }
 }

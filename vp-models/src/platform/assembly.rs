@@ -3,7 +3,8 @@
 use super::activity::{PortActivity, Watch};
 use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
 use super::memory_port::MemoryPort;
-use super::observers::{Chronicle, LayerRecord, Tally, Warned};
+use super::observers::{Chronicle, LayerRecord, Tally};
+use super::warnings::Warned;
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::csb::Csb;
 use crate::bus::irq::IrqLine;
@@ -15,7 +16,7 @@ use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::BufferFill;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
-use vp_core::observe::EventHash;
+use vp_core::observe::{EventHash, Warning};
 use vp_core::{Sim, Simulation, Time};
 
 /// What kind of interface a port is.
@@ -219,9 +220,20 @@ impl Platform {
         self.device.occupancy().on_buffer(told);
     }
 
-    /// The warnings since the last call.
+    /// What was to be told since the last call: refused layers, accesses that hit no memory. What repeats in a layer is
+    /// told when it first happens and, with how often, when the layer ends.
     pub fn take_warnings(&self) -> Vec<Warned> {
-        self.chronicle.take_warnings()
+        self.chronicle.warnings().borrow_mut().take()
+    }
+
+    /// Tells how often things have happened whose layer has not ended; if they happen again, that is told anew.
+    pub fn sum_up_warnings(&self) {
+        self.chronicle.warnings().borrow_mut().sum_up_all(self.simulation.now());
+    }
+
+    /// Something went wrong around the platform that is no event of the simulation.
+    pub fn warn(&self, source: &str, warning: &Warning<'_>) {
+        self.chronicle.warnings().borrow_mut().add(self.simulation.now(), &source.into(), warning);
     }
 
     /// What is begun and cannot go on by itself, in one line: layers begun and not ended, what is enabled or queued and
@@ -256,7 +268,7 @@ impl Platform {
         statistics.note("events.hash", format!("{:016x}", self.hash.value()));
         statistics.count("events", self.hash.count(), "events");
         statistics.count("kernel.activations", self.simulation.activations(), "activations");
-        statistics.count("warnings", self.chronicle.warned(), "warnings");
+        statistics.count("warnings", self.chronicle.warnings().borrow().reported(), "warnings");
         self.device.count(period, &mut statistics);
         for (index, layer) in self.chronicle.layers().iter().enumerate() {
             let LayerRecord { unit, group, shape, begin, end } = layer;

@@ -10,6 +10,7 @@ mod description;
 mod memory_port;
 mod observers;
 mod settings;
+mod warnings;
 
 pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
 pub use carried::DeviceDescription;
@@ -17,5 +18,6 @@ pub(crate) use description::time_text;
 pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription, NvdlaDescription};
 
 pub use memory_port::MemoryPort;
-pub use observers::{LayerRecord, Warned};
+pub use observers::LayerRecord;
 pub use settings::SettingError;
+pub use warnings::{Warned, Warnings};

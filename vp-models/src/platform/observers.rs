@@ -1,12 +1,13 @@
 //! What a platform keeps of what it sees: layers that ran, how long units were at work, warnings, the hash of
 //! everything.
 
-use std::cell::{Cell, RefCell};
+use super::warnings::Warnings;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use vp_core::observe::{Observation, Observer, Source, Transfers, What};
 use vp_core::{Name, Sim, Time};
 
-/// How many layers and warnings are kept; older ones are forgotten and still counted.
+/// How many layers are kept; older ones are forgotten.
 const KEPT: usize = 4096;
 
 /// A hardware layer that ran.
@@ -39,17 +40,6 @@ pub(super) struct UnitRecord {
     since: Time,
 }
 
-/// Something a person should know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warned {
-    /// When.
-    pub time: Time,
-    /// Who says it.
-    pub source: Name,
-    /// What.
-    pub text: String,
-}
-
 /// Counts what is reported to be counted.
 #[derive(Default)]
 pub(super) struct Tally(RefCell<BTreeMap<(Source, String), u64>>);
@@ -77,8 +67,7 @@ pub(super) struct Chronicle {
     sim: Sim,
     layers: RefCell<VecDeque<(Source, LayerRecord)>>,
     units: RefCell<Vec<(Source, UnitRecord)>>,
-    warnings: RefCell<VecDeque<Warned>>,
-    warned: Cell<u64>,
+    warnings: RefCell<Warnings>,
 }
 
 impl Chronicle {
@@ -88,7 +77,6 @@ impl Chronicle {
             layers: RefCell::default(),
             units: RefCell::default(),
             warnings: RefCell::default(),
-            warned: Cell::new(0),
         }
     }
 
@@ -134,14 +122,9 @@ impl Chronicle {
         }
     }
 
-    /// Warnings not taken yet.
-    pub(super) fn take_warnings(&self) -> Vec<Warned> {
-        let has_none = self.warnings.borrow().is_empty();
-        if has_none { Vec::new() } else { self.warnings.take().into() }
-    }
-
-    pub(super) fn warned(&self) -> u64 {
-        self.warned.get()
+    /// What is to be told to people.
+    pub(super) fn warnings(&self) -> &RefCell<Warnings> {
+        &self.warnings
     }
 }
 
@@ -158,16 +141,15 @@ impl Observer for Chronicle {
             }
             What::End { id, .. } => {
                 self.end(source, time);
+                self.warnings.borrow_mut().ended(time, &self.sim.source_name(source));
                 let mut layers = self.layers.borrow_mut();
                 let open = layers.iter_mut().rev().find(|(of, layer)| *of == source && layer.group == id);
                 if let Some((_, layer)) = open {
                     layer.end = Some(time);
                 }
             }
-            What::Warning(text) => {
-                self.warned.set(self.warned.get() + 1);
-                let warned = Warned { time, source: self.sim.source_name(source), text: text.to_owned() };
-                keep(&mut self.warnings.borrow_mut(), warned);
+            What::Warning(warning) => {
+                self.warnings.borrow_mut().add(time, &self.sim.source_name(source), &warning);
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 mod kind;
 mod network;
-mod report;
+pub(super) mod report;
 mod suite;
 mod tensors;
 
@@ -255,8 +255,10 @@ fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Resul
     let Place { mut host, description, headline } = args.host.open(default)?;
     let map = host.map();
     let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
-    let outcome =
-        played.map_err(|error| Failure { is_lack: is_lack(&error, trace, map), ..Failure::new(error) })?;
+    let outcome = played.map_err(|error| Failure {
+        is_lack: is_lack(&error, trace, map),
+        ..Failure::new(report::with_warnings(&error, &host.warnings()))
+    })?;
     let statistics = host.statistics().map_err(Failure::new)?;
     let mut warnings = host.warnings();
     // A server's platform describes itself.

@@ -1,13 +1,13 @@
 //! How runs are shown: one in full, many in a table.
 
-use super::{Judged, Ran, Run};
+use super::{Judged, Ran, Run, suite};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict, memory};
 use std::fmt;
 use std::io::Write;
 use vp_core::Time;
 use vp_models::host::loadable::Execution;
-use vp_models::host::trace::player::Left;
+use vp_models::host::trace::player::{Left, PlayError};
 use vp_models::host::{Lack, Statistics, Warning};
 
 /// The verdict, which stands even if nobody reads the report to its end.
@@ -30,6 +30,41 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
     if let Some(loadable) = loadable {
         writeln!(out, "{:<10} {loadable}", "loadable")?;
     }
+    show_time(&mut out, statistics, *rtl)?;
+    if let Some(execution) = &outcome.execution {
+        show_split(&mut out, execution, Time::ps(statistics.get("period").unwrap_or(1_000)))?;
+    }
+    show_traffic(&mut out, statistics)?;
+    for sum in &outcome.sums {
+        let place = format!("{} bytes at {:#x} in {} memory", grouped(sum.size), sum.base, sum.memory);
+        writeln!(out, "{:<10} {:#010x} of {place}", "CRC", sum.crc)?;
+    }
+    if let Some(left) = &outcome.result {
+        show_result(&mut out, left)?;
+    }
+    show_hash(&mut out, statistics)?;
+    warn(&mut out, warnings)?;
+    for failure in &outcome.failures {
+        writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
+    }
+    writeln!(out, "\n{}", verdict(ran.verdict()))?;
+    Ok(())
+}
+
+/// A platform after others have used it: what `vp run` shows of one, without a verdict.
+pub(in crate::cli) fn platform(headline: &str, statistics: &Statistics) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "\n{headline}")?;
+    match statistics.text("device") {
+        Some("fpga-ai-suite") => suite::show_jobs(&mut out, statistics)?,
+        _ => show_time(&mut out, statistics, None)?,
+    }
+    show_traffic(&mut out, statistics)?;
+    show_hash(&mut out, statistics)
+}
+
+/// The layers, and how long all of it took.
+fn show_time(out: &mut impl Write, statistics: &Statistics, rtl: Option<u64>) -> Result<(), Failure> {
     for layer in layers(statistics) {
         writeln!(out, "{:<10} {}", layer.unit, layer.text)?;
     }
@@ -43,7 +78,7 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
             period * cycles,
             text::frequency(period)
         )?;
-        if let Some(rtl) = *rtl {
+        if let Some(rtl) = rtl {
             writeln!(
                 out,
                 "{:<10} {} in the vendor's RTL: {}",
@@ -53,34 +88,27 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
             )?;
         }
     }
-    if let Some(execution) = &outcome.execution {
-        show_split(&mut out, execution, Time::ps(statistics.get("period").unwrap_or(1_000)))?;
-    }
+    Ok(())
+}
+
+/// What the ports and the memories behind them moved.
+fn show_traffic(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
     for port in ["dbb0", "sram0"] {
-        traffic(&mut out, statistics, port, "read", "read", "latency")?;
-        traffic(&mut out, statistics, port, "write", "written", "acknowledged after")?;
+        traffic(out, statistics, port, "read", "read", "latency")?;
+        traffic(out, statistics, port, "write", "written", "acknowledged after")?;
         for master in masters(statistics, port) {
-            traffic(&mut out, statistics, &master, "read", "read", "latency")?;
-            traffic(&mut out, statistics, &master, "write", "written", "acknowledged after")?;
+            traffic(out, statistics, &master, "read", "read", "latency")?;
+            traffic(out, statistics, &master, "write", "written", "acknowledged after")?;
         }
         for line in memory::lines(statistics, port) {
             writeln!(out, "{line}")?;
         }
     }
-    for sum in &outcome.sums {
-        let place = format!("{} bytes at {:#x} in {} memory", grouped(sum.size), sum.base, sum.memory);
-        writeln!(out, "{:<10} {:#010x} of {place}", "CRC", sum.crc)?;
-    }
-    if let Some(left) = &outcome.result {
-        show_result(&mut out, left)?;
-    }
-    writeln!(out, "{:<10} {}", "event hash", statistics.text("events.hash").unwrap_or("-"))?;
-    warn(&mut out, warnings)?;
-    for failure in &outcome.failures {
-        writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
-    }
-    writeln!(out, "\n{}", verdict(ran.verdict()))?;
     Ok(())
+}
+
+fn show_hash(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
+    Ok(writeln!(out, "{:<10} {}", "event hash", statistics.text("events.hash").unwrap_or("-"))?)
 }
 
 /// How long a loadable's operations ran, and how long the CPU kept them waiting.
@@ -113,14 +141,24 @@ fn show_result(out: &mut impl Write, left: &Left) -> Result<(), Failure> {
 
 /// The first warnings, and how many more there are.
 fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result<(), Failure> {
-    const SHOWN: usize = 8;
-    for warning in warnings.iter().take(SHOWN) {
-        writeln!(out, "{} {warning}", styled(text::YELLOW, "warning:"))?;
-    }
-    if warnings.len() > SHOWN {
-        writeln!(out, "{} {} more like these", styled(text::YELLOW, "warning:"), warnings.len() - SHOWN)?;
+    for warning in lines(warnings) {
+        writeln!(out, "{warning}")?;
     }
     Ok(())
+}
+
+/// The first warnings, and how many more there are, a line each.
+fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
+    const SHOWN: usize = 8;
+    let more = warnings.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("{more} more like these"));
+    let lines = warnings.iter().take(SHOWN).map(ToString::to_string).chain(more);
+    lines.map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
+}
+
+/// Why a trace could not be played to its end, and what the platform warned of until then.
+pub(super) fn with_warnings(error: &PlayError, warnings: &[Warning]) -> String {
+    std::iter::once(error.to_string()).chain(lines(warnings)).collect::<Vec<_>>().join("\n")
 }
 
 fn traffic(

@@ -86,21 +86,12 @@ fn built_in() -> Result<Job, Failure> {
     Ok(Job { model, inputs, outputs: None, labels: Some(labels) })
 }
 
-fn show(
-    headline: &str,
-    job: &Job,
-    inferences: &[Inference],
-    statistics: &Statistics,
-) -> Result<Verdict, Failure> {
-    let mut out = anstream::stdout().lock();
-    let (model, graph) = (&job.model, &job.model.graph);
-    writeln!(out, "{headline}")?;
-    let layers = text::counted(graph.layers().len() as u64, "layer");
-    let filters = text::size(model.filters.len() as u64);
-    let shapes = format!("{} to {}", graph.input(), graph.output_shape());
-    writeln!(out, "{} · {shapes} · {layers} · {filters} of filters\n", model.name)?;
+/// What the jobs of a platform came to.
+pub(super) fn show_jobs(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
+    show_counters(out, statistics, statistics.get("fpga_ai_suite.complete").unwrap_or_default())
+}
 
-    let count = inferences.len() as u64;
+fn show_counters(out: &mut impl Write, statistics: &Statistics, count: u64) -> Result<(), Failure> {
     let get = |name: &str| statistics.get(name).unwrap_or_default();
     let each = |words: u64| text::grouped(words.div_ceil(count.max(1)));
     let active = get("fpga_ai_suite.active");
@@ -121,6 +112,25 @@ fn show(
         each(get("fpga_ai_suite.output")),
     )?;
     writeln!(out, "interrupts  {}", text::grouped(get("fpga_ai_suite.interrupts")))?;
+    Ok(())
+}
+
+fn show(
+    headline: &str,
+    job: &Job,
+    inferences: &[Inference],
+    statistics: &Statistics,
+) -> Result<Verdict, Failure> {
+    let mut out = anstream::stdout().lock();
+    let (model, graph) = (&job.model, &job.model.graph);
+    writeln!(out, "{headline}")?;
+    let layers = text::counted(graph.layers().len() as u64, "layer");
+    let filters = text::size(model.filters.len() as u64);
+    let shapes = format!("{} to {}", graph.input(), graph.output_shape());
+    writeln!(out, "{} · {shapes} · {layers} · {filters} of filters\n", model.name)?;
+
+    let count = inferences.len() as u64;
+    show_counters(&mut out, statistics, count)?;
     if let Some(hash) = statistics.text("events.hash") {
         writeln!(out, "event hash  {hash}")?;
     }

@@ -65,7 +65,7 @@ impl PlatformThread {
             vp_shm::wait(&files, &[], wake.map(|wake| wake.saturating_duration_since(Instant::now())));
         }
         self.inbox.wake();
-        self.hush();
+        self.wake_rings();
         self.poll_sockets();
     }
 

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vp_protocols::native::{Capabilities, SessionId};
-
 use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
+use vp_models::platform::Warnings;
+use vp_protocols::native::{Capabilities, SessionId};
 
 use super::share::Ring;
 use super::{Permit, Permits, ToSession};
@@ -27,6 +27,8 @@ pub(super) struct Member {
     pub(super) held_permits: FxHashMap<Tag, Permit>,
     /// Of the posted writes that wait for their turn, oldest first.
     pub(super) posted: VecDeque<Permit>,
+    /// Posted writes that failed since the last reply.
+    pub(super) failures: Warnings,
     pub(super) lost_warnings: u64,
 }
 
@@ -40,6 +42,7 @@ impl Member {
             ring: None,
             held_permits: FxHashMap::default(),
             posted: VecDeque::new(),
+            failures: Warnings::default(),
             lost_warnings: 0,
         }
     }

@@ -21,6 +21,7 @@ mod translate;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,7 @@ use owners::Owners;
 pub(super) use owners::Token;
 pub(super) use permits::{Permit, Permits};
 
+use super::EndedPlatform;
 use super::link::Outlet;
 
 /// What a session wants of an instance.
@@ -63,6 +65,18 @@ pub(super) enum Command {
     /// A model's fault, for tests.
     #[cfg(test)]
     Panic,
+}
+
+impl Command {
+    /// The session of a request, which is carried out in the session's order.
+    fn requester(&self) -> Option<SessionId> {
+        match self {
+            Self::Request { session, .. } | Self::Posted { session, .. } | Self::Share { session, .. } => {
+                Some(*session)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A session that comes.
@@ -111,6 +125,7 @@ impl Instance {
         description: Description,
         mode: TimeMode,
         owner_timeout: Duration,
+        ended: Option<Sender<EndedPlatform>>,
     ) -> std::io::Result<Self> {
         let inbox = Arc::new(Inbox::new()?);
         let inside = inbox.clone();
@@ -120,7 +135,14 @@ impl Instance {
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 match PlatformThread::build(&inbox.0, &description, mode, owner_timeout) {
-                    Ok(mut thread) => thread.serve(),
+                    Ok(mut thread) => {
+                        thread.serve();
+                        if let Some(ended) = ended {
+                            let (name, statistics) = (label.clone(), thread.hub.platform().statistics());
+                            // Who does not listen any more does not want to know.
+                            let _ = ended.send(EndedPlatform { name, statistics });
+                        }
+                    }
                     Err(error) => tracing::error!("platform {label}: {error}"),
                 }
             }));
@@ -159,6 +181,8 @@ struct PlatformThread {
     inbox: Arc<Inbox>,
     /// What this thread has read from the sockets itself: before all that waits in the inbox.
     commands: Vec<Command>,
+    /// Requests that wait for a session to leave whose peer has gone already, and what came behind them.
+    postponed: Vec<Command>,
     hub: Hub,
     mode: TimeMode,
     owner_timeout: Duration,
@@ -186,6 +210,7 @@ impl PlatformThread {
         Ok(Self {
             inbox: inbox.clone(),
             commands: Vec::new(),
+            postponed: Vec::new(),
             hub,
             mode,
             owner_timeout,
@@ -256,6 +281,9 @@ impl PlatformThread {
     // Commands.
 
     fn command(&mut self, command: Command) {
+        if self.is_early(&command) {
+            return self.postponed.push(command);
+        }
         match command {
             Command::Join(join) => self.join(join),
             Command::Leave { session, why } => self.leave(session, &why),
@@ -272,7 +300,7 @@ impl PlatformThread {
                 self.post(session, access, Some(permit));
             }
             Command::Share { session, id, request, files } => self.share(session, id, &request, files),
-            Command::Look => self.hush(),
+            Command::Look => self.wake_rings(),
             Command::Answer { session, token, reply, payload } => {
                 self.owners.answered(token);
                 let (party, request) = (translate::party(session), HubRequest(token));
@@ -282,6 +310,21 @@ impl PlatformThread {
             #[cfg(test)]
             Command::Panic => panic!("a model's fault"),
         }
+    }
+
+    /// Whether a request has to wait: for a port whose holder's peer has gone, or behind one that does.
+    fn is_early(&self, command: &Command) -> bool {
+        let waits = |session| self.postponed.iter().any(|other| other.requester() == Some(session));
+        if !self.postponed.is_empty() && command.requester().is_some_and(waits) {
+            return true;
+        }
+        let Command::Request { session, request: Request::Attach(attach), .. } = command else {
+            return false;
+        };
+        let (port, role) = (translate::port_index(attach.port), translate::from_role(attach.role));
+        let holder = self.hub.in_the_way(translate::party(*session), port, role).map(translate::session);
+        let holder = holder.filter(|holder| holder != session).and_then(|holder| self.members.get(holder));
+        holder.is_some_and(|holder| holder.to.link().is_deserted())
     }
 
     /// Gives the hub an input, and tells the sessions what comes of it.
@@ -320,6 +363,9 @@ impl PlatformThread {
         if self.members.remove(session).is_some() {
             self.owners.forget(session);
             self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+            let postponed = std::mem::take(&mut self.postponed);
+            let of_others = postponed.into_iter().filter(|command| command.requester() != Some(session));
+            of_others.for_each(|command| self.command(command));
         }
     }
 
@@ -413,7 +459,7 @@ mod tests {
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
+        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
         let (id, capabilities) = (SessionId(1), Capabilities::NONE);

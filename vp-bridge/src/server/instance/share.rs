@@ -150,10 +150,9 @@ impl PlatformThread {
         self.open_rings().all(|(_, ring)| ring.server.fall_asleep())
     }
 
-    /// Has the clients not ring any more: we look. Forgets that they have rung.
-    pub(super) fn hush(&self) {
+    /// Clients need not ring any more, and what they have rung is forgotten: this thread looks.
+    pub(super) fn wake_rings(&self) {
         for ring in self.rings() {
-            ring.server.hush();
             ring.server.wake();
         }
     }

@@ -1,10 +1,14 @@
 //! What sessions are told of the hub's outputs.
 
 use bytes::Bytes;
-use vp_models::hub::{Output, Severity, Tag};
+use vp_core::observe::Warning;
+use vp_core::{Name, Time};
+use vp_models::hub::{self, Output, Severity, Tag};
+use vp_models::platform::Warned;
 use vp_protocols::native::{self, Capabilities, ErrorCode, Notice, PortId, Reply, RequestId, SessionId};
 
 use super::{Failure, PlatformThread, ToSession, translate};
+use crate::server::TOLD;
 
 /// A session that has this many warnings unread gets no more until it reads.
 const MOST_WARNINGS: usize = 256;
@@ -13,6 +17,9 @@ const MOST_NOTICES: usize = 65_536;
 
 impl PlatformThread {
     pub(super) fn send(&mut self, session: SessionId, message: ToSession) {
+        if let ToSession::Reply { .. } = message {
+            self.sum_up_failures(session);
+        }
         if let Some(member) = self.members.get_mut(session) {
             member.send(message);
         }
@@ -46,21 +53,10 @@ impl PlatformThread {
                     let (session, port) = (translate::session(party), translate::port_id(port));
                     self.notify_level(session, port, level, translate::time(time));
                 }
-                Output::Warning { severity, party, time, text } => {
-                    if party.is_none() {
-                        match severity {
-                            Severity::Note => tracing::info!("platform {} at {time}: {text}", self.name()),
-                            Severity::Warning => tracing::warn!("platform {} at {time}: {text}", self.name()),
-                        }
-                    }
-                    let sessions = self.members.iter().map(|(session, _)| session);
-                    let meant: Vec<SessionId> = sessions
-                        .filter(|it| party.is_none_or(|party| party == translate::party(*it)))
-                        .collect();
-                    for session in meant {
-                        self.warn(session, translate::time(time), text.clone());
-                    }
+                Output::PostedFailed { party, time, failure } => {
+                    self.posted_write_failed(translate::session(party), time, failure);
                 }
+                Output::Warning { severity, time, text } => self.announce(severity, time, &text),
             }
         }
     }
@@ -70,20 +66,62 @@ impl PlatformThread {
         match u32::try_from(tag.0) {
             Ok(id) => {
                 let permit = member.held_permits.remove(&tag);
-                member.send(ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
+                self.send(session, ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
             }
             Err(_) => member.answer_in_ring(&reply, time),
         }
     }
 
-    fn warn(&mut self, session: SessionId, time: native::Time, text: String) {
+    /// Tells of the first posted write that fails, and before the next reply of how many have failed by then.
+    fn posted_write_failed(&mut self, session: SessionId, time: Time, failure: hub::Failure) {
+        let cause = translate::error_code(failure.kind).to_string();
+        let text = format!("posted write failed: {}", failure.reason);
         let Some(member) = self.members.get_mut(session) else { return };
+        member.failures.add(time, &Name::default(), &Warning::Repeated { cause: &cause, text: &text });
+        self.tell_failures(session);
+    }
+
+    fn sum_up_failures(&mut self, session: SessionId) {
+        let now = self.hub.now();
+        if let Some(member) = self.members.get_mut(session)
+            && member.failures.may_repeat()
+        {
+            member.failures.sum_up_all(now);
+            self.tell_failures(session);
+        }
+    }
+
+    fn tell_failures(&mut self, session: SessionId) {
+        let told = self.members.get_mut(session).map(|member| member.failures.take());
+        for Warned { time, text, .. } in told.into_iter().flatten() {
+            self.warn(session, translate::time(time), text);
+        }
+    }
+
+    /// Tells all sessions and the log.
+    fn announce(&mut self, severity: Severity, time: Time, text: &str) {
+        let sessions: Vec<SessionId> = self.members.iter().map(|(session, _)| session).collect();
+        let mut is_told = false;
+        for session in sessions {
+            is_told |= self.warn(session, translate::time(time), text.to_owned());
+        }
+        let name = self.name();
+        match (severity, is_told) {
+            (Severity::Note, _) => tracing::info!("platform {name} at {time}: {text}"),
+            (Severity::Warning, true) => tracing::warn!(target: TOLD, "platform {name} at {time}: {text}"),
+            (Severity::Warning, false) => tracing::warn!("platform {name} at {time}: {text}"),
+        }
+    }
+
+    /// Whether the session hears of it.
+    fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
+        let Some(member) = self.members.get_mut(session) else { return false };
         if !member.capabilities.contains(Capabilities::WARNINGS) {
-            return;
+            return false;
         }
         if member.permits.notices() >= MOST_WARNINGS {
             member.lost_warnings += 1;
-            return;
+            return false;
         }
         let text = match std::mem::take(&mut member.lost_warnings) {
             0 => text,
@@ -91,6 +129,7 @@ impl PlatformThread {
         };
         member.permits.notice_sent();
         member.send(ToSession::Notice(Notice::Warning { time, text }));
+        true
     }
 
     fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {

@@ -63,7 +63,7 @@ pub(super) fn role(role: hub::Role) -> Role {
     }
 }
 
-fn from_role(role: Role) -> hub::Role {
+pub(super) fn from_role(role: Role) -> hub::Role {
     match role {
         Role::Initiator => hub::Role::Initiator,
         Role::Target => hub::Role::Target,

@@ -10,6 +10,7 @@ mod watched;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::unix::AsyncFd;
@@ -256,6 +257,14 @@ impl Link {
         self.is_polled_by_platform.load(Ordering::Relaxed).then(|| self.socket.as_fd())
     }
 
+    /// Whether the peer has gone: its session ends as soon as what it has sent is read. A peer that has only sent all it has to
+    /// say, and does not read either, is there.
+    pub(super) fn is_deserted(&self) -> bool {
+        let is_closed = || vp_shm::wait(&[], &[self.socket.as_fd()], Some(Duration::ZERO));
+        let is_heard = || self.core.try_lock().map_or(true, |mut core| core.connection.output().is_empty());
+        is_closed() || (vp_shm::stream::has_sent_all(&self.socket) && is_heard())
+    }
+
     #[cfg(test)]
     pub(super) fn is_hung_up(&self) -> bool {
         self.mail().hung_up
@@ -306,7 +315,6 @@ pub(super) fn printable(agent: &str) -> String {
 mod tests {
     use super::super::instance::Instance;
     use super::*;
-    use std::time::Duration;
     use vp_models::platform::Description;
     use vp_protocols::native::{Notice, Time, TimeMode};
 
@@ -314,7 +322,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_said_before_the_welcome_waits_for_it() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
+        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let newcomer = Newcomer::silent(SessionId(1), instance.inbox());
         let link = Link::new(crate::address::Stream::Unix(near).into_plain().unwrap(), newcomer);

@@ -1,7 +1,7 @@
 //! What an interface has done and its observers have not been told yet.
 
-use super::Burst;
-use vp_core::observe::{Read, Source, Stage, Transfer, Transfers, What};
+use super::{Burst, Unmapped};
+use vp_core::observe::{Read, Source, Stage, Transfer, Transfers, Warning, What};
 use vp_core::{Sim, Time};
 
 /// Transfers are told several at once, before anybody else runs: so observers hear of everything in its order.
@@ -59,10 +59,15 @@ impl Observed {
         first.min(last)
     }
 
-    /// Something is wrong.
-    pub(super) fn warn(&mut self, now: Time, text: &str) {
+    /// Memory did not serve a client's burst; `became` says what that means for its data.
+    pub(super) fn refused(&mut self, now: Time, client: &str, write: bool, refused: &Unmapped, became: &str) {
         self.tell(now);
-        self.sim.report(self.source, What::Warning(text));
+        let Unmapped { address, bytes, ref why } = *refused;
+        let text = format!("no memory there: {why}; {became}");
+        self.sim.report(
+            self.source,
+            What::Warning(Warning::Access { client, write, address, bytes, text: &text }),
+        );
     }
 
     /// Tells the observers what has been seen by now.

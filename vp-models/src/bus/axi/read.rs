@@ -434,12 +434,11 @@ fn place(
         answer => {
             let wrong_length = |data: Vec<u8>| {
                 let (Burst { address, bytes, .. }, got) = (*burst, data.len());
-                let why =
-                    format!("the memory at 0x{address:x} answered {got} bytes where {bytes} were asked for");
-                (why.clone(), Unmapped { address, bytes, why })
+                let why = format!("the memory answered {got} bytes where {bytes} were asked for");
+                Unmapped { address, bytes, why }
             };
-            let (text, refused) = answer.map_or_else(|why| (why.to_string(), why), wrong_length);
-            observed.warn(now, &format!("read: {text}; zeros returned"));
+            let refused = answer.map_or_else(|refused| refused, wrong_length);
+            observed.refused(now, &client.name, false, &refused, "zeros returned");
             client.refused.borrow_mut().get_or_insert(refused);
         }
     }

@@ -7,7 +7,7 @@ use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::{Event, Time};
+use vp_core::{Event, Name, Time};
 
 /// Beats that a client without a latency FIFO has waiting for the arbiter, at most: the requests in its pipeline.
 pub(super) const REQUESTS_AHEAD: usize = 64;
@@ -62,6 +62,7 @@ struct Making {
 
 /// What a client and its interface share.
 pub(super) struct ReadClient {
+    pub(super) name: Name,
     pub(super) id: u32,
     pub(super) weight: Cell<u32>,
     beat_bytes: u32,
@@ -107,8 +108,9 @@ pub(super) struct Events {
 }
 
 impl ReadClient {
-    pub(super) fn new(id: u32, config: &super::AxiConfig, events: Events) -> ReadClient {
+    pub(super) fn new(name: &str, id: u32, config: &super::AxiConfig, events: Events) -> ReadClient {
         ReadClient {
+            name: name.into(),
             id,
             weight: Cell::new(1),
             beat_bytes: config.beat_bytes,

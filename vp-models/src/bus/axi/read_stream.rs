@@ -80,7 +80,7 @@ impl ReadStream {
             arrived: sim.event(format!("{name}.data")),
             granted: sim.event(format!("{name}.granted")),
         };
-        let client = Rc::new(ReadClient::new(id, interconnect.config(), events));
+        let client = Rc::new(ReadClient::new(name, id, interconnect.config(), events));
         let buffered = intake.is_none();
         *client.intake.borrow_mut() = intake;
         Rc::new(ReadStream {

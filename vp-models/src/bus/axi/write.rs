@@ -274,8 +274,9 @@ impl Writes {
                 },
             };
             if let Err(refused) = answer {
-                observed.warn(now, &format!("write: {refused}; data lost"));
-                clients[given.client].refused.borrow_mut().get_or_insert(refused);
+                let client = &clients[given.client];
+                observed.refused(now, &client.name, true, &refused, "data lost");
+                client.refused.borrow_mut().get_or_insert(refused);
             }
             let Given { burst, client, .. } = *given;
             channel.given.pop_front();

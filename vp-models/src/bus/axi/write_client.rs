@@ -4,7 +4,7 @@ use super::bytes::Bytes;
 use super::{AxiConfig, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use vp_core::{Event, Time};
+use vp_core::{Event, Name, Time};
 
 /// A complete burst.
 struct Complete {
@@ -17,6 +17,7 @@ struct Complete {
 
 /// What a client and its interface share.
 pub(super) struct WriteClient {
+    pub(super) name: Name,
     pub(super) id: u32,
     pub(super) weight: Cell<u32>,
     /// From its buffer's being free until a burst of one beat is in it.
@@ -51,8 +52,15 @@ pub(super) struct WriteClient {
 }
 
 impl WriteClient {
-    pub(super) fn new(id: u32, config: &AxiConfig, limit: u32, [granted, acknowledged]: [Event; 2]) -> Self {
+    pub(super) fn new(
+        name: &str,
+        id: u32,
+        config: &AxiConfig,
+        limit: u32,
+        [granted, acknowledged]: [Event; 2],
+    ) -> Self {
         WriteClient {
+            name: name.into(),
             id,
             weight: Cell::new(1),
             enters: if config.write_overlap { Time::ZERO } else { config.period },

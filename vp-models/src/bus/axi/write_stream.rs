@@ -19,7 +19,7 @@ impl WriteStream {
     pub fn new(interconnect: &Rc<Interconnect>, name: &str, id: u32, buffer: u32) -> Rc<WriteStream> {
         let sim = interconnect.sim();
         let events = [sim.event(format!("{name}.room")), sim.event(format!("{name}.acknowledged"))];
-        let client = Rc::new(WriteClient::new(id, interconnect.config(), buffer, events));
+        let client = Rc::new(WriteClient::new(name, id, interconnect.config(), buffer, events));
         Rc::new(WriteStream {
             sim: sim.clone(),
             interconnect: interconnect.clone(),

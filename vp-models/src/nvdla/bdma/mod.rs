@@ -150,10 +150,12 @@ impl Bdma {
     fn enqueue(&self) {
         let command = Command::decode(self.control.registers().borrow().group(0));
         if let Err(refused) = &command {
-            self.control.warn(&format!("command refused, its group ends without it: {refused}"));
+            let cause = "command refused, its group ends without it";
+            self.control.warn_again(cause, &format!("{cause}: {refused}"));
         }
         if !self.queue.borrow_mut().push(command.ok()) {
-            self.control.warn("BDMA.CFG_OP.EN: command lost, BDMA.STATUS.FREE_SLOT was 0");
+            let lost = "BDMA.CFG_OP.EN: command lost, BDMA.STATUS.FREE_SLOT was 0";
+            self.control.warn_again(lost, lost);
         }
     }
 
@@ -162,10 +164,12 @@ impl Bdma {
         let GroupRegisters { launched, busy, read_stall, write_stall, .. } = GROUPS[group];
         if found.commands == 0 {
             // Hardware would show the group busy for ever.
-            self.control.warn(&format!("BDMA.{launched}: nothing was queued, the group ends at once"));
+            let text = format!("BDMA.{launched}: nothing was queued, the group ends at once");
+            self.control.warn_again(&text, &text);
         }
         if found.was_busy {
-            self.control.warn(&format!("BDMA.{launched}: BDMA.{busy} is 1, the group waits for its turn"));
+            let text = format!("BDMA.{launched}: BDMA.{busy} is 1, the group waits for its turn");
+            self.control.warn_again(&text, &text);
         }
         let mut registers = self.control.registers().borrow_mut();
         registers.set(0, read_stall, 0);

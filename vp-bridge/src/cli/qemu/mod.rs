@@ -1,8 +1,12 @@
-//! `vp qemu`: a platform and a QEMU whose guest has its device; both end together.
+//! `vp qemu`: a platform and a QEMU whose guest has its device; both end together, and what the platform did is shown.
+
+mod child;
 
 use std::ffi::OsString;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::mpsc;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,9 +14,10 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use vp_bridge::address::Address;
-use vp_bridge::server::{Options, Server};
+use vp_bridge::server::{EndedPlatform, Options, Server};
 
-use super::platform_args::{PlatformArgs, into_guest_memory};
+use super::platform_args::{PlatformArgs, headline, into_guest_memory};
+use super::run::report;
 use super::{Failure, Verdict, serve};
 
 const LIBRARY: &str = "libvp_qemu.so";
@@ -22,7 +27,7 @@ const LIBRARY: &str = "libvp_qemu.so";
 Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them, unless QEMU is for x86, where the
 device is a PCI function.
 
---set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout.
+--set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout, share.
 
   vp qemu -- -m 2048 -nographic -kernel Image -initrd initramfs.gz -append console=ttyAMA0")]
 pub(super) struct Args {
@@ -43,23 +48,34 @@ pub(super) struct Args {
 }
 
 /// What the library takes as options of the device (`qemu-glue/src/options.rs`).
-const DEVICE_OPTIONS: [&str; 6] = ["address", "spi", "compatible", "platform", "pool", "timeout"];
+const DEVICE_OPTIONS: [&str; 7] = ["address", "spi", "compatible", "platform", "pool", "timeout", "share"];
+/// How alike (Jaro-Winkler) a name must be to one of these to be meant for it.
+const ALIKE: f64 = 0.8;
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    serve::start_log("warn");
+    // What the guest's session is told, the plug-in says on the same terminal.
+    serve::start_log(&format!("warn,{}=off", vp_bridge::server::TOLD));
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
-    let mut description = platform.description("nv_small")?;
+    let described = platform.description("nv_small");
+    let mut description = described.map_err(|failure| name_device_options(failure, &platform))?;
+    let headline = headline(&description);
     into_guest_memory(&mut description);
     let plugin = match &args.plugin {
         Some(plugin) => plugin.clone(),
         None => find_plugin()?,
     };
-    let address = Address::Unix(std::env::temp_dir().join(format!("vp-qemu-{}.sock", std::process::id())));
+    // Without a file, so that none is left behind, and of a name that nobody else has.
+    let unique = RandomState::new().hash_one(std::process::id());
+    let address = Address::Unix(format!("@vp-qemu-{}-{unique:x}", std::process::id()).into());
+    let (ended, platforms) = mpsc::channel();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let server = Server::bind(&address, description, Options::default()).await.map_err(Failure::new)?;
-        let mut child = command(args, &options, &plugin, &address).spawn().map_err(|error| {
+    let status = runtime.block_on(async {
+        let server = Options { ended: Some(ended), ..Options::default() };
+        let server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
+        let mut command = command(args, &options, &plugin, &address);
+        child::end_with_parent(&mut command);
+        let mut child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))
                 .hint("install it (Debian: qemu-system-arm or qemu-system-x86), or name another with --qemu")
         })?;
@@ -70,9 +86,34 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             status
         };
         let (status, ()) = tokio::join!(qemu, server.run(async { _ = has_ended.await }));
-        // QEMU has said itself what was wrong.
-        Ok(if status?.success() { Verdict::Right } else { Verdict::Wrong })
-    })
+        status.map_err(Failure::from)
+    })?;
+    // QEMU has said itself what was wrong.
+    let verdict = if status.success() { Verdict::Right } else { Verdict::Wrong };
+    for EndedPlatform { statistics, .. } in platforms {
+        // A guest that never began has not used it.
+        let is_used = statistics.get("time").is_some_and(|time| time > 0);
+        if !is_used && verdict == Verdict::Wrong {
+            continue;
+        }
+        match report::platform(&headline, &statistics) {
+            Err(failure) if failure.is_broken_pipe => break,
+            shown => shown?,
+        }
+    }
+    Ok(verdict)
+}
+
+/// Says what the device's options are, if one of them may be what a setting was meant for that the platform does not have.
+fn name_device_options(failure: Failure, platform: &PlatformArgs) -> Failure {
+    let is_blamed = |name: &&str| !name.contains('.') && failure.what.contains(&format!("`{name}`"));
+    let Some(name) = platform.setting_names().find(is_blamed) else { return failure };
+    let likeness = |option: &&str| strsim::jaro_winkler(name, option);
+    let alike = DEVICE_OPTIONS.iter().filter(|option| likeness(option) >= ALIKE);
+    let nearest = alike.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    let nearest = nearest.map_or_else(String::new, |option| format!("; nearest: {option}"));
+    let hint = format!("the device's own options are {}{nearest}", DEVICE_OPTIONS.join(", "));
+    failure.hint(hint)
 }
 
 fn command(args: &Args, device: &[String], plugin: &Path, address: &Address) -> Command {
@@ -165,6 +206,22 @@ mod tests {
         ]);
         let plugin = "/lib/a,,b.so,connect=unix:/tmp/s,compatible=a,,b,spi=9";
         assert_eq!(args, ["-M", "virt", "-cpu", "cortex-a57", "-m", "1G", "-plugin", plugin]);
+    }
+
+    #[test]
+    fn a_mistyped_option_of_the_device_is_refused_with_those_that_there_are() {
+        let refused = |setting: &str| {
+            let line = ["vp", "qemu", "--set", setting];
+            let Commands::Qemu(args) = Cli::parse_from(line).command else { panic!("another command") };
+            let mut platform = args.platform.clone();
+            assert!(platform.take_settings(&DEVICE_OPTIONS).is_empty());
+            let failure = platform.description("nv_small").unwrap_err();
+            name_device_options(failure, &platform).hint.unwrap_or_default()
+        };
+        let all = "the device's own options are address, spi, compatible, platform, pool, timeout, share";
+        assert_eq!(refused("spii=180"), format!("{all}; nearest: spi"));
+        assert_eq!(refused("zzz=1"), all);
+        assert_eq!(refused("dbb0.sedd=1"), "");
     }
 
     #[test]

@@ -1,0 +1,14 @@
+//! What a ring is made of: words that two processes share, and bells. Under `--cfg loom` the [model checker](super::model)'s.
+
+#[cfg(not(loom))]
+pub(super) use {
+    crate::bell::Bell,
+    crate::memory::Mapping,
+    std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+};
+
+#[cfg(loom)]
+pub(super) use {
+    super::model::{Bell, Mapping},
+    loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+};

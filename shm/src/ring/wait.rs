@@ -1,0 +1,72 @@
+//! For how long a client looks at a ring before it sleeps.
+
+use std::time::{Duration, Instant};
+
+/// Looks at the ring before somebody else has the core: longer than an access takes if both sides have one.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 32 };
+/// Rounds of them before the clock is read, and the caller sees to its stream.
+const ROUNDS: u32 = if cfg!(loom) { 1 } else { 8 };
+/// How long to look before sleeping. The model checker tries all orders and needs no time for that.
+const LOOK: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(50) };
+
+/// One wait at a ring: [`Client::wait`](super::Client::wait) looks first, because waking a thread takes tens of microseconds,
+/// and sleeps later.
+#[derive(Debug, Default)]
+pub struct Wait {
+    /// When it turned out to last.
+    began: Option<Instant>,
+    limit: Option<Duration>,
+}
+
+impl Wait {
+    /// A wait without end.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A wait that is [over](Self::over) after so long.
+    pub fn within(limit: Duration) -> Self {
+        Self { began: None, limit: Some(limit) }
+    }
+
+    /// A wait that has looked long enough.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn sleeping(limit: Duration) -> Self {
+        Self { began: Instant::now().checked_sub(LOOK), limit: Some(limit) }
+    }
+
+    /// How long it was to last, if that time has passed.
+    pub fn over(&self) -> Option<Duration> {
+        self.limit.filter(|&limit| self.waited() >= limit)
+    }
+
+    /// How long it may still last. None: without end.
+    pub(super) fn left(&self) -> Option<Duration> {
+        Some(self.limit?.saturating_sub(self.waited()))
+    }
+
+    /// Whether it is time to sleep.
+    pub(super) fn has_looked(&self) -> bool {
+        self.began.is_some() && self.waited() >= LOOK
+    }
+
+    fn waited(&self) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| began.elapsed())
+    }
+
+    /// Looks for a while, mostly shorter than the clock can be read.
+    pub(super) fn look<T>(&mut self, mut take: impl FnMut() -> Option<T>) -> Option<T> {
+        for _ in 0..ROUNDS {
+            for _ in 0..LOOKS {
+                if let Some(taken) = take() {
+                    return Some(taken);
+                }
+                std::hint::spin_loop();
+            }
+            // On a busy host the other side may be waiting for this very core.
+            std::thread::yield_now();
+        }
+        self.began.get_or_insert_with(Instant::now);
+        None
+    }
+}

@@ -1,0 +1,41 @@
+//! What a person should know, as models report it.
+
+/// Something a person should know. A model reports it each time that it happens; how often that is told to people is for
+/// observers to say.
+///
+/// ```
+/// use vp_core::Simulation;
+/// use vp_core::observe::{Warning, What};
+/// let sim = Simulation::new().sim();
+/// let engine = sim.source("engine");
+/// sim.report(engine, What::Warning(Warning::Once("layer refused: a line of no pixels")));
+/// for left in [3, 2] {
+///     let text = format!("command lost, {left} entries are left");
+///     sim.report(engine, What::Warning(Warning::Repeated { cause: "command lost", text: &text }));
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Warning<'a> {
+    /// Happens at most once in a piece of work, such as a layer.
+    Once(&'a str),
+    /// May happen many times in one piece of work of its source.
+    Repeated {
+        /// What is the same each time.
+        cause: &'a str,
+        /// What happened this time.
+        text: &'a str,
+    },
+    /// Memory did not serve a burst; whatever asks for one such burst mostly asks for many.
+    Access {
+        /// Who asked; empty if that is not known.
+        client: &'a str,
+        /// Whether it was a write.
+        write: bool,
+        /// Byte address.
+        address: u64,
+        /// Length in bytes.
+        bytes: u32,
+        /// Why it was not served, and what became of it.
+        text: &'a str,
+    },
+}

@@ -1,0 +1,57 @@
+//! What is kept for somebody who may never ask for it.
+
+use std::collections::VecDeque;
+
+/// The newest of what nobody has asked for yet, [`Backlog::MOST`] at most, and how many there were before.
+///
+/// ```
+/// use vp_models::host::Backlog;
+/// let mut backlog = Backlog::default();
+/// (0..5000).for_each(|item| backlog.push(item));
+/// let (left_out, kept) = backlog.take();
+/// assert_eq!((left_out, kept.len(), kept[0]), (5000 - Backlog::<i32>::MOST as u64, 4096, 904));
+/// assert_eq!(backlog.take(), (0, Vec::new()));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Backlog<T> {
+    kept: VecDeque<T>,
+    left_out: u64,
+}
+
+impl<T> Default for Backlog<T> {
+    fn default() -> Self {
+        Backlog { kept: VecDeque::new(), left_out: 0 }
+    }
+}
+
+impl<T> Backlog<T> {
+    /// How many are kept, at most.
+    pub const MOST: usize = 4096;
+
+    /// Adds the newest, in place of the oldest if there is no room.
+    pub fn push(&mut self, item: T) {
+        if self.kept.len() == Self::MOST {
+            self.kept.pop_front();
+            self.left_out += 1;
+        }
+        self.kept.push_back(item);
+    }
+
+    /// Whether nothing was added since [`Backlog::take`].
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// How many were left out, and those that came after them, oldest first; nothing is kept then.
+    pub fn take(&mut self) -> (u64, Vec<T>) {
+        (std::mem::take(&mut self.left_out), std::mem::take(&mut self.kept).into())
+    }
+}
+
+/// What is said before the warnings that were kept, if others were left out.
+#[must_use]
+pub fn warnings_left_out(count: u64) -> String {
+    let (warnings, them) = if count == 1 { ("warning", "it") } else { ("warnings", "them") };
+    format!("{count} {warnings} before these left out: nobody asked for {them}")
+}
