@@ -13,7 +13,7 @@ use vp_models::host::trace::recording::{Golden, POOL, configuration};
 use vp_models::host::trace::{Body, Trace};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
-use vp_tests::conformance::Way;
+use vp_tests::conformance::{Way, local};
 use vp_tests::device::Device;
 use vp_tests::layers::{convolving, image, start_convolution};
 use vp_tests::program::Program;
@@ -104,6 +104,48 @@ fn a_network_sees_the_seven() {
     assert_eq!(outcome.failures, []);
     let logits = [-16, 7, 41, 43, -50, -34, -68, 84, 5, -17];
     assert_eq!(outcome.result.expect("a golden").values, logits.map(Some));
+}
+
+/// A driver for another register map than the device's waits for ever, as on hardware. It is said why, once, before it
+/// waits for its first interrupt; a driver for the device's map, or for one that has all of its registers, is told nothing.
+#[test]
+fn a_driver_for_another_register_map_is_told_which_map_its_accesses_fit() {
+    let Some(folder) = shared::folder("driver recordings", "nvdla/driver-recordings") else { return };
+    let scripts = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let scripts = scripts.filter(|path| path.extension().is_some_and(|extension| extension == "trace"));
+    let mut heard = 0;
+    for script in scripts {
+        let name = script.file_stem().unwrap().to_str().unwrap().to_owned();
+        let driver = local(&Description::named(configuration(&name)).unwrap()).map();
+        for platform in ["nv_full", "nv_small", "nv_large"] {
+            let mut host = local(&Description::named(platform).unwrap());
+            for line in fs::read_to_string(&script).unwrap().lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let number = |place: usize| u32::from_str_radix(words[place], 16).unwrap();
+                match words[0] {
+                    "W" => host.write_acknowledged(number(1), number(2)).unwrap(),
+                    "R" => _ = host.read(number(1)).unwrap(),
+                    _ => break,
+                }
+            }
+            let hints: Vec<String> = host.warnings().into_iter().map(|warning| warning.text).collect();
+            let hints: Vec<&String> =
+                hints.iter().filter(|text| text.contains("the register map of ")).collect();
+            if driver.family() == host.map().family() {
+                assert_eq!(hints, Vec::<&String>::new(), "{name} on {platform}");
+                continue;
+            }
+            let [hint] = hints[..] else { panic!("{name} on {platform}: {hints:?}") };
+            let (fits, needs) = match driver {
+                RegisterMap::Full => ("nv_full (", "-DDLA_2_CONFIG"),
+                _ => ("nv_small (", "without a switch"),
+            };
+            assert!(hint.contains(&format!("the register map of {fits}")), "{name} on {platform}: {hint}");
+            assert!(hint.contains(needs) && hint.starts_with("nvdla: "), "{name} on {platform}: {hint}");
+            heard += 1;
+        }
+    }
+    assert!(heard >= 12, "{heard} recordings of another map");
 }
 
 const WEIGHTS: u64 = POOL + 0x1000;

@@ -1,6 +1,12 @@
-//! What people are told when something repeats: the same in process and over a connection.
+//! What people are told when something repeats, or when the driver is another map's: the same in process, over a
+//! connection, in `vp run`'s output and in `vp serve`'s log.
 
 mod common;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use common::Served;
 use common::raw::{CSB, Raw};
@@ -120,4 +126,62 @@ fn posted_writes_that_fail_are_counted_before_the_next_reply() {
     assert!(first.starts_with("posted write failed: "), "{first}");
     assert!(summary.starts_with(&**first) && summary.contains(" (1000 times, from "), "{summary}");
     assert_eq!(told_of(1).len(), 1);
+}
+
+/// A recording of the driver for nv_full's map that says of itself to be one for nv_small's.
+fn misnamed(folder: &Path) -> PathBuf {
+    let lines = [
+        "R 0d004 00000000",
+        "R 0c004 00000000",
+        "W 0d004 00000000",
+        "W 0c004 00000000",
+        "R 00004 00000001",
+        "W 00004 00000000",
+        "W 0c008 00000001",
+        "W 0d008 00000001",
+        "I 00000010",
+    ];
+    let script = folder.join("driver_small.trace");
+    fs::write(&script, lines.join("\n")).unwrap();
+    let pool = fs::File::create(folder.join("driver_small.pool.gz")).unwrap();
+    let mut pool = flate2::write::GzEncoder::new(pool, flate2::Compression::default());
+    pool.write_all(&[0]).unwrap();
+    pool.finish().unwrap();
+    script
+}
+
+fn vp() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_vp"))
+}
+
+/// How often the output names the map that the driver is for, and the switch that it lacks.
+fn hints(output: &str) -> usize {
+    let fits = "the accesses fit the register map of nv_full (GLB.S_INTR_MASK)";
+    output.lines().filter(|line| line.contains(fits) && line.contains("with -DDLA_2_CONFIG")).count()
+}
+
+fn run(arguments: &[&str], script: &Path) -> String {
+    let output = vp().arg("run").args(arguments).arg(script).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
+}
+
+#[test]
+fn a_driver_for_another_map_is_named_once_by_vp_run_and_in_the_log_of_vp_serve() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = misnamed(folder.path());
+    let output = run(&["--platform", "nv_small"], &script);
+    assert_eq!(hints(&output), 1, "{output}");
+
+    let mut serve = vp();
+    serve.args(["serve", "--platform", "nv_small", "--listen", "tcp:127.0.0.1:0"]);
+    let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(serve.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim_end().strip_prefix("listening on ").unwrap();
+    let output = run(&["--connect", address], &script);
+    serve.kill().unwrap();
+    let log = String::from_utf8(serve.wait_with_output().unwrap().stderr).unwrap();
+    assert_eq!(hints(&output), 1, "{output}");
+    assert_eq!(hints(&log), 1, "{log}");
 }

@@ -10,7 +10,7 @@ use super::engine::{self, Surroundings};
 use super::interrupts::Interrupts;
 use super::nocif::Nocif;
 use super::pdp::Pdp;
-use super::registers::{RegisterFile, RegisterMap, Unit, cdma};
+use super::registers::{OtherMap, RegisterFile, RegisterMap, Unit, cdma};
 use super::rubik::Rubik;
 use super::sdp::Sdp;
 use super::timing::Timing;
@@ -19,9 +19,10 @@ use crate::bus::axi::Interconnect;
 use crate::bus::csb::{CsbTarget, CsbTiming};
 use crate::bus::irq::IrqLine;
 use crate::occupancy::Occupancy;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
+use vp_core::observe::{Warning, What};
 use vp_core::{Sim, Time};
 
 /// What a device is built from.
@@ -73,6 +74,8 @@ pub struct Nvdla {
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
     occupancy: Rc<Occupancy>,
+    sim: Sim,
+    other_map: RefCell<OtherMap>,
 }
 
 impl Nvdla {
@@ -162,7 +165,17 @@ impl Nvdla {
         });
         let (units, first_enabled) = (units.collect(), Cell::new(None));
         let bus_timing = timing.csb;
-        let device = Rc::new(Nvdla { map, bus_timing, units, interrupts, first_enabled, occupancy });
+        let (sim_here, other_map) = (sim.clone(), RefCell::new(OtherMap::new(map)));
+        let device = Rc::new(Nvdla {
+            map,
+            bus_timing,
+            units,
+            interrupts,
+            first_enabled,
+            occupancy,
+            sim: sim_here,
+            other_map,
+        });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
     }
@@ -228,6 +241,14 @@ impl Nvdla {
         self.units.iter().find(|(of, _)| *of == unit).map(|(_, registers)| registers)
     }
 
+    /// Says once if the registers accessed are another map's.
+    fn look_for_another_map(&self, word: u16, write: bool) {
+        if let Some(text) = self.other_map.borrow_mut().accessed(u32::from(word) * 4, write) {
+            // Named only now: runs without this warning have the sources that they always had.
+            self.sim.report(self.sim.source("nvdla"), What::Warning(Warning::Once(&text)));
+        }
+    }
+
     fn decode(&self, word: u16) -> Option<(&Registers, u32)> {
         let (unit, offset) = self.map.unit_at(u32::from(word) * 4)?;
         Some((self.registers(unit)?, offset))
@@ -236,6 +257,7 @@ impl Nvdla {
 
 impl CsbTarget for Nvdla {
     fn read(&self, word: u16) -> u32 {
+        self.look_for_another_map(word, false);
         match self.decode(word) {
             None => 0,
             Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
@@ -256,6 +278,7 @@ impl CsbTarget for Nvdla {
     }
 
     fn write(&self, word: u16, value: u32, accepted: Time) {
+        self.look_for_another_map(word, true);
         match self.decode(word) {
             None | Some((Registers::Rom(_), _)) => {}
             Some((Registers::Glb, offset)) => self.interrupts.write(offset, value),

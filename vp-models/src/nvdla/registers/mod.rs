@@ -19,6 +19,7 @@ mod file;
 mod group;
 mod lut_port;
 mod map;
+mod other_map;
 #[cfg(test)]
 pub(in crate::nvdla) mod published;
 #[cfg(test)]
@@ -48,4 +49,5 @@ pub use file::{Dropped, RegisterFile, Written};
 pub use group::Group;
 pub use lut_port::{Direction, LutPort, LutRules, Table};
 pub use map::{Located, RegisterMap, UnitSlot, UnknownMap, UnknownRegister};
+pub(crate) use other_map::OtherMap;
 pub use unit::Unit;
