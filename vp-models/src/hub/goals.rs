@@ -33,29 +33,19 @@ pub(super) enum Goal {
 
 impl Hub {
     pub(super) fn pursue(&mut self, party: PartyId, goal: Goal) {
-        if let Goal::Begin(time, _) | Goal::Time(time, ..) = goal {
-            self.alarm.cancel();
-            self.alarm.notify_after(time.since(self.now()));
-        }
         self.current = Some(Current { party, goal });
-    }
-
-    fn end_current(&mut self) {
-        self.alarm.cancel();
-        self.current = None;
     }
 
     /// Ends the current job if it is this party's.
     pub(super) fn end_current_of(&mut self, party: PartyId) {
         if self.current.as_ref().is_some_and(|current| current.party == party) {
-            self.end_current();
+            self.current = None;
         }
     }
 
     /// Ends the current job; says who waits for its end under which name, if somebody does and is not answered by the bus.
     pub(super) fn take_current(&mut self) -> Option<(PartyId, Tag)> {
         let Current { party, goal } = self.current.take()?;
-        self.alarm.cancel();
         match goal {
             Goal::Begin(_, job) => job.tag.map(|tag| (party, tag)),
             Goal::Time(_, tag) | Goal::Interrupt(_, tag) | Goal::Idle(tag) | Goal::Step(_, tag) => {
@@ -79,7 +69,7 @@ impl Hub {
             && self.platform.irq().level()
         {
             let (party, tag) = (*party, *tag);
-            self.end_current();
+            self.current = None;
             self.reached(party, tag, Why::Interrupt);
             self.start_jobs();
         }
@@ -99,7 +89,7 @@ impl Hub {
         if matches!(&self.current, Some(Current { goal: Goal::Answer { bus_tag: awaited }, .. })
             if *awaited == bus_tag)
         {
-            self.end_current();
+            self.current = None;
         }
     }
 

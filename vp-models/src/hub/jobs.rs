@@ -216,9 +216,7 @@ impl Hub {
     /// Starts what can be started now: round and round over the parties, a job each.
     pub(super) fn start_jobs(&mut self) {
         while self.current.is_none() && self.has_jobs() {
-            let Some(party) = self.next_party() else {
-                return self.set_alarm();
-            };
+            let Some(party) = self.next_party() else { return };
             self.turn = PartyId(party.0.wrapping_add(1));
             let job = self.parties.get_mut(party).and_then(|party| party.jobs.pop_front());
             if let Some(job) = job {
@@ -248,13 +246,10 @@ impl Hub {
         self.parties.iter().any(|(_, party)| !party.jobs.is_empty())
     }
 
-    /// Outside lockstep: takes time to the moment for which the earliest job waits.
-    fn set_alarm(&mut self) {
+    /// Free mode: the moment for which the earliest job waits.
+    pub(super) fn next_job_time(&self) -> Option<Time> {
         let fronts = self.parties.iter().filter_map(|(_, party)| party.jobs.front());
-        if let Some(at) = fronts.filter_map(|job| job.at).filter(|at| *at > self.now()).min() {
-            self.alarm.cancel();
-            self.alarm.notify_after(at - self.now());
-        }
+        fronts.filter_map(|job| job.at).filter(|at| *at > self.now()).min()
     }
 
     pub(super) fn start(&mut self, party: PartyId, job: Job) {

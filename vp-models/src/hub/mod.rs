@@ -48,7 +48,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
-use vp_core::{Event, Injector, Stop, Time};
+use vp_core::{Injector, Time};
 
 pub use input::{
     Access, AccessKind, Command, Input, MemoryPromise, Operation, PartyId, PortIndex, RequestId, Role, Tag,
@@ -92,8 +92,6 @@ pub struct Hub {
     /// How often something at a port has ended a run.
     stops: Rc<Cell<u64>>,
     requests: Rc<RefCell<Requests>>,
-    /// Takes time to a moment at which nothing else happens.
-    alarm: Event,
     holdings: Vec<Holding>,
     parties: Parties,
     on_bus: VecDeque<OnBus>,
@@ -118,7 +116,6 @@ impl Hub {
     #[must_use]
     pub fn new(platform: Platform, mode: TimeMode) -> Hub {
         let ports = platform.ports();
-        let alarm = platform.sim().event("hub.alarm");
         let hub = Hub {
             platform,
             ports,
@@ -127,7 +124,6 @@ impl Hub {
             port_events: Rc::default(),
             stops: Rc::default(),
             requests: Rc::default(),
-            alarm,
             holdings: Vec::new(),
             parties: Parties::default(),
             on_bus: VecDeque::new(),
@@ -190,7 +186,8 @@ impl Hub {
     /// When the next thing happens by itself, if anything does.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
-        self.platform.simulation().next_time()
+        let job = self.next_job_time().filter(|_| self.mode == TimeMode::Free);
+        self.platform.simulation().next_time().into_iter().chain(job).min()
     }
 
     /// How many parties there are.
@@ -301,16 +298,14 @@ impl Hub {
         self.collect();
         self.requests.borrow_mut().forget_bursts();
         self.port_events.borrow_mut().clear();
-        self.alarm = platform.sim().event("hub.alarm");
         self.platform = platform;
         self.listen();
         for holding in self.holdings.clone() {
             self.connect_memory(&holding);
         }
-        if now > Time::ZERO {
-            self.alarm.notify_after(now);
-            // An interruption ends a run early; idle before then it is only at the end of all time.
-            while self.now() < now && self.platform.simulation_mut().run_until(now) != Stop::Idle {}
+        // An interruption ends a run early.
+        while self.now() < now {
+            self.platform.simulation_mut().run_until(now);
         }
         if was_high {
             self.level_changed(false, now);

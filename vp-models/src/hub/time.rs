@@ -88,7 +88,8 @@ impl Hub {
                 None => return Ran::Waiting,
             },
             TimeMode::Free if self.next_time().is_none() => return Ran::Waiting,
-            TimeMode::Free => self.granted,
+            // A job that waits for its moment finds it.
+            TimeMode::Free => self.granted.min(self.next_job_time().unwrap_or(Time::MAX)),
         };
         let Some(limit) = self.before_deadline(goal) else {
             self.is_held = true;
@@ -113,13 +114,12 @@ impl Hub {
             }
             (Stop::Limit, _) if until < limit => Ran::Limit,
             (Stop::Limit, _) if limit < goal => Ran::Again,
+            (Stop::Limit | Stop::Idle, TimeMode::Free) if self.has_ready_job() => Ran::Again,
             (Stop::Limit, TimeMode::Free) => Ran::Limit,
             (stop, TimeMode::Lockstep) => {
                 self.goal_met(stop == Stop::Idle);
                 if self.is_step_owed() { Ran::Waiting } else { Ran::Again }
             }
-            // What was held back because the bus was full has its turn now.
-            (_, TimeMode::Free) if self.has_ready_job() => Ran::Again,
             (_, TimeMode::Free) => Ran::Waiting,
         }
     }
@@ -129,7 +129,7 @@ impl Hub {
         let deadline = self.requests.borrow().deadline().filter(|deadline| *deadline <= goal);
         let Some(deadline) = deadline else { return Some(goal) };
         // A cycle before it, lest time stand between two clock edges.
-        let next = self.next_time().filter(|next| *next < deadline)?;
+        let next = self.platform.simulation().next_time().filter(|next| *next < deadline)?;
         Some(next.max(deadline.since(self.platform.description().period)))
     }
 
