@@ -13,6 +13,7 @@ use vp_models::hub::{
     Output, PartyId, PortIndex, Ran, Recorded, RequestId, Role, Tag, TimeMode, Until, replay,
 };
 use vp_models::platform::{Description, Platform};
+use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::random::Draw;
 
@@ -238,7 +239,7 @@ fn hub(description: &Description, mode: TimeMode) -> Hub {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(64)))]
 
     #[test]
     fn a_recording_that_was_written_down_runs_again_to_the_same_outputs_and_event_hash(
