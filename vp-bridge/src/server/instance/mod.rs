@@ -68,9 +68,9 @@ pub(super) enum Command {
     Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
     /// The last session has left: the thread ends.
     End,
-    /// A model's fault, for tests.
+    /// Whatever a model may do, for tests.
     #[cfg(test)]
-    Panic,
+    Do(Box<dyn FnOnce(&vp_core::Sim) + Send>),
 }
 
 /// A session that comes.
@@ -105,6 +105,20 @@ pub(super) enum ToSession {
     Close { code: ErrorCode, reason: String },
 }
 
+/// How long an instance bears with others: see [`Options`](super::Options).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) owner_timeout: Duration,
+    pub(super) delta_limit: u64,
+}
+
+#[cfg(test)]
+impl Default for Patience {
+    fn default() -> Self {
+        super::Options::default().patience()
+    }
+}
+
 /// The outside of an instance.
 #[derive(Clone)]
 pub(super) struct Instance {
@@ -118,7 +132,7 @@ impl Instance {
         name: &str,
         description: Description,
         mode: TimeMode,
-        owner_timeout: Duration,
+        patience: Patience,
     ) -> std::io::Result<Self> {
         let door = Arc::new(Door::new()?);
         let inside = door.clone();
@@ -126,12 +140,11 @@ impl Instance {
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let door = CloseAtEnd(inside);
             // What the thread owned is gone with it; nothing half-done is looked at again.
-            let ran = catch_unwind(AssertUnwindSafe(|| {
-                match Host::build(&door.0, description, mode, owner_timeout) {
+            let ran =
+                catch_unwind(AssertUnwindSafe(|| match Host::build(&door.0, description, mode, patience) {
                     Ok(mut host) => host.serve(),
                     Err(error) => tracing::error!("platform {label}: {error}"),
-                }
-            }));
+                }));
             if let Err(panic) = ran {
                 let what = (panic.downcast_ref::<String>().map(String::as_str))
                     .or_else(|| panic.downcast_ref::<&str>().copied())
@@ -203,7 +216,7 @@ struct Host {
     commands: Vec<Command>,
     description: Description,
     mode: TimeMode,
-    owner_timeout: Duration,
+    patience: Patience,
     platform: Platform,
     happened: Rc<RefCell<VecDeque<Happened>>>,
     requests: Rc<RefCell<Requests>>,
@@ -220,6 +233,8 @@ struct Host {
     /// Paced: when the present work began, in both times.
     pace: Option<(Instant, Time)>,
     held: bool,
+    /// Why simulated time moves no more until a reset, if it does not.
+    livelock: Option<String>,
     /// Whether commands knock at the kernel.
     is_running: bool,
     ended: bool,
@@ -232,7 +247,7 @@ impl Host {
         door: &Arc<Door>,
         description: Description,
         mode: TimeMode,
-        owner_timeout: Duration,
+        patience: Patience,
     ) -> Result<Self, String> {
         let platform = Platform::build(&description).map_err(|error| error.to_string())?;
         let ports = ports::list(&platform);
@@ -242,7 +257,7 @@ impl Host {
             commands: Vec::new(),
             description,
             mode,
-            owner_timeout,
+            patience,
             platform,
             happened: Rc::default(),
             requests: Requests::new(),
@@ -256,6 +271,7 @@ impl Host {
             turn: SessionId(0),
             pace: None,
             held: false,
+            livelock: None,
             is_running: false,
             ended: false,
         };
@@ -281,7 +297,7 @@ impl Host {
     }
 
     fn serve(&mut self) {
-        while !self.ended {
+        loop {
             let mut commands = std::mem::take(&mut self.commands);
             if std::mem::take(&mut self.is_running) || self.door.has_waiting() {
                 self.door.take(&mut commands);
@@ -290,6 +306,10 @@ impl Host {
                 self.command(command);
             }
             self.commands = commands;
+            if self.ended {
+                // A platform that runs by itself might have much to do, and nobody could end that any more.
+                break;
+            }
             self.take_rings();
             self.put_out_silent_owner();
             self.start_jobs();
@@ -297,9 +317,7 @@ impl Host {
             self.flush();
             let wake = self.advance();
             self.tell();
-            if let Some(wake) = wake
-                && !self.ended
-            {
+            if let Some(wake) = wake {
                 self.flush();
                 let patience = self.patience_ends().map(|(_, ends)| ends);
                 self.rest(wake.0.into_iter().chain(patience).min());
@@ -311,7 +329,7 @@ impl Host {
     /// The session whose answer is due first, and when it is too late.
     fn patience_ends(&self) -> Option<(SessionId, Instant)> {
         let (owner, asked) = self.requests.borrow().oldest()?;
-        asked.checked_add(self.owner_timeout).map(|ends| (owner, ends))
+        asked.checked_add(self.patience.owner_timeout).map(|ends| (owner, ends))
     }
 
     /// A memory that does not answer must not hold time up for all others: its session has to go.
@@ -319,7 +337,7 @@ impl Host {
         if let Some((owner, ends)) = self.patience_ends()
             && Instant::now() >= ends
         {
-            let patience = self.owner_timeout.as_secs_f64();
+            let patience = self.patience.owner_timeout.as_secs_f64();
             let reason = format!("a request to its memory was not answered within {patience} s");
             self.put_out(owner, ErrorCode::NotAnswered, &reason);
             self.tell();
@@ -398,7 +416,7 @@ impl Host {
             }
             Command::End => self.ended = true,
             #[cfg(test)]
-            Command::Panic => panic!("a model's fault"),
+            Command::Do(what) => what(&self.platform.sim()),
         }
     }
 
@@ -483,6 +501,7 @@ impl Host {
         let simulation = self.platform.simulation();
         let waits = self.held || self.requests.borrow().bursts() > 0;
         match (self.mode, simulation.next_time()) {
+            _ if self.livelock.is_some() => Activity::Deadlocked,
             _ if waits => Activity::Held,
             _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
@@ -518,7 +537,8 @@ impl Host {
         let internal =
             |error: vp_models::platform::DescriptionError| (ErrorCode::Internal, error.to_string());
         let platform = Platform::build(&self.description).map_err(internal)?;
-        self.cancel_all("the platform was reset");
+        self.cancel_all(&(ErrorCode::Cancelled, "the platform was reset".to_owned()));
+        self.livelock = None;
         self.tell();
         self.requests.borrow_mut().forget_bursts();
         self.happened.borrow_mut().clear();
@@ -562,7 +582,7 @@ mod tests {
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX).unwrap();
+        let instance = Instance::start("p", description, TimeMode::Lockstep, Patience::default()).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
         let (id, capabilities) = (SessionId(1), Capabilities::NONE);
@@ -575,7 +595,7 @@ mod tests {
         instance.door().send(&mut vec![Command::Join(join)]).unwrap();
         answer.await.unwrap();
         assert!(!link.is_hung_up());
-        instance.door().send(&mut vec![Command::Panic]).unwrap();
+        instance.door().send(&mut vec![Command::Do(Box::new(|_| panic!("a model's fault")))]).unwrap();
         while instance.door().is_open() || !link.is_hung_up() {
             tokio::task::yield_now().await;
         }
