@@ -59,6 +59,10 @@ impl LocalHost {
                 Stop::Limit => {
                     return Err(HostError::Limit { time: simulation.now(), limit: limit.to_string() });
                 }
+                Stop::Livelock => {
+                    let report = simulation.livelock().map(|livelock| livelock.to_string());
+                    return Err(HostError::Livelock { report: report.unwrap_or_default() });
+                }
                 Stop::Idle => {
                     let report = self.platform.unfinished().unwrap_or_else(|| NOTHING_RUNS.to_owned());
                     return Err(HostError::Idle { time: self.platform.simulation().now(), report });

@@ -72,9 +72,9 @@ pub(super) enum Command {
     Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
     /// The last session has left: the thread ends.
     End,
-    /// A model's fault, for tests.
+    /// Whatever a model may do, for tests.
     #[cfg(test)]
-    Panic,
+    Do(Box<dyn FnOnce(&vp_core::Sim) + Send>),
 }
 
 impl Command {
@@ -121,6 +121,20 @@ pub(super) enum ToSession {
     Close { code: ErrorCode, reason: String },
 }
 
+/// How long an instance bears with others: see [`Options`](super::Options).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) owner_timeout: Duration,
+    pub(super) delta_limit: u64,
+}
+
+#[cfg(test)]
+impl Default for Patience {
+    fn default() -> Self {
+        super::Options::default().patience()
+    }
+}
+
 /// The outside of an instance.
 #[derive(Clone)]
 pub(super) struct Instance {
@@ -134,7 +148,7 @@ impl Instance {
         name: &str,
         description: Description,
         mode: TimeMode,
-        owner_timeout: Duration,
+        patience: Patience,
         ended: Option<Sender<EndedPlatform>>,
     ) -> std::io::Result<Self> {
         let door = Arc::new(Door::new()?);
@@ -143,8 +157,8 @@ impl Instance {
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let door = CloseAtEnd(inside);
             // What the thread owned is gone with it; nothing half-done is looked at again.
-            let ran = catch_unwind(AssertUnwindSafe(|| {
-                match Host::build(&door.0, description, mode, owner_timeout) {
+            let ran =
+                catch_unwind(AssertUnwindSafe(|| match Host::build(&door.0, description, mode, patience) {
                     Ok(mut host) => {
                         host.serve();
                         if let Some(ended) = ended {
@@ -154,8 +168,7 @@ impl Instance {
                         }
                     }
                     Err(error) => tracing::error!("platform {label}: {error}"),
-                }
-            }));
+                }));
             if let Err(panic) = ran {
                 let what = (panic.downcast_ref::<String>().map(String::as_str))
                     .or_else(|| panic.downcast_ref::<&str>().copied())
@@ -229,7 +242,7 @@ struct Host {
     postponed: Vec<Command>,
     description: Description,
     mode: TimeMode,
-    owner_timeout: Duration,
+    patience: Patience,
     platform: Platform,
     happened: Rc<RefCell<VecDeque<Happened>>>,
     requests: Rc<RefCell<Requests>>,
@@ -246,6 +259,8 @@ struct Host {
     /// Paced: when the present work began, in both times.
     pace: Option<(Instant, Time)>,
     held: bool,
+    /// Why simulated time moves no more until a reset, if it does not.
+    livelock: Option<String>,
     /// Whether commands knock at the kernel.
     is_running: bool,
     ended: bool,
@@ -258,7 +273,7 @@ impl Host {
         door: &Arc<Door>,
         description: Description,
         mode: TimeMode,
-        owner_timeout: Duration,
+        patience: Patience,
     ) -> Result<Self, String> {
         let platform = Platform::build(&description).map_err(|error| error.to_string())?;
         let ports = ports::list(&platform);
@@ -269,7 +284,7 @@ impl Host {
             postponed: Vec::new(),
             description,
             mode,
-            owner_timeout,
+            patience,
             platform,
             happened: Rc::default(),
             requests: Requests::new(),
@@ -283,6 +298,7 @@ impl Host {
             turn: SessionId(0),
             pace: None,
             held: false,
+            livelock: None,
             is_running: false,
             ended: false,
         };
@@ -308,7 +324,7 @@ impl Host {
     }
 
     fn serve(&mut self) {
-        while !self.ended {
+        loop {
             let mut commands = std::mem::take(&mut self.commands);
             if std::mem::take(&mut self.is_running) || self.door.has_waiting() {
                 self.door.take(&mut commands);
@@ -317,6 +333,10 @@ impl Host {
                 self.command(command);
             }
             self.commands = commands;
+            if self.ended {
+                // A platform that runs by itself might have much to do, and nobody could end that any more.
+                break;
+            }
             self.take_rings();
             self.put_out_silent_owner();
             self.start_jobs();
@@ -324,9 +344,7 @@ impl Host {
             self.flush();
             let wake = self.advance();
             self.tell();
-            if let Some(wake) = wake
-                && !self.ended
-            {
+            if let Some(wake) = wake {
                 self.flush();
                 let patience = self.patience_ends().map(|(_, ends)| ends);
                 self.rest(wake.0.into_iter().chain(patience).min());
@@ -338,7 +356,7 @@ impl Host {
     /// The session whose answer is due first, and when it is too late.
     fn patience_ends(&self) -> Option<(SessionId, Instant)> {
         let (owner, asked) = self.requests.borrow().oldest()?;
-        asked.checked_add(self.owner_timeout).map(|ends| (owner, ends))
+        asked.checked_add(self.patience.owner_timeout).map(|ends| (owner, ends))
     }
 
     /// A memory that does not answer must not hold time up for all others: its session has to go.
@@ -346,7 +364,7 @@ impl Host {
         if let Some((owner, ends)) = self.patience_ends()
             && Instant::now() >= ends
         {
-            let patience = self.owner_timeout.as_secs_f64();
+            let patience = self.patience.owner_timeout.as_secs_f64();
             let reason = format!("a request to its memory was not answered within {patience} s");
             self.put_out(owner, ErrorCode::NotAnswered, &reason);
             self.tell();
@@ -431,7 +449,7 @@ impl Host {
             }
             Command::End => self.ended = true,
             #[cfg(test)]
-            Command::Panic => panic!("a model's fault"),
+            Command::Do(what) => what(&self.platform.sim()),
         }
     }
 
@@ -535,6 +553,7 @@ impl Host {
         let simulation = self.platform.simulation();
         let waits = self.held || self.requests.borrow().bursts() > 0;
         match (self.mode, simulation.next_time()) {
+            _ if self.livelock.is_some() => Activity::Deadlocked,
             _ if waits => Activity::Held,
             _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
@@ -570,8 +589,9 @@ impl Host {
         let internal =
             |error: vp_models::platform::DescriptionError| (ErrorCode::Internal, error.to_string());
         let platform = Platform::build(&self.description).map_err(internal)?;
-        self.cancel_all("the platform was reset");
+        self.cancel_all(&(ErrorCode::Cancelled, "the platform was reset".to_owned()));
         self.platform.sum_up_warnings();
+        self.livelock = None;
         self.tell();
         self.requests.borrow_mut().forget_bursts();
         self.happened.borrow_mut().clear();
@@ -615,7 +635,8 @@ mod tests {
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX, None).unwrap();
+        let (mode, patience) = (TimeMode::Lockstep, Patience::default());
+        let instance = Instance::start("p", description, mode, patience, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
         let (id, capabilities) = (SessionId(1), Capabilities::NONE);
@@ -628,7 +649,7 @@ mod tests {
         instance.door().send(&mut vec![Command::Join(join)]).unwrap();
         answer.await.unwrap();
         assert!(!link.is_hung_up());
-        instance.door().send(&mut vec![Command::Panic]).unwrap();
+        instance.door().send(&mut vec![Command::Do(Box::new(|_| panic!("a model's fault")))]).unwrap();
         while instance.door().is_open() || !link.is_hung_up() {
             tokio::task::yield_now().await;
         }

@@ -23,6 +23,8 @@ const ROUNDS: u32 = 8;
 const LOOKS: u32 = 4;
 /// Cycles between two looks at the rings and at the door, and at how long a run has lasted: more than a register access takes.
 const BETWEEN_LOOKS: u64 = 32;
+/// Delta cycles of one moment between two looks: some milliseconds.
+const CYCLES_BETWEEN_LOOKS: u64 = 20_000;
 /// Looks after which a run is one that lasts.
 const MANY_LOOKS: u32 = 16;
 /// A run that has taken so long is one that lasts, however little has happened in it.
@@ -90,18 +92,29 @@ impl Host {
         let has_ring = self.rings().next().is_some();
         let (mut began, mut lasts) = (None, false);
         let between = self.description.period * BETWEEN_LOOKS;
+        let delta_limit = self.patience.delta_limit;
+        // Of one moment, and those of it that are over.
+        let (cycles, mut stood) = (CYCLES_BETWEEN_LOOKS.min(delta_limit), 0_u64);
+        self.platform.simulation_mut().set_delta_limit(cycles);
         for looks in 1_u32.. {
             let simulation = self.platform.simulation_mut();
-            // Nothing ahead: the rest says so, and takes time to where it belongs.
-            let Some(next) = simulation.next_time().filter(|next| *next < limit) else { break };
-            match simulation.run_up_to(limit.min(next + between)) {
-                Stop::Limit => {}
-                Stop::Idle => break,
+            let ahead = simulation.next_time().filter(|next| *next < limit);
+            let stop = match ahead {
+                Some(next) => simulation.run_up_to(limit.min(next + between)),
+                // Nothing ahead: takes time to where it belongs.
+                None => simulation.run_until(limit),
+            };
+            match stop {
+                Stop::Idle if ahead.is_some() => continue,
+                Stop::Limit if ahead.is_some() => stood = 0,
+                Stop::Livelock if stood.saturating_add(cycles) < delta_limit => stood += cycles,
                 stop => return stop,
             }
             // Register accesses are over before the clock is looked at.
             if !lasts {
-                lasts = looks >= MANY_LOOKS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
+                lasts = looks >= MANY_LOOKS
+                    || stop == Stop::Livelock
+                    || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
                 if lasts {
                     self.flush();
                     self.members.iter().for_each(|(_, member)| member.to.link().give_back());
@@ -118,6 +131,8 @@ impl Host {
                 break;
             }
         }
-        self.platform.simulation_mut().run_until(limit)
+        let simulation = self.platform.simulation_mut();
+        simulation.set_delta_limit(delta_limit);
+        simulation.run_until(limit)
     }
 }

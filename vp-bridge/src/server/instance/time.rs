@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vp_core::{Stop, Time};
-use vp_protocols::native::TimeMode;
+use vp_protocols::native::{ErrorCode, TimeMode};
 
 use super::Host;
 use super::work::HORIZON;
@@ -28,6 +28,9 @@ impl Host {
     /// then.
     pub(super) fn advance(&mut self) -> Option<Wake> {
         self.held = false;
+        if self.livelock.is_some() {
+            return Some(Wake(None));
+        }
         let (goal, paced) = match self.mode {
             TimeMode::Lockstep => match self.current_goal() {
                 Some(goal) => (goal, None),
@@ -102,6 +105,21 @@ impl Host {
             Stop::Limit if limit == goal => Ran::Reached,
             Stop::Limit => Ran::Again,
             Stop::Idle => Ran::Idle,
+            Stop::Livelock => {
+                self.livelocked();
+                Ran::Again
+            }
         }
+    }
+
+    /// Time stands still, and no run will move it: sessions are told, and whoever waits for it is answered.
+    fn livelocked(&mut self) {
+        let livelock = self.platform.simulation().livelock();
+        let report =
+            livelock.map_or_else(|| ErrorCode::Livelock.to_string(), |livelock| livelock.to_string());
+        tracing::warn!("platform {}: {report}; it stands until a reset", self.description.name);
+        self.warn_all(self.wire_now(), &report);
+        self.cancel_all(&(ErrorCode::Livelock, report.clone()));
+        self.livelock = Some(report);
     }
 }

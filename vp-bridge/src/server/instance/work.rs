@@ -322,7 +322,7 @@ impl Host {
         let now = self.now();
         let is_full = self.platform.csb().backlog() >= MOST_QUEUED;
         let ready = |job: &Job| match job {
-            _ if self.mode == TimeMode::Lockstep => true,
+            _ if self.mode == TimeMode::Lockstep || self.livelock.is_some() => true,
             job if job.at.is_some_and(|at| at > now) => false,
             job => !(is_full && matches!(job.task, Task::Register { .. })),
         };
@@ -348,6 +348,10 @@ impl Host {
     }
 
     fn start(&mut self, session: SessionId, job: Job) {
+        let waits_for_time = job.at.is_some() || !matches!(job.task, Task::Memory { .. } | Task::Fail(_));
+        if let Some(report) = self.livelock.clone().filter(|_| waits_for_time) {
+            return self.fail(session, job.asker, (ErrorCode::Livelock, report));
+        }
         let lockstep = self.mode == TimeMode::Lockstep;
         if lockstep {
             if let Some(at) = job.at.filter(|at| *at > self.now()) {
@@ -528,8 +532,8 @@ impl Host {
     }
 
     /// Fails everything that is under way or waits, in the order in which it came.
-    pub(super) fn cancel_all(&mut self, why: &str) {
-        let cancelled = || (ErrorCode::Cancelled, why.to_owned());
+    pub(super) fn cancel_all(&mut self, why: &Failure) {
+        let cancelled = || why.clone();
         for OnBus { session, asker, .. } in std::mem::take(&mut self.on_bus) {
             self.fail(session, Some(asker), cancelled());
         }
@@ -548,7 +552,7 @@ impl Host {
             .flat_map(|(session, member)| member.jobs.drain(..).map(move |job| (session, job.asker)))
             .collect();
         for (session, asker) in waiting {
-            // Posted writes end quietly: the reset has undone what came before them too.
+            // Posted writes end quietly: of what came before them nothing will be seen either.
             if asker.is_some() {
                 self.fail(session, asker, cancelled());
             }
