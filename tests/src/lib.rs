@@ -4,13 +4,14 @@
 //! traces over any [`Way`](conformance::Way) to a platform.
 //! [`reference`](mod@reference) computes layers the slow and obvious way, [`program`] writes them into registers
 //! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`compression`] compresses their weights,
-//! [`device`] runs them, and [`traces`] makes the project's own traces. [`effort`] says how long to search.
+//! [`device`] runs them, [`mutation`] runs what is near them, and [`traces`] makes the project's own traces. [`effort`] says how long to search.
 
 pub mod compression;
 pub mod conformance;
 pub mod device;
 pub mod effort;
 pub mod layers;
+pub mod mutation;
 pub mod program;
 pub mod random;
 pub mod reference;

@@ -1,11 +1,13 @@
 //! Legal layers drawn from a seed: all modes of convolution, SDP, PDP and CDP, odd sizes, parts of atoms, gaps between
-//! lines.
+//! lines; and networks of them.
 
 mod conv;
 mod modes;
+mod network;
 mod pixels;
 
 pub use modes::Kind;
+pub use network::NetworkDraw;
 
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

@@ -11,13 +11,13 @@ use vp_models::host::Host as _;
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::trace::recording::{Golden, POOL, configuration};
 use vp_models::host::trace::{Body, Trace};
-use vp_models::nvdla::registers::RegisterMap;
+use vp_models::nvdla::registers::{RegisterMap, Unit, sdp, sdp_rdma};
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};
 use vp_tests::device::Device;
-use vp_tests::layers::{convolving, image, start_convolution};
+use vp_tests::layers::{convolving, doubling, image, start_convolution};
 use vp_tests::program::Program;
-use vp_tests::reference;
+use vp_tests::reference::{self, Converter, Format, Place, SdpLayer, float};
 use vp_tests::shared;
 
 /// Plays a recording on its configuration every way; gives what came of it, which must be the same each time.
@@ -148,6 +148,17 @@ fn a_driver_for_another_register_map_is_told_which_map_its_accesses_fit() {
     assert!(heard >= 12, "{heard} recordings of another map");
 }
 
+/// The same in fp16. The logits that it must come close to are those of the table.
+#[test]
+fn a_network_in_fp16_sees_the_seven() {
+    let Some(script) = recording("LENET_F16-inv_seven") else { return };
+    let outcome = played(&script);
+    assert_eq!(outcome.failures, []);
+    let values = outcome.result.expect("a golden").values;
+    let largest = values.iter().max().expect("logits");
+    assert_eq!(values.iter().position(|logit| logit == largest), Some(7), "{values:?}");
+}
+
 const WEIGHTS: u64 = POOL + 0x1000;
 const OUTPUT: u64 = POOL + 0x2000;
 
@@ -227,6 +238,63 @@ fn an_own_recording_plays_with_its_golden_in_a_table() {
     let outcome = played(&script);
     assert_eq!(outcome.failures, []);
     assert_eq!(outcome.result.expect("a golden").values, values.into_iter().map(Some).collect::<Vec<_>>());
+}
+
+/// A recording of our own for nv_full: SDP makes fp16 of two pixels of 32 int8 channels. With what it must leave.
+fn in_fp16() -> (Own, Vec<u16>) {
+    let place = |base| Place { base, line: 64, surface: 64 };
+    let layer = SdpLayer {
+        format: Format { atom: 32, element: 1 },
+        channels: 32,
+        source: place(POOL),
+        destination: Some(place(OUTPUT)),
+        converter: Converter { offset: 0, scale: 3, shift: 0 },
+        ..doubling(2, 1, POOL, OUTPUT)
+    };
+    let mut program = Program::new(RegisterMap::Full);
+    program.sdp(&layer, 0);
+    // The registers as a whole: int8 comes and is processed, fp16 goes.
+    use sdp::d_data_format as format;
+    use sdp_rdma::d_feature_mode_cfg as mode;
+    let precisions = [(mode::IN_PRECISION, 0), (mode::PROC_PRECISION, 0), (mode::OUT_PRECISION, 2)];
+    program.fields(Unit::SdpRdma, &precisions);
+    program.fields(Unit::Sdp, &[(format::PROC_PRECISION, 0), (format::OUT_PRECISION, 2)]);
+    program.enable_sdp(0);
+    let mut lines: Vec<String> = Vec::new();
+    for write in &program.writes {
+        let address = RegisterMap::Full.address(write.unit, write.register).expect("a unit of the map");
+        lines.push(format!("W {address:05x} {:08x}", write.value));
+    }
+    lines.extend(["I 00000001", "W 0000c 00000001"].map(str::to_owned));
+    let memory: Vec<u8> = (0..64).map(|at: u8| at.wrapping_mul(37).wrapping_sub(111)).collect();
+    // Elements by channel and column; in memory 16 channels lie side by side.
+    let inputs = (0..32).flat_map(|channel| (0..2).map(move |x| 32 * x + channel));
+    let halves = inputs.map(|at| float::from_integer(3 * i32::from(memory[at].cast_signed())) as u16);
+    let halves = halves.collect();
+    (Own { lines, left: Vec::new(), memory }, halves)
+}
+
+/// The runtime numbered fp16 images 42, and 43 later.
+#[test]
+fn an_own_recording_in_fp16_is_judged() {
+    for format in [42, 43] {
+        let (folder, (own, mut halves)) = (tempfile::tempdir().unwrap(), in_fp16());
+        let script = own.save(folder.path(), "OWN");
+        let words = [0, format, 2, 1, 32, 64, 64, 128].map(u32::to_le_bytes).concat();
+        let mut judged = |change: u16| {
+            halves[5] ^= change;
+            let elements: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
+            fs::write(folder.path().join("OWN.dimg"), [&b"DIMG"[..], &words, &elements].concat()).unwrap();
+            played(&script)
+        };
+        let right = judged(0);
+        assert_eq!((right.failures, right.result.expect("a golden").elements), (vec![], 64), "{format}");
+        // The third channel of the second pixel.
+        let wrong = judged(1).failures;
+        assert_eq!(wrong.len(), 1, "{wrong:?}");
+        let (text, place) = (wrong[0].kind.to_string(), format!("{:#x}", OUTPUT + 32 + 2 * 2));
+        assert!(text.contains("`OWN.dimg` in 1 ") && text.contains(&place), "{text}");
+    }
 }
 
 /// What is wrong with the recording, changed as `change` says.

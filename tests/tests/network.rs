@@ -2,18 +2,17 @@
 //! anywhere.
 
 use proptest::prelude::*;
-use rand::{Rng as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Activation, Bias, Converter, Convolution, Form, Inference, Layer, Method, Network, Normalisation,
-    Operation, Plan, PlanError, Pooling, RunError, Runner, Shape, Step, Sum, Window, Work, digits,
+    Activation, Converter, Convolution, Form, Inference, Layer, Method, Network, Operation, Plan, PlanError,
+    Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
 use vp_models::platform::Description;
 use vp_tests::conformance::{Way, local};
 use vp_tests::effort::cases;
+use vp_tests::random::NetworkDraw;
 use vp_tests::reference::run_network;
 
 fn description(platform: &str) -> Description {
@@ -174,7 +173,7 @@ fn networks_larger_than_the_buffer_leave_the_references_output() {
         (config.cbuf_banks, config.cbuf_bank_depth) = (banks, depth);
         let (mut cut, mut together) = (0, 0);
         for seed in 0..80 {
-            let mut draw = Draw::new(seed);
+            let mut draw = NetworkDraw::new(seed);
             let network = draw.network();
             let plan = match Plan::new(&network, &described.nvdla().unwrap().config, described.dbb0.range()) {
                 Err(PlanError::ConvolutionBuffer { .. }) => continue,
@@ -203,7 +202,7 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
     let nv_small = description("nv_small");
     let input = Shape { width: 56, height: 56, channels: 64 };
     let window = Window { size: [3, 3], stride: [1, 1], before: [0, 0], after: [0, 0] };
-    let mut draw = Draw::new(3);
+    let mut draw = NetworkDraw::new(3);
     let convolution = Convolution {
         kernels: 8,
         window,
@@ -223,193 +222,9 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
     let image: Vec<i8> = (0..input.elements()).map(|_| draw.element()).collect();
     let (inferences, statistics) = run(&plan, &mut local(&nv_small), &[&image]);
     assert_eq!(inferences[0].output, run_network(&network, &image));
-    // Two lines at the border belong to both; weights are read 128 bytes at a time.
+    // Two lines at the border belong to both.
     let (line, weights) = (56 * 64, 8 * 3 * 3 * 64);
     assert_eq!(statistics.get("dbb0.read.bytes"), Some((56 + 2) * line + weights));
-}
-
-/// Draws networks.
-struct Draw(ChaCha8Rng);
-
-impl Draw {
-    fn new(seed: u64) -> Draw {
-        Draw(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    fn any(&mut self, range: std::ops::Range<u32>) -> u32 {
-        self.0.random_range(range)
-    }
-
-    fn element(&mut self) -> i8 {
-        self.0.random()
-    }
-
-    /// A window that lies over some of its input wherever it is, and what comes out.
-    fn window(&mut self, input: Shape, size: [u32; 2]) -> (Window, [u32; 2]) {
-        let shape = [input.width, input.height];
-        let stride = [self.any(1..4), self.any(1..4)];
-        let before = size.map(|size| self.any(0..size));
-        let after = size.map(|size| self.any(0..size));
-        let outputs = [0, 1].map(|axis| {
-            let padded = before[axis] + shape[axis] + after[axis];
-            (padded - size[axis]) / stride[axis] + 1
-        });
-        (Window { size, stride, before, after }, outputs)
-    }
-
-    fn convolution(&mut self, input: Shape, source: Option<usize>, size: [u32; 2], kernels: u32) -> Layer {
-        let (window, [width, height]) = self.window(input, size);
-        let scale = self.0.random_range(-100..100);
-        let groups = if self.any(0..4) == 0 { self.groups(input.channels, kernels) } else { 1 };
-        let taps = kernels * size[0] * size[1] * input.channels / groups;
-        let weights = (0..taps).map(|_| self.element()).collect();
-        let shift = self.any(0..8);
-        let bias = (0..kernels).map(|_| self.0.random_range(-2000..2000)).collect();
-        let convolution = Convolution {
-            kernels,
-            window,
-            weights,
-            bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
-            groups,
-            added: None,
-            activation: [Activation::None, Activation::Relu, Activation::Leaky { scale, shift: 7 }]
-                [self.any(0..3) as usize],
-            converter: Converter {
-                offset: self.0.random_range(-100..100),
-                scale: self.0.random_range(-300..300),
-                shift: self.any(8..20),
-            },
-        };
-        let output = Shape { width, height, channels: kernels };
-        Layer {
-            name: "conv".into(),
-            sources: vec![source],
-            input,
-            output,
-            operation: Operation::Convolution(convolution),
-        }
-    }
-
-    /// A number of groups that both are multiples of.
-    fn groups(&mut self, channels: u32, kernels: u32) -> u32 {
-        let right: Vec<u32> = (1..=channels)
-            .filter(|groups| channels.is_multiple_of(*groups) && kernels.is_multiple_of(*groups))
-            .collect();
-        right[self.any(0..right.len() as u32) as usize]
-    }
-
-    fn pooling(&mut self, input: Shape, source: Option<usize>, size: [u32; 2]) -> Layer {
-        let (window, [width, height]) = self.window(input, size);
-        let method = [Method::Max, Method::Min, Method::Average][self.any(0..3) as usize];
-        let output = Shape { width, height, channels: input.channels };
-        Layer {
-            name: "pool".into(),
-            sources: vec![source],
-            input,
-            output,
-            operation: Operation::Pooling(Pooling { method, window }),
-        }
-    }
-
-    fn network(&mut self) -> Network {
-        let input = Shape { width: self.any(4..14), height: self.any(4..14), channels: self.any(1..40) };
-        let mut layers: Vec<Layer> = Vec::new();
-        for _ in 0..self.any(1..5) {
-            // Not always the layer before: what was made earlier is still there.
-            let source = match self.any(0..4) {
-                0 => self.any(0..layers.len() as u32 + 1).checked_sub(1).map(|at| at as usize),
-                _ => layers.len().checked_sub(1),
-            };
-            let input = source.map_or(input, |source| layers[source].output);
-            let size = [input.width, input.height].map(|size| self.any(1..size.min(4) + 1));
-            let layer = if self.any(0..3) > 0 {
-                let kernels = self.any(1..40);
-                self.convolution(input, source, size, kernels)
-            } else {
-                self.pooling(input, source, size)
-            };
-            layers.push(layer);
-        }
-        Network { name: "drawn".into(), input, is_image: false, layers }
-    }
-}
-
-/// Layers of the other kinds, and of several sources.
-impl Draw {
-    /// A layer from that source of a network, or two that are put side by side.
-    fn more(&mut self, network: &mut Network, source: Option<usize>) {
-        let input = network.shape(source);
-        let converter =
-            Converter { offset: self.0.random_range(-9..9), scale: self.0.random_range(-300..300), shift: 9 };
-        let push =
-            |network: &mut Network, sources: Vec<Option<usize>>, output: Shape, operation: Operation| {
-                let (place, input) = (network.layers.len(), network.shape(sources[0]));
-                network.layers.push(Layer { name: place.to_string(), sources, input, output, operation });
-                place
-            };
-        let pixel = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
-        match self.any(0..6) {
-            0 => {
-                let activation = Activation::Leaky { scale: self.0.random_range(-99..99), shift: 6 };
-                let (scale, shift) = (self.0.random_range(-9..9), self.any(0..3));
-                let sum = Sum { scale, shift, activation, converter };
-                push(network, vec![source; 2], input, Operation::Sum(sum));
-            }
-            1 => {
-                let channels = [3, 5, 7, 9][self.any(0..4) as usize];
-                let [near, far] = [65, 257].map(|entries| (0..entries).map(|_| self.0.random()).collect());
-                let converter = Converter { shift: 20, ..converter };
-                let normalisation =
-                    Normalisation { channels, near, near_step: 4, far, far_step: 10, converter };
-                push(network, vec![source], input, Operation::Normalisation(normalisation));
-            }
-            2 if input.width < 30 && input.height < 30 => {
-                let output = Shape { width: 2 * input.width, height: 2 * input.height, ..input };
-                push(network, vec![source], output, Operation::Upsampling(2));
-            }
-            3 => {
-                let residual = self.convolution(input, source, [1, 1], input.channels);
-                let Operation::Convolution(mut convolution) = residual.operation else { unreachable!() };
-                (convolution.window, convolution.added) = (pixel, Some(self.any(0..9)));
-                push(network, vec![source; 2], input, Operation::Convolution(convolution));
-            }
-            _ => {
-                let parts = [0, 1].map(|_| {
-                    let kernels = self.any(1..50);
-                    let part = self.convolution(input, source, [1, 1], kernels);
-                    let Operation::Convolution(mut convolution) = part.operation else { unreachable!() };
-                    convolution.window = pixel;
-                    let output = Shape { channels: kernels, ..input };
-                    (push(network, vec![source], output, Operation::Convolution(convolution)), kernels)
-                });
-                let output = Shape { channels: parts[0].1 + parts[1].1, ..input };
-                let sources = parts.map(|(place, _)| Some(place)).to_vec();
-                push(network, sources, output, Operation::Concatenation);
-            }
-        }
-    }
-
-    /// A network of layers of all kinds.
-    fn any_network(&mut self) -> Network {
-        let mut network = self.network();
-        network.is_image = network.input.channels <= 4;
-        for _ in 0..self.any(1..5) {
-            let last = network.layers.len() - 1;
-            let source = if self.any(0..3) > 0 { last } else { self.any(0..last as u32 + 1) as usize };
-            self.more(&mut network, Some(source));
-            if self.any(0..2) == 0 {
-                let last = Some(network.layers.len() - 1);
-                let input = network.shape(last);
-                let size = [input.width, input.height].map(|size| self.any(1..size.min(4) + 1));
-                let kernels = self.any(1..20);
-                network.layers.push(match self.any(0..2) {
-                    0 => self.convolution(input, last, size, kernels),
-                    _ => self.pooling(input, last, size),
-                });
-            }
-        }
-        network
-    }
 }
 
 /// Each kind of layer behind each, on buffers of several sizes; what cannot be planned says so.
@@ -417,7 +232,7 @@ impl Draw {
 fn networks_of_all_kinds_of_layers_leave_the_references_output() {
     let (mut ran, mut refused, mut images) = (0, 0, 0);
     for seed in 0..300 {
-        let mut draw = Draw::new(seed);
+        let mut draw = NetworkDraw::new(seed);
         let platform = Config::NAMES[seed as usize % Config::NAMES.len()];
         let mut described = description(platform);
         if draw.any(0..2) == 0 {
@@ -458,7 +273,7 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     let mut nv_small = description("nv_small");
     nv_small.nvdla_mut().unwrap().config.cbuf_bank_depth = 256;
     let input = Shape { width: 4, height: 1200, channels: 256 };
-    let mut draw = Draw::new(5);
+    let mut draw = NetworkDraw::new(5);
     let mut layer = draw.convolution(input, None, [1, 1], 384);
     let Operation::Convolution(convolution) = &mut layer.operation else { unreachable!() };
     convolution.window = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
@@ -489,7 +304,7 @@ proptest! {
         seed: u64,
         latency in 0u32..200,
     ) {
-        let mut draw = Draw::new(seed);
+        let mut draw = NetworkDraw::new(seed);
         let network = draw.network();
         let mut described = description(platform);
         described.dbb0.read_latency = Some(Latency::Fixed(latency));

@@ -3,6 +3,7 @@
 //! [`Simulation`] owns everything and is driven from outside; [`Sim`] is the handle that models keep.
 
 mod advance;
+mod watchdog;
 
 use crate::body::Body;
 use crate::event::Event;
@@ -10,7 +11,7 @@ use crate::inject::{Bell, Drain, Injector};
 use crate::name::Name;
 use crate::observe::{Observation, Observer, Source, Transfers, What};
 use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
-use crate::report::IdleReport;
+use crate::report::{IdleReport, Livelock};
 use crate::schedule::{Kind, NOBODY, Shared};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
@@ -18,6 +19,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
+use watchdog::Watchdog;
 
 /// What a channel does in the update phase.
 pub(crate) trait Update {
@@ -28,12 +30,15 @@ pub(crate) struct Kernel {
     now: Cell<u64>,
     /// Up to when the present run may go.
     limit: Cell<u64>,
-    delta: Cell<u64>,
+    /// Delta cycles until the watchdog's next look, and their number then: what is counted down to zero need not be compared.
+    delta_left: Cell<u64>,
+    delta_due: Cell<u64>,
     /// Whether a process has run since the last delta cycle was counted.
     ran: Cell<bool>,
     begun: Cell<bool>,
     running: Cell<u32>,
-    stop: Cell<bool>,
+    /// Why the run ends after the present evaluation phase, if it does.
+    stop: Cell<Option<Stop>>,
     holds: Cell<u32>,
     pub(crate) schedule: Shared,
     /// What the process being run has asked for.
@@ -45,6 +50,7 @@ pub(crate) struct Kernel {
     observers: RefCell<Vec<Rc<dyn Observer>>>,
     observed: Cell<bool>,
     sources: RefCell<Vec<Name>>,
+    watchdog: Watchdog,
 }
 
 /// Nobody is running any more when this goes, even where a process panics; what that had asked for is void.
@@ -87,7 +93,7 @@ impl Kernel {
 
     #[inline]
     pub(crate) fn delta(&self) -> u64 {
-        self.delta.get()
+        self.delta_due.get() - self.delta_left.get()
     }
 
     /// The process being run.
@@ -168,6 +174,8 @@ impl Kernel {
                 if ended || asked != Asked::Nothing {
                     self.afterwards(id, ended, asked);
                 }
+            } else if id == NOBODY {
+                self.phase_is_long();
             }
             next = self.schedule.next_runnable();
         }
@@ -236,14 +244,16 @@ impl Kernel {
             if self.schedule.has_updates() {
                 self.update(&mut updates);
             }
-            if self.stop.get() {
-                self.stop.set(false);
-                return Stop::Requested;
+            if self.stop.get().is_some() {
+                return self.stop.take().unwrap_or(Stop::Requested);
             }
             // Delta notification: a delta cycle begins if there is any.
             if let Some(alone) = self.schedule.serve_delta() {
-                self.count_delta();
                 first = alone;
+                if self.count_delta() && self.time_stands(first) {
+                    self.enlist(Some(first));
+                    return Stop::Livelock;
+                }
                 if bell.is_rung() {
                     self.enlist(Some(std::mem::replace(&mut first, NOBODY)));
                     self.drain_doors(sim);
@@ -263,7 +273,9 @@ impl Kernel {
                 return if idle { Stop::Idle } else { Stop::Limit };
             };
             self.now.set(time);
-            self.count_delta();
+            if self.count_delta() {
+                self.look_later();
+            }
             first = alone;
         }
     }
@@ -277,12 +289,15 @@ impl Kernel {
     }
 
     /// A delta cycle, or another time, begins. Those in which nothing ran do not count (IEEE 1666-2011,
-    /// `sc_delta_count`).
+    /// `sc_delta_count`). Whether the watchdog is to look.
     #[inline]
-    fn count_delta(&self) {
-        if self.ran.replace(false) {
-            self.delta.set(self.delta.get() + 1);
+    fn count_delta(&self) -> bool {
+        if !self.ran.replace(false) {
+            return false;
         }
+        let left = self.delta_left.get() - 1;
+        self.delta_left.set(left);
+        left == 0
     }
 
     /// The update phase. What is asked for meanwhile is for the next one.
@@ -341,6 +356,9 @@ pub enum Stop {
     Idle,
     /// A process holds time until something from outside arrives; see [`Sim::hold`].
     Held,
+    /// Time has not moved on for more delta cycles than [`Simulation::set_delta_limit`] allows.
+    /// [`Simulation::livelock`] says who ran again and again. The run can be continued, for as many more.
+    Livelock,
 }
 
 /// A simulation: the owner of processes, events and time.
@@ -375,11 +393,12 @@ impl Simulation {
         let kernel = Kernel {
             now: Cell::new(0),
             limit: Cell::new(0),
-            delta: Cell::new(0),
+            delta_left: Cell::new(0),
+            delta_due: Cell::new(0),
             ran: Cell::new(false),
             begun: Cell::new(false),
             running: Cell::new(NOBODY),
-            stop: Cell::new(false),
+            stop: Cell::new(None),
             holds: Cell::new(0),
             schedule: Shared::default(),
             asked: Cell::new(Asked::Nothing),
@@ -390,7 +409,9 @@ impl Simulation {
             observers: RefCell::default(),
             observed: Cell::new(false),
             sources: RefCell::default(),
+            watchdog: Watchdog::default(),
         };
+        kernel.set_delta_limit(Simulation::DELTA_LIMIT);
         Simulation { kernel: Rc::new(kernel) }
     }
 
@@ -462,6 +483,43 @@ impl Simulation {
         self.kernel.schedule.idle_report(self.now())
     }
 
+    /// How many delta cycles there may be at one moment of time before a run ends with [`Stop::Livelock`];
+    /// [`Simulation::DELTA_LIMIT`] unless this is called. At least 1, [`u64::MAX`] for no limit.
+    ///
+    /// The kernel looks at the time now and then only: a run ends after the limit has been reached and before there
+    /// are twice as many, and a few more to see who runs. What is driven from outside at one moment, by run after
+    /// run, counts together. Two ways to do much in no time count like delta cycles: activations in one evaluation
+    /// phase, by immediate notification, beyond one for each process; and waits for times that have passed, which
+    /// do not wait, in one activation (a quarter of a million of them as an eighth of the limit).
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Stop, Time};
+    /// let mut simulation = Simulation::new();
+    /// let sim = simulation.sim();
+    /// let clock = sim.clone();
+    /// sim.process("poller", async move {
+    ///     clock.wait(Time::ns(5)).await;
+    ///     loop {
+    ///         clock.wait(Time::ZERO).await;
+    ///     }
+    /// });
+    /// simulation.set_delta_limit(1000);
+    /// assert_eq!(simulation.run(), Stop::Livelock);
+    /// let livelock = simulation.livelock().unwrap();
+    /// assert_eq!(livelock.to_string(), "time stands still at 5 ns while poller runs again and again");
+    /// ```
+    pub fn set_delta_limit(&mut self, cycles: u64) {
+        self.kernel.set_delta_limit(cycles.max(1));
+    }
+
+    /// The usual limit of delta cycles at one moment: a legal model has at most some thousands.
+    pub const DELTA_LIMIT: u64 = 10_000_000;
+
+    /// Who ran again and again when the last run ended with [`Stop::Livelock`].
+    pub fn livelock(&self) -> Option<Livelock> {
+        self.kernel.watchdog.found()
+    }
+
     /// How many activations of processes and methods there have been.
     ///
     /// ```
@@ -482,7 +540,7 @@ impl Simulation {
 
     /// How many delta cycles there have been.
     pub fn delta_cycles(&self) -> u64 {
-        self.kernel.delta.get()
+        self.kernel.delta()
     }
 
     /// How many timed notifications and waits are outstanding.
@@ -640,9 +698,16 @@ impl Sim {
     }
 
     /// Waits until a point in time; returns at once if that is not in the future.
+    ///
+    /// A process that calls this in a loop which never waits would run for ever: after a quarter of a million calls in one
+    /// activation that returned at once, one waits for the next delta cycle, so that the run can end
+    /// ([`Simulation::set_delta_limit`]).
     pub async fn wait_until(&self, time: Time) {
         if time > self.now() {
             self.wait(time - self.now()).await;
+        } else if self.0.runs_in_place() {
+            self.0.leaves_place();
+            self.wait(Time::ZERO).await;
         }
     }
 
@@ -660,7 +725,7 @@ impl Sim {
     /// assert_eq!(simulation.now(), Time::us(1));
     /// ```
     pub fn stop(&self) {
-        self.0.stop.set(true);
+        self.0.stop.set(Some(Stop::Requested));
     }
 
     /// Keeps time from moving on while the guard lives: for a process that awaits an answer from

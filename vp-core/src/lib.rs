@@ -81,7 +81,7 @@ pub use inject::{Bell, Injector};
 pub use kernel::{Hold, Sim, Simulation, Stop};
 pub use name::Name;
 pub use process::{MethodBuilder, Process, Trigger, Wait};
-pub use report::{Blocked, IdleReport};
+pub use report::{Blocked, IdleReport, Livelock};
 pub use semaphore::Semaphore;
 pub use signal::Signal;
 pub use time::{ParseTimeError, Time};

@@ -1,4 +1,4 @@
-//! What is said when nothing happens any more: who waits, and for what.
+//! What is said when nothing happens any more, or time does not move on: who waits for what, and who runs.
 
 use crate::name::Name;
 use crate::time::Time;
@@ -69,5 +69,43 @@ impl fmt::Display for IdleReport {
             write!(f, "; {blocked}")?;
         }
         Ok(())
+    }
+}
+
+/// The state of a simulation in which much happens and time does not move on.
+///
+/// ```
+/// use vp_core::{Livelock, Simulation, Stop};
+/// let mut simulation = Simulation::new();
+/// let sim = simulation.sim();
+/// let (ping, pong) = (sim.event("ping"), sim.event("pong"));
+/// let (wakes, woken) = (pong.clone(), ping.clone());
+/// sim.method("a").sensitive(&ping).run(move |_| wakes.notify_delta());
+/// sim.method("b").sensitive(&pong).run(move |_| woken.notify_delta());
+/// simulation.set_delta_limit(1000);
+/// assert_eq!(simulation.run(), Stop::Livelock);
+/// let livelock: Livelock = simulation.livelock().unwrap();
+/// assert_eq!(livelock.to_string(), "time stands still at 0 s while a, b run again and again");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Livelock {
+    /// The time that does not pass.
+    pub time: Time,
+    /// Who ran in the last delta cycles, or was about to.
+    pub processes: Vec<Name>,
+}
+
+/// Processes that are named; of more, how many.
+const NAMED: usize = 8;
+
+impl fmt::Display for Livelock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, more) = (if self.processes.len() == 1 { "runs" } else { "run" }, self.processes.len());
+        let named = self.processes[..more.min(NAMED)].join(", ");
+        write!(f, "time stands still at {} while {named}", self.time)?;
+        if more > NAMED {
+            write!(f, " and {} more", more - NAMED)?;
+        }
+        write!(f, " {verb} again and again")
     }
 }

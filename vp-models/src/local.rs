@@ -5,8 +5,8 @@ use vp_core::Time;
 
 use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
-    Access, AccessKind, Command, Completion, Failure, Hub, Input, MemoryPromise, Operation, Output, PartyId,
-    PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
+    Access, AccessKind, Command, Completion, Failure, FailureKind, Hub, Input, MemoryPromise, Operation,
+    Output, PartyId, PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
 };
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
@@ -120,7 +120,10 @@ impl LocalHost {
 }
 
 fn refused(failure: Failure) -> HostError {
-    HostError::Refused(failure.reason)
+    match failure.kind {
+        FailureKind::Livelock => HostError::Livelock { report: failure.reason },
+        _ => HostError::Refused(failure.reason),
+    }
 }
 
 fn unexpected(completion: &Completion) -> HostError {

@@ -96,6 +96,8 @@ codes! {
     Unsupported = 38, "unsupported";
     /// The request was given up: a reset, or the other end of the port went away.
     Cancelled = 39, "cancelled";
+    /// Simulated time stands still, however much the platform does. Nothing but a reset helps; the reason names who runs.
+    Livelock = 40, "simulated time stands still";
 
     // 64..: the simulated bus answered with an error.
     /// Nothing answers at that address (AXI DECERR).

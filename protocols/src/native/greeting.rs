@@ -153,7 +153,8 @@ impl Roles {
     }
 }
 
-/// How simulated time moves in a session.
+/// How simulated time moves in a session. Runs are reproducible in lockstep only: in the other modes the simulated time at
+/// which a request takes effect depends on when it arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TimeMode {
     /// The platform runs whenever it has work.

@@ -362,9 +362,8 @@ fn a_ring_that_stays_full_means_an_error_and_one_that_is_emptied_wakes_who_waits
                     assert!(began.elapsed() < LONG, "it does not sleep");
                     thread::yield_now();
                 }
-                for _ in 0..=ring::ENTRIES {
-                    taken(&mut ring);
-                }
+                (0..=ring::ENTRIES)
+                    .for_each(|_| assert_eq!(taken(&mut ring).access, ring::Access::Posted(1)));
             }
             let mut part = [0; 64];
             while std::io::Read::read(&mut peer.stream, &mut part).is_ok_and(|read| read > 0) {}

@@ -277,10 +277,11 @@ fn two_threads_that_sleep_now_and_then_miss_nothing() {
 fn soon<T>(client: &mut Client, looks: bool, mut take: impl FnMut(&mut Client) -> Option<T>) -> T {
     let mut wait = if looks { Wait::within(HANGS) } else { Wait::sleeping(HANGS) };
     loop {
-        if let Some(taken) = client.wait(&mut wait, &[], &[], &mut take) {
+        let taken = client.wait(&mut wait, &[], &[], &mut take);
+        assert!(wait.over().is_none(), "nobody rang");
+        if let Some(taken) = taken {
             return taken;
         }
-        assert!(wait.over().is_none(), "nobody rang");
     }
 }
 

@@ -480,9 +480,7 @@ impl RemoteHost {
         }
         let id = self.connection.request(request, payload).map_err(|error| self.unsent(&error))?;
         match self.wait(Some(id), None)? {
-            Some(Answer { reply: Reply::Failed { code, reason }, .. }) => {
-                Err(HostError::Refused(if reason.is_empty() { code.to_string() } else { reason }))
-            }
+            Some(Answer { reply: Reply::Failed { code, reason }, .. }) => Err(refusal(code, reason)),
             Some(answer) => Ok(answer),
             None => Err(self.broken("no answer")),
         }
@@ -528,8 +526,7 @@ impl RemoteHost {
             let (_, belongs) = asked.swap_remove(place);
             match answer {
                 Answer { reply: Reply::Failed { code, reason }, .. } => {
-                    let why = if reason.is_empty() { code.to_string() } else { reason };
-                    refused = refused.or(Some(HostError::Refused(why)));
+                    refused = refused.or(Some(refusal(code, reason)));
                 }
                 Answer { payload, .. } if !done(belongs, &payload) => {
                     return Err(self.broken("an answer of another length than asked for"));
@@ -622,6 +619,15 @@ impl RemoteHost {
     fn at_limit(&self) -> HostError {
         let limit = self.limit.unwrap_or(Time::MAX).to_string();
         HostError::Limit { time: self.time, limit }
+    }
+}
+
+/// What a failed request means to the caller.
+fn refusal(code: ErrorCode, reason: String) -> HostError {
+    let why = if reason.is_empty() { code.to_string() } else { reason };
+    match code {
+        ErrorCode::Livelock => HostError::Livelock { report: why },
+        _ => HostError::Refused(why),
     }
 }
 

@@ -5,7 +5,7 @@ use vp_models::host::HostError;
 use vp_protocols::native::{Capabilities, ErrorCode, OpenRing, Request};
 use vp_shm::ring::{self, Access, Client, Line, Wait};
 
-use super::RemoteHost;
+use super::{RemoteHost, refusal};
 
 /// The session's ring.
 pub(super) struct Ring {
@@ -73,7 +73,7 @@ impl RemoteHost {
         }
         match u16::try_from(reply.code) {
             Ok(0) => Ok(reply.value),
-            code => Err(HostError::Refused(ErrorCode::from(code.unwrap_or(u16::MAX)).to_string())),
+            code => Err(refusal(ErrorCode::from(code.unwrap_or(u16::MAX)), String::new())),
         }
     }
 

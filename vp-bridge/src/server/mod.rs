@@ -20,6 +20,8 @@ mod instance;
 mod link;
 mod registry;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ use vp_models::platform::{Description, DescriptionError};
 use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
 
 use crate::address::{Address, ListenError, Listener};
+use instance::Patience;
 use registry::Registry;
 
 /// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
@@ -54,6 +57,9 @@ pub struct Options {
     /// How long a session that owns memory may leave a request to it unanswered, by the wall clock. Simulated time waits
     /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without.
     pub owner_timeout: Duration,
+    /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
+    /// told ([`vp_core::Simulation::set_delta_limit`]).
+    pub delta_limit: u64,
     /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
     pub terms: Terms,
     /// Program and version, as sessions are told.
@@ -79,6 +85,7 @@ impl Default for Options {
             handshake_timeout: Duration::from_secs(10),
             farewell_timeout: Duration::from_secs(2),
             owner_timeout: Duration::from_secs(30),
+            delta_limit: vp_core::Simulation::DELTA_LIMIT,
             terms: Terms {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
@@ -88,6 +95,12 @@ impl Default for Options {
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
             ended: None,
         }
+    }
+}
+
+impl Options {
+    fn patience(&self) -> Patience {
+        Patience { owner_timeout: self.owner_timeout, delta_limit: self.delta_limit }
     }
 }
 
@@ -135,7 +148,7 @@ impl Server {
         description.check().map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address).await?;
         let house = House {
-            registry: Registry::new(description, &options),
+            registry: Registry::new(description, options.patience(), options.ended.clone()),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),

@@ -3,19 +3,17 @@
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use vp_models::platform::Description;
 use vp_protocols::native::TimeMode;
 
-use super::instance::{Command, Instance};
-use super::{EndedPlatform, Options};
+use super::EndedPlatform;
+use super::instance::{Command, Instance, Patience};
 
 /// All platforms of a server.
 pub(super) struct Registry {
     description: Description,
-    /// See [`Options`](super::Options::owner_timeout).
-    owner_timeout: Duration,
+    patience: Patience,
     /// See [`Options`](super::Options::ended).
     ended: Option<Sender<EndedPlatform>>,
     shared: Mutex<HashMap<String, Shared>>,
@@ -27,9 +25,12 @@ struct Shared {
 }
 
 impl Registry {
-    pub(super) fn new(description: Description, options: &Options) -> Self {
-        let Options { owner_timeout, ended, .. } = options;
-        Self { description, owner_timeout: *owner_timeout, ended: ended.clone(), shared: Mutex::default() }
+    pub(super) fn new(
+        description: Description,
+        patience: Patience,
+        ended: Option<Sender<EndedPlatform>>,
+    ) -> Self {
+        Self { description, patience, ended, shared: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -42,9 +43,8 @@ impl Registry {
 
     /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
     pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
-        let start = |name| {
-            Instance::start(name, self.description.clone(), mode, self.owner_timeout, self.ended.clone())
-        };
+        let start =
+            |name| Instance::start(name, self.description.clone(), mode, self.patience, self.ended.clone());
         let Some(name) = name else { return start(&self.description.name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)
@@ -57,6 +57,12 @@ impl Registry {
         let instance = start(name)?;
         shared.insert(name.to_owned(), Shared { instance: instance.clone(), sessions: 1 });
         Ok(instance)
+    }
+
+    /// The platform of that name, if there is one.
+    #[cfg(test)]
+    pub(super) fn find(&self, name: &str) -> Option<Instance> {
+        self.shared().get(name).map(|found| found.instance.clone())
     }
 
     /// A session has left; with its last session a platform ends.

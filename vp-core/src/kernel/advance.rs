@@ -7,7 +7,8 @@ use crate::time::Time;
 impl Sim {
     /// Inside a process (elsewhere it is false): moves time on to `time`, as if the process had waited until then and nobody else had run
     /// meanwhile. False, and time stays, if anybody else might: if something else is to happen at the present time or
-    /// up to and including `time`, or the run ends before. The process then waits as usual.
+    /// up to and including `time`, or the run ends before. The process then waits as usual. A time that is not in the
+    /// future takes no moving, but counts as a wait for it ([`Sim::wait_until`]).
     ///
     /// For models of many small steps, such as a bus: where such a model is all that moves, its steps cost no more than
     /// calls.
@@ -37,10 +38,10 @@ impl Sim {
     pub fn advance(&self, time: Time) -> bool {
         let (kernel, to) = (&*self.0, time.as_ps());
         if to <= kernel.now.get() {
-            return true;
+            return !kernel.runs_in_place();
         }
         let stays = kernel.running.get() == NOBODY
-            || kernel.stop.get()
+            || kernel.stop.get().is_some()
             || kernel.holds.get() > 0
             || to > kernel.limit.get()
             || kernel.bell.is_rung()
@@ -49,7 +50,9 @@ impl Sim {
             return false;
         }
         kernel.now.set(to);
-        kernel.count_delta();
+        if kernel.count_delta() {
+            kernel.look_later();
+        }
         // What runs on belongs to the new time.
         kernel.ran.set(true);
         true
@@ -78,7 +81,7 @@ impl Sim {
         let kernel = &*self.0;
         let now = kernel.now.get();
         let stays = kernel.running.get() == NOBODY
-            || kernel.stop.get()
+            || kernel.stop.get().is_some()
             || kernel.holds.get() > 0
             || kernel.bell.is_rung()
             || !kernel.schedule.is_quiet_until(now);

@@ -152,10 +152,12 @@ pub(crate) struct Schedule {
     pub(crate) slots: Vec<Slot>,
     pub(crate) details: Vec<Details>,
     pub(crate) free: Vec<u32>,
-    /// What is to run in this evaluation phase, in order.
+    /// What is to run in this evaluation phase, in order; and [`NOBODY`] as a mark ([`Schedule::check_phase`]).
     pub(crate) runnable: Vec<u32>,
     /// How many of them have run.
     run: usize,
+    /// With how many of them it is time for a look at whether the phase ever ends; see [`Schedule::check_phase`].
+    look_after: usize,
     pub(crate) next_delta: Vec<Target>,
     /// The channels that asked for the update phase.
     pub(crate) updates: Vec<Rc<dyn Update>>,

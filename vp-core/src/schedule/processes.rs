@@ -266,7 +266,7 @@ impl Schedule {
         self.wake(id);
     }
 
-    /// The next process to run in this evaluation phase.
+    /// The next process to run in this evaluation phase; [`NOBODY`] where [`Schedule::check_phase`] wants a look.
     #[inline(always)]
     pub(crate) fn next_runnable(&mut self) -> Option<u32> {
         let id = *self.runnable.get(self.run)?;
@@ -309,6 +309,39 @@ impl Schedule {
         self.run = 0;
     }
 
+    /// Something has become runnable in the midst of a phase: whether that ever ends is to be looked at now and then.
+    /// A mark in the list says when, so that taking the next process costs no more for it.
+    #[inline]
+    pub(crate) fn check_phase(&mut self) {
+        if self.runnable.len() > self.look_after {
+            self.look_after = usize::MAX;
+            self.runnable.insert(self.run, NOBODY);
+        }
+    }
+
+    /// Lets a phase go on, unless it has had `limit` activations and one for each process.
+    pub(crate) fn prolong_phase(&mut self, limit: usize) -> bool {
+        let most = limit.saturating_add(self.slots.len());
+        let goes_on = self.run < most;
+        self.look_after = if goes_on { most } else { limit };
+        goes_on
+    }
+
+    /// The phase is over before all have run. Who has not does so in the next delta cycle, and comes back.
+    pub(crate) fn interrupt_phase(&mut self) -> Vec<u32> {
+        let rest = self.runnable.split_off(self.run);
+        for &id in &rest {
+            let slot = &mut self.slots[id as usize];
+            if slot.body.is_some() {
+                slot.standing = Standing::Idle;
+                self.next_delta.push(Target::process(id));
+            } else {
+                self.pass_over(id);
+            }
+        }
+        rest
+    }
+
     /// Puts a process into a slot; gives its number and generation.
     pub(crate) fn add_process(
         &mut self,
@@ -334,6 +367,7 @@ impl Schedule {
         };
         if initialize {
             self.runnable.push(id);
+            self.check_phase();
         }
         match self.slots.get_mut(id as usize) {
             Some(place) => {
@@ -409,6 +443,7 @@ impl Schedule {
             // At once, as `terminated_event` is.
             self.cancel(ended);
             self.fire(ended, running);
+            self.check_phase();
             self.release_event(ended);
         }
         let more = self.details[id as usize].more.take();

@@ -96,6 +96,7 @@ impl Shared {
         self.step(|schedule| {
             schedule.cancel(id);
             schedule.fire(id, running);
+            schedule.check_phase();
         });
     }
 
@@ -132,6 +133,10 @@ impl Shared {
             Ok(schedule.add_process(name, body, kind, listens_to, initialize))
         });
         added.unwrap_or((NOBODY, 0))
+    }
+
+    pub(crate) fn process_name(&self, id: u32) -> Option<Name> {
+        self.step(|schedule| Some(schedule.details.get(id as usize)?.name.clone()))
     }
 
     pub(crate) fn is_alive(&self, id: u32, generation: u32) -> bool {
@@ -201,6 +206,26 @@ impl Shared {
     #[inline]
     pub(crate) fn all_ran(&self) {
         self.step(Schedule::all_ran);
+    }
+
+    /// What is still to run in this evaluation phase.
+    pub(crate) fn runnable(&self) -> Vec<u32> {
+        self.step(|schedule| schedule.runnable[schedule.run..].to_vec())
+    }
+
+    /// From now on [`Shared::next_runnable`] gives [`NOBODY`] once in a phase of more than so many activations.
+    pub(crate) fn limit_phase(&self, activations: u64) {
+        self.step(|schedule| schedule.look_after = usize::try_from(activations).unwrap_or(usize::MAX));
+    }
+
+    /// Lets the phase go on, unless it has had so many activations and one for each process.
+    pub(crate) fn prolong_phase(&self, limit: u64) -> bool {
+        self.step(|schedule| schedule.prolong_phase(usize::try_from(limit).unwrap_or(usize::MAX)))
+    }
+
+    /// Ends the phase before all have run; the others, which come back, do so in the next delta cycle.
+    pub(crate) fn interrupt_phase(&self) -> Vec<u32> {
+        self.step(Schedule::interrupt_phase)
     }
 
     #[inline]

@@ -6,6 +6,7 @@ mod destructors;
 mod determinism;
 mod events;
 mod life;
+mod livelock;
 mod methods;
 mod processes;
 mod reference;

@@ -51,7 +51,7 @@ pub trait Host {
     ///
     /// # Errors
     /// [`HostError::Idle`] when nothing is left to simulate, [`HostError::Limit`] when a limit set on the run
-    /// ends it.
+    /// ends it, [`HostError::Livelock`] when simulated time stands still.
     fn wait_interrupt(&mut self) -> Result<Time, HostError>;
 
     /// The simulated time, as far as this side knows it.
@@ -240,6 +240,12 @@ pub enum HostError {
         /// Simulated time at which everything stood still.
         time: Time,
         /// One line naming who waits for what.
+        report: String,
+    },
+    /// Simulated time stands still, however much is done: a fault of a model, which no limit of time would end.
+    #[error("the run was ended: {report}")]
+    Livelock {
+        /// One line: since when time has stood, and who runs again and again.
         report: String,
     },
     /// A limit set on the run ended the wait.

@@ -230,7 +230,7 @@ impl Hub {
         let now = self.now();
         let is_full = self.platform.csb().backlog() >= MOST_QUEUED;
         let is_ready = |job: &Job| match job {
-            _ if self.mode == TimeMode::Lockstep => true,
+            _ if self.mode == TimeMode::Lockstep || self.livelock.is_some() => true,
             job if job.at.is_some_and(|at| at > now) => false,
             job => !(is_full && matches!(job.task, Task::Register { .. })),
         };
@@ -253,6 +253,11 @@ impl Hub {
     }
 
     pub(super) fn start(&mut self, party: PartyId, job: Job) {
+        let waits_for_time = job.at.is_some() || !matches!(job.task, Task::Memory(_) | Task::Fail(_));
+        if waits_for_time && let Some(report) = &self.livelock {
+            let failure = Failure::new(FailureKind::Livelock, report.as_str());
+            return self.fail(party, job.tag, failure);
+        }
         let lockstep = self.mode == TimeMode::Lockstep;
         if lockstep {
             if let Some(at) = job.at.filter(|at| *at > self.now()) {
@@ -326,8 +331,8 @@ impl Hub {
     }
 
     /// Fails everything that is under way or waits, in the order in which it came.
-    pub(super) fn cancel_all(&mut self, why: &str) {
-        let cancelled = || Failure::new(FailureKind::Cancelled, why);
+    pub(super) fn cancel_all(&mut self, why: &Failure) {
+        let cancelled = || why.clone();
         for OnBus { party, tag, .. } in std::mem::take(&mut self.on_bus) {
             self.fail(party, Some(tag), cancelled());
         }
@@ -338,7 +343,7 @@ impl Hub {
             .flat_map(|(id, party)| party.jobs.drain(..).map(move |job| (id, job.tag)))
             .collect();
         for (party, tag) in waiting {
-            // Posted writes end quietly: the reset has undone what came before them too.
+            // Posted writes end quietly: of what came before them nothing will be seen either.
             if tag.is_some() {
                 self.fail(party, tag, cancelled());
             }

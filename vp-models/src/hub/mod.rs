@@ -48,7 +48,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
-use vp_core::{Injector, Time};
+use vp_core::{Injector, Simulation, Time};
 
 pub use input::{
     Access, AccessKind, Command, Input, MemoryPromise, Operation, PartyId, PortIndex, RequestId, Role, Tag,
@@ -100,6 +100,12 @@ pub struct Hub {
     current: Option<Current>,
     /// Where the next round over the parties' jobs begins, so that none waits for ever.
     turn: PartyId,
+    /// Delta cycles of one instant after which its run is ended.
+    delta_limit: u64,
+    /// The instant whose delta cycles have been many, and how many of them are over.
+    long_instant: (Time, u64),
+    /// Why simulated time moves no more until a reset, if it does not.
+    livelock: Option<String>,
     /// Whether a memory owner's answer is needed before time may move on.
     is_held: bool,
     outputs: VecDeque<Output>,
@@ -116,7 +122,7 @@ impl Hub {
     #[must_use]
     pub fn new(platform: Platform, mode: TimeMode) -> Hub {
         let ports = platform.ports();
-        let hub = Hub {
+        let mut hub = Hub {
             platform,
             ports,
             mode,
@@ -130,6 +136,9 @@ impl Hub {
             next_bus_tag: 0,
             current: None,
             turn: PartyId(0),
+            delta_limit: Simulation::DELTA_LIMIT,
+            long_instant: (Time::ZERO, 0),
+            livelock: None,
             is_held: false,
             outputs: VecDeque::new(),
             polled: 0,
@@ -138,6 +147,7 @@ impl Hub {
             has_run: false,
         };
         hub.listen();
+        hub.set_delta_limit(Simulation::DELTA_LIMIT);
         hub
     }
 
@@ -293,13 +303,15 @@ impl Hub {
         let was_high = self.platform.irq().level();
         let platform = Platform::build(self.platform.description())
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        self.cancel_all("the platform was reset");
+        self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
+        self.livelock = None;
         self.platform.sum_up_warnings();
         self.collect();
         self.requests.borrow_mut().forget_bursts();
         self.port_events.borrow_mut().clear();
         self.platform = platform;
         self.listen();
+        self.set_delta_limit(self.delta_limit);
         for holding in self.holdings.clone() {
             self.connect_memory(&holding);
         }

@@ -161,6 +161,8 @@ pub enum FailureKind {
     SlaveError,
     /// Not in this time mode.
     WrongTimeMode,
+    /// Simulated time stands still, however much the platform does; nothing but a reset helps.
+    Livelock,
     /// It was under way when a reset or a departure ended it.
     Cancelled,
     /// Nobody can do that here.

@@ -7,6 +7,10 @@ use vp_core::{Stop, Time};
 
 use super::Hub;
 use super::jobs::HORIZON;
+use super::output::{Failure, FailureKind, Severity};
+
+/// Delta cycles of one instant after which a run comes back, some milliseconds: its caller may have to end it.
+const CYCLES_AT_ONCE: u64 = 20_000;
 
 /// Who lets simulated time move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,7 +25,8 @@ pub enum TimeMode {
 /// What a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
-    /// There may be more to do at once.
+    /// There may be more to do at once. Also after many delta cycles of one instant; what comes before its end takes effect
+    /// in its middle, where no replay finds it again.
     Again,
     /// The time given to the run, or granted to free mode, is reached.
     Limit,
@@ -78,10 +83,20 @@ impl Hub {
         self.granted = to;
     }
 
+    /// Says after how many delta cycles of one instant a run is ended ([`vp_core::Simulation::set_delta_limit`]): what is under
+    /// way then fails, and what needs time to move, until a reset.
+    pub fn set_delta_limit(&mut self, cycles: u64) {
+        self.delta_limit = cycles;
+        self.platform.simulation_mut().set_delta_limit(cycles.min(CYCLES_AT_ONCE));
+    }
+
     /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time stands then
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
         self.is_held = false;
+        if self.livelock.is_some() {
+            return Ran::Waiting;
+        }
         let goal = match self.mode {
             TimeMode::Lockstep => match self.goal_time() {
                 Some(goal) => goal,
@@ -108,6 +123,10 @@ impl Hub {
     fn end_run(&mut self, stop: Stop, goal: Time, limit: Time, until: Time) -> Ran {
         match (stop, self.mode) {
             (Stop::Requested, _) => Ran::Again,
+            (Stop::Livelock, _) => {
+                self.instant_is_long();
+                Ran::Again
+            }
             (Stop::Held, _) => {
                 self.is_held = true;
                 Ran::Waiting
@@ -151,19 +170,36 @@ impl Hub {
         if stop == Stop::Requested && self.stops.get() == stops {
             let now = simulation.now();
             let ended = simulation.run_up_to(now);
-            if ended == Stop::Held {
-                stop = Stop::Held;
+            if matches!(ended, Stop::Held | Stop::Livelock) {
+                stop = ended;
             }
         }
-        self.is_instant_over = self.stops.get() == stops;
+        self.is_instant_over = self.stops.get() == stops && stop != Stop::Livelock;
         self.requests.borrow_mut().run_limit = Time::ZERO;
         stop
+    }
+
+    /// Many delta cycles were not enough for the present instant. If they are too many, time moves no more.
+    fn instant_is_long(&mut self) {
+        let (instant, cycles) = self.long_instant;
+        let before = if instant == self.now() { cycles } else { 0 };
+        let cycles = before.saturating_add(CYCLES_AT_ONCE.min(self.delta_limit));
+        self.long_instant = (self.now(), cycles);
+        if cycles < self.delta_limit {
+            return;
+        }
+        let livelock = self.platform.simulation().livelock();
+        let report = livelock.map_or_else(|| "time stands still".to_owned(), |livelock| livelock.to_string());
+        self.warn(Severity::Warning, format!("{report}; the platform stands until a reset"));
+        self.cancel_all(&Failure::new(FailureKind::Livelock, report.as_str()));
+        self.livelock = Some(report);
     }
 
     /// Whether there is work to do.
     #[must_use]
     pub fn activity(&self) -> Activity {
         match (self.mode, self.next_time()) {
+            _ if self.livelock.is_some() => Activity::Deadlocked,
             _ if self.is_held || self.owed_bursts() > 0 => Activity::Held,
             _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,

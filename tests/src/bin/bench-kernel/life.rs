@@ -27,6 +27,8 @@ pub(crate) fn spawn(case: &str, Work { n, p }: Work) {
             sim.process("child", brief(sim.clone(), count.clone())).join().await;
         }
     });
+    // All of it is one moment of time.
+    simulation.set_delta_limit(u64::MAX);
     simulation.run_until(Time::ZERO);
     let start = Moment::now();
     simulation.run();

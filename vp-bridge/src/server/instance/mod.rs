@@ -62,9 +62,9 @@ pub(super) enum Command {
     Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
     /// The last session has left: the thread ends.
     End,
-    /// A model's fault, for tests.
+    /// Whatever a model may do, for tests.
     #[cfg(test)]
-    Panic,
+    Do(Box<dyn FnOnce(&vp_core::Sim) + Send>),
 }
 
 impl Command {
@@ -111,6 +111,20 @@ pub(super) enum ToSession {
     Close { code: ErrorCode, reason: String },
 }
 
+/// How long an instance bears with others: see [`Options`](super::Options).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) owner_timeout: Duration,
+    pub(super) delta_limit: u64,
+}
+
+#[cfg(test)]
+impl Default for Patience {
+    fn default() -> Self {
+        super::Options::default().patience()
+    }
+}
+
 /// The outside of an instance.
 #[derive(Clone)]
 pub(super) struct Instance {
@@ -124,7 +138,7 @@ impl Instance {
         name: &str,
         description: Description,
         mode: TimeMode,
-        owner_timeout: Duration,
+        patience: Patience,
         ended: Option<Sender<EndedPlatform>>,
     ) -> std::io::Result<Self> {
         let inbox = Arc::new(Inbox::new()?);
@@ -134,7 +148,7 @@ impl Instance {
             let inbox = CloseAtEnd(inside);
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                match PlatformThread::build(&inbox.0, &description, mode, owner_timeout) {
+                match PlatformThread::build(&inbox.0, &description, mode, patience) {
                     Ok(mut thread) => {
                         thread.serve();
                         if let Some(ended) = ended {
@@ -185,7 +199,7 @@ struct PlatformThread {
     postponed: Vec<Command>,
     hub: Hub,
     mode: TimeMode,
-    owner_timeout: Duration,
+    patience: Patience,
     members: Members,
     owners: Owners,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
@@ -202,10 +216,11 @@ impl PlatformThread {
         inbox: &Arc<Inbox>,
         description: &Description,
         mode: TimeMode,
-        owner_timeout: Duration,
+        patience: Patience,
     ) -> Result<Self, String> {
         let platform = Platform::build(description).map_err(|error| error.to_string())?;
-        let hub = Hub::new(platform, translate::time_mode(mode));
+        let mut hub = Hub::new(platform, translate::time_mode(mode));
+        hub.set_delta_limit(patience.delta_limit);
         inbox.interrupt_runs_with(hub.interrupter());
         Ok(Self {
             inbox: inbox.clone(),
@@ -213,7 +228,7 @@ impl PlatformThread {
             postponed: Vec::new(),
             hub,
             mode,
-            owner_timeout,
+            patience,
             members: Members::default(),
             owners: Owners::default(),
             pace: None,
@@ -223,7 +238,7 @@ impl PlatformThread {
     }
 
     fn serve(&mut self) {
-        while !self.ended {
+        loop {
             let mut commands = std::mem::take(&mut self.commands);
             if std::mem::take(&mut self.is_running) || self.inbox.has_waiting() {
                 self.inbox.take(&mut commands);
@@ -232,18 +247,22 @@ impl PlatformThread {
                 self.command(command);
             }
             self.commands = commands;
+            if self.ended {
+                // A platform that runs by itself might have much to do, and nobody could end that any more.
+                break;
+            }
             self.take_rings();
             self.put_out_silent_owner();
             // Who waits for an answer, or for the line, does not wait for what the platform has to do besides.
             self.flush();
             let wake = self.advance();
             self.tell();
-            if let Some(wake) = wake
-                && !self.ended
-            {
+            if let Some(wake) = wake {
                 self.flush();
-                let patience =
-                    self.owners.oldest().and_then(|(_, asked)| asked.checked_add(self.owner_timeout));
+                let patience = self
+                    .owners
+                    .oldest()
+                    .and_then(|(_, asked)| asked.checked_add(self.patience.owner_timeout));
                 self.idle_until(wake.0.into_iter().chain(patience).min());
             }
         }
@@ -253,9 +272,9 @@ impl PlatformThread {
     /// A memory that does not answer must not hold time up for all others: its session has to go.
     fn put_out_silent_owner(&mut self) {
         if let Some((owner, asked)) = self.owners.oldest()
-            && asked.elapsed() >= self.owner_timeout
+            && asked.elapsed() >= self.patience.owner_timeout
         {
-            let patience = self.owner_timeout.as_secs_f64();
+            let patience = self.patience.owner_timeout.as_secs_f64();
             let reason = format!("a request to its memory was not answered within {patience} s");
             self.put_out(owner, ErrorCode::NotAnswered, &reason);
         }
@@ -308,7 +327,7 @@ impl PlatformThread {
             }
             Command::End => self.ended = true,
             #[cfg(test)]
-            Command::Panic => panic!("a model's fault"),
+            Command::Do(what) => what(&self.hub.platform().sim()),
         }
     }
 
@@ -459,7 +478,8 @@ mod tests {
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX, None).unwrap();
+        let (mode, patience) = (TimeMode::Lockstep, Patience::default());
+        let instance = Instance::start("p", description, mode, patience, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let socket = crate::address::Stream::Unix(near).into_plain().unwrap();
         let (id, capabilities) = (SessionId(1), Capabilities::NONE);
@@ -472,7 +492,7 @@ mod tests {
         instance.inbox().send(&mut vec![Command::Join(join)]).unwrap();
         answer.await.unwrap();
         assert!(!link.is_hung_up());
-        instance.inbox().send(&mut vec![Command::Panic]).unwrap();
+        instance.inbox().send(&mut vec![Command::Do(Box::new(|_| panic!("a model's fault")))]).unwrap();
         while instance.inbox().is_open() || !link.is_hung_up() {
             tokio::task::yield_now().await;
         }

@@ -230,6 +230,7 @@ pub(super) fn error_code(kind: hub::FailureKind) -> ErrorCode {
         hub::FailureKind::DecodeError => ErrorCode::DecodeError,
         hub::FailureKind::SlaveError => ErrorCode::SlaveError,
         hub::FailureKind::WrongTimeMode => ErrorCode::WrongTimeMode,
+        hub::FailureKind::Livelock => ErrorCode::Livelock,
         hub::FailureKind::Cancelled => ErrorCode::Cancelled,
         hub::FailureKind::Unsupported => ErrorCode::Unsupported,
         hub::FailureKind::Internal => ErrorCode::Internal,

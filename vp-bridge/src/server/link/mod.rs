@@ -313,7 +313,7 @@ pub(super) fn printable(agent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::instance::Instance;
+    use super::super::instance::{Instance, Patience};
     use super::*;
     use vp_models::platform::Description;
     use vp_protocols::native::{Notice, Time, TimeMode};
@@ -322,7 +322,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_said_before_the_welcome_waits_for_it() {
         let description = Description::named("nv_small").unwrap();
-        let instance = Instance::start("p", description, TimeMode::Lockstep, Duration::MAX, None).unwrap();
+        let (mode, patience) = (TimeMode::Lockstep, Patience::default());
+        let instance = Instance::start("p", description, mode, patience, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let newcomer = Newcomer::silent(SessionId(1), instance.inbox());
         let link = Link::new(crate::address::Stream::Unix(near).into_plain().unwrap(), newcomer);

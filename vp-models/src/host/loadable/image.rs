@@ -52,8 +52,8 @@ fn places(tensor: &Tensor, element: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// One code for zero, and one for what is no number.
-fn normal(half: u16) -> u16 {
+/// A half with one code for zero, and one for what is no number: what the runtime means to write.
+pub(in crate::host) fn normal(half: u16) -> u16 {
     match half {
         0x8000 => 0,
         _ if half & 0x7fff > 0x7c00 => 0x7e00,

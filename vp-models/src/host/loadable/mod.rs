@@ -34,6 +34,7 @@ use std::fmt;
 
 pub use driver::Span;
 pub use error::{LoadableError, RunError};
+pub(in crate::host) use image::normal;
 pub use network::Kind;
 pub use run::{Execution, Output, run};
 

@@ -5,6 +5,7 @@
 
 use super::description::Shape;
 use crate::nvdla::config::Config;
+use crate::nvdla::registers::cdma::d_weight_bytes::WEIGHT_BYTES;
 
 /// Alignment of everything that is placed: no family of addresses keeps fewer bits.
 pub(super) const ALIGNMENT: u64 = 256;
@@ -231,11 +232,6 @@ pub(super) struct Place {
     pub(super) surface_stride: u32,
 }
 
-/// Bytes that weights take and that CDMA is told to read: it reads 128 at a time.
-pub(super) fn weight_bytes(count: usize) -> usize {
-    count.next_multiple_of(128)
-}
-
 /// Weights `[kernel][row][column][channel]` of some kernels, as a hardware layer takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WeightShape {
@@ -259,6 +255,15 @@ impl WeightShape {
         u64::from(self.kernels) * u64::from(self.kernel_bytes())
     }
 
+    /// Bytes that they take in memory, and that CDMA is told to read: whole entries of the convolution buffer. CSC
+    /// gives back the entries that it has read (RTL, `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`); what CDMA stored beyond them
+    /// would stay in the buffer, in front of the next layer's weights.
+    pub(super) fn bytes_read(&self, config: &Config) -> u64 {
+        // On nv_full's map the register counts 128 bytes, its entry; a configuration with smaller ones cannot say less.
+        let least = 1 << WEIGHT_BYTES.bits(config.family()).lsb;
+        self.bytes().next_multiple_of(config.cbuf_entry_bytes().max(least).into())
+    }
+
     /// Channels that a cell multiplies at once.
     fn block(&self, config: &Config) -> u32 {
         config.mac_atomic_c / self.rows_at_once
@@ -278,7 +283,8 @@ impl WeightShape {
         let [kernels, rows, columns, channels] = [kernels, rows, columns, channels].map(|size| size as usize);
         let (group, block) = (config.mac_atomic_k as usize, self.block(config) as usize);
         let at_once = rows_at_once as usize;
-        let mut bytes = Vec::with_capacity(weight_bytes(weights.len()));
+        let size = self.bytes_read(config) as usize;
+        let mut bytes = Vec::with_capacity(size);
         for first_kernel in (0..kernels).step_by(group) {
             for first_channel in (0..channels).step_by(block) {
                 let taken = first_channel..channels.min(first_channel + block);
@@ -295,7 +301,7 @@ impl WeightShape {
                 }
             }
         }
-        bytes.resize(weight_bytes(bytes.len()), 0);
+        bytes.resize(size, 0);
         bytes
     }
 }
@@ -355,7 +361,7 @@ mod tests {
         assert_eq!(bytes[..9], [0, 1, 2, 3, 4, 5, 6, 7, 10]);
         assert_eq!(bytes[64..68], [8, 9, 18, 19]);
         assert_eq!(bytes[80..90], [80, 81, 82, 83, 84, 85, 86, 87, 88, 89]);
-        assert_eq!(bytes.len(), 128);
+        assert_eq!(bytes.len(), 96);
     }
 
     proptest! {

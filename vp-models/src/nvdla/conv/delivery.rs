@@ -115,8 +115,13 @@ impl Delivery {
         if atoms == 0 {
             return;
         }
-        let next = self.sim.now() + self.credit_return;
-        self.returning.borrow_mut().push_back(Return { next, pace, atoms });
+        let mut returning = self.returning.borrow_mut();
+        // Atoms leave in their order, and so does their room: what is dropped behind atoms that SDP still takes at
+        // its pace is not there before theirs.
+        let before = returning.back().map(|before| before.next + before.pace * u64::from(before.atoms - 1));
+        let next = (self.sim.now() + self.credit_return).max(before.unwrap_or(Time::ZERO));
+        returning.push_back(Return { next, pace, atoms });
+        drop(returning);
         if self.wanted.get() > 0 && self.when(self.wanted.get()).is_some() {
             self.returned.notify_delta();
         }
@@ -304,5 +309,29 @@ mod tests {
         });
         simulation.run();
         assert_eq!(*log.borrow(), [Time::ns(25), Time::ns(32)]);
+    }
+
+    /// SDP has asked for four atoms at its pace when it finds that the layer is not its own, and drops what follows.
+    #[test]
+    fn atoms_dropped_behind_others_that_pass_at_a_pace_give_their_room_back_behind_theirs() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let delivery = Delivery::new(&sim, 8, Time::ns(3));
+        let granted = Rc::new(Cell::new(Time::ZERO));
+        let (csc, clock, when) = (delivery.clone(), sim.clone(), granted.clone());
+        sim.process("csc", async move {
+            csc.take_credits(8).await;
+            csc.put(Time::ZERO, vec![0; 8], 1, true);
+            csc.take_credits(8).await;
+            when.set(clock.now());
+        });
+        let sdp = delivery;
+        sim.process("sdp", async move {
+            sdp.ready().await;
+            sdp.take(4, Time::ns(10));
+            sdp.drain().await;
+        });
+        simulation.run();
+        assert_eq!(granted.get(), Time::ns(33));
     }
 }

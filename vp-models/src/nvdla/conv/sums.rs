@@ -19,6 +19,15 @@ const KERNELS_AT_ONCE: usize = 64;
 /// The most sums that are held.
 const SUMS_AT_ONCE: usize = 1 << 20;
 
+/// The most products that are computed without anybody else having a turn: parts of a second, also of fp16. A run that
+/// is to end does so between two such computations.
+const PRODUCTS_AT_ONCE: usize = 1 << 28;
+
+/// How many positions are computed together for so many kernels of so many taps.
+fn positions_at_once(kernels: usize, taps: usize) -> usize {
+    (SUMS_AT_ONCE / kernels.max(1)).min(PRODUCTS_AT_ONCE / (kernels * taps).max(1))
+}
+
 /// The sums of a run of positions, `[position][kernel]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sums {
@@ -51,9 +60,9 @@ impl Sums {
 }
 
 /// How many groups of kernels, of those whose weights are there, are computed together.
-pub(super) fn groups_at_once(there: u32, group_kernels: u32, positions: u32) -> u32 {
+pub(super) fn groups_at_once(there: u32, group_kernels: u32, positions: u32, taps: usize) -> u32 {
     let wanted = KERNELS_AT_ONCE.div_ceil(group_kernels.max(1) as usize);
-    let held = SUMS_AT_ONCE / (positions as usize * group_kernels as usize).max(1);
+    let held = positions_at_once(group_kernels as usize, taps) / (positions as usize).max(1);
     there.min(wanted.min(held) as u32).max(1)
 }
 
@@ -152,6 +161,8 @@ pub(super) struct Batch<'a> {
     activations: &'a Activations,
     weights: Packed,
     kernels: usize,
+    /// Weights of a kernel.
+    taps: usize,
     /// Positions computed, and their sums for all kernels.
     computed: Range<usize>,
     sums: Sums,
@@ -166,10 +177,11 @@ impl<'a> Batch<'a> {
         activations: &'a Activations,
         weights: (&Elements, &WeightOrder),
     ) -> Batch<'a> {
+        let taps = weights.1.taps();
         let (packed, kernels) =
             Batch::pack(&shape, activations, weights).unwrap_or_else(|error| refused(error));
         let sums = Sums::Narrow(Vec::new());
-        Batch { array, shape, activations, weights: packed, kernels, computed: 0..0, sums }
+        Batch { array, shape, activations, weights: packed, kernels, taps, computed: 0..0, sums }
     }
 
     fn pack(
@@ -213,7 +225,7 @@ impl<'a> Batch<'a> {
             };
         }
         if positions.start < self.computed.start || positions.end > self.computed.end {
-            let run = (SUMS_AT_ONCE / self.kernels.max(1)).max(positions.len());
+            let run = positions_at_once(self.kernels, self.taps).max(positions.len());
             // Lines of which positions take turns are computed together.
             let together = match self.shape.order {
                 Order::Lines => 1,
@@ -331,10 +343,21 @@ mod tests {
 
     #[test]
     fn groups_are_computed_together_where_their_sums_can_be_held() {
-        assert_eq!(groups_at_once(9, 8, 100), 8);
-        assert_eq!(groups_at_once(3, 8, 100), 3);
-        assert_eq!(groups_at_once(9, 32, 100), 2);
-        assert_eq!(groups_at_once(9, 32, 1 << 20), 1);
+        assert_eq!(groups_at_once(9, 8, 100, 1), 8);
+        assert_eq!(groups_at_once(3, 8, 100, 1), 3);
+        assert_eq!(groups_at_once(9, 32, 100, 1), 2);
+        assert_eq!(groups_at_once(9, 32, 1 << 20, 1), 1);
+    }
+
+    #[test]
+    fn nobody_waits_for_more_products_than_a_computation_may_have() {
+        for (kernels, positions, taps) in [(16, 1 << 16, 1 << 12), (64, 4, 1 << 20), (8, 1, 1)] {
+            let groups = groups_at_once(9, kernels, positions, taps) as usize;
+            let all = groups * kernels as usize;
+            // One group is computed at any rate, a few positions at a time.
+            assert!(groups == 1 || all * positions as usize * taps <= PRODUCTS_AT_ONCE, "{groups}");
+            assert!(positions_at_once(all, taps) * all * taps <= PRODUCTS_AT_ONCE);
+        }
     }
 
     #[test]

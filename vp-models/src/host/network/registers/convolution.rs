@@ -3,7 +3,7 @@
 use super::{Cubes, INT8, PRIMARY, high, low};
 use crate::host::network::cut::BufferUse;
 use crate::host::network::description::{Shape, Window};
-use crate::host::network::layout::{Place, WeightShape, weight_bytes};
+use crate::host::network::layout::{Place, WeightShape};
 use crate::host::program::{FieldOverflow, Program};
 use crate::nvdla::config::Config;
 use crate::nvdla::registers::{Unit, cacc, cdma, cmac, csc};
@@ -60,7 +60,7 @@ pub(in super::super) fn convolution(
         use cmac::d_misc_cfg::*;
         program.checked_fields(unit, &[(CONV_MODE, 0), (PROC_PRECISION, INT8)])?;
     }
-    csc_registers(program, layer)?;
+    csc_registers(program, layer, config)?;
     cdma_registers(program, layer, config)
 }
 
@@ -103,7 +103,7 @@ fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> R
         (WEIGHT_RAM_TYPE, PRIMARY),
         (WEIGHT_ADDR_LOW, low(weights)),
         (WEIGHT_ADDR_HIGH, high(weights)),
-        (WEIGHT_BYTES, weight_bytes(weight_shape.bytes() as usize) as u32),
+        (WEIGHT_BYTES, weight_shape.bytes_read(config) as u32),
         (CVT_EN, 0),
         (CONV_X_STRIDE, window.stride[0]),
         (CONV_Y_STRIDE, window.stride[1]),
@@ -131,7 +131,7 @@ fn cdma_registers(program: &mut Program, layer: &Convolve, config: &Config) -> R
     program.checked_fields(Unit::Cdma, &pixels)
 }
 
-fn csc_registers(program: &mut Program, layer: &Convolve) -> Result<(), FieldOverflow> {
+fn csc_registers(program: &mut Program, layer: &Convolve, config: &Config) -> Result<(), FieldOverflow> {
     use csc::{
         d_atomics::*, d_bank::*, d_batch_number::*, d_conv_stride_ext::*, d_datain_format::*,
         d_datain_size_ext_0::*, d_datain_size_ext_1::*, d_dataout_size_0::*, d_dataout_size_1::*,
@@ -160,7 +160,7 @@ fn csc_registers(program: &mut Program, layer: &Convolve) -> Result<(), FieldOve
         (WEIGHT_HEIGHT_EXT, weight_shape.rows),
         (WEIGHT_CHANNEL_EXT, weight_shape.channels),
         (WEIGHT_KERNEL, weight_shape.kernels),
-        (WEIGHT_BYTES, weight_bytes(weight_shape.bytes() as usize) as u32),
+        (WEIGHT_BYTES, weight_shape.bytes_read(config) as u32),
         (DATAOUT_WIDTH, output.width),
         (DATAOUT_HEIGHT, output.height),
         (DATAOUT_CHANNEL, output.channels),

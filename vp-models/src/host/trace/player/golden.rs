@@ -14,8 +14,7 @@ pub(super) fn compare(desk: &mut Desk<'_>, golden: &Golden, base: u64) -> Result
     let file = name(golden.file());
     let (elements, values, verdict) = match golden {
         Golden::Image(image) => {
-            let differs: Vec<(usize, u8)> =
-                image.bytes().filter(|(at, expected)| left[*at] != *expected).collect();
+            let differs: Vec<(usize, u8)> = image.differing(&left).collect();
             let verdict = match differs.first() {
                 None => Ok(()),
                 Some(&(at, expected)) => Err(FailureKind::Bytes {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::error::{TraceError, TraceErrorKind};
 use super::super::{MAX_SCRIPT_BYTES, read_text};
 use super::configuration;
+use crate::host::loadable::normal;
 
 /// Largest image read, in bytes.
 const MAX_GOLDEN_BYTES: u64 = 16 << 20;
@@ -111,7 +112,7 @@ pub struct Dimg {
     /// Where each element lay in memory, from the destination.
     places: Vec<usize>,
     elements: Vec<u8>,
-    element_bytes: usize,
+    element: Element,
     memory_bytes: usize,
 }
 
@@ -127,32 +128,41 @@ impl Dimg {
         if !bytes.starts_with(b"DIMG") {
             return Err(refuse("does not begin with `DIMG`"));
         }
-        let element_bytes = match word(8)? {
-            40 => 1,
-            41 => 2,
-            _ => return Err(refuse("its format is neither 40 (one byte) nor 41 (two bytes)")),
-        };
+        let format = word(8)?;
         let [width, height, channels] = [word(12)?, word(16)?, word(20)?];
         let [line, surface, memory_bytes] = [word(24)?, word(28)?, word(32)?];
         let count = width.checked_mul(height).and_then(|area| area.checked_mul(channels));
         let elements = &bytes[36..];
-        if count.is_none_or(|count| count == 0 || count.checked_mul(element_bytes) != Some(elements.len())) {
+        let holds = |element: Element| {
+            let bytes = count.and_then(|count| count.checked_mul(element.bytes()));
+            !elements.is_empty() && bytes == Some(elements.len())
+        };
+        let (element, atom) = match format {
+            40 => (Element::Int8, 32),
+            // Since May 2019 there is one more, int8 in atoms of 8 bytes, and the numbers from 41 on are one higher.
+            41 if holds(Element::Int8) => (Element::Int8, 8),
+            41 => (Element::Int16, 32),
+            // Until then 42 was fp16, since then it is int16, which the file does not tell: it is taken for the former.
+            42 | 43 => (Element::Fp16, 32),
+            _ => return Err(refuse("its format is none of 40 to 43 (int8, int16 and fp16 features)")),
+        };
+        if !holds(element) {
             return Err(refuse("its elements are not as many as its header says"));
         }
-        // The runtime took every surface for one with atoms of 32 bytes, those of nv_small included: there it saw
-        // parts of it several times, and never the rest.
-        let lanes = 32 / element_bytes;
+        // The runtime of 2018 took every surface for one with atoms of 32 bytes, those of nv_small included: there it
+        // saw parts of it several times, and never the rest.
+        let lanes = atom / element.bytes();
         let places: Vec<usize> = (0..channels)
             .flat_map(|channel| (0..height).map(move |y| (channel, y)))
             .flat_map(|(channel, y)| (0..width).map(move |x| (channel, y, x)))
             .map(|(channel, y, x)| {
-                channel / lanes * surface + y * line + x * 32 + channel % lanes * element_bytes
+                channel / lanes * surface + y * line + x * atom + channel % lanes * element.bytes()
             })
             .collect();
-        if places.iter().any(|at| at + element_bytes > memory_bytes) {
+        if places.iter().any(|at| at + element.bytes() > memory_bytes) {
             return Err(refuse("its strides lead beyond its memory"));
         }
-        Ok(Dimg { file: file.to_owned(), places, elements: elements.to_vec(), element_bytes, memory_bytes })
+        Ok(Dimg { file: file.to_owned(), places, elements: elements.to_vec(), element, memory_bytes })
     }
 
     /// How many elements there are.
@@ -167,10 +177,24 @@ impl Dimg {
         self.places.is_empty()
     }
 
-    /// Every byte that counts: where it lies from the destination, and what it should be.
-    pub fn bytes(&self) -> impl Iterator<Item = (usize, u8)> {
-        let elements = self.places.iter().zip(self.elements.chunks_exact(self.element_bytes));
-        elements.flat_map(|(at, bytes)| (*at..).zip(bytes.iter().copied()))
+    /// The bytes of wrong elements that differ, in the memory from the destination on: where each lies, and what it
+    /// should be. As in a file, fp16 has one zero and one code for what is no number.
+    pub(in super::super) fn differing<'a>(
+        &'a self,
+        left: &'a [u8],
+    ) -> impl Iterator<Item = (usize, u8)> + 'a {
+        let goldens = self.elements.chunks_exact(self.element.bytes());
+        let wrong = self.places.iter().zip(goldens).filter(|&(&at, golden)| {
+            match (self.element, left.get(at..at + golden.len()).unwrap_or(&[]), golden) {
+                (Element::Fp16, &[low, high], &[golden_low, golden_high]) => {
+                    let [left, golden] = [[low, high], [golden_low, golden_high]].map(u16::from_le_bytes);
+                    normal(left) != normal(golden)
+                }
+                (_, left, golden) => left != golden,
+            }
+        });
+        let bytes = wrong.flat_map(|(&at, golden)| (at..).zip(golden.iter().copied()));
+        bytes.filter(|&(at, golden)| left.get(at) != Some(&golden))
     }
 }
 
@@ -233,23 +257,56 @@ mod tests {
         Dimg::parse(&bytes, Path::new("g.dimg")).map_err(|error| error.to_string())
     }
 
+    /// Where the bytes of a file's elements lie, in the file's order.
+    fn places(image: &Dimg) -> Vec<usize> {
+        let bytes = image.element.bytes();
+        image.places.iter().flat_map(|&at| at..at + bytes).collect()
+    }
+
     #[test]
     fn elements_lie_where_atoms_of_32_bytes_have_them() {
-        let image = dimg(41, [2, 1, 17], [64, 128, 256], &(0..68).collect::<Vec<u8>>()).unwrap();
-        let bytes: Vec<(usize, u8)> = image.bytes().collect();
-        assert_eq!(image.len(), 34);
-        assert_eq!(bytes[..6], [(0, 0), (1, 1), (32, 2), (33, 3), (2, 4), (3, 5)]);
-        assert_eq!(bytes[64..], [(128, 64), (129, 65), (160, 66), (161, 67)]);
+        for format in [41, 42, 43] {
+            let image = dimg(format, [2, 1, 17], [64, 128, 256], &[0; 68]).unwrap();
+            assert_eq!(image.len(), 34);
+            assert_eq!(places(&image)[..6], [0, 1, 32, 33, 2, 3], "{format}");
+            assert_eq!(places(&image)[64..], [128, 129, 160, 161], "{format}");
+        }
+        let image = dimg(40, [2, 1, 33], [64, 128, 256], &[0; 66]).unwrap();
+        assert_eq!((&places(&image)[..4], &places(&image)[64..]), (&[0, 32, 1, 33][..], &[128, 160][..]));
+        let small = dimg(41, [2, 1, 9], [16, 64, 128], &[0; 18]).unwrap();
+        assert_eq!((&places(&small)[..4], &places(&small)[16..]), (&[0, 8, 1, 9][..], &[64, 72][..]));
+    }
+
+    #[test]
+    fn halves_are_the_same_as_numbers_and_integers_as_codes() {
+        // Zeros; what is no number; infinities; two numbers.
+        let golden = [0x0000_u16, 0x8000, 0x7e00, 0x7e00, 0x7c00, 0x3c00].map(u16::to_le_bytes);
+        let left = [0x8000_u16, 0x0000, 0xfc01, 0x7c00, 0xfc00, 0x3c01].map(u16::to_le_bytes);
+        let differing = |format| {
+            let image = dimg(format, [1, 1, 6], [32, 32, 32], golden.as_flattened()).unwrap();
+            let mut memory = [0; 32];
+            memory[..12].copy_from_slice(left.as_flattened());
+            image.differing(&memory).collect::<Vec<_>>()
+        };
+        let halves = [(7, 0x7e), (9, 0x7c), (10, 0x00)];
+        assert_eq!((differing(42), differing(43)), (halves.to_vec(), halves.to_vec()));
+        let integers = [(1, 0x00), (3, 0x80), (4, 0x00), (5, 0x7e), (7, 0x7e), (9, 0x7c), (10, 0x00)];
+        assert_eq!(differing(41), integers);
     }
 
     #[test]
     fn an_image_that_contradicts_itself_is_refused() {
+        let formats = "its format is none of 40 to 43 (int8, int16 and fp16 features)";
         for (format, size, strides, elements, why) in [
-            (39, [1, 1, 1], [32, 32, 32], 1, "its format is neither 40 (one byte) nor 41 (two bytes)"),
+            (39, [1, 1, 1], [32, 32, 32], 1, formats),
+            (44, [1, 1, 1], [32, 32, 32], 2, formats),
             (40, [1, 1, 2], [32, 32, 32], 1, "its elements are not as many as its header says"),
+            (42, [1, 1, 2], [32, 32, 32], 2, "its elements are not as many as its header says"),
             (40, [u32::MAX; 3], [32, 32, 32], 1, "its elements are not as many as its header says"),
+            (43, [u32::MAX; 3], [32, 32, 32], 1, "its elements are not as many as its header says"),
             (40, [0, 1, 1], [32, 32, 32], 0, "its elements are not as many as its header says"),
             (40, [2, 1, 1], [32, 32, 32], 2, "its strides lead beyond its memory"),
+            (42, [1, 1, 1], [32, 32, 1], 2, "its strides lead beyond its memory"),
         ] {
             let error = dimg(format, size, strides, &vec![0; elements]).unwrap_err();
             assert_eq!(error, format!("g.dimg: not a golden: {why}"));

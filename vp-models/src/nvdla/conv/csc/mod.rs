@@ -245,7 +245,7 @@ impl Csc {
     fn groups_at_once(&self, layer: &Layer, first: u32, weights: u64) -> u32 {
         let come = self.buffer.weights_come(weights);
         let there = (first..layer.groups()).take_while(|&group| layer.weights_end(group) <= come).count();
-        groups_at_once(there as u32, layer.group_kernels, layer.all_positions())
+        groups_at_once(there as u32, layer.group_kernels, layer.all_positions(), layer.order.taps())
     }
 
     /// What the buffer holds of a layer's input, ready to be computed with.

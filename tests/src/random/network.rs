@@ -1,0 +1,205 @@
+//! Networks of small layers, drawn from a seed.
+
+use std::ops::Range;
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use vp_models::host::network::{
+    Activation, Bias, Converter, Convolution, Layer, Method, Network, Normalisation, Operation, Pooling,
+    Shape, Sum, Window,
+};
+
+/// Draws networks.
+pub struct NetworkDraw(ChaCha8Rng);
+
+impl NetworkDraw {
+    /// The draw of this number.
+    pub fn new(seed: u64) -> NetworkDraw {
+        NetworkDraw(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// A number of a range.
+    pub fn any(&mut self, range: Range<u32>) -> u32 {
+        self.0.random_range(range)
+    }
+
+    /// Any element.
+    pub fn element(&mut self) -> i8 {
+        self.0.random()
+    }
+
+    /// A window that lies over some of its input wherever it is, and what comes out.
+    fn window(&mut self, input: Shape, size: [u32; 2]) -> (Window, [u32; 2]) {
+        let shape = [input.width, input.height];
+        let stride = [self.any(1..4), self.any(1..4)];
+        let before = size.map(|size| self.any(0..size));
+        let after = size.map(|size| self.any(0..size));
+        let outputs = [0, 1].map(|axis| {
+            let padded = before[axis] + shape[axis] + after[axis];
+            (padded - size[axis]) / stride[axis] + 1
+        });
+        (Window { size, stride, before, after }, outputs)
+    }
+
+    /// A convolution with windows of that size, from a source that gives such an input.
+    pub fn convolution(
+        &mut self,
+        input: Shape,
+        source: Option<usize>,
+        size: [u32; 2],
+        kernels: u32,
+    ) -> Layer {
+        let (window, [width, height]) = self.window(input, size);
+        let scale = self.0.random_range(-100..100);
+        let groups = if self.any(0..4) == 0 { self.groups(input.channels, kernels) } else { 1 };
+        let taps = kernels * size[0] * size[1] * input.channels / groups;
+        let weights = (0..taps).map(|_| self.element()).collect();
+        let shift = self.any(0..8);
+        let bias = (0..kernels).map(|_| self.0.random_range(-2000..2000)).collect();
+        let convolution = Convolution {
+            kernels,
+            window,
+            weights,
+            bias: self.0.random::<bool>().then_some(Bias { values: bias, shift }),
+            groups,
+            added: None,
+            activation: [Activation::None, Activation::Relu, Activation::Leaky { scale, shift: 7 }]
+                [self.any(0..3) as usize],
+            converter: Converter {
+                offset: self.0.random_range(-100..100),
+                scale: self.0.random_range(-300..300),
+                shift: self.any(8..20),
+            },
+        };
+        let output = Shape { width, height, channels: kernels };
+        Layer {
+            name: "conv".into(),
+            sources: vec![source],
+            input,
+            output,
+            operation: Operation::Convolution(convolution),
+        }
+    }
+
+    /// A number of groups that both are multiples of.
+    fn groups(&mut self, channels: u32, kernels: u32) -> u32 {
+        let right: Vec<u32> = (1..=channels)
+            .filter(|groups| channels.is_multiple_of(*groups) && kernels.is_multiple_of(*groups))
+            .collect();
+        right[self.any(0..right.len() as u32) as usize]
+    }
+
+    fn pooling(&mut self, input: Shape, source: Option<usize>, size: [u32; 2]) -> Layer {
+        let (window, [width, height]) = self.window(input, size);
+        let method = [Method::Max, Method::Min, Method::Average][self.any(0..3) as usize];
+        let output = Shape { width, height, channels: input.channels };
+        Layer {
+            name: "pool".into(),
+            sources: vec![source],
+            input,
+            output,
+            operation: Operation::Pooling(Pooling { method, window }),
+        }
+    }
+
+    /// A few convolutions and poolings.
+    pub fn network(&mut self) -> Network {
+        let input = Shape { width: self.any(4..14), height: self.any(4..14), channels: self.any(1..40) };
+        let mut layers: Vec<Layer> = Vec::new();
+        for _ in 0..self.any(1..5) {
+            // Not always the layer before: what was made earlier is still there.
+            let source = match self.any(0..4) {
+                0 => self.any(0..layers.len() as u32 + 1).checked_sub(1).map(|at| at as usize),
+                _ => layers.len().checked_sub(1),
+            };
+            let input = source.map_or(input, |source| layers[source].output);
+            let size = [input.width, input.height].map(|size| self.any(1..size.min(4) + 1));
+            let layer = if self.any(0..3) > 0 {
+                let kernels = self.any(1..40);
+                self.convolution(input, source, size, kernels)
+            } else {
+                self.pooling(input, source, size)
+            };
+            layers.push(layer);
+        }
+        Network { name: "drawn".into(), input, is_image: false, layers }
+    }
+}
+
+/// Layers of the other kinds, and of several sources.
+impl NetworkDraw {
+    /// A layer from that source of a network, or two that are put side by side.
+    fn more(&mut self, network: &mut Network, source: Option<usize>) {
+        let input = network.shape(source);
+        let converter =
+            Converter { offset: self.0.random_range(-9..9), scale: self.0.random_range(-300..300), shift: 9 };
+        let push =
+            |network: &mut Network, sources: Vec<Option<usize>>, output: Shape, operation: Operation| {
+                let (place, input) = (network.layers.len(), network.shape(sources[0]));
+                network.layers.push(Layer { name: place.to_string(), sources, input, output, operation });
+                place
+            };
+        let pixel = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
+        match self.any(0..6) {
+            0 => {
+                let activation = Activation::Leaky { scale: self.0.random_range(-99..99), shift: 6 };
+                let (scale, shift) = (self.0.random_range(-9..9), self.any(0..3));
+                let sum = Sum { scale, shift, activation, converter };
+                push(network, vec![source; 2], input, Operation::Sum(sum));
+            }
+            1 => {
+                let channels = [3, 5, 7, 9][self.any(0..4) as usize];
+                let [near, far] = [65, 257].map(|entries| (0..entries).map(|_| self.0.random()).collect());
+                let converter = Converter { shift: 20, ..converter };
+                let normalisation =
+                    Normalisation { channels, near, near_step: 4, far, far_step: 10, converter };
+                push(network, vec![source], input, Operation::Normalisation(normalisation));
+            }
+            2 if input.width < 30 && input.height < 30 => {
+                let output = Shape { width: 2 * input.width, height: 2 * input.height, ..input };
+                push(network, vec![source], output, Operation::Upsampling(2));
+            }
+            3 => {
+                let residual = self.convolution(input, source, [1, 1], input.channels);
+                let Operation::Convolution(mut convolution) = residual.operation else { unreachable!() };
+                (convolution.window, convolution.added) = (pixel, Some(self.any(0..9)));
+                push(network, vec![source; 2], input, Operation::Convolution(convolution));
+            }
+            _ => {
+                let parts = [0, 1].map(|_| {
+                    let kernels = self.any(1..50);
+                    let part = self.convolution(input, source, [1, 1], kernels);
+                    let Operation::Convolution(mut convolution) = part.operation else { unreachable!() };
+                    convolution.window = pixel;
+                    let output = Shape { channels: kernels, ..input };
+                    (push(network, vec![source], output, Operation::Convolution(convolution)), kernels)
+                });
+                let output = Shape { channels: parts[0].1 + parts[1].1, ..input };
+                let sources = parts.map(|(place, _)| Some(place)).to_vec();
+                push(network, sources, output, Operation::Concatenation);
+            }
+        }
+    }
+
+    /// A network of layers of all kinds.
+    pub fn any_network(&mut self) -> Network {
+        let mut network = self.network();
+        network.is_image = network.input.channels <= 4;
+        for _ in 0..self.any(1..5) {
+            let last = network.layers.len() - 1;
+            let source = if self.any(0..3) > 0 { last } else { self.any(0..last as u32 + 1) as usize };
+            self.more(&mut network, Some(source));
+            if self.any(0..2) == 0 {
+                let last = Some(network.layers.len() - 1);
+                let input = network.shape(last);
+                let size = [input.width, input.height].map(|size| self.any(1..size.min(4) + 1));
+                let kernels = self.any(1..20);
+                network.layers.push(match self.any(0..2) {
+                    0 => self.convolution(input, last, size, kernels),
+                    _ => self.pooling(input, last, size),
+                });
+            }
+        }
+        network
+    }
+}
