@@ -221,7 +221,7 @@ impl Stage {
         loop {
             let ran = self.hub.run(Time::MAX);
             self.poll();
-            if ran != Ran::Again && self.asked.is_empty() {
+            if !matches!(ran, Ran::Again | Ran::InInstant) && self.asked.is_empty() {
                 break;
             }
             while !self.asked.is_empty() {

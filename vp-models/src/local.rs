@@ -74,7 +74,7 @@ impl LocalHost {
             }
             let time = self.hub.now();
             match self.hub.run(self.limit) {
-                Ran::Again => {}
+                Ran::Again | Ran::InInstant => {}
                 Ran::Limit => {
                     self.take_outputs();
                     return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });

@@ -25,9 +25,11 @@ pub enum TimeMode {
 /// What a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
-    /// There may be more to do at once. Also after many delta cycles of one instant; what comes before its end takes effect
-    /// in its middle, where no replay finds it again.
+    /// There may be more to do at once.
     Again,
+    /// Many delta cycles of one instant are over, and there is more to do at once. What comes before its end takes effect in
+    /// its middle, where no replay finds it again.
+    InInstant,
     /// The time given to the run, or granted to free mode, is reached.
     Limit,
     /// Nothing more happens until an input comes.
@@ -125,7 +127,7 @@ impl Hub {
             (Stop::Requested, _) => Ran::Again,
             (Stop::Livelock, _) => {
                 self.instant_is_long();
-                Ran::Again
+                Ran::InInstant
             }
             (Stop::Held, _) => {
                 self.is_held = true;

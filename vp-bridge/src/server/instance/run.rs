@@ -30,7 +30,7 @@ impl PlatformThread {
             self.pace = None;
         }
         match (ran, &self.pace, next) {
-            (Ran::Again, ..) => None,
+            (Ran::Again | Ran::InInstant, ..) => None,
             (Ran::Limit, Some((began, pace)), Some(next)) => Some(Wake(began.checked_add(pace.due(next)))),
             _ => Some(Wake(None)),
         }
@@ -62,15 +62,17 @@ impl PlatformThread {
             let piece = next + between;
             match self.hub.run(piece) {
                 Ran::Limit if piece < granted => {}
+                Ran::InInstant => {
+                    self.let_tasks_poll();
+                    return Ran::Again;
+                }
                 ran => return ran,
             }
             // Register accesses are over before the clock is looked at.
             if !lasts {
                 lasts = looks >= MANY_LOOKS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
                 if lasts {
-                    self.tell();
-                    self.flush();
-                    self.members.iter().for_each(|(_, member)| member.to.link().poll_by_task());
+                    self.let_tasks_poll();
                 }
             }
             if self.inbox.has_waiting() || self.is_asked() {
@@ -85,5 +87,12 @@ impl PlatformThread {
             }
         }
         self.hub.run(Time::MAX)
+    }
+
+    /// From here on this thread is busy: the sessions' tasks watch their sockets.
+    fn let_tasks_poll(&mut self) {
+        self.tell();
+        self.flush();
+        self.members.iter().for_each(|(_, member)| member.to.link().poll_by_task());
     }
 }
