@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use vp_core::Time;
 use vp_core::observe::{self, Observation, Observer, What};
 use vp_models::bus::axi::{Drawn, Latency};
-use vp_models::host::HostError;
+use vp_models::host::{Host as _, HostError};
 use vp_models::nvdla::nocif::read_id;
 use vp_models::nvdla::registers::{RegisterRef, Unit, mcif, pdp, pdp_rdma, sdp, sdp_rdma};
 use vp_models::platform::Description;
@@ -437,6 +438,24 @@ mod mistakes {
         let warnings = device.warnings();
         assert!(warnings.iter().any(|text| text.contains("0x1000")), "{warnings:?}");
         assert!(warnings.iter().any(|text| text.contains("0x2000")), "{warnings:?}");
+    }
+
+    /// No limit of time would end it: time does not come to the limit.
+    #[test]
+    fn a_model_that_lets_no_time_pass_ends_the_run_with_its_name() {
+        let mut device = Device::named("nv_small");
+        device.host.set_limit(Time::us(1));
+        let sim = device.host.platform().sim();
+        sim.clone().process("spins", async move {
+            sim.wait(Time::ns(5)).await;
+            loop {
+                sim.wait(Time::ZERO).await;
+            }
+        });
+        let error = device.try_interrupt().unwrap_err();
+        assert!(matches!(&error, HostError::Livelock { .. }), "{error:?}");
+        let told = "the run was ended: time stands still at 5 ns while spins runs again and again";
+        assert_eq!(error.to_string(), told);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use vp_tests::effort::cases;
 use vp_tests::mutation::watched;
 
 /// Programs for each platform, each of some hundred writes; `VP_TEST_EFFORT` multiplies them.
-const PROGRAMS: u32 = 12;
+const PROGRAMS: u32 = 600;
 
 /// Where seeds begin: `PROPTEST_RNG_SEED`, as for the other random tests, or 0.
 fn first_seed() -> u64 {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vp_core::Time;
 use vp_models::host::{Host as _, HostError};
-use vp_models::nvdla::registers::Unit;
+use vp_models::nvdla::registers::{Unit, sdp};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::layers::{
@@ -148,6 +148,29 @@ fn memory() -> vp_tests::reference::Image {
 }
 
 const CONVOLUTION: [Unit; 5] = [Unit::Cacc, Unit::CmacA, Unit::CmacB, Unit::Csc, Unit::Cdma];
+
+/// SDP has asked for pixels at its pace when it finds that they are not its own, and drops the rest. Their room must come
+/// back in order, or CSC waits for a time that has passed, for ever.
+#[test]
+fn a_layer_of_sdp_of_another_size_than_the_convolution_in_front_of_it_ends_and_says_so() {
+    for (register, size) in [
+        (sdp::D_DATA_CUBE_WIDTH, 0),
+        (sdp::D_DATA_CUBE_WIDTH, 0x2000),
+        (sdp::D_DATA_CUBE_HEIGHT, 0),
+        (sdp::D_DATA_CUBE_HEIGHT, 0x2000),
+    ] {
+        let mut device = Device::named("nv_small");
+        device.load(&memory());
+        let layer = convolving(7, 5, INPUT, OUTPUT);
+        let mut program = device.program();
+        program.convolution(&layer, &small_buffer(&layer), 0);
+        program.word(Unit::Sdp, register, size);
+        program.enable_convolution(&layer, 0, true);
+        assert_eq!(end(&mut device, &program, CONV_0 | SDP_0), End::Done);
+        let warnings = device.warnings();
+        assert!(warnings.iter().any(|text| text.contains("output has another size")), "{warnings:?}");
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]

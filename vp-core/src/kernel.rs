@@ -513,6 +513,13 @@ impl Simulation {
     }
 
     /// The usual limit of delta cycles at one moment: a legal model has at most some thousands.
+    ///
+    /// ```
+    /// use vp_core::Simulation;
+    /// let mut simulation = Simulation::new();
+    /// // For models that exchange very much in no time.
+    /// simulation.set_delta_limit(100 * Simulation::DELTA_LIMIT);
+    /// ```
     pub const DELTA_LIMIT: u64 = 10_000_000;
 
     /// Who ran again and again when the last run ended with [`Stop::Livelock`].
