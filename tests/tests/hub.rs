@@ -284,7 +284,7 @@ proptest! {
             }
             let mut pauses = pauses.iter().copied().cycle();
             while !stage.writes.is_empty() {
-                stage.act(Act::Program(1, 7, stage.writes.len() % 2 == 0));
+                stage.act(Act::Program(1, 7, stage.writes.len().is_multiple_of(2)));
                 for (cycles, answers) in pauses.by_ref().take(3) {
                     stage.act(Act::Run(cycles));
                     stage.act(Act::Answer(answers, false));

@@ -37,7 +37,7 @@ pub enum Address {
         port: u16,
     },
     /// `unix:PATH`: a socket in the file system. `unix:@NAME`: one in Linux's abstract namespace, which has no file and is
-    /// gone with who listens; processes of the same user are let in.
+    /// gone with who listens; processes of the same user and of root are let in.
     Unix(PathBuf),
 }
 

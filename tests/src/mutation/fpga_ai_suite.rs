@@ -37,7 +37,7 @@ pub(super) fn run(platform: &str, seed: u64, progress: &Progress) -> u64 {
         let _ = driver.infer(&inputs);
         let _ = driver.counters();
     }
-    // Then every word of the registers, once.
+    // Then some words of the registers, once each.
     let until = host.host.now().expect("time") + PATIENCE;
     for address in (0..description.dbb0.range().start.min(0x1000) as u32).step_by(4) {
         if host.mutator.one_in(8) {

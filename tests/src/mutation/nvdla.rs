@@ -12,7 +12,7 @@ use crate::random::{Draw, Kind};
 use crate::reference::ConvInput;
 
 /// Their programs have no maker here: they are random words, small ones mostly, and addresses in memory.
-const MOVERS: [Unit; 2] = [Unit::Bdma, Unit::Rbk];
+const WITHOUT_MAKER: [Unit; 5] = [Unit::Bdma, Unit::Rbk, Unit::Mcif, Unit::Cvif, Unit::Glb];
 
 const KINDS: [Kind; 4] = [Kind::Feature, Kind::Image, Kind::Batches, Kind::Winograd];
 
@@ -100,7 +100,7 @@ fn write(program: &mut Program, mutator: &mut Mutator, draw: &mut Draw, group: u
         program.cdp(&draw.cdp(), group);
         enables.enable_cdp(group);
     }
-    for unit in MOVERS {
+    for unit in WITHOUT_MAKER {
         if mutator.one_in(4) {
             for register in unit.registers() {
                 let shift = mutator.random.random_range(12..32);

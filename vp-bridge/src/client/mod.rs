@@ -608,6 +608,10 @@ impl RemoteHost {
             }
             match status.activity {
                 Activity::Idle | Activity::Deadlocked => {
+                    if status.activity == Activity::Deadlocked {
+                        // A platform whose time stands still for good says so to whoever needs time.
+                        self.read(0)?;
+                    }
                     return Err(HostError::Idle { time: self.time, report: NOTHING_RUNS.to_owned() });
                 }
                 _ if self.limit.is_some_and(|limit| self.time >= limit) => return Err(self.at_limit()),

@@ -83,6 +83,22 @@ async fn who_waits_for_a_platform_whose_time_stands_still_is_told_who_runs_and_a
     }
 }
 
+/// Its client asks again and again how the platform is.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_an_interrupt_in_free_mode_is_told_that_time_stands_still() {
+    for model in [spin, spin_in_place] {
+        let (house, address) = serve(500_000).await;
+        let done = tokio::task::spawn_blocking(move || {
+            let mut client = client(&address, TimeMode::Free);
+            tell(&house, model);
+            let error = client.wait_interrupt().unwrap_err();
+            let HostError::Livelock { report } = &error else { panic!("{error:?}") };
+            assert!(report.contains("time stands still at 0 s while spins"), "{report}");
+        });
+        tokio::time::timeout(PATIENCE, done).await.expect("an end").unwrap();
+    }
+}
+
 /// There is no limit of delta cycles: nothing but the client's going ends the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_platform_whose_time_stands_still_ends_when_its_last_session_has_gone() {

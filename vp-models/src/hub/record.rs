@@ -86,7 +86,7 @@ pub fn replay(hub: &mut Hub, recording: &[Recorded]) -> Result<Vec<Output>, Repl
         match recorded {
             Recorded::Input(input) => hub.handle(input.clone()),
             Recorded::Ran(position) => {
-                run_to(hub, *position).map_err(|at| ReplayError { entry, at, recorded: *position })?
+                run_to(hub, *position).map_err(|at| ReplayError { entry, at, recorded: *position })?;
             }
         }
         outputs.extend(std::iter::from_fn(|| hub.poll()));

@@ -18,6 +18,6 @@ pub(super) fn end_with_parent(command: &mut Command) {
         // A parent that was gone before sends no signal any more.
         if getppid() == parent { Ok(()) } else { Err(io::Error::from(Errno::ESRCH)) }
     };
-    // SAFETY: three system calls, and neither allocates.
+    // SAFETY: three system calls, and none of them allocates.
     unsafe { command.pre_exec(ask) };
 }

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -21,6 +22,9 @@ use super::run::report;
 use super::{Failure, Verdict, serve};
 
 const LIBRARY: &str = "libvp_qemu.so";
+
+/// How long a platform may take to end when its guest has ended.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -90,7 +94,15 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     })?;
     // QEMU has said itself what was wrong.
     let verdict = if status.success() { Verdict::Right } else { Verdict::Wrong };
-    for EndedPlatform { statistics, .. } in platforms {
+    loop {
+        let statistics = match platforms.recv_timeout(LAST_WORDS) {
+            Ok(EndedPlatform { statistics, .. }) => statistics,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                tracing::warn!("a platform does not end; what it did is not shown");
+                break;
+            }
+        };
         // A guest that never began has not used it.
         let is_used = statistics.get("time").is_some_and(|time| time > 0);
         if !is_used && verdict == Verdict::Wrong {

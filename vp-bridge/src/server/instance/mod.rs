@@ -309,7 +309,7 @@ impl PlatformThread {
             Command::Request { session, id, request, payload, permit } => {
                 self.take_ring(session);
                 if self.members.contains(session) {
-                    self.request(session, id, request, payload, permit);
+                    self.request(session, id, request, &payload, permit);
                 }
             }
             Command::Posted { session, posted, payload, permit } => {
@@ -393,7 +393,7 @@ impl PlatformThread {
         session: SessionId,
         id: RequestId,
         request: Request,
-        payload: Bytes,
+        payload: &Bytes,
         permit: Permit,
     ) {
         let time = translate::time(self.hub.now());
@@ -407,7 +407,7 @@ impl PlatformThread {
             request => {
                 let name = request.name();
                 let Some(member) = self.members.get_mut(session) else { return };
-                match translate::command(request, payload, member.capabilities) {
+                match translate::command(&request, payload, member.capabilities) {
                     Some(command) => {
                         let tag = Tag(id.0.into());
                         member.held_permits.insert(tag, permit);
@@ -420,6 +420,7 @@ impl PlatformThread {
                 }
             }
         };
+        self.sum_up_failures(session);
         self.send(session, ToSession::Reply { id, time, reply: answer, payload: Bytes::new(), permit: None });
     }
 

@@ -17,9 +17,6 @@ const MOST_NOTICES: usize = 65_536;
 
 impl PlatformThread {
     pub(super) fn send(&mut self, session: SessionId, message: ToSession) {
-        if let ToSession::Reply { .. } = message {
-            self.sum_up_failures(session);
-        }
         if let Some(member) = self.members.get_mut(session) {
             member.send(message);
         }
@@ -31,6 +28,7 @@ impl PlatformThread {
             Ok(()) => Reply::Done,
             Err((code, reason)) => Reply::Failed { code, reason },
         };
+        self.sum_up_failures(session);
         let time = translate::time(self.hub.now());
         self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
     }
@@ -54,7 +52,7 @@ impl PlatformThread {
                     self.notify_level(session, port, level, translate::time(time));
                 }
                 Output::PostedFailed { party, time, failure } => {
-                    self.posted_write_failed(translate::session(party), time, failure);
+                    self.posted_write_failed(translate::session(party), time, &failure);
                 }
                 Output::Warning { severity, time, text } => self.announce(severity, time, &text),
             }
@@ -62,18 +60,19 @@ impl PlatformThread {
     }
 
     fn completed(&mut self, session: SessionId, tag: Tag, time: native::Time, reply: Reply, payload: Bytes) {
+        self.sum_up_failures(session);
         let Some(member) = self.members.get_mut(session) else { return };
         match u32::try_from(tag.0) {
             Ok(id) => {
                 let permit = member.held_permits.remove(&tag);
-                self.send(session, ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
+                member.send(ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
             }
             Err(_) => member.answer_in_ring(&reply, time),
         }
     }
 
     /// Tells of the first posted write that fails, and before the next reply of how many have failed by then.
-    fn posted_write_failed(&mut self, session: SessionId, time: Time, failure: hub::Failure) {
+    fn posted_write_failed(&mut self, session: SessionId, time: Time, failure: &hub::Failure) {
         let cause = translate::error_code(failure.kind).to_string();
         let text = format!("posted write failed: {}", failure.reason);
         let Some(member) = self.members.get_mut(session) else { return };
@@ -81,7 +80,7 @@ impl PlatformThread {
         self.tell_failures(session);
     }
 
-    fn sum_up_failures(&mut self, session: SessionId) {
+    pub(super) fn sum_up_failures(&mut self, session: SessionId) {
         let now = self.hub.now();
         if let Some(member) = self.members.get_mut(session)
             && member.failures.may_repeat()

@@ -102,8 +102,12 @@ fn begin(at: Option<native::Time>, capabilities: Capabilities) -> Option<Time> {
 }
 
 /// What a session's request is to the hub; `None`: nothing that concerns it.
-pub(super) fn command(request: Request, payload: Bytes, capabilities: Capabilities) -> Option<hub::Command> {
-    Some(match request {
+pub(super) fn command(
+    request: &Request,
+    payload: &Bytes,
+    capabilities: Capabilities,
+) -> Option<hub::Command> {
+    Some(match *request {
         Request::Attach(attach) => {
             let range = attach.range.map(|range| range.base..range.base.saturating_add(range.size));
             hub::Command::Attach { port: port_index(attach.port), role: from_role(attach.role), range }
@@ -118,7 +122,7 @@ pub(super) fn command(request: Request, payload: Bytes, capabilities: Capabiliti
                 operation: hub::Operation::MemoryRead { address, length, kind: kind(access) },
             })
         }
-        Request::MemoryWrite(write) => hub::Command::Access(memory_write(write, &payload, capabilities)),
+        Request::MemoryWrite(write) => hub::Command::Access(memory_write(write, payload, capabilities)),
         Request::Advance { until } => hub::Command::Advance(match until {
             Until::Time(time) => hub::Until::Time(from_time(time)),
             Until::Interrupt { port, limit } => {

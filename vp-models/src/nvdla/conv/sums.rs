@@ -19,7 +19,7 @@ const KERNELS_AT_ONCE: usize = 64;
 /// The most sums that are held.
 const SUMS_AT_ONCE: usize = 1 << 20;
 
-/// The most products that are computed without anybody else having a turn: parts of a second, also of fp16. A run that
+/// About so many products are computed before others have a turn, and a few lines more: parts of a second, also of fp16. A run that
 /// is to end does so between two such computations.
 const PRODUCTS_AT_ONCE: usize = 1 << 28;
 
