@@ -293,8 +293,14 @@ impl PlatformThread {
         &self.hub.platform().description().name
     }
 
+    /// Hands on what sessions are told, and takes more of those whose posted writes have had their turn.
     fn flush(&mut self) {
-        self.members.iter_mut().for_each(|(_, member)| member.flush());
+        for (session, member) in self.members.iter_mut() {
+            member.flush();
+            if !member.posted.is_empty() {
+                member.keep_posted(self.hub.waiting(translate::party(session)));
+            }
+        }
     }
 
     // Commands.
