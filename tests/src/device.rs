@@ -133,8 +133,8 @@ impl Device {
     }
 
     /// The warnings since the last call, as texts.
-    pub fn warnings(&self) -> Vec<String> {
-        self.host.platform().sum_up_warnings();
-        self.host.platform().take_warnings().into_iter().map(|warned| warned.text).collect()
+    pub fn warnings(&mut self) -> Vec<String> {
+        let text = |text: String| text.split_once(": ").map_or(text.clone(), |(_, said)| said.to_owned());
+        self.host.warnings().into_iter().map(|warning| text(warning.text)).collect()
     }
 }
