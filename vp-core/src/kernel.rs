@@ -522,7 +522,7 @@ impl Simulation {
     /// ```
     pub const DELTA_LIMIT: u64 = 10_000_000;
 
-    /// Who ran again and again when the last run ended with [`Stop::Livelock`].
+    /// Who ran again and again when a run last ended with [`Stop::Livelock`].
     pub fn livelock(&self) -> Option<Livelock> {
         self.kernel.watchdog.found()
     }
