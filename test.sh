@@ -102,7 +102,8 @@ if [ $# -eq 0 ]; then
   if miri --version >/dev/null 2>&1; then
     export PROPTEST_CASES=1 MIRIFLAGS=-Zmiri-disable-isolation
     miri test --quiet -p vp-core --lib -- body fifo semaphore signal || status=$?
-    miri test --quiet -p vp-core --test kernel -- combine destructors life methods processes reference || status=$?
+    # Of the many delta cycles of `livelock` it would see nothing new, and take minutes.
+    miri test --quiet -p vp-core --test kernel -- combine destructors life methods processes reference --skip livelock || status=$?
   else
     echo "skipped: the kernel under Miri: no nightly toolchain with that component (rustup toolchain install nightly -c miri -c rust-src)"
   fi
