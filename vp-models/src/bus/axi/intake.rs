@@ -89,6 +89,11 @@ impl Intake {
         !self.stages.is_empty() || self.taker.is_some()
     }
 
+    /// From when on the next beat is taken from the bus, whoever it is for.
+    pub(super) fn ready(&self, offered: Time) -> Time {
+        self.stages.first().map_or(offered, |front| front.accepts(offered, self.cycle))
+    }
+
     /// The cycle in which a beat that can be on the bus from `offered` on is taken from it.
     pub(super) fn pass(&mut self, offered: Time) -> Time {
         self.seen.clear();

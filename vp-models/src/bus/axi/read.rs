@@ -354,10 +354,11 @@ impl Reads {
     /// When the first and the last beat are on the bus of a burst whose data can be there from `first` on.
     #[inline(always)]
     fn on_bus(&self, channel: &mut Channel, first: Time, burst: &Burst, client: &ReadClient) -> (Time, Time) {
-        let (first, last) = client
-            .expect(first, burst.beats)
-            .unwrap_or_else(|| (first, first + self.config.period * u64::from(burst.beats - 1)));
-        channel.bus_free = last + self.config.period;
+        let (first, last, ready) = client.expect(first, burst.beats).unwrap_or_else(|| {
+            let last = first + self.config.period * u64::from(burst.beats - 1);
+            (first, last, last + self.config.period)
+        });
+        channel.bus_free = ready;
         (first, last)
     }
 

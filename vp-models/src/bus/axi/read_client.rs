@@ -369,7 +369,7 @@ impl ReadClient {
 
     /// A burst's beats can be on the bus from `offered` on: when the first and the last will be, if that depends on
     /// the client.
-    pub(super) fn expect(&self, offered: Time, beats: u32) -> Option<(Time, Time)> {
+    pub(super) fn expect(&self, offered: Time, beats: u32) -> Option<(Time, Time, Time)> {
         let mut intake = self.intake.borrow_mut();
         let intake = intake.as_mut().filter(|intake| intake.delays())?;
         let mut expected = self.expected.borrow_mut();
@@ -380,7 +380,7 @@ impl ReadClient {
             last = intake.pass(last + self.period);
             expected.push_back(last);
         }
-        Some((first, last))
+        Some((first, last, intake.ready(last + self.period)))
     }
 
     /// Asks the memory for a burst's data, and makes a place for it. What comes back is not in its place yet.
