@@ -12,7 +12,6 @@ use super::{Answer, Burst, Unmapped};
 use bytes::Bytes;
 use std::rc::Rc;
 use vp_core::Time;
-use vp_core::observe::Stage;
 
 /// A read whose data the memory has, or will have then, and that waits for the data bus.
 pub(super) struct Queued {
@@ -26,6 +25,8 @@ pub(super) struct Driving {
     read: InFlight,
     data: Bytes,
     error: bool,
+    /// When the first beat was on the pins.
+    first: Time,
     /// The present beat, and whether it is on the pins.
     beat: u32,
     is_driven: bool,
@@ -120,8 +121,8 @@ impl Reads {
             if channel.bus_free > now {
                 return channel.bus_free;
             }
-            let Some((read, beat)) = memory.take_data() else { continue };
-            let OpenRead { burst, client: number, place, taken, .. } = read;
+            let Some((read, beat)) = memory.take_data(now) else { continue };
+            let OpenRead { burst, requested, first, client: number, place, taken, .. } = read;
             let client = &clients[number];
             let (lane, from, count) = super::pins::of_beat(&burst, taken - 1, self.config.beat_bytes);
             if beat.error {
@@ -137,12 +138,9 @@ impl Reads {
             channel.bus_free = ready;
             memory.hold_data(now, ready);
             channel.beats.close(1, now, now);
-            if taken == 1 {
-                observed.see(now, Stage::Data, false, &burst);
-            }
             client.deliver_beat(count as u32, now);
             if taken == burst.beats {
-                observed.see(now, Stage::Response, false, &burst);
+                observed.expect(requested, true, first.unwrap_or(now), now, &burst);
                 channel.outstanding.close(now);
             }
         }
@@ -159,7 +157,7 @@ impl Reads {
         now: Time,
         observed: &mut Observed,
     ) {
-        let OpenRead { burst, client: number, taken, .. } = *read;
+        let OpenRead { burst, requested, first, client: number, taken, .. } = *read;
         let client = &clients[number];
         let Burst { address, bytes, .. } = burst;
         let refused = Unmapped { address, bytes, why: why.to_owned() };
@@ -171,7 +169,7 @@ impl Reads {
             client.deliver_beat(count as u32, now);
             channel.beats.close(1, now, now);
         }
-        observed.see(now, Stage::Response, false, &burst);
+        observed.expect(requested, true, first.unwrap_or(now), now, &burst);
         channel.outstanding.close(now);
     }
 
@@ -204,9 +202,6 @@ impl Reads {
                     let data = driving.data.slice(start..start + width);
                     master.send_data(now, burst.id as u16, data, (is_last, driving.error));
                     driving.is_driven = true;
-                    if driving.beat == 0 {
-                        observed.see(now, Stage::Data, false, &burst);
-                    }
                 }
                 match master.data_taken(now) {
                     Err(free) => return Ok(free),
@@ -214,7 +209,7 @@ impl Reads {
                         channel.bus_free = edge + period;
                         (driving.beat, driving.is_driven) = (driving.beat + 1, false);
                         if is_last {
-                            observed.see(edge, Stage::Response, false, &burst);
+                            observed.expect(driving.read.requested, true, driving.first, edge, &burst);
                             channel.outstanding.close(edge);
                             channel.driving = None;
                         }
@@ -257,7 +252,7 @@ impl Reads {
             });
             data.resize(read.burst.beats as usize * width, 0);
             let data = Bytes::from(data);
-            channel.driving = Some(Driving { read, data, error, beat: 0, is_driven: false });
+            channel.driving = Some(Driving { read, data, error, first: now, beat: 0, is_driven: false });
         }
     }
 }

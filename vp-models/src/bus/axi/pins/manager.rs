@@ -13,6 +13,10 @@ use crate::bus::axi::{AxiConfig, Burst};
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bus::axi) struct OpenRead {
     pub(in crate::bus::axi) burst: Burst,
+    /// When its address was on AR.
+    pub(in crate::bus::axi) requested: Time,
+    /// When its first beat was taken, if it was.
+    pub(in crate::bus::axi) first: Option<Time>,
     /// Whose it is.
     pub(in crate::bus::axi) client: usize,
     /// Where its data goes.
@@ -107,7 +111,15 @@ impl ManagerPins {
         let id = burst.id as u16;
         let state = &mut *self.state.borrow_mut();
         state.read_address.drive(now);
-        state.reads.entry(id).or_default().push_back(OpenRead { burst, client, place, come: 0, taken: 0 });
+        state.reads.entry(id).or_default().push_back(OpenRead {
+            burst,
+            requested: now,
+            first: None,
+            client,
+            place,
+            come: 0,
+            taken: 0,
+        });
         let (address, beats) = (self.beat_address(&burst), burst.beats as u16);
         (self.sink)(now, AxiEvent::ReadAddress { id, address, beats });
     }
@@ -139,12 +151,13 @@ impl ManagerPins {
     }
 
     /// The next beat of read data, taken now, and whose it is.
-    pub(in crate::bus::axi) fn take_data(&self) -> Option<(OpenRead, Beat)> {
+    pub(in crate::bus::axi) fn take_data(&self, now: Time) -> Option<(OpenRead, Beat)> {
         let state = &mut *self.state.borrow_mut();
         let beat = state.data.pop_front()?;
         let open = state.reads.get_mut(&beat.id)?;
         let read = open.front_mut()?;
         read.taken += 1;
+        read.first.get_or_insert(now);
         let read = *read;
         if read.taken == read.burst.beats {
             open.pop_front();
