@@ -1,15 +1,15 @@
 //! What a platform asks of the device that it carries.
 //!
 //! A device is a folder: its model, which implements [`Device`], and its description, which says how one is built. The
-//! platform wires it to a register bus, to memories and to an interrupt line, and knows nothing else of it. How one more
-//! is added: `docs/adding-a-device.md` in the repository.
+//! platform wires it to memories and to an interrupt line, reaches its registers through the bus that it brings, and knows
+//! nothing else of it. How one more is added: `docs/adding-a-device.md` in the repository.
 
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 
 use crate::bus::axi::Interconnect;
-use crate::bus::csb::{CsbTarget, CsbTiming};
 use crate::bus::irq::IrqLine;
+use crate::bus::register::RegisterBus;
 use crate::bus::stream::InputStream;
 use crate::host::Statistics;
 use crate::nvdla::registers::RegisterMap;
@@ -46,8 +46,8 @@ pub struct Wiring<'a> {
     pub interrupt: IrqLine,
 }
 
-/// A device, as its platform sees it beside its registers.
-pub trait Device: CsbTarget {
+/// A device, as its platform sees it.
+pub trait Device {
     /// What it is: `nvdla`, `fpga-ai-suite`.
     fn kind(&self) -> &'static str;
 
@@ -57,8 +57,8 @@ pub trait Device: CsbTarget {
     /// Bytes of its register window.
     fn window(&self) -> u32;
 
-    /// How long its register bus takes.
-    fn bus_timing(&self) -> CsbTiming;
+    /// The bus to its registers, which is the device's own.
+    fn registers(&self) -> &Rc<dyn RegisterBus>;
 
     /// Its registers, if it is an NVDLA.
     fn map(&self) -> RegisterMap {

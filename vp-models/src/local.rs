@@ -18,7 +18,7 @@ const CPU: PartyId = PartyId(0);
 /// program gives the same run.
 pub struct LocalHost {
     hub: Hub,
-    csb: PortIndex,
+    registers: PortIndex,
     line: PortIndex,
     next_tag: u64,
     limit: Time,
@@ -35,9 +35,9 @@ impl LocalHost {
             let index = hub.ports().iter().position(|port| port.kind == kind).unwrap_or_default();
             PortIndex(index as u16)
         };
-        let (csb, line) = (first(&hub, PortKind::Csb), first(&hub, PortKind::Irq));
+        let (registers, line) = (first(&hub, PortKind::Registers), first(&hub, PortKind::Irq));
         let mut host =
-            LocalHost { hub, csb, line, next_tag: 0, limit: Time::MAX, warnings: Backlog::default() };
+            LocalHost { hub, registers, line, next_tag: 0, limit: Time::MAX, warnings: Backlog::default() };
         for index in 0..host.hub.ports().len() {
             if host.hub.ports()[index].kind != PortKind::Irq {
                 let port = PortIndex(index as u16);
@@ -101,7 +101,7 @@ impl LocalHost {
     }
 
     fn register(&self, operation: Operation) -> Access {
-        Access { port: self.csb, at: None, operation }
+        Access { port: self.registers, at: None, operation }
     }
 
     /// The hub's port to a memory that has all these bytes.

@@ -89,7 +89,7 @@ pub struct Refused {
 /// One port of a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Port {
-    /// Name in the platform's description: `csb0`, `irq0`, `dbb0`, `sram0`.
+    /// Name in the platform's description: `csb0`, `csr0`, `irq0`, `dbb0`, `sram0`.
     pub name: String,
     /// What it carries.
     pub kind: PortKind,

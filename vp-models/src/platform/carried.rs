@@ -1,7 +1,5 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
-use std::rc::Rc;
-
 use super::description::{DescriptionError, NvdlaDescription};
 use crate::device::{Device, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
@@ -51,7 +49,7 @@ impl DeviceDescription {
     }
 
     /// Builds it.
-    pub(super) fn build(&self, wiring: Wiring<'_>) -> Rc<dyn Device> {
+    pub(super) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.build(wiring),
             DeviceDescription::FpgaAiSuite(architecture) => architecture.build(wiring),

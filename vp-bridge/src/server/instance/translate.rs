@@ -37,7 +37,7 @@ pub(super) fn port_id(port: hub::PortIndex) -> PortId {
 pub(super) fn ports(ports: &[platform::Port]) -> Vec<Port> {
     let port = |port: &platform::Port| {
         let kind = match port.kind {
-            platform::PortKind::Csb => PortKind::Csb,
+            platform::PortKind::Registers => PortKind::Csb,
             platform::PortKind::Irq => PortKind::Irq,
             platform::PortKind::Axi | platform::PortKind::Stream => PortKind::Axi,
         };
