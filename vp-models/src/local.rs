@@ -204,14 +204,18 @@ impl Host for LocalHost {
         let Some(index) = ports.iter().position(|port| port.kind == PortKind::Stream) else {
             return Err(HostError::Refused("the platform has no input stream".to_owned()));
         };
-        let (port, address) = (PortIndex(index as u16), ports[index].base);
-        let data = Bytes::copy_from_slice(bytes);
-        let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
+        let port = PortIndex(index as u16);
+        let operation =
+            Operation::StreamSend { data: Bytes::copy_from_slice(bytes), kind: AccessKind::Debug };
         self.command(Command::Access(Access { port, at: None, operation })).map(drop)
     }
 
     fn map(&self) -> RegisterMap {
         self.platform().map()
+    }
+
+    fn device(&self) -> &str {
+        self.platform().identity().kind
     }
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {

@@ -8,10 +8,9 @@ use super::device::Suite;
 use crate::bus::axi_lite::{AxiLite, AxiLiteTiming};
 use crate::bus::register::RegisterBus;
 use crate::bus::stream::InputStream;
-use crate::device::{Device, Wiring};
-use crate::host::Statistics;
+use crate::counters::Statistics;
+use crate::device::{Device, Identity, OpenWork, Wiring};
 use crate::occupancy::Occupancy;
-use crate::platform::LayerRecord;
 use vp_core::Time;
 
 /// An access a cycle, four cycles each. An assumption: the vendor's handbook (section 10.3.4, "CSR Map and Descriptor Queue")
@@ -25,6 +24,12 @@ struct Attached {
 }
 
 impl Architecture {
+    /// What the device is.
+    pub(crate) fn identity(&self) -> Identity {
+        let compatible = &["intel,fpga-ai-suite", "generic-uio"];
+        Identity { kind: "fpga-ai-suite", compatible, register_map: None }
+    }
+
     /// Builds the device and its register bus.
     pub(crate) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
         let (sim, cycle) = (wiring.sim, wiring.cycle);
@@ -35,30 +40,22 @@ impl Architecture {
 }
 
 impl Device for Attached {
-    fn kind(&self) -> &'static str {
-        "fpga-ai-suite"
-    }
-
-    fn compatible(&self) -> &'static [&'static str] {
-        &["intel,fpga-ai-suite", "generic-uio"]
+    fn registers(&self) -> &Rc<dyn RegisterBus> {
+        &self.registers
     }
 
     fn window(&self) -> u32 {
         WINDOW
     }
 
-    fn registers(&self) -> &Rc<dyn RegisterBus> {
-        &self.registers
-    }
-
     fn numbering(&self) -> &'static str {
         "number"
     }
 
-    fn unfinished(&self, open: &[&LayerRecord]) -> Vec<String> {
+    fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String> {
         let begun = open
             .iter()
-            .map(|work| format!("{} {} is in the middle of {}", work.unit, work.group, work.shape));
+            .map(|OpenWork { unit, number, label }| format!("{unit} {number} is in the middle of {label}"));
         let waiting = self.suite.queue.borrow().len();
         let mut parts: Vec<String> = begun.collect();
         if waiting > 0 {

@@ -1,6 +1,6 @@
 //! Jobs: what moves simulated time, or must keep its place among that which does.
 //!
-//! Register accesses, timed memory accesses, Advance and Step are jobs. In lockstep one job at a time is *current*, and time
+//! Register accesses, timed accesses to memory and streams, Advance and Step are jobs. In lockstep one job at a time is *current*, and time
 //! moves for it alone: a register read until its answer is there, an Advance until what it waits for. A posted write is
 //! over as soon as the bus has queued it: time does not move for it, the next job carries it along.
 //!
@@ -15,7 +15,7 @@ use super::output::{Completion, Failure, FailureKind, Why};
 use super::party::Party;
 use super::{Hub, TimeMode};
 use crate::bus::register::{RegisterAccess, RegisterRequest};
-use crate::platform::PortKind;
+use crate::platform::{Port, PortKind};
 
 /// Posted writes that may wait for the bus while time stands. Beyond, time moves for them.
 const MOST_QUEUED: usize = 65_536;
@@ -157,6 +157,15 @@ impl Hub {
                 self.check_window(party, port, *address, data.len() as u64)?;
                 Ok(None)
             }
+            Operation::StreamSend { data, .. } => {
+                let Port { name, size, .. } = *self.initiated(party, port, &[PortKind::Stream])?;
+                if data.len() as u64 > size {
+                    let bytes = data.len();
+                    let reason = format!("{bytes} bytes: {name} keeps at most {size}, send less at once");
+                    return Err(Failure::new(FailureKind::BadRange, reason));
+                }
+                Ok(None)
+            }
         }
     }
 
@@ -202,6 +211,10 @@ impl Hub {
         length: u64,
     ) -> Result<(), Failure> {
         let port = self.initiated(party, port, &[PortKind::Axi, PortKind::Stream])?;
+        if port.kind == PortKind::Stream {
+            let reason = format!("{}: a stream takes whole writes only", port.name);
+            return Err(Failure::new(FailureKind::Unsupported, reason));
+        }
         let end = port.base.saturating_add(port.size);
         if address >= port.base && address.checked_add(length).is_some_and(|last| last <= end) {
             return Ok(());

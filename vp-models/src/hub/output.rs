@@ -159,6 +159,8 @@ pub enum FailureKind {
     DecodeError,
     /// The target could not do it.
     SlaveError,
+    /// The stream has no room for the bytes now, or the device does not listen to it: none was accepted.
+    NotAccepted,
     /// Not in this time mode.
     WrongTimeMode,
     /// Simulated time stands still, however much the platform does; nothing but a reset helps.

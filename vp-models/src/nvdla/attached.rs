@@ -7,10 +7,10 @@ use super::registers::RegisterMap;
 use super::timing::Timing;
 use crate::bus::csb::Csb;
 use crate::bus::register::RegisterBus;
-use crate::device::{Device, Wiring};
-use crate::host::Statistics;
+use crate::counters::Statistics;
+use crate::device::{Device, Identity, OpenWork, Wiring};
 use crate::occupancy::Occupancy;
-use crate::platform::{LayerRecord, NvdlaDescription};
+use crate::platform::NvdlaDescription;
 use vp_core::Time;
 
 /// The device with its register bus.
@@ -20,6 +20,21 @@ struct Attached {
 }
 
 impl NvdlaDescription {
+    /// What the device is.
+    pub(crate) fn identity(&self) -> Identity {
+        let map = self.config.register_map;
+        // The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of
+        // its sources.
+        let compatible: &[&str] = match map {
+            RegisterMap::Full => &["nvidia,nvdla_os_initial"],
+            // The second is that of the driver until April 2019, which knew no nv_large.
+            RegisterMap::Small => &["nvidia,nv_small", "nvidia,nvdla_2"],
+            RegisterMap::Large => &["nvidia,nv_large"],
+            RegisterMap::Foreign => &[],
+        };
+        Identity { kind: "nvdla", compatible, register_map: Some(map.name()) }
+    }
+
     /// Builds the device and its register bus, a CSB.
     pub(crate) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
         let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt } = wiring;
@@ -43,51 +58,31 @@ impl NvdlaDescription {
 }
 
 impl Device for Attached {
-    fn kind(&self) -> &'static str {
-        "nvdla"
-    }
-
-    fn compatible(&self) -> &'static [&'static str] {
-        // The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of
-        // its sources.
-        match self.nvdla.map() {
-            RegisterMap::Full => &["nvidia,nvdla_os_initial"],
-            // The second is that of the driver until April 2019, which knew no nv_large.
-            RegisterMap::Small => &["nvidia,nv_small", "nvidia,nvdla_2"],
-            RegisterMap::Large => &["nvidia,nv_large"],
-            RegisterMap::Foreign => &[],
-        }
+    fn registers(&self) -> &Rc<dyn RegisterBus> {
+        &self.registers
     }
 
     fn window(&self) -> u32 {
         RegisterMap::SPACE_BYTES
     }
 
-    fn registers(&self) -> &Rc<dyn RegisterBus> {
-        &self.registers
-    }
-
-    fn map(&self) -> RegisterMap {
-        self.nvdla.map()
-    }
-
     fn numbering(&self) -> &'static str {
         "group"
     }
 
-    fn unfinished(&self, open: &[&LayerRecord]) -> Vec<String> {
+    fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String> {
         let mut parts: Vec<String> = open
             .iter()
-            .map(|layer| {
-                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
+            .map(|OpenWork { unit, number, label }| {
+                format!("{unit} is in the middle of {label} (group {number})")
             })
             .collect();
         for (unit, group) in self.nvdla.enabled() {
             let name = unit.name().to_lowercase();
             // An RDMA works for its engine's layer.
             let engine = name.strip_suffix("_rdma");
-            let begun = |layer: &&LayerRecord| {
-                Some(&*layer.unit) == engine || (*layer.unit == *name && layer.group == group as u64)
+            let begun = |layer: &OpenWork<'_>| {
+                Some(layer.unit) == engine || (layer.unit == name && layer.number == group as u64)
             };
             if !open.iter().any(begun) {
                 parts.push(format!("{name} is enabled (group {group}) and has not begun"));

@@ -181,11 +181,6 @@ impl Nvdla {
         }
     }
 
-    /// The register map of the device.
-    pub fn map(&self) -> RegisterMap {
-        self.map
-    }
-
     /// When its datapaths had work.
     pub fn occupancy(&self) -> &Rc<Occupancy> {
         &self.occupancy

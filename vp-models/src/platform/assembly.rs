@@ -9,8 +9,9 @@ use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::irq::IrqLine;
 use crate::bus::register::RegisterBus;
 use crate::bus::stream::InputStream;
-use crate::device::{Device, MemoryInterface, Wiring};
-use crate::host::{Activity, Statistics};
+use crate::counters::Statistics;
+use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
+use crate::host::Activity;
 use crate::memory::Ram;
 use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::BufferFill;
@@ -148,9 +149,14 @@ impl Platform {
         &*self.device
     }
 
-    /// The device's register map, if it is an NVDLA.
+    /// What the device is.
+    pub fn identity(&self) -> Identity {
+        self.description.device.identity()
+    }
+
+    /// The register map of an NVDLA; [`RegisterMap::Foreign`] of another device.
     pub fn map(&self) -> RegisterMap {
-        self.device.map()
+        self.description.device.map()
     }
 
     /// The stream that feeds the device, if it has one.
@@ -244,7 +250,10 @@ impl Platform {
     /// not begun, and who waits for what. `None` when nothing is.
     pub fn unfinished(&self) -> Option<String> {
         let layers = self.chronicle.layers();
-        let open: Vec<&LayerRecord> = layers.iter().filter(|layer| layer.end.is_none()).collect();
+        let open = layers.iter().filter(|layer| layer.end.is_none());
+        let open: Vec<OpenWork<'_>> = open
+            .map(|LayerRecord { unit, group, shape, .. }| OpenWork { unit, number: *group, label: shape })
+            .collect();
         let mut parts = self.device.unfinished(&open);
         if parts.is_empty() {
             return None;
@@ -264,9 +273,6 @@ impl Platform {
         let period = self.description.period;
         statistics.note("platform", self.description.name.as_str());
         statistics.note("platform.description", self.description.to_toml());
-        statistics.note("device", self.device.kind());
-        statistics.note("device.compatible", self.device.compatible().join("+"));
-        statistics.note("nvdla.map", self.map().name());
         statistics.count("time", self.simulation.now().as_ps(), "ps");
         statistics.count("period", period.as_ps(), "ps");
         statistics.note("events.hash", format!("{:016x}", self.hash.value()));
