@@ -18,7 +18,7 @@ const CPU: PartyId = PartyId(0);
 /// program gives the same run.
 pub struct LocalHost {
     hub: Hub,
-    csb: PortIndex,
+    registers: PortIndex,
     line: PortIndex,
     next_tag: u64,
     limit: Time,
@@ -36,10 +36,10 @@ impl LocalHost {
             let index = hub.ports().iter().position(|port| port.kind == kind).unwrap_or_default();
             PortIndex(index as u16)
         };
-        let (csb, line) = (first(&hub, PortKind::Csb), first(&hub, PortKind::Irq));
+        let (registers, line) = (first(&hub, PortKind::Registers), first(&hub, PortKind::Irq));
         let mut host = LocalHost {
             hub,
-            csb,
+            registers,
             line,
             next_tag: 0,
             limit: Time::MAX,
@@ -154,7 +154,7 @@ impl LocalHost {
     }
 
     fn register(&self, operation: Operation) -> Access {
-        Access { port: self.csb, at: None, operation }
+        Access { port: self.registers, at: None, operation }
     }
 
     /// The hub's port to a memory that has all these bytes.
@@ -257,14 +257,18 @@ impl Host for LocalHost {
         let Some(index) = ports.iter().position(|port| port.kind == PortKind::Stream) else {
             return Err(HostError::Refused("the platform has no input stream".to_owned()));
         };
-        let (port, address) = (PortIndex(index as u16), ports[index].base);
-        let data = Bytes::copy_from_slice(bytes);
-        let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
+        let port = PortIndex(index as u16);
+        let operation =
+            Operation::StreamSend { data: Bytes::copy_from_slice(bytes), kind: AccessKind::Debug };
         self.command(Command::Access(Access { port, at: None, operation })).map(drop)
     }
 
     fn map(&self) -> RegisterMap {
         self.platform().map()
+    }
+
+    fn device(&self) -> &str {
+        self.platform().identity().kind
     }
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {

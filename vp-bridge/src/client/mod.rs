@@ -243,14 +243,7 @@ impl RemoteHost {
             }
         }
         self.open_ring()?;
-        let statistics = self.counters("nvdla.map")?;
-        let name = statistics.text("nvdla.map").unwrap_or_default();
-        let mut maps = RegisterMap::ALL.into_iter().chain([RegisterMap::Foreign]);
-        self.map = (maps.find(|map| map.name() == name)).ok_or_else(|| {
-            HostError::Refused(format!(
-                "the platform's register map `{name}` is none that this program knows"
-            ))
-        })?;
+        self.map = register_map(self.welcome.device.as_ref())?;
         Ok(())
     }
 
@@ -644,6 +637,19 @@ impl Drop for RemoteHost {
     }
 }
 
+/// The register map of the device that a server tells of.
+fn register_map(device: Option<&native::Device>) -> Result<RegisterMap, HostError> {
+    let Some(device) = device else {
+        let reason =
+            "the server does not say what device the platform carries: it is older than this program";
+        return Err(HostError::Refused(reason.to_owned()));
+    };
+    let Some(name) = &device.register_map else { return Ok(RegisterMap::Foreign) };
+    RegisterMap::ALL.into_iter().find(|map| map.name() == name).ok_or_else(|| {
+        HostError::Refused(format!("the platform's register map `{name}` is none that this program knows"))
+    })
+}
+
 impl Host for RemoteHost {
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.check_register(address)?;
@@ -772,6 +778,10 @@ impl Host for RemoteHost {
 
     fn map(&self) -> RegisterMap {
         self.map
+    }
+
+    fn device(&self) -> &str {
+        self.welcome.device.as_ref().map_or("", |device| &device.kind)
     }
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {

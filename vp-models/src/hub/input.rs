@@ -154,7 +154,7 @@ pub enum Command {
         /// The port.
         port: PortIndex,
     },
-    /// A register or memory access.
+    /// An access to registers, memory or a stream.
     Access(Access),
     /// Lockstep: that time moves.
     Advance(Until),
@@ -167,7 +167,7 @@ pub enum Command {
     Reset,
 }
 
-/// A register or memory access.
+/// An access to registers, memory or a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// The port.
@@ -202,7 +202,7 @@ pub enum Operation {
         /// Whether it takes part in the simulation.
         kind: AccessKind,
     },
-    /// Writes memory, or sends into a stream.
+    /// Writes memory.
     MemoryWrite {
         /// Byte address.
         address: u64,
@@ -213,16 +213,24 @@ pub enum Operation {
         /// Whether it takes part in the simulation.
         kind: AccessKind,
     },
+    /// Sends bytes into an input stream: the stream accepts all of them, behind what was sent before, or none.
+    StreamSend {
+        /// The bytes.
+        data: Bytes,
+        /// Whether it takes its turn among the party's accesses.
+        kind: AccessKind,
+    },
 }
 
 impl Operation {
-    /// Whether it is an access to memory that goes round the simulated bus.
+    /// Whether it happens at once, and not in its turn.
     #[must_use]
     pub fn is_debug(&self) -> bool {
         matches!(
             self,
             Operation::MemoryRead { kind: AccessKind::Debug, .. }
                 | Operation::MemoryWrite { kind: AccessKind::Debug, .. }
+                | Operation::StreamSend { kind: AccessKind::Debug, .. }
         )
     }
 
@@ -233,7 +241,7 @@ impl Operation {
     }
 }
 
-/// Whether a memory access takes part in the simulation.
+/// Whether an access to memory or a stream takes part in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessKind {
     /// Takes its turn among the party's accesses.

@@ -66,6 +66,7 @@ pub use record::{Position, Recorded, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
+use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::platform::{Platform, Port};
 use goals::Current;
 use jobs::OnBus;
@@ -77,7 +78,7 @@ use ports::Holding;
 /// What happened at the platform's ports during a run, in order.
 enum Happened {
     Level { level: bool, time: Time },
-    Answer { bus_tag: u64, value: u32, time: Time },
+    Answer { bus_tag: u64, result: Result<u32, RegisterError>, time: Time },
 }
 
 /// Ends a run of the kernel; says nothing.
@@ -165,12 +166,12 @@ impl Hub {
     fn listen(&self) {
         let listener = || (self.port_events.clone(), self.stops.clone(), self.platform.sim());
         let (events, stops, sim) = listener();
-        self.platform.csb().on_response(move |response| {
-            let (bus_tag, value) = (response.tag, response.value);
-            events.borrow_mut().push_back(Happened::Answer { bus_tag, value, time: sim.now() });
+        let answered = move |RegisterResponse { tag: bus_tag, result }| {
+            events.borrow_mut().push_back(Happened::Answer { bus_tag, result, time: sim.now() });
             stops.set(stops.get() + 1);
             sim.stop();
-        });
+        };
+        self.platform.registers().on_response(Box::new(answered));
         let (events, stops, sim) = listener();
         self.platform.irq().connect(move |level, time| {
             events.borrow_mut().push_back(Happened::Level { level, time });
@@ -393,7 +394,7 @@ impl Hub {
             let Some(event) = self.port_events.borrow_mut().pop_front() else { break };
             match event {
                 Happened::Level { level, time } => self.level_changed(level, time),
-                Happened::Answer { bus_tag, value, time } => self.answered(bus_tag, value, time),
+                Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
             }
         }
         for warned in self.platform.take_warnings() {
@@ -418,14 +419,18 @@ impl Hub {
         }
     }
 
-    fn answered(&mut self, bus_tag: u64, value: u32, time: Time) {
+    fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
         // Answers come in request order; what a reset threw away answers no more.
         if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
             return;
         }
         let Some(OnBus { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
-        let completion = if write { Completion::Done } else { Completion::Value(value) };
-        self.outputs.push_back(Output::Completed { party, tag, time, result: Ok(completion) });
+        let result = match result {
+            Ok(_) if write => Ok(Completion::Done),
+            Ok(value) => Ok(Completion::Value(value)),
+            Err(error) => Err(Failure::new(FailureKind::SlaveError, error.to_string())),
+        };
+        self.outputs.push_back(Output::Completed { party, tag, time, result });
         self.answer_was_awaited(bus_tag);
         self.fail_front();
     }

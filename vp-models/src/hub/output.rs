@@ -187,6 +187,8 @@ pub enum FailureKind {
     DecodeError,
     /// The target could not do it.
     SlaveError,
+    /// The stream has no room for the bytes now, or the device does not listen to it: none was accepted.
+    NotAccepted,
     /// Not in this time mode.
     WrongTimeMode,
     /// A partner does not keep to the contract of time, or to the rules of its port.

@@ -30,7 +30,7 @@ pub(super) struct Holding {
 #[must_use]
 pub fn roles(kind: PortKind) -> &'static [Role] {
     match kind {
-        PortKind::Csb | PortKind::Stream => &[Role::Initiator],
+        PortKind::Registers | PortKind::Stream => &[Role::Initiator],
         PortKind::Irq => &[Role::Sink],
         PortKind::Axi => &[Role::Initiator, Role::Target],
     }
@@ -39,7 +39,7 @@ pub fn roles(kind: PortKind) -> &'static [Role] {
 /// Whether only one party at a time may have the role: two memories behind one port, or two CPUs whose answers come in
 /// one order, make no sense. Listeners and loaders may be many.
 fn is_exclusive(kind: PortKind, role: Role) -> bool {
-    matches!((kind, role), (PortKind::Csb, Role::Initiator) | (PortKind::Axi, Role::Target))
+    matches!((kind, role), (PortKind::Registers, Role::Initiator) | (PortKind::Axi, Role::Target))
 }
 
 impl Hub {
@@ -91,7 +91,7 @@ impl Hub {
     pub(super) fn may_rule(&self, party: PartyId) -> Result<(), Failure> {
         let is_cpu = |holding: &&Holding| {
             let port = self.ports.get(usize::from(holding.port.0));
-            holding.role == Role::Initiator && port.is_some_and(|port| port.kind == PortKind::Csb)
+            holding.role == Role::Initiator && port.is_some_and(|port| port.kind == PortKind::Registers)
         };
         let mut cpus = self.holdings.iter().filter(is_cpu).peekable();
         let Some(first) = cpus.peek().copied() else { return Ok(()) };

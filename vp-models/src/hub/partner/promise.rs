@@ -137,7 +137,7 @@ impl Hub {
     fn may_react_at_once(&self, party: PartyId, port: PortIndex) -> bool {
         let kind = self.ports.get(usize::from(port.0)).map(|port| port.kind);
         match kind {
-            Some(PortKind::Csb) => self.holds(party, port, Role::Initiator),
+            Some(PortKind::Registers) => self.holds(party, port, Role::Initiator),
             Some(PortKind::Irq) => self.holds(party, port, Role::Sink),
             _ => false,
         }
@@ -184,7 +184,7 @@ impl Hub {
         // An access to a register outside is seen at the same edge, what it does inside a device later.
         let is_device_outside = self.holdings.iter().any(|holding| {
             let port = self.ports.get(usize::from(holding.port.0));
-            holding.role == Role::Target && port.is_some_and(|port| port.kind == PortKind::Csb)
+            holding.role == Role::Target && port.is_some_and(|port| port.kind == PortKind::Registers)
         });
         if is_device_outside { from } else { later(from, self.platform.description().period) }
     }
