@@ -5,9 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 use bytes::BytesMut;
-use vp_bridge::address::Address;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{Connection, CounterValue, Event, Reply, Request, TimeMode};
+use vp_transport::address::Address;
 
 /// As long as there is one the platform stays.
 pub(crate) struct Watcher {

@@ -1,0 +1,3 @@
+//! Addresses, and the streams that lead there.
+
+pub mod address;
