@@ -9,7 +9,7 @@ use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Options, Server};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 /// A host at a server of its own, which ends with it.
 pub struct ServedHost {

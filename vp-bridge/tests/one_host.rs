@@ -20,7 +20,7 @@ use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
 use vp_shm::ring::{Access, Client};
 use vp_shm::{Region, sealed};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 const CSB: PortId = PortId(0);
 const IRQ: PortId = PortId(1);

@@ -20,7 +20,7 @@ use vp_protocols::native::{
 };
 use vp_remote::{ConnectError, MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 fn read(address: u64) -> Request {
     Request::RegisterRead(RegisterRead { port: CSB, address, at: None })

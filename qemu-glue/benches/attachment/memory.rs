@@ -8,7 +8,7 @@ use vp_models::platform::{Description, Platform};
 use vp_protocols::native::TimeMode;
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_shm::{Region, sealed};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 use crate::echo;
 use crate::served::Served;

@@ -8,7 +8,7 @@ use vp_models::host::Host as _;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::TimeMode;
 use vp_remote::{RemoteHost, RemoteOptions};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 use crate::cores::Cores;
 use crate::echo::Echo;

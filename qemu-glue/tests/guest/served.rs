@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 use vp_models::platform::Description;
 use vp_server::{Options, Server};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 pub(crate) struct Served {
     pub(crate) address: Address,

@@ -13,7 +13,7 @@ use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{CounterValue, TimeMode};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 use crate::linux;
 use crate::machine::{Kind, Setup, can_run};

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use bytes::BytesMut;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{Connection, CounterValue, Event, Reply, Request, TimeMode};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 /// As long as there is one the platform stays.
 pub(crate) struct Watcher {

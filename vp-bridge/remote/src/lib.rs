@@ -28,7 +28,7 @@ use vp_protocols::native::{
 use memory::OwnMemory;
 use ring::Ring;
 use vp_shm::ring::Access as RingAccess;
-use vp_transport::address::Address;
+use vp_transport::Address;
 use wire::Wire;
 
 /// Bytes of posted writes that are collected before they are sent without being asked for.

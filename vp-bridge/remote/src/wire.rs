@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::{Buf as _, BytesMut};
 use vp_protocols::native::{Connection, Event, Output, Refused, Welcome};
 
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 /// How long to look before sleeping.
 const LOOK: Duration = Duration::from_micros(50);

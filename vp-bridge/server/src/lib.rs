@@ -18,8 +18,10 @@
 
 mod instance;
 mod link;
+mod listener;
 mod registry;
 mod session;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -38,8 +40,10 @@ use vp_models::platform::{Description, DescriptionError};
 use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
 
 use instance::Patience;
+pub use listener::ListenError;
+use listener::Listener;
 use registry::Registry;
-use vp_transport::address::{Address, ListenError, Listener};
+use vp_transport::Address;
 
 /// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
 /// same terminal leaves it out of its log.

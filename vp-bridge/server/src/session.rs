@@ -13,7 +13,7 @@ use vp_protocols::native::{
 use super::House;
 use super::instance::{Command, Instance, Join, Joined, Permits};
 use super::link::{End, Link, Newcomer, Outlet, printable};
-use vp_transport::address::Stream;
+use crate::stream::Stream;
 
 /// Serves a connection to its end.
 pub(super) async fn run(house: &House, mut stream: Stream, id: SessionId, name: &str) {
@@ -136,7 +136,7 @@ async fn enter(
         Err(end) => return part(house, stream, connection, name, &end).await,
     };
     let terms = terms(house, &stream);
-    let socket = match stream.into_plain() {
+    let socket = match stream.into_socket() {
         Ok(socket) => socket,
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");
@@ -179,7 +179,7 @@ async fn enter(
     stay.end = Some(why.clone());
     drop(stay);
     let (connection, socket) = link.close(house);
-    match socket.to_stream() {
+    match Stream::of(socket) {
         Ok(stream) => part(house, stream, connection, name, &end).await,
         Err(error) => tracing::warn!("{name}: {error}; session closed"),
     }

@@ -11,7 +11,7 @@ use vp_protocols::native::{Activity, TimeMode};
 use super::instance::{Command, Instance};
 use super::{House, Options, Server};
 use vp_remote::{RemoteHost, RemoteOptions};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 /// The name of the platform; sessions that name it share it.
 const NAME: &str = "shared";

@@ -7,7 +7,7 @@ use vp_models::host::Host;
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 /// Options that say where the platform is.
 #[derive(Debug, Clone, clap::Args)]

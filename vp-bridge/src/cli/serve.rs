@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use vp_server::{Options, Server};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

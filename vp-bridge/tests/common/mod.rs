@@ -13,7 +13,7 @@ use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::{Options, Server};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 pub mod raw;
 

@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use vp_protocols::native::{
     Attach, Connection, Event, Hello, PortId, Reply, Request, RequestId, Role, Time, TimeMode,
 };
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 pub const CSB: PortId = PortId(0);
 pub const IRQ: PortId = PortId(1);

@@ -488,7 +488,7 @@ mod tests {
         let (mode, patience) = (TimeMode::Lockstep, Patience::default());
         let instance = Instance::start("p", description, mode, patience, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
-        let socket = vp_transport::address::Stream::Unix(near).into_plain().unwrap();
+        let socket = crate::stream::Stream::Unix(near).into_socket().unwrap();
         let (id, capabilities) = (SessionId(1), Capabilities::NONE);
         let newcomer = Newcomer::silent(id, instance.inbox());
         let permits = newcomer.permits.clone();

@@ -21,12 +21,12 @@ use super::House;
 use super::instance::{Command, Inbox, Permits, ToSession};
 pub(super) use inside::End;
 use inside::{Core, Wants};
-use vp_transport::address::Plain;
+use vp_transport::Socket;
 use watched::{Watched, What, ready, rung};
 
 /// A session's link.
 pub(super) struct Link {
-    socket: Plain,
+    socket: Socket,
     core: Mutex<Core>,
     mail: Mutex<Mail>,
     /// Whether there may be mail; a hint for who looks without the lock.
@@ -68,7 +68,7 @@ impl Newcomer {
 }
 
 impl Link {
-    pub(super) fn new(socket: Plain, newcomer: Newcomer) -> Arc<Self> {
+    pub(super) fn new(socket: Socket, newcomer: Newcomer) -> Arc<Self> {
         Arc::new(Self {
             socket,
             core: Mutex::new(Core::new(newcomer)),
@@ -100,7 +100,7 @@ impl Link {
     }
 
     /// The protocol's state and the socket, when the session is over.
-    pub(super) fn close(&self, house: &House) -> (Connection, &Plain) {
+    pub(super) fn close(&self, house: &House) -> (Connection, &Socket) {
         let mut core = self.core();
         core.over = true;
         (std::mem::replace(&mut core.connection, Connection::server(house.options.terms)), &self.socket)
@@ -326,7 +326,7 @@ mod tests {
         let instance = Instance::start("p", description, mode, patience, None).unwrap();
         let (near, _far) = tokio::net::UnixStream::pair().unwrap();
         let newcomer = Newcomer::silent(SessionId(1), instance.inbox());
-        let link = Link::new(vp_transport::address::Stream::Unix(near).into_plain().unwrap(), newcomer);
+        let link = Link::new(crate::stream::Stream::Unix(near).into_socket().unwrap(), newcomer);
         let outlet = Outlet::new(&link);
         let warning = Notice::Warning { time: Time(1), text: "a layer is refused".into() };
         outlet.tell(&mut vec![ToSession::Notice(warning)]);

@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use vp_server::{EndedPlatform, Options, Server};
-use vp_transport::address::Address;
+use vp_transport::Address;
 
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
