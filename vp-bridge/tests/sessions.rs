@@ -133,7 +133,13 @@ fn a_full_server_says_so_and_takes_the_next_when_one_has_left() {
     let served = Served::at("tcp:127.0.0.1:0", Options { max_sessions: 1, ..Options::default() });
     let first = served.host(MemoryPlace::Inside);
     let refused = RemoteHost::connect(&served.address, RemoteOptions::default()).err().unwrap();
-    assert!(matches!(refused, ConnectError::Refused { code: ErrorCode::ServerFull, .. }), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            ConnectError::Connect(vp_client::ConnectError::Refused { code: ErrorCode::ServerFull, .. })
+        ),
+        "{refused}"
+    );
     first.close().unwrap();
     while RemoteHost::connect(&served.address, RemoteOptions::default()).is_err() {}
 }
