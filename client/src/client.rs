@@ -11,7 +11,7 @@ use vp_protocols::native::{
     Capabilities, Connection, Event, Notice, Payload, Posted, Refused, Reply, Request, RequestId, SendError,
     Time, TimeMode, Welcome,
 };
-use vp_transport::{Address, Stream, Wanted, Watch};
+use vp_transport::{Address, Readiness, Stream, Watch};
 
 use crate::handler::{Answered, Handler};
 use crate::ring::{Ring, RingLine};
@@ -333,7 +333,7 @@ impl<H: Handler> Client<H> {
             if has_moved {
                 moved = Some(now);
             } else if now - *moved.get_or_insert(now) >= LOOK {
-                self.wire.stream.wait(Wanted::Bytes, left);
+                self.wire.stream.wait(Readiness::Bytes, left);
             }
         }
     }

@@ -59,7 +59,7 @@
 //! #         while !connection.output().is_empty() {
 //! #             far.write(connection.output()).unwrap();
 //! #         }
-//! #         far.wait(vp_transport::Wanted::Bytes, None);
+//! #         far.wait(vp_transport::Readiness::Bytes, None);
 //! #         far.read_onto(4096, &mut input).unwrap();
 //! #     }
 //! # });
@@ -96,4 +96,4 @@ pub use error::{ConnectError, Error};
 pub use handler::{Answered, Handler, Refusal};
 pub use ring::{Ring, RingError, RingLine};
 pub use vp_protocols::native;
-pub use vp_transport::{Address, Stream, Watch};
+pub use vp_transport::{Address, AddressError, Readiness, Stream, Watch};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use vp_protocols::native::{Connection, Event, Refused, Violation, Welcome};
-use vp_transport::{Stream, Wanted};
+use vp_transport::{Readiness, Stream};
 
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
@@ -61,7 +61,7 @@ impl Wire {
                 let error = io::Error::new(ErrorKind::TimedOut, "connected, and nobody greets");
                 return Err(GreetError::Io(error));
             }
-            self.stream.wait(Wanted::Bytes, Some(left));
+            self.stream.wait(Readiness::Bytes, Some(left));
             if let Err(error) = self.read() {
                 return Err(GreetError::Io(written.err().unwrap_or(error)));
             }
@@ -133,7 +133,7 @@ impl Wire {
 
     fn nap(&mut self) -> io::Result<()> {
         if self.read()?.is_none() {
-            self.stream.wait(Wanted::BytesOrRoom, Some(NAP.min(self.patience)));
+            self.stream.wait(Readiness::BytesOrRoom, Some(NAP.min(self.patience)));
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ mod tests {
             assert_eq!(far.write(&mut &[7; 1000][..]).unwrap(), Some(1000));
             let (mut all, mut bytes) = (0, vec![0; READ]);
             while all < 16 << 20 {
-                far.wait(Wanted::Bytes, None);
+                far.wait(Readiness::Bytes, None);
                 all += far.read(&mut bytes).unwrap().unwrap_or(0);
             }
             far
@@ -180,7 +180,7 @@ mod tests {
         wire.flush().unwrap();
         let _far = server.join().unwrap();
         while wire.input.len() < 1000 {
-            wire.stream.wait(Wanted::Bytes, None);
+            wire.stream.wait(Readiness::Bytes, None);
             wire.read().unwrap();
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Buf;
 
-use crate::{Stream, Wanted};
+use crate::{Readiness, Stream};
 
 /// Bytes that a direction holds before its reader has taken some.
 const ROOM: usize = 256 << 10;
@@ -80,12 +80,12 @@ impl Pipe {
         Ok((written > 0 || !bytes.has_remaining()).then_some(written))
     }
 
-    pub(crate) fn wait(&self, wanted: Wanted, timeout: Option<Duration>) {
+    pub(crate) fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.lock();
         loop {
             let can_read = !state.buffers[self.side].is_empty() || state.is_ended;
-            let can_write = wanted == Wanted::BytesOrRoom && state.buffers[1 - self.side].len() < ROOM;
+            let can_write = wanted == Readiness::BytesOrRoom && state.buffers[1 - self.side].len() < ROOM;
             if can_read || can_write {
                 return;
             }

@@ -16,4 +16,4 @@ mod stream;
 
 pub use address::{Address, AddressError};
 pub use socket::Socket;
-pub use stream::{Stream, Wanted, Watch};
+pub use stream::{Readiness, Stream, Watch};

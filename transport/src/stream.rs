@@ -12,7 +12,7 @@ use crate::{Address, Socket};
 
 /// What is waited for at a stream. Its end is waited for too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Readiness {
     /// Bytes can be read.
     Bytes,
     /// Bytes can be read, or some can be written.
@@ -94,7 +94,7 @@ impl Stream {
     }
 
     /// Sleeps until what is wanted is there, or the stream is at its end; at most for so long. It may wake for nothing.
-    pub fn wait(&self, wanted: Wanted, timeout: Option<Duration>) {
+    pub fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
         match self {
             Self::Socket(socket) => wait(socket, wanted, timeout),
             Self::InProcess(end) => end.0.wait(wanted, timeout),
@@ -142,7 +142,7 @@ enum Watched {
 
 impl Watch {
     /// As [`Stream::wait`].
-    pub fn wait(&self, wanted: Wanted, timeout: Option<Duration>) {
+    pub fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
         match &self.0 {
             Watched::Socket(socket) => wait(socket, wanted, timeout),
             Watched::InProcess(pipe) => pipe.wait(wanted, timeout),
@@ -166,10 +166,10 @@ impl Watch {
     }
 }
 
-fn wait(socket: &Socket, wanted: Wanted, timeout: Option<Duration>) {
+fn wait(socket: &Socket, wanted: Readiness, timeout: Option<Duration>) {
     let flags = match wanted {
-        Wanted::Bytes => PollFlags::IN,
-        Wanted::BytesOrRoom => PollFlags::IN | PollFlags::OUT,
+        Readiness::Bytes => PollFlags::IN,
+        Readiness::BytesOrRoom => PollFlags::IN | PollFlags::OUT,
     };
     // So long a time-out that the system has no number for it is none.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -201,14 +201,14 @@ mod tests {
             let mut bytes = [0; 8];
             assert_eq!(far.read(&mut bytes).unwrap(), None);
             assert_eq!(near.write(&mut &b"abc"[..]).unwrap(), Some(3));
-            far.wait(Wanted::Bytes, LONG);
+            far.wait(Readiness::Bytes, LONG);
             assert_eq!(far.read(&mut bytes[..2]).unwrap(), Some(2));
             let mut onto = BytesMut::from(&bytes[..2]);
             assert_eq!(far.read_onto(8, &mut onto).unwrap(), Some(1));
             assert_eq!(&onto[..], b"abc");
             assert_eq!(far.read_onto(8, &mut onto).unwrap(), None);
             drop(near);
-            far.wait(Wanted::Bytes, None);
+            far.wait(Readiness::Bytes, None);
             assert_eq!(far.read(&mut bytes).unwrap(), Some(0));
             assert_eq!(far.read_onto(8, &mut onto).unwrap(), Some(0));
             assert_eq!(&onto[..], b"abc");
@@ -227,13 +227,13 @@ mod tests {
             let reader = thread::spawn(move || {
                 let (mut all, mut bytes) = (0, vec![0; 64 << 10]);
                 while all < written {
-                    far.wait(Wanted::Bytes, LONG);
+                    far.wait(Readiness::Bytes, LONG);
                     all += far.read(&mut bytes).unwrap().unwrap_or(0);
                 }
                 (far, all)
             });
             let more = loop {
-                near.wait(Wanted::BytesOrRoom, LONG);
+                near.wait(Readiness::BytesOrRoom, LONG);
                 if let Some(more) = near.write(&mut &b"x"[..]).unwrap() {
                     break more;
                 }
@@ -249,14 +249,14 @@ mod tests {
             let watch = far.watch().unwrap();
             assert!(!watch.is_ended());
             let waiter = thread::spawn(move || {
-                watch.wait(Wanted::Bytes, None);
+                watch.wait(Readiness::Bytes, None);
                 watch
             });
             near.write(&mut &b"x"[..]).unwrap();
             let watch = waiter.join().unwrap();
             assert_eq!(far.read(&mut [0; 8]).unwrap(), Some(1));
             let waiter = thread::spawn(move || {
-                watch.wait(Wanted::Bytes, None);
+                watch.wait(Readiness::Bytes, None);
                 watch
             });
             far.shut_down();
