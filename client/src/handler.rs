@@ -81,25 +81,11 @@ pub trait Handler {
         Err(no_memory())
     }
 
-    /// Carries out any request of the platform. As it is, memory accesses go to [`read`](Handler::read) and
-    /// [`write`](Handler::write), and all else is refused. Whoever answers some memory access later must not promise the server to serve them
-    /// in order ([`Options::capabilities`](crate::Options::capabilities)).
+    /// Carries out any request of the platform; as it is, what [`serve_memory`] does. Whoever answers some memory access later must not promise the
+    /// server to serve them in order ([`Options::capabilities`](crate::Options::capabilities)).
     fn request(&mut self, id: RequestId, request: &Request, payload: &Bytes) -> Answered {
         let _ = id;
-        match request {
-            Request::MemoryRead(read) => {
-                let mut data = vec![0; read.length as usize];
-                match self.read(read.port, read.address, &mut data) {
-                    Ok(()) => Answered::now(Reply::Data, data),
-                    Err(refusal) => refusal.into(),
-                }
-            }
-            Request::MemoryWrite(write) => match store(self, write, payload) {
-                Ok(()) => Answered::now(Reply::Done, Bytes::new()),
-                Err(refusal) => refusal.into(),
-            },
-            _ => Refusal::new(ErrorCode::Unsupported, "this client answers for memory only").into(),
-        }
+        serve_memory(self, request, payload)
     }
 
     /// Carries out what is not answered. As it is, memory writes go to [`write`](Handler::write).
@@ -112,6 +98,21 @@ pub trait Handler {
 }
 
 impl Handler for () {}
+
+/// Has memory accesses done by [`Handler::read`] and [`Handler::write`], and refuses all else.
+pub fn serve_memory(handler: &mut (impl Handler + ?Sized), request: &Request, payload: &Bytes) -> Answered {
+    let done = match request {
+        Request::MemoryRead(read) => {
+            let mut data = vec![0; read.length as usize];
+            handler.read(read.port, read.address, &mut data).map(|()| Answered::now(Reply::Data, data))
+        }
+        Request::MemoryWrite(write) => {
+            store(handler, write, payload).map(|()| Answered::now(Reply::Done, Bytes::new()))
+        }
+        _ => Err(Refusal::new(ErrorCode::Unsupported, "this client answers for memory only")),
+    };
+    done.unwrap_or_else(Answered::from)
+}
 
 fn no_memory() -> Refusal {
     Refusal::new(ErrorCode::NotAttached, "no memory of this client's")

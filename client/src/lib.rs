@@ -88,12 +88,14 @@ mod client;
 mod error;
 mod handler;
 mod ring;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use calls::is_memory;
 pub use client::{Answer, Client, Options};
 pub use error::{ConnectError, Error};
-pub use handler::{Answered, Handler, Refusal};
+pub use handler::{Answered, Handler, Refusal, serve_memory};
 pub use ring::{Ring, RingError, RingLine};
 pub use vp_protocols::native;
 pub use vp_transport::{Address, AddressError, Readiness, Stream, Watch};

@@ -326,11 +326,11 @@ impl RemoteHost {
 /// What a failed call means to the caller.
 fn failed(error: vp_client::Error) -> HostError {
     use vp_client::Error;
-    let why = error.to_string();
     match error {
-        Error::Refused { code: ErrorCode::Livelock, .. } => HostError::Livelock { report: why },
-        Error::Refused { .. } | Error::Unsent(_) => HostError::Refused(why),
-        Error::Ended(_) | Error::Unfit(_) => HostError::Transport(why),
+        Error::Ended(why) => HostError::Transport(why),
+        Error::Unfit(_) => HostError::Transport(error.to_string()),
+        Error::Refused { code: ErrorCode::Livelock, .. } => HostError::Livelock { report: error.to_string() },
+        Error::Refused { .. } | Error::Unsent(_) => HostError::Refused(error.to_string()),
     }
 }
 
