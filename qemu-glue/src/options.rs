@@ -2,56 +2,14 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
+use vp_client::Address;
 
 /// Every option, with what stands in `-device vp`'s help.
 pub(crate) const KEYS: [&str; 8] =
     ["connect", "address", "spi", "compatible", "platform", "pool", "timeout", "share"];
-
-/// Where the platform's server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    /// `tcp:HOST:PORT`.
-    Tcp(String),
-    /// `unix:PATH`.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(place) => write!(f, "tcp:{place}"),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-impl FromStr for Endpoint {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<Self, OptionError> {
-        let refuse = || OptionError::Value {
-            key: "connect",
-            value: text.to_owned(),
-            right: "write connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700",
-        };
-        match text.split_once(':') {
-            Some(("unix", path)) if !path.is_empty() => Ok(Self::Unix(path.into())),
-            Some(("tcp", place)) => {
-                let (host, port) = place.rsplit_once(':').ok_or_else(refuse)?;
-                match !host.is_empty() && port.parse::<u16>().is_ok() {
-                    true => Ok(Self::Tcp(place.to_owned())),
-                    false => Err(refuse()),
-                }
-            }
-            _ => Err(refuse()),
-        }
-    }
-}
 
 /// Guest RAM that the kernel leaves to the device's driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +38,7 @@ impl Pool {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Options {
     /// The server; there is no device without.
-    pub(crate) connect: Option<Endpoint>,
+    pub(crate) connect: Option<Address>,
     /// Guest-physical address of the register window; a free place without.
     pub(crate) address: Option<u64>,
     /// Number of the shared peripheral interrupt; a free one without.
@@ -123,14 +81,17 @@ pub(crate) enum OptionError {
 impl Options {
     /// Whether the server is on this host and may share what the guest has.
     pub(crate) fn may_share(&self) -> bool {
-        !self.is_apart && matches!(self.connect, Some(Endpoint::Unix(_)))
+        !self.is_apart && matches!(self.connect, Some(Address::Unix(_)))
     }
 
     /// Takes one option.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), OptionError> {
         let refuse = |key, right| move || OptionError::Value { key, value: value.to_owned(), right };
         match key {
-            "connect" => self.connect = Some(value.parse()?),
+            "connect" => {
+                let right = "write connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700";
+                self.connect = Some(value.parse().map_err(|_| refuse("connect", right)())?);
+            }
             "address" => {
                 let right = "a multiple of 4096, such as 0x0b000000";
                 let address = number(value).filter(|address| address.is_multiple_of(4096));
@@ -214,7 +175,7 @@ mod tests {
         for (key, value) in given {
             options.set(key, value).unwrap();
         }
-        assert_eq!(options.connect, Some(Endpoint::Tcp("[::1]:7700".into())));
+        assert_eq!(options.connect, Some("tcp:[::1]:7700".parse().unwrap()));
         assert_eq!(options.address, Some(0x0b00_0000));
         assert_eq!(options.pool, Some(Pool { base: 0x6000_0000, size: 0x1000_0000 }));
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
-use vp_bridge::study::{self, Bench, Store, Study};
+use vp_study::{self as study, Bench, Store, Study};
 
 /// Networks and where they run.
 const RUNS: [(&str, &str); 5] = [

@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use vp_bridge::client::MemoryPlace;
 use vp_models::host::Host;
 use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{self, FailureKind, Outcome, PlayOptions};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
+use vp_remote::MemoryPlace;
 
 use crate::served::ServedHost;
 use crate::shared;

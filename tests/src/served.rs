@@ -4,12 +4,12 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
-use vp_bridge::address::Address;
-use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
-use vp_bridge::server::{Options, Server};
 use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
+use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
+use vp_server::{Options, Server};
+use vp_transport::Address;
 
 /// A host at a server of its own, which ends with it.
 pub struct ServedHost {

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use vp_bridge::rtl::distribution::{self, Bounds, Distribution, Kept, error_ppm};
-use vp_bridge::rtl::log;
-use vp_bridge::rtl::run::{Run, run};
-use vp_bridge::rtl::table::{Row, Table};
+use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept, error_ppm};
+use vp_study::rtl::log;
+use vp_study::rtl::run::{Run, run};
+use vp_study::rtl::table::{Row, Table};
 use vp_tests::conformance::Test;
 use vp_tests::shared;
 

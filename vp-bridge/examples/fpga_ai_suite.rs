@@ -12,13 +12,13 @@
 
 use std::error::Error;
 
-use vp_bridge::client::{RemoteHost, RemoteOptions};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::host::Host;
 use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
 use vp_models::host::network::digits;
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, DeviceDescription, Platform};
+use vp_remote::{RemoteHost, RemoteOptions};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let model = Model::of_network(&digits::network())?;

@@ -8,8 +8,6 @@ use std::process::Command;
 
 use common::Served;
 use tools::skipped;
-use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
-use vp_bridge::server::Options;
 use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor, Window};
 use vp_models::fpga_ai_suite::{Architecture, registers as reg};
 use vp_models::host::fpga_ai_suite::{Driver, Model, bundle};
@@ -20,6 +18,8 @@ use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_models::registers::RegisterRef;
 use vp_protocols::native::{PortKind, Role, TimeMode};
+use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions, Seat};
+use vp_server::Options;
 
 fn served(address: &str, platform: &str) -> Served {
     Served::with(address, Options::default(), Description::named(platform).unwrap())

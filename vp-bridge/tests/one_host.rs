@@ -9,9 +9,6 @@ use std::time::Duration;
 use bytes::{Buf as _, BytesMut};
 use common::{Served, TARGET, copy, copy_registers, local, pattern, run};
 use tempfile::TempDir;
-use vp_bridge::address::Address;
-use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
-use vp_bridge::server::Options;
 use vp_models::host::{Host as _, Memory};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::{
@@ -19,8 +16,11 @@ use vp_protocols::native::{
     Notice, OpenRing, PortId, Posted, RegisterRead, Reply, Request, Role, ShareMemory, SharedRegion,
     TimeMode,
 };
+use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
+use vp_server::Options;
 use vp_shm::ring::{Access, Client};
 use vp_shm::{Region, sealed};
+use vp_transport::Address;
 
 const CSB: PortId = PortId(0);
 const IRQ: PortId = PortId(1);

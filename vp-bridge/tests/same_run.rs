@@ -3,12 +3,12 @@
 mod common;
 
 use common::{Served, copy, description, local, run};
-use vp_bridge::client::MemoryPlace;
-use vp_bridge::server::Options;
 use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::host::Statistics;
 use vp_models::local::LocalHost;
 use vp_models::platform::Platform;
+use vp_remote::MemoryPlace;
+use vp_server::Options;
 
 fn is_the_same_run_over(address: &str) {
     let trace = copy(8, 8, 32);

@@ -12,15 +12,15 @@ use common::raw::{CSB, DBB, IRQ, Raw};
 use common::{SOURCE, Served, TARGET, copy, fetch_target, local, pattern, run, start_copy};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, RngCore as _, SeedableRng as _};
-use vp_bridge::address::Address;
-use vp_bridge::client::{ConnectError, MemoryPlace, RemoteHost, RemoteOptions};
-use vp_bridge::server::Options;
 use vp_models::host::{Host, HostError, Memory};
 use vp_models::platform::Description;
 use vp_protocols::native::{
     Access, Activity, Attach, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice, PortId, Posted,
     Range, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, Time, TimeMode, Until, Why,
 };
+use vp_remote::{ConnectError, MemoryPlace, RemoteHost, RemoteOptions};
+use vp_server::Options;
+use vp_transport::Address;
 
 fn read(address: u64) -> Request {
     Request::RegisterRead(RegisterRead { port: CSB, address, at: None })
@@ -133,7 +133,13 @@ fn a_full_server_says_so_and_takes_the_next_when_one_has_left() {
     let served = Served::at("tcp:127.0.0.1:0", Options { max_sessions: 1, ..Options::default() });
     let first = served.host(MemoryPlace::Inside);
     let refused = RemoteHost::connect(&served.address, RemoteOptions::default()).err().unwrap();
-    assert!(matches!(refused, ConnectError::Refused { code: ErrorCode::ServerFull, .. }), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            ConnectError::Connect(vp_client::ConnectError::Refused { code: ErrorCode::ServerFull, .. })
+        ),
+        "{refused}"
+    );
     first.close().unwrap();
     while RemoteHost::connect(&served.address, RemoteOptions::default()).is_err() {}
 }

@@ -459,10 +459,9 @@ fn the_readme_tells_what_the_study_finds() {
     assert_eq!(said, [whole[0], 400, whole[1], 16, whole[2], 64, whole[3], 256], "{frames:?}");
     // And that study has these points.
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../studies/latency.toml");
-    let shown = vp_bridge::study::Study::load(&file).unwrap();
+    let shown = vp_study::Study::load(&file).unwrap();
     let has = |(latency, limit): (i64, i64)| {
-        let of =
-            |point: &vp_bridge::study::Point, name: &str| point.get(name).and_then(toml::Value::as_integer);
+        let of = |point: &vp_study::Point, name: &str| point.get(name).and_then(toml::Value::as_integer);
         shown.points.iter().any(|point| {
             (of(point, "dbb0.read_latency"), of(point, "dbb0.read_outstanding"))
                 == (Some(latency), Some(limit))

@@ -10,8 +10,6 @@ use std::process::{Command, Stdio};
 
 use common::Served;
 use common::raw::{CSB, Raw};
-use vp_bridge::client::MemoryPlace;
-use vp_bridge::server::Options;
 use vp_models::host::{Backlog, Host, Warning};
 use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
@@ -19,6 +17,8 @@ use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
     Event, Notice, Posted, RegisterRead, RegisterWrite, Reply, Request, Role, TimeMode,
 };
+use vp_remote::MemoryPlace;
+use vp_server::Options;
 
 const DRAM: u32 = 0x8000_0000;
 /// Of nv_full's memories none is there.

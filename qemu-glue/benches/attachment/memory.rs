@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use vp_bridge::address::Address;
-use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_models::host::{Host, Memory};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::TimeMode;
+use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_shm::{Region, sealed};
+use vp_transport::Address;
 
 use crate::echo;
 use crate::served::Served;

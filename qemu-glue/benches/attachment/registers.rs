@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use vp_bridge::address::Address;
-use vp_bridge::client::{RemoteHost, RemoteOptions};
 use vp_models::host::Host as _;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::TimeMode;
+use vp_remote::{RemoteHost, RemoteOptions};
+use vp_transport::Address;
 
 use crate::cores::Cores;
 use crate::echo::Echo;

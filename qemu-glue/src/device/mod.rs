@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::options::{Endpoint, Options, Pool};
+use vp_client::Address;
+
+use crate::options::{Options, Pool};
 use crate::qemu::time::GuestClock;
 use crate::qemu::{Handle, Qemu};
 use crate::report::say;
@@ -218,7 +220,7 @@ impl Device {
 struct Opened {
     device: &'static Device,
     platform: Platform,
-    endpoint: Endpoint,
+    endpoint: Address,
 }
 
 impl Opened {

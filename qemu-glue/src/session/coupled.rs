@@ -5,11 +5,12 @@
 //! has to come back ([`Session::step`]). So memory is read and written at its time, and interrupts come at theirs. The guest
 //! counts nanoseconds, from the moment of its first call on.
 
-use vp_protocols::native::{
+use vp_client::Answer;
+use vp_client::native::{
     Capabilities, Posted, RegisterRead, RegisterWrite, Reply, Request, Time, TimeMode, Welcome,
 };
 
-use super::wire::{Answer, Broken, Wire};
+use super::wire::{Broken, Wire};
 use super::{AccessError, Session};
 
 /// Picoseconds in what the guest counts.
@@ -179,7 +180,7 @@ mod tests {
             time_resolution: 1,
             time: Time(0),
             platform: "p".into(),
-            session: vp_protocols::native::SessionId(0),
+            session: vp_client::native::SessionId(0),
             ports: Vec::new(),
         };
         let refused = |mode, capabilities| Timeline::check(&welcome(mode, capabilities)).unwrap_err().0;

@@ -10,7 +10,6 @@
 
 mod coupled;
 mod ring;
-mod stream;
 mod wire;
 
 use std::ops::Range;
@@ -23,9 +22,9 @@ use std::time::{Duration, Instant};
 pub(crate) use coupled::Timed;
 use parking_lot::{FairMutex, FairMutexGuard};
 use thiserror::Error;
-use vp_protocols::native::{Posted, Reply, Request, RequestId};
+use vp_client::native::{Posted, Reply, Request, RequestId};
+use vp_client::{Address, Readiness};
 
-use crate::options::Endpoint;
 use crate::report::say;
 use ring::{RegisterRing, Wanted};
 use wire::{Broken, Wire};
@@ -97,7 +96,7 @@ pub(crate) struct Session {
 
 /// What the threads share.
 struct Desk {
-    endpoint: Endpoint,
+    endpoint: Address,
     shared: Option<String>,
     guest: Arc<dyn Guest>,
     /// Whether the guest's time is the platform's.
@@ -144,9 +143,10 @@ impl Desk {
         {
             say(why);
         }
-        let ring = wire.ring.take().map(|ring| ring.of(generation));
+        let (base, guest) = (wire.base, self.guest.clone());
+        let ring = wire.client.take_ring().map(|ring| RegisterRing { ring, generation, base, guest });
         *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = ring;
-        let listener = wire.listener().map_err(|error| ConnectError(error.to_string()))?;
+        let listener = wire.client.watch().map_err(|error| ConnectError(error.to_string()))?;
         let desk = Arc::downgrade(self);
         let guest = self.guest.clone();
         let listen = move || {
@@ -162,7 +162,7 @@ impl Desk {
                     match std::mem::replace(&mut seen, begun) == begun {
                         true => {
                             pause = PAUSES.0;
-                            listener.wait(false, None);
+                            listener.wait(Readiness::Bytes, None);
                         }
                         false => {
                             thread::sleep(pause);
@@ -201,11 +201,11 @@ impl Desk {
                 return false;
             }
             let Link::Up(wire) = &mut state.link else { return false };
-            match wire.advance() {
+            match wire.client.serve() {
                 Ok(true) => began = Instant::now(),
                 Ok(false) => {}
-                Err(broken) => {
-                    self.end(&mut state, &broken);
+                Err(error) => {
+                    self.end(&mut state, &error.into());
                     return false;
                 }
             }
@@ -219,6 +219,10 @@ impl Desk {
 
     fn end(&self, state: &mut State, Broken(why): &Broken) {
         say(format_args!("{}: {why}; the device answers with errors from now on", self.endpoint));
+        if let Link::Up(wire) = &mut state.link {
+            // Nothing more is said to such a server.
+            wire.client.end(why.as_str());
+        }
         state.link = Link::Down { told: false, tried: Some(Instant::now()) };
         self.guest.line(false);
     }
@@ -231,7 +235,7 @@ impl Session {
     /// # Errors
     /// [`ConnectError`]: nobody is there, or nobody fit.
     pub(crate) fn connect(
-        endpoint: Endpoint,
+        endpoint: Address,
         shared: Option<String>,
         guest: Arc<dyn Guest>,
         is_coupled: bool,
@@ -287,7 +291,7 @@ impl Session {
         }
         let mut state = self.up()?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
-        if wire.level {
+        if wire.level() {
             drop(state);
             return match self.ask(|wire| wire.write_register(offset, value))? {
                 Reply::Done => Ok(()),
@@ -318,7 +322,8 @@ impl Session {
         let Some(mut state) = self.desk.state.try_lock() else { return };
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         if let Link::Up(mut wire) = std::mem::replace(&mut state.link, down) {
-            wire.bye();
+            // Whether it arrives or not, the session is over.
+            _ = wire.client.close("QEMU ends");
         }
     }
 

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use bytes::{Bytes, BytesMut};
 use tempfile::TempDir;
-use vp_protocols::native::{
+use vp_client::native::{
     Access, Capabilities, Connection, Event, MemoryRead, MemoryWrite, Notice, Offer, Port, PortId, PortKind,
     Role, Roles, Terms, Time,
 };
@@ -170,7 +170,7 @@ fn open<T: Send + 'static>(
     let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
     let (session, platform) =
-        Session::connect(Endpoint::Unix(path), None, guest.clone(), false, may_share, timeout).unwrap();
+        Session::connect(Address::Unix(path), None, guest.clone(), false, may_share, timeout).unwrap();
     assert_eq!((platform.size, platform.memory), (0x1000, vec![Range { start: 0x100, end: 0x1100 }]));
     (session, guest, server, folder)
 }

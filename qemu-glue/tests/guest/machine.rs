@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use vp_bridge::address::Address;
+use vp_transport::Address;
 
 use crate::script::Script;
 

@@ -5,9 +5,9 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
-use vp_bridge::address::Address;
-use vp_bridge::server::{Options, Server};
 use vp_models::platform::Description;
+use vp_server::{Options, Server};
+use vp_transport::Address;
 
 pub(crate) struct Served {
     pub(crate) address: Address,

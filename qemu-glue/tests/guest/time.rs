@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use vp_bridge::address::Address;
 use vp_core::Time;
 use vp_core::observe::{Observation, Observer, Stage, Transfer, What};
 use vp_models::host::trace::player::{PlayOptions, play};
@@ -14,6 +13,7 @@ use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{CounterValue, TimeMode};
+use vp_transport::Address;
 
 use crate::linux;
 use crate::machine::{Kind, Setup, can_run};

@@ -2,12 +2,12 @@
 
 use super::Failure;
 use super::platform_args::{PlatformArgs, headline};
-use vp_bridge::address::Address;
-use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
+use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
+use vp_transport::Address;
 
 /// Options that say where the platform is.
 #[derive(Debug, Clone, clap::Args)]

@@ -3,8 +3,8 @@
 use super::Failure;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use vp_bridge::rtl::table::{Setting, Table};
 use vp_models::platform::Description;
+use vp_study::rtl::table::{Setting, Table};
 
 /// Cycles by test and memory.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use super::{Failure, Verdict};
 use std::time::Duration;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
-use vp_bridge::address::Address;
-use vp_bridge::server::{Options, Server};
+use vp_server::{Options, Server};
+use vp_transport::Address;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -6,14 +6,14 @@
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
-use vp_bridge::address::Address;
-use vp_bridge::client::{MemoryPlace, RemoteHost, RemoteOptions};
-use vp_bridge::server::{Options, Server};
 use vp_models::host::trace::player::{Outcome, PlayOptions, play};
 use vp_models::host::trace::{Interrupt, Source, Trace, TraceBuilder};
 use vp_models::host::{Host, Memory, Statistics};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
+use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
+use vp_server::{Options, Server};
+use vp_transport::Address;
 
 pub mod raw;
 

@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use vp_bridge::address::Address;
 use vp_protocols::native::{
     Attach, Connection, Event, Hello, PortId, Reply, Request, RequestId, Role, Time, TimeMode,
 };
+use vp_transport::Address;
 
 pub const CSB: PortId = PortId(0);
 pub const IRQ: PortId = PortId(1);

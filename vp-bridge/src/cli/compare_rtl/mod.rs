@@ -10,11 +10,11 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vp_bridge::rtl::distribution::{self, Bounds, Distribution, Kept};
-use vp_bridge::rtl::log;
-use vp_bridge::rtl::run::{Run, run};
-use vp_bridge::rtl::table::{Row, Setting, Table};
 use vp_models::host::trace::{Trace, TraceSource, discover};
+use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept};
+use vp_study::rtl::log;
+use vp_study::rtl::run::{Run, run};
+use vp_study::rtl::table::{Row, Setting, Table};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -4,8 +4,8 @@ use super::{Compared, Failure, Verdict, by_setting, by_table, near_enough, raw};
 use crate::cli::text::{self, counted, grouped, styled};
 use std::collections::BTreeSet;
 use std::io::Write;
-use vp_bridge::rtl::run::Run;
-use vp_bridge::rtl::table::{Row, Table};
+use vp_study::rtl::run::Run;
+use vp_study::rtl::table::{Row, Table};
 
 /// How many rows are told in detail, and how many lines of each kind of difference.
 const TOLD: usize = 10;

@@ -14,8 +14,8 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use vp_bridge::address::Address;
-use vp_bridge::server::{EndedPlatform, Options, Server};
+use vp_server::{EndedPlatform, Options, Server};
+use vp_transport::Address;
 
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
@@ -58,7 +58,7 @@ const ALIKE: f64 = 0.8;
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     // What the guest's session is told, the plug-in says on the same terminal.
-    serve::start_log(&format!("warn,{}=off", vp_bridge::server::TOLD));
+    serve::start_log(&format!("warn,{}=off", vp_server::TOLD));
     let mut platform = args.platform.clone();
     let options = platform.take_settings(&DEVICE_OPTIONS);
     let described = platform.description("nv_small");

@@ -5,7 +5,7 @@ use crate::cli::text::counted;
 use crate::cli::{Failure, Verdict};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use vp_bridge::study::{Finished, Store};
+use vp_study::{Finished, Store};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use vp_bridge::study::{self, Bench, Layout, Planned, Shard, Store, Study};
+use vp_study::{self as study, Bench, Layout, Planned, Shard, Store, Study};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

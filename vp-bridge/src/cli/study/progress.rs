@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use vp_bridge::study::{Finished, Outcome, Planned, Store};
+use vp_study::{Finished, Outcome, Planned, Store};
 
 /// A bar with the time left, which is reckoned from points of the same kind that are done.
 pub(super) struct Bar {

@@ -5,9 +5,9 @@ use crate::cli::run::bound;
 use crate::cli::text::{self, grouped, styled};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
-use vp_bridge::study::published::{self, Compared, NETWORKS, PLATFORM};
 use vp_models::host::network::{Measured, Network, Options, example_input};
 use vp_models::platform::{Arithmetic, Description};
+use vp_study::published::{self, Compared, NETWORKS, PLATFORM};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

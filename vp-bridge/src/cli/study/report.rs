@@ -5,8 +5,8 @@ use crate::cli::text::{self, counted, grouped, styled, table};
 use crate::cli::{Failure, Verdict};
 use std::io::Write;
 use std::path::Path;
-use vp_bridge::study::{self, Knee, Measured, Outcome, Planned, Row, Shard, Store};
 use vp_models::host::Bound;
+use vp_study::{self as study, Knee, Measured, Outcome, Planned, Row, Shard, Store};
 
 /// A shard: what it has.
 pub(super) fn shard(

@@ -1,0 +1,389 @@
+//! What a client can have done: blocking calls, one request each or a few.
+
+use std::os::fd::BorrowedFd;
+
+use vp_protocols::native::statistics::parse_counters;
+use vp_protocols::native::{
+    Access, Attach, Capabilities, Counter, ErrorCode, MemoryRead, MemoryWrite, OpenRing, Port, PortId,
+    PortKind, Posted, Range, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, ShareMemory,
+    SharedRegion, StatusReport, Time, TimeMode, Until, Why,
+};
+use vp_shm::ring;
+
+use crate::{Client, Error, Handler, Ring};
+
+/// Bytes of posted writes that are collected before they are sent without being asked for.
+const COLLECTED: usize = 64 << 10;
+/// Bytes of memory in a request, at most: several are to be in flight, and each is to stay in the caches on its way.
+const PIECE: usize = 256 << 10;
+/// Such requests without an answer, at most.
+const IN_FLIGHT: usize = 4;
+
+/// Whether a port is a memory, which a client may own. What has no place for an owner is a stream into the device.
+pub fn is_memory(port: &Port) -> bool {
+    port.kind == PortKind::Axi && port.roles.contains(Role::Target)
+}
+
+/// Ports.
+impl<H: Handler> Client<H> {
+    /// All ports, with their numbers.
+    pub fn ports(&self) -> impl Iterator<Item = (PortId, &Port)> {
+        (0..).map(PortId).zip(&self.welcome.ports)
+    }
+
+    /// The first port of a kind.
+    pub fn first(&self, kind: PortKind) -> Option<PortId> {
+        self.ports().find(|(_, port)| port.kind == kind).map(|(id, _)| id)
+    }
+
+    /// What was said of a port.
+    pub fn port(&self, id: PortId) -> Option<&Port> {
+        self.welcome.ports.get(usize::from(id.0))
+    }
+
+    /// Takes a role at a port; of a memory, if only a range is given, as the owner of that.
+    ///
+    /// # Errors
+    /// [`Error`]: among others, somebody else has it.
+    pub fn attach(&mut self, port: PortId, role: Role, range: Option<Range>) -> Result<(), Error> {
+        self.ask(Request::Attach(Attach { port, role, range }), &[]).map(|_| ())
+    }
+
+    /// Gives up a port.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn detach(&mut self, port: PortId) -> Result<(), Error> {
+        self.ask(Request::Detach { port }, &[]).map(|_| ())
+    }
+
+    /// Has the server map the memory of which this session is the target, for the platform to reach by itself. What no region
+    /// covers stays with the [`Handler`].
+    ///
+    /// # Errors
+    /// [`Error`]: among others, [`Error::Unsent`] where it was not granted.
+    pub fn share_memory(
+        &mut self,
+        port: PortId,
+        regions: Vec<SharedRegion>,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<(), Error> {
+        let count = u8::try_from(files.len()).unwrap_or(u8::MAX);
+        self.ask_with(Request::ShareMemory(ShareMemory { port, files: count, regions }), files).map(|_| ())
+    }
+}
+
+/// Registers.
+impl<H: Handler> Client<H> {
+    /// Has registers of a port accessed through a ring from now on, which shows the level of an interrupt line as well. `false`: the
+    /// server grants none, and all goes over the stream as before.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn open_ring(&mut self, port: PortId, line: PortId) -> Result<bool, Error> {
+        if !self.welcome.capabilities.contains(Capabilities::REGISTER_RING) {
+            return Ok(false);
+        }
+        let Ok(client) = ring::Client::new() else { return Ok(false) };
+        let watch = self.watch().map_err(|error| self.end(error.to_string()))?;
+        let files = client.files();
+        self.ask_with(Request::OpenRing(OpenRing { port, line }), &files)?;
+        let ring = Ring::new(client, watch, self.over.clone(), [port, line]);
+        self.line = Some(ring.line().clone());
+        self.ring = Some(Box::new(ring));
+        self.look_at_line();
+        Ok(true)
+    }
+
+    /// Takes the ring out, for accesses of another thread than the one that serves the stream. Calls of the client go over the stream
+    /// from then on.
+    pub fn take_ring(&mut self) -> Option<Ring> {
+        self.ring.take().map(|ring| *ring)
+    }
+
+    /// Tells the [`Handler`] the level that the ring shows now, if that is news. `false`: there is no ring.
+    pub fn look_at_line(&mut self) -> bool {
+        let Some(line) = self.line.clone() else { return false };
+        let time = self.time();
+        line.look(|level| self.handler_mut().interrupt(line.port(), level, time));
+        true
+    }
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn read_register(&mut self, port: PortId, address: u64) -> Result<u32, Error> {
+        if self.has_ring(port) {
+            return self.through_ring(address, ring::Access::Read);
+        }
+        let read = RegisterRead { port, address, at: None };
+        match self.ask(Request::RegisterRead(read), &[])?.reply {
+            Reply::Value { value } => Ok(value),
+            other => Err(Error::Unfit(other.name())),
+        }
+    }
+
+    /// Writes a register, and waits until the write has taken effect.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn write_register(&mut self, port: PortId, address: u64, value: u32) -> Result<(), Error> {
+        if self.has_ring(port) {
+            return self.through_ring(address, ring::Access::Write(value)).map(|_| ());
+        }
+        let write = RegisterWrite { port, address, value, at: None };
+        self.ask(Request::RegisterWrite(write), &[]).map(|_| ())
+    }
+
+    /// Writes a register without an answer. What follows on the port comes after it. In lockstep, where nothing happens before
+    /// somebody waits, such writes are collected, and go out with what is waited for.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn post_register(&mut self, port: PortId, address: u64, value: u32) -> Result<(), Error> {
+        if self.has_ring(port) {
+            return self.through_ring(address, ring::Access::Posted(value)).map(|_| ());
+        }
+        self.post(Posted::RegisterWrite(RegisterWrite { port, address, value, at: None }), &[])?;
+        if self.unwritten() >= COLLECTED || self.welcome.time_mode != TimeMode::Lockstep {
+            // What runs by itself must not wait for the next read.
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn has_ring(&self, port: PortId) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.port == port)
+    }
+
+    /// Accesses a register through the ring, waits for the answer if there will be one, and serves the stream meanwhile.
+    fn through_ring(&mut self, address: u64, access: ring::Access) -> Result<u32, Error> {
+        self.check()?;
+        // What was said on the stream before comes before.
+        if self.unwritten() > 0 {
+            self.flush()?;
+        }
+        let Some(mut ring) = self.ring.take() else { return Err(Error::Unfit("no ring")) };
+        let accessed = self.access(&mut ring, address, access);
+        let line = ring.line().port();
+        if let Ok(Some(reply)) = &accessed {
+            let time = Time(reply.time);
+            self.heard(time);
+            ring.hear(reply.line, |level| self.handler_mut().interrupt(line, level, time));
+        }
+        self.ring = Some(ring);
+        match accessed?.map_or((0, 0), |reply| (reply.code, reply.value)) {
+            (0, value) => Ok(value),
+            (code, _) => {
+                let code = ErrorCode::from(u16::try_from(code).unwrap_or(u16::MAX));
+                Err(Error::Refused { code, reason: String::new() })
+            }
+        }
+    }
+
+    fn access(
+        &mut self,
+        ring: &mut Ring,
+        address: u64,
+        access: ring::Access,
+    ) -> Result<Option<ring::Reply>, Error> {
+        let request = ring::Request { access, address, at: None };
+        self.until(ring, |ring| ring.ask(request).then_some(()))?;
+        match access {
+            ring::Access::Posted(_) => Ok(None),
+            ring::Access::Read | ring::Access::Write(_) => self.until(ring, ring::Client::answer).map(Some),
+        }
+    }
+
+    /// Waits until the ring gives something.
+    fn until<T>(
+        &mut self,
+        ring: &mut Ring,
+        mut give: impl FnMut(&mut ring::Client) -> Option<T>,
+    ) -> Result<T, Error> {
+        let mut wait = self.left().map_or_else(ring::Wait::new, ring::Wait::within);
+        loop {
+            let stream = self.wire.stream.descriptor();
+            if let Some(given) = ring.client.wait(&mut wait, stream.as_slice(), &[], &mut give) {
+                return Ok(given);
+            }
+            self.serve()?;
+            if wait.over().is_some() {
+                return Err(self.end("the server does not answer"));
+            }
+        }
+    }
+}
+
+/// Memory.
+impl<H: Handler> Client<H> {
+    /// Reads memory of the platform's, or of another session: beside the bus, as a debugger does.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn read_memory(&mut self, port: PortId, address: u64, into: &mut [u8]) -> Result<(), Error> {
+        let size = self.piece();
+        let mut pieces = into.chunks_mut(size).zip((address..).step_by(size));
+        self.ask_in_flight(
+            |client| {
+                let Some((piece, address)) = pieces.next() else { return Ok(None) };
+                let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+                let access = Access::Debug;
+                let read = MemoryRead { port, address, length, access, axi_id: 0, at: None };
+                client.send(Request::MemoryRead(read), &[]).map(|id| Some((id, piece)))
+            },
+            |piece, data| {
+                let is_whole = data.len() == piece.len();
+                if is_whole {
+                    piece.copy_from_slice(data);
+                }
+                is_whole
+            },
+        )
+    }
+
+    /// Writes such memory, as a loader does.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn write_memory(&mut self, port: PortId, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        let size = self.piece();
+        let mut pieces = bytes.chunks(size).zip((address..).step_by(size));
+        self.ask_in_flight(
+            |client| {
+                let Some((piece, address)) = pieces.next() else { return Ok(None) };
+                let write = whole_write(port, address, piece.len(), Access::Debug);
+                client.send(Request::MemoryWrite(write), piece).map(|id| Some((id, ())))
+            },
+            |(), _| true,
+        )
+    }
+
+    /// Sends bytes into a stream of the platform's. They take simulated time; at most a payload at once.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn feed(&mut self, port: PortId, bytes: &[u8]) -> Result<(), Error> {
+        let address = self.port(port).map_or(0, |port| port.base);
+        let write = whole_write(port, address, bytes.len(), Access::Timed);
+        self.ask(Request::MemoryWrite(write), bytes).map(|_| ())
+    }
+
+    fn piece(&self) -> usize {
+        (self.wire.connection.max_payload() as usize).clamp(1, PIECE)
+    }
+
+    /// Sends the requests that `next` makes, a few at a time, and gives the answers' payloads to `done` with what belongs to
+    /// them: `false` says that one is not fit. After a refusal no further request is made, and those under way are seen to
+    /// their end.
+    fn ask_in_flight<T>(
+        &mut self,
+        mut next: impl FnMut(&mut Self) -> Result<Option<(RequestId, T)>, Error>,
+        mut done: impl FnMut(T, &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        let most = IN_FLIGHT.min(self.welcome.max_in_flight as usize).max(1);
+        let mut asked: Vec<(RequestId, T)> = Vec::with_capacity(most);
+        let (mut refused, mut is_all) = (None, false);
+        loop {
+            while asked.len() < most && !is_all && refused.is_none() {
+                match next(self)? {
+                    Some(request) => {
+                        self.flush()?;
+                        asked.push(request);
+                    }
+                    None => is_all = true,
+                }
+            }
+            if asked.is_empty() {
+                return refused.map_or(Ok(()), Err);
+            }
+            // They are answered in order.
+            let (id, belongs) = asked.remove(0);
+            match self.answer(id) {
+                Ok(answer) if done(belongs, &answer.payload) => {}
+                Ok(_) => return Err(self.end("an answer of another length than asked for")),
+                Err(error @ Error::Ended(_)) => return Err(error),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+    }
+}
+
+fn whole_write(port: PortId, address: u64, length: usize, access: Access) -> MemoryWrite {
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    MemoryWrite { port, address, length, access, axi_id: 0, strobes: false, at: None }
+}
+
+/// The platform as a whole, and its time.
+impl<H: Handler> Client<H> {
+    /// Lets time pass in lockstep, and says why and when it stopped.
+    ///
+    /// # Errors
+    /// [`Error`]: refused in other time modes.
+    pub fn advance(&mut self, until: Until) -> Result<(Time, Why), Error> {
+        let answer = self.ask(Request::Advance { until }, &[])?;
+        match answer.reply {
+            Reply::Reached { why } => Ok((answer.time, why)),
+            other => Err(Error::Unfit(other.name())),
+        }
+    }
+
+    /// Does in lockstep all that is due until a moment, and says when the next thing is due.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn step(&mut self, to: Time) -> Result<Option<Time>, Error> {
+        match self.ask(Request::Step { to }, &[])?.reply {
+            Reply::Stepped { next } => Ok(next),
+            other => Err(Error::Unfit(other.name())),
+        }
+    }
+
+    /// Puts the platform back to power-on. Memory on this side keeps its bytes.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn reset(&mut self) -> Result<(), Error> {
+        self.ask(Request::Reset, &[]).map(|_| ())
+    }
+
+    /// The platform's state.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn status(&mut self) -> Result<StatusReport, Error> {
+        match self.ask(Request::Status, &[])?.reply {
+            Reply::Status(status) => Ok(*status),
+            other => Err(Error::Unfit(other.name())),
+        }
+    }
+
+    /// One round trip that touches no hardware.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn ping(&mut self) -> Result<(), Error> {
+        self.ask(Request::Ping, &[]).map(|_| ())
+    }
+
+    /// What the platform says of itself: counters whose names begin so; all of them for an empty prefix.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn counters(&mut self, prefix: &str) -> Result<Vec<Counter>, Error> {
+        let mut counters: Vec<Counter> = Vec::new();
+        loop {
+            let first = u32::try_from(counters.len()).unwrap_or(u32::MAX);
+            let answer = self.ask(Request::Statistics { prefix: prefix.to_owned(), first }, &[])?;
+            let Reply::Statistics { total, count } = answer.reply else {
+                return Err(Error::Unfit(answer.reply.name()));
+            };
+            let more = parse_counters(&answer.payload, count).map_err(|error| self.end(error.to_string()))?;
+            counters.extend(more);
+            if count == 0 || counters.len() >= total as usize {
+                return Ok(counters);
+            }
+        }
+    }
+}

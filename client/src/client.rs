@@ -1,0 +1,470 @@
+//! The session: opening it, moving it on, and waiting for answers.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use vp_protocols::native::{
+    Capabilities, Connection, Event, Notice, Payload, Posted, Refused, Reply, Request, RequestId, SendError,
+    Time, TimeMode, Welcome,
+};
+use vp_transport::{Address, Readiness, Stream, Watch};
+
+use crate::handler::{Answered, Handler};
+use crate::ring::{Ring, RingLine};
+use crate::wire::{GreetError, Wire};
+use crate::{ConnectError, Error};
+
+/// How long to look before sleeping: waking a sleeping thread costs tens of microseconds.
+const LOOK: Duration = Duration::from_micros(50);
+/// Looks at the stream before somebody else has the core.
+const LOOKS: u32 = 4;
+
+/// What kind of session is wanted.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// This program and its version, as the server's log shows them.
+    pub agent: String,
+    /// The shared platform of that name; a fresh one without.
+    pub platform: Option<String>,
+    /// How simulated time moves.
+    pub time_mode: TimeMode,
+    /// What this side can do beyond the bare protocol. Among it is, unless taken out, [`Capabilities::MEMORY_IN_ORDER`]: the promise to carry out accesses to
+    /// memory in the order in which they come, which holds for a [`Handler`] that answers at once.
+    pub capabilities: Capabilities,
+    /// Whether the capabilities of one host are wanted too, where the transport has them: rings and shared memory.
+    pub share: bool,
+    /// How long to wait for the connection and for the welcome.
+    pub timeout: Duration,
+}
+
+impl Options {
+    /// A fresh platform in lockstep, for a program of this name and version.
+    pub fn new(agent: impl Into<String>) -> Self {
+        Self {
+            agent: agent.into(),
+            platform: None,
+            time_mode: TimeMode::Lockstep,
+            capabilities: Capabilities::ALL.union(Capabilities::MEMORY_IN_ORDER),
+            share: true,
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// An answer to a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// When the request took effect.
+    pub time: Time,
+    /// What came of it.
+    pub reply: Reply,
+    /// A memory's bytes, or counters; else empty.
+    pub payload: Bytes,
+}
+
+/// One session with a server. Dropping it says goodbye and ends the stream.
+///
+/// Every call that waits takes in what the server sends meanwhile, and tells the [`Handler`] of it, in order.
+pub struct Client<H> {
+    pub(crate) wire: Wire,
+    pub(crate) welcome: Welcome,
+    handler: H,
+    /// That nobody has taken yet; mostly none, or one.
+    answers: Vec<(RequestId, Answer)>,
+    pub(crate) ring: Option<Box<Ring>>,
+    /// The line that a ring shows.
+    pub(crate) line: Option<Arc<RingLine>>,
+    time: Time,
+    deadline: Option<Instant>,
+    ended: Option<String>,
+    /// The same, for who has the ring.
+    pub(crate) over: Arc<AtomicBool>,
+}
+
+impl<H: Handler> Client<H> {
+    /// Connects to a server and opens a session.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect(address: &Address, options: &Options, handler: H) -> Result<Self, ConnectError> {
+        let stream = Stream::connect(address, options.timeout)
+            .map_err(|source| ConnectError::Io { peer: address.to_string(), source })?;
+        Self::over(stream, &address.to_string(), options, handler)
+    }
+
+    /// Opens a session over a stream to a server; `peer` names it in errors.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn over(stream: Stream, peer: &str, options: &Options, handler: H) -> Result<Self, ConnectError> {
+        let peer = || peer.to_owned();
+        let mut hello = Connection::hello(&options.agent, options.platform.as_deref(), options.time_mode);
+        hello.capabilities = options.capabilities;
+        if options.share && stream.carries_files() {
+            hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
+        }
+        let connection = Connection::client(hello).map_err(ConnectError::Hello)?;
+        let mut wire = Wire::new(stream, connection);
+        let welcome = wire.greet(Instant::now() + options.timeout).map_err(|error| match error {
+            GreetError::Io(source) => ConnectError::Io { peer: peer(), source },
+            GreetError::Refused(Refused { code, reason }) => {
+                ConnectError::Refused { peer: peer(), code, reason }
+            }
+            GreetError::Protocol(what) => ConnectError::Protocol { peer: peer(), what },
+        })?;
+        Ok(Self {
+            wire,
+            time: welcome.time,
+            welcome,
+            handler,
+            answers: Vec::new(),
+            ring: None,
+            line: None,
+            deadline: None,
+            ended: None,
+            over: Arc::default(),
+        })
+    }
+
+    /// The terms of the session: platform and ports, session number, what was granted.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// The latest simulated time that the server has spoken of.
+    pub fn time(&self) -> Time {
+        self.time
+    }
+
+    /// Who is told of events.
+    pub fn handler(&self) -> &H {
+        &self.handler
+    }
+
+    /// The same, to be changed.
+    pub fn handler_mut(&mut self) -> &mut H {
+        &mut self.handler
+    }
+
+    /// Until when calls that wait may take, from now on. One that takes longer fails, and ends the session.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// What another thread waits with for what the server sends.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn watch(&self) -> std::io::Result<Watch> {
+        self.wire.stream.watch()
+    }
+
+    /// Says goodbye, with what is still to be written before.
+    ///
+    /// # Errors
+    /// [`Error::Ended`]: posted writes may not have arrived.
+    pub fn close(&mut self, reason: &str) -> Result<(), Error> {
+        self.check()?;
+        self.wire.connection.bye(None, reason);
+        let flushed = self.flush();
+        self.end(reason);
+        flushed
+    }
+
+    /// Ends the session without a word; every later call fails with this reason.
+    pub fn end(&mut self, why: impl Into<String>) -> Error {
+        let why = self.ended.get_or_insert_with(|| why.into());
+        self.over.store(true, Ordering::Release);
+        Error::Ended(why.clone())
+    }
+
+    // Sending.
+
+    /// Whether the session is still open.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn check(&self) -> Result<(), Error> {
+        match &self.ended {
+            None => Ok(()),
+            Some(why) => Err(Error::Ended(why.clone())),
+        }
+    }
+
+    /// Makes a request. It goes out with the next call that waits, or with [`flush`](Client::flush) or [`progress`](Client::progress); its answer is kept
+    /// until it is [taken](Client::take_answer).
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Unsent`].
+    pub fn send<'a>(
+        &mut self,
+        request: Request,
+        payload: impl Into<Payload<'a>>,
+    ) -> Result<RequestId, Error> {
+        self.check()?;
+        let sent = self.wire.connection.request(request, payload);
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Makes a write that is not answered. It goes out as requests do.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Unsent`].
+    pub fn post(&mut self, posted: Posted, payload: &[u8]) -> Result<(), Error> {
+        self.check()?;
+        let sent = self.wire.connection.post(posted, payload);
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Answers a request of the platform that was left [for later](Answered::Later). It goes out as requests do.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Unsent`].
+    pub fn reply(
+        &mut self,
+        id: RequestId,
+        time: Time,
+        reply: Reply,
+        payload: impl Into<Bytes>,
+    ) -> Result<(), Error> {
+        self.check()?;
+        let sent = self.wire.connection.reply(id, time, reply, payload.into());
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Bytes that are to be written.
+    pub fn unwritten(&mut self) -> usize {
+        self.wire.connection.output().len()
+    }
+
+    /// Writes all that was made. It waits for the server to take it, and tells of nothing.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.check()?;
+        self.wire.flush().map_err(|error| self.end(error.to_string()))
+    }
+
+    /// Sends a request with open files beside it, and waits for its answer.
+    pub(crate) fn ask_with(&mut self, request: Request, files: &[BorrowedFd<'_>]) -> Result<Answer, Error> {
+        // The files go with the request's bytes.
+        self.flush()?;
+        let id = self.send(request, &[])?;
+        self.wire.flush_with(files).map_err(|error| self.end(error.to_string()))?;
+        self.answer(id)
+    }
+
+    fn unsent(&mut self, error: SendError) -> Error {
+        match error {
+            SendError::NotNow { .. } => self.end(error.to_string()),
+            error => Error::Unsent(error),
+        }
+    }
+
+    // Answers.
+
+    /// Sends a request and waits for its answer. A refusal is an error.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn ask<'a>(&mut self, request: Request, payload: impl Into<Payload<'a>>) -> Result<Answer, Error> {
+        let id = self.send(request, payload)?;
+        self.answer(id)
+    }
+
+    /// Waits for the answer to a request that was sent. A refusal is an error.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn answer(&mut self, id: RequestId) -> Result<Answer, Error> {
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match self.wait(left, |client| client.take_answer(id))? {
+            Some(Answer { reply: Reply::Failed { code, reason }, .. }) => {
+                Err(Error::Refused { code, reason })
+            }
+            Some(answer) => Ok(answer),
+            None => Err(self.end("the server does not answer")),
+        }
+    }
+
+    /// The answer to a request, if it has come: a refusal too.
+    pub fn take_answer(&mut self, id: RequestId) -> Option<Answer> {
+        let place = self.answers.iter().position(|(of, _)| *of == id)?;
+        Some(self.answers.swap_remove(place).1)
+    }
+
+    /// Waits until `done` gives something, at most for so long; it is asked whenever something has come. `None`: it did not in that time.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn wait<T>(
+        &mut self,
+        timeout: Option<Duration>,
+        mut done: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        // It may have come with something else.
+        if let Some(done) = done(self) {
+            return Ok(Some(done));
+        }
+        self.flush()?;
+        let (mut began, mut moved, mut looks) = (None, None, 0_u32);
+        loop {
+            // What was asked for just now is not there yet, and the server may be waiting for this very core.
+            if looks.is_multiple_of(LOOKS) {
+                thread::yield_now();
+            }
+            looks = looks.wrapping_add(1);
+            let served = self.serve();
+            // What ended the session behind it is found again by the next call.
+            if let Some(done) = done(self) {
+                return Ok(Some(done));
+            }
+            let (has_moved, now) = (served?, Instant::now());
+            let waited = now - *began.get_or_insert(now);
+            let left = timeout.map(|timeout| timeout.saturating_sub(waited));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+            if has_moved {
+                moved = Some(now);
+            } else if now - *moved.get_or_insert(now) >= LOOK {
+                self.wire.stream.wait(Readiness::Bytes, left);
+            }
+        }
+    }
+
+    // Moving on.
+
+    /// Takes in all that is there now, tells of it, and writes what there is room for; never waits. `false`: nothing had come.
+    ///
+    /// For programs with a loop of their own: they sleep until the stream has bytes, or room while something is [to be
+    /// written](Client::unwritten), and call this.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn progress(&mut self) -> Result<bool, Error> {
+        self.move_on(|client| client.wire.write().map_err(|error| client.end(error.to_string())))
+    }
+
+    /// Takes in all that is there now and tells of it. All the answers that this causes are written before it returns, which waits
+    /// for the server to take them. `false`: nothing had come.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn serve(&mut self) -> Result<bool, Error> {
+        self.move_on(|client| client.flush().map(|()| true))
+    }
+
+    /// What becomes readable when [`progress`](Client::progress) has something to take in, where the transport has a descriptor.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.wire.stream.descriptor()
+    }
+
+    /// Takes in and deals with all that is there. `write` says whether all was written.
+    fn move_on(&mut self, mut write: impl FnMut(&mut Self) -> Result<bool, Error>) -> Result<bool, Error> {
+        self.check()?;
+        write(self)?;
+        let mut moved = self.deal(&mut write)?;
+        while let Some(read) = self.wire.read().map_err(|error| self.end(error.to_string()))? {
+            moved |= self.deal(&mut write)?;
+            // Less than there was room for is all there was.
+            if !read.may_have_more {
+                break;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Deals with what has been read; all the answers it causes go out at once.
+    fn deal(&mut self, write: &mut impl FnMut(&mut Self) -> Result<bool, Error>) -> Result<bool, Error> {
+        let mut moved = false;
+        loop {
+            match self.wire.receive() {
+                Ok(Some(event)) => {
+                    moved = true;
+                    self.event(event)?;
+                    // The server lags behind: no more answers before it has taken these.
+                    if self.wire.connection.is_backlogged() && !write(self)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(None) => break,
+                Err(violation) => {
+                    // The parting frame says why; the session is over either way.
+                    let _ = self.wire.write();
+                    return Err(self.end(format!("the server broke the protocol: {violation}")));
+                }
+            }
+        }
+        if moved {
+            write(self)?;
+        }
+        Ok(moved)
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), Error> {
+        match event {
+            Event::Reply { id, time, reply, payload } => {
+                self.time = self.time.max(time);
+                self.answers.push((id, Answer { time, reply, payload }));
+            }
+            Event::Notice(Notice::Interrupt { port, level, time }) => {
+                self.time = self.time.max(time);
+                match &self.line {
+                    // An access may have shown a later level.
+                    Some(line) if line.port() == port => {
+                        let handler = &mut self.handler;
+                        line.look(|level| handler.interrupt(port, level, time));
+                    }
+                    _ => self.handler.interrupt(port, level, time),
+                }
+            }
+            Event::Notice(Notice::Warning { time, text }) => self.handler.warning(time, text),
+            Event::Request { id, request, payload } => {
+                let answered = match request {
+                    Request::Ping => Answered::now(Reply::Pong, Bytes::new()),
+                    request => self.handler.request(id, &request, &payload),
+                };
+                if let Answered::Now { time, reply, payload } = answered {
+                    let sent = self.wire.connection.reply(id, time, reply, payload);
+                    sent.map_err(|error| self.end(error.to_string()))?;
+                }
+            }
+            Event::Posted { posted, payload } => self.handler.posted(&posted, &payload),
+            Event::Bye(bye) => {
+                let code = bye.code.map(|code| format!("{code}: ")).unwrap_or_default();
+                return Err(self.end(format!("the server ended the session: {code}{}", bye.reason)));
+            }
+            Event::Hello(_) | Event::Welcome(_) | Event::Refused(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Notes the time that a ring's answer has.
+    pub(crate) fn heard(&mut self, time: Time) {
+        self.time = self.time.max(time);
+    }
+
+    /// How long calls may still take.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+}
+
+impl<H> Drop for Client<H> {
+    fn drop(&mut self) {
+        if self.ended.is_none() && self.wire.connection.is_open() {
+            self.wire.connection.bye(None, "done");
+            // Whether it arrives or not, the session is over.
+            let _ = self.wire.flush();
+        }
+        // Ends the wait of who watches the stream, and of who waits at the ring.
+        self.over.store(true, Ordering::Release);
+        self.wire.stream.shut_down();
+    }
+}

@@ -1,0 +1,69 @@
+//! Why there is no session, and why a call failed.
+
+use std::io;
+
+use thiserror::Error;
+use vp_protocols::native::{ErrorCode, SendError};
+
+/// Why there is no session.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The server cannot be reached, or does not answer in time.
+    #[error("cannot connect to {peer}: {source}")]
+    Io {
+        /// Where it should be.
+        peer: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The server turned us away.
+    #[error("{peer} refused the session: {code}: {reason}")]
+    Refused {
+        /// The server.
+        peer: String,
+        /// Why, for programs.
+        code: ErrorCode,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Who answered speaks another protocol, or breaks this one.
+    #[error("{peer} is no server of platforms: {what}")]
+    Protocol {
+        /// Who answered.
+        peer: String,
+        /// What is wrong with the answer.
+        what: String,
+    },
+    /// A hello that cannot be sent.
+    #[error("platform or agent name: {0}")]
+    Hello(SendError),
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Error {
+    /// The session is over, and every later call fails for the same reason.
+    #[error("{0}")]
+    Ended(String),
+    /// The server refused. The session goes on.
+    #[error("{}", refusal(*code, reason))]
+    Refused {
+        /// Why, for programs.
+        code: ErrorCode,
+        /// Why, for people; may be empty.
+        reason: String,
+    },
+    /// It cannot be sent, and was not. The session goes on.
+    #[error("{0}")]
+    Unsent(SendError),
+    /// An answer of another kind than asked for.
+    #[error("{0} is no answer to what was asked")]
+    Unfit(&'static str),
+}
+
+fn refusal(code: ErrorCode, reason: &str) -> String {
+    match reason {
+        "" => code.to_string(),
+        reason => reason.to_owned(),
+    }
+}

@@ -1,0 +1,436 @@
+//! Sessions with a server that does what a test says.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use vp_protocols::native::statistics::emit_counters;
+use vp_protocols::native::{
+    Access, Capabilities, Connection, Counter, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite,
+    Notice, Offer, Port, PortId, PortKind, Reply, Request, RequestId, Role, Roles, Terms, Time, TimeMode,
+};
+use vp_shm::ring;
+use vp_transport::{Readiness, Socket, Stream, in_process};
+
+use crate::{Answered, Client, ConnectError, Error, Handler, Options, Refusal, serve_memory};
+
+const REGISTERS: PortId = PortId(0);
+const LINE: PortId = PortId(1);
+const MEMORY: PortId = PortId(2);
+const LONG: Duration = Duration::from_secs(60);
+
+/// A piece of memory, and what was heard.
+#[derive(Default)]
+struct Program {
+    memory: Vec<u8>,
+    heard: Vec<String>,
+    /// Memory is read later.
+    is_slow: bool,
+    asked: Vec<RequestId>,
+}
+
+impl Handler for Program {
+    fn interrupt(&mut self, line: PortId, level: bool, time: Time) {
+        self.heard.push(format!("line {} {level} at {}", line.0, time.0));
+    }
+
+    fn warning(&mut self, time: Time, text: String) {
+        self.heard.push(format!("{text} at {}", time.0));
+    }
+
+    fn read(&mut self, _: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {
+        let from = usize::try_from(address).unwrap();
+        let bytes = self.memory.get(from..from + into.len());
+        into.copy_from_slice(bytes.ok_or_else(|| Refusal::new(ErrorCode::DecodeError, "no memory there"))?);
+        Ok(())
+    }
+
+    fn write(&mut self, _: PortId, address: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.heard.push(format!("{} bytes to {address}", bytes.len()));
+        let from = usize::try_from(address).unwrap();
+        self.memory[from..from + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn request(&mut self, id: RequestId, request: &Request, payload: &Bytes) -> Answered {
+        if self.is_slow {
+            self.asked.push(id);
+            return Answered::Later;
+        }
+        serve_memory(self, request, payload)
+    }
+}
+
+/// The server's end.
+struct Peer {
+    stream: Stream,
+    connection: Connection,
+    input: BytesMut,
+    files: VecDeque<OwnedFd>,
+}
+
+impl Peer {
+    fn new(stream: Stream, terms: Terms) -> Self {
+        let (connection, input) = (Connection::server(terms), BytesMut::new());
+        Self { stream, connection, input, files: VecDeque::new() }
+    }
+
+    fn welcome(&mut self, time_mode: TimeMode) {
+        assert!(matches!(self.next(), Event::Hello(_)));
+        let port = |name: &str, kind, role| {
+            let (name, roles) = (name.to_owned(), Roles::of(&[role]));
+            Port { name, kind, roles, base: 0x100, size: 0x1000, width: 32 }
+        };
+        let ports = vec![
+            port("csb0", PortKind::Csb, Role::Initiator),
+            port("irq0", PortKind::Irq, Role::Sink),
+            port("dbb0", PortKind::Axi, Role::Target),
+        ];
+        self.connection.accept(Offer { ports, time_mode, ..Offer::default() }).unwrap();
+        self.send();
+    }
+
+    fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
+                return event;
+            }
+            self.stream.wait(Readiness::Bytes, None);
+            let mut bytes = [0; 4096];
+            let read = match &self.stream {
+                Stream::Socket(socket) => socket.receive(&mut bytes, &mut self.files),
+                stream => stream.read(&mut bytes),
+            };
+            let read = read.unwrap();
+            assert_ne!(read, Some(0), "the client has gone");
+            self.input.extend_from_slice(&bytes[..read.unwrap_or(0)]);
+        }
+    }
+
+    fn send(&mut self) {
+        while !self.connection.output().is_empty() {
+            if self.stream.write(self.connection.output()).unwrap().is_none() {
+                self.stream.wait(Readiness::BytesOrRoom, None);
+            }
+        }
+    }
+
+    fn asked(&mut self) -> (RequestId, Request, Bytes) {
+        match self.next() {
+            Event::Request { id, request, payload } => (id, request, payload),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Answers the next event, a request, and gives it.
+    fn answer(&mut self, reply: Reply, payload: &[u8]) -> Request {
+        let (id, request, _) = self.asked();
+        self.connection.reply(id, Time(5), reply, payload).unwrap();
+        self.send();
+        request
+    }
+
+    fn raise(&mut self, level: bool, time: u64) {
+        let notice = Notice::Interrupt { port: LINE, level, time: Time(time) };
+        self.connection.notify(notice).unwrap();
+    }
+}
+
+fn options() -> Options {
+    Options { timeout: LONG, ..Options::new("test") }
+}
+
+/// A session within the process, and the server's end in a thread of its own.
+fn session<T: Send + 'static>(
+    program: Program,
+    time_mode: TimeMode,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Client<Program>, JoinHandle<T>) {
+    let (near, far) = in_process::pair();
+    over(near, far, program, time_mode, serve)
+}
+
+fn over<T: Send + 'static>(
+    near: Stream,
+    far: Stream,
+    program: Program,
+    time_mode: TimeMode,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Client<Program>, JoinHandle<T>) {
+    let server = thread::spawn(move || {
+        let capabilities = options().capabilities.union(Capabilities::LOCAL);
+        let terms = Terms { capabilities, max_payload: 8192, ..Terms::default() };
+        let mut peer = Peer::new(far, terms);
+        peer.welcome(time_mode);
+        serve(peer)
+    });
+    let client = Client::over(near, "the test", &Options { time_mode, ..options() }, program).unwrap();
+    (client, server)
+}
+
+fn write(address: u64, length: u32, strobes: bool) -> MemoryWrite {
+    MemoryWrite { port: MEMORY, address, length, access: Access::Timed, axi_id: 0, strobes, at: None }
+}
+
+fn read(address: u64) -> MemoryRead {
+    MemoryRead { port: MEMORY, address, length: 4, access: Access::Timed, axi_id: 0, at: None }
+}
+
+#[test]
+fn while_a_register_is_waited_for_memory_is_served_and_events_are_told_in_order() {
+    let program = Program { memory: vec![0; 64], ..Program::default() };
+    let (mut client, server) = session(program, TimeMode::Lockstep, |mut peer| {
+        let (id, request, _) = peer.asked();
+        assert!(matches!(request, Request::RegisterRead(read) if read.address == 0x108));
+        peer.raise(true, 1);
+        peer.connection.request(Request::MemoryWrite(write(8, 4, true)), &[1, 2, 3, 4, 0b1101]).unwrap();
+        peer.connection.request(Request::MemoryRead(read(8)), &[]).unwrap();
+        peer.connection.request(Request::MemoryRead(read(62)), &[]).unwrap();
+        peer.connection.notify(Notice::Warning { time: Time(2), text: "mind".into() }).unwrap();
+        peer.connection.reply(id, Time(3), Reply::Value { value: 7 }, &[]).unwrap();
+        peer.raise(false, 4);
+        peer.send();
+        [peer.next(), peer.next(), peer.next()].map(|event| match event {
+            Event::Reply { reply, payload, .. } => (reply, payload),
+            other => panic!("{other:?}"),
+        })
+    });
+    assert_eq!(client.read_register(REGISTERS, 0x108), Ok(7));
+    let [written, here, nowhere] = server.join().unwrap();
+    assert_eq!(written.0, Reply::Done);
+    assert_eq!((here.0, &here.1[..]), (Reply::Data, &[1, 0, 3, 4][..]));
+    assert!(matches!(nowhere.0, Reply::Failed { code: ErrorCode::DecodeError, .. }));
+    let heard = ["line 1 true at 1", "1 bytes to 8", "2 bytes to 10", "mind at 2", "line 1 false at 4"];
+    assert_eq!(client.handler().heard, heard);
+    assert_eq!(client.time(), Time(4));
+}
+
+#[test]
+fn a_refusal_is_an_error_and_the_session_goes_on() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        let (code, reason) = (ErrorCode::Unsupported, "no such register".to_owned());
+        peer.answer(Reply::Failed { code, reason }, &[]);
+        peer.answer(Reply::Done, &[]);
+        peer.answer(Reply::Pong, &[]);
+        peer
+    });
+    let refused = client.read_register(REGISTERS, 0).unwrap_err();
+    assert_eq!(refused.to_string(), "no such register");
+    assert!(client.write_register(REGISTERS, 0, 1).is_ok());
+    assert_eq!(client.ping(), Ok(()));
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_session_that_has_ended_says_why_to_every_call() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        peer.asked();
+        peer.connection.bye(Some(ErrorCode::ShuttingDown), "the server shuts down");
+        peer.send();
+    });
+    let ended = client.ping().unwrap_err();
+    assert!(ended.to_string().ends_with("the server shuts down"), "{ended}");
+    assert!(matches!(ended, Error::Ended(_)));
+    assert_eq!(client.read_register(REGISTERS, 0), Err(ended.clone()));
+    assert_eq!(client.progress(), Err(ended.clone()));
+    assert_eq!(client.close("done"), Err(ended));
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_ends_the_session() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        peer.asked();
+        peer.stream.write(&mut &[0xff; 64][..]).unwrap();
+        peer
+    });
+    let ended = client.ping().unwrap_err().to_string();
+    assert!(ended.starts_with("the server broke the protocol: "), "{ended}");
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_wait_ends_in_its_time_and_a_deadline_ends_the_session() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        peer.asked();
+        // It stays there, and says nothing.
+        assert!(matches!(peer.next(), Event::Request { .. }));
+        peer
+    });
+    let id = client.send(Request::Ping, &[]).unwrap();
+    let waited = client.wait(Some(Duration::from_millis(1)), |client| client.take_answer(id));
+    assert_eq!(waited, Ok(None));
+    assert_eq!(client.check(), Ok(()));
+    client.set_deadline(Some(Instant::now() + Duration::from_millis(1)));
+    assert_eq!(client.ping(), Err(Error::Ended("the server does not answer".to_owned())));
+    assert!(client.check().is_err());
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_program_with_a_loop_of_its_own_never_waits() {
+    // More than a stream of one process holds.
+    const REQUESTS: usize = 40;
+    let (now, told) = std::sync::mpsc::channel();
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
+        told.recv().unwrap();
+        for _ in 0..REQUESTS {
+            peer.answer(Reply::Done, &[]);
+        }
+        peer
+    });
+    let whole = MemoryWrite { access: Access::Debug, ..write(0x100, 8192, false) };
+    let mut under_way = Vec::new();
+    for _ in 0..REQUESTS {
+        under_way.push(client.send(Request::MemoryWrite(whole), &[7; 8192]).unwrap());
+        assert_eq!(client.progress(), Ok(false));
+    }
+    assert!(client.unwritten() > 0);
+    now.send(()).unwrap();
+    while let Some(&next) = under_way.first() {
+        client.progress().unwrap();
+        match client.take_answer(next) {
+            Some(answer) => assert_eq!((answer.reply, under_way.remove(0)), (Reply::Done, next)),
+            None => thread::yield_now(),
+        }
+    }
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_request_may_be_answered_later() {
+    let program = Program { memory: vec![9; 64], is_slow: true, ..Program::default() };
+    let (mut client, server) = session(program, TimeMode::Lockstep, |mut peer| {
+        let asked = peer.connection.request(Request::MemoryRead(read(0)), &[]).unwrap();
+        peer.answer(Reply::Pong, &[]);
+        let Event::Reply { id, time, reply, payload } = peer.next() else { panic!() };
+        assert_eq!((id, time, reply, &payload[..]), (asked, Time(77), Reply::Data, &[9; 4][..]));
+        peer
+    });
+    client.ping().unwrap();
+    let asked = client.handler_mut().asked.remove(0);
+    client.reply(asked, Time(77), Reply::Data, vec![9; 4]).unwrap();
+    client.flush().unwrap();
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn posted_writes_wait_in_lockstep_for_what_is_waited_for_and_go_out_at_once_otherwise() {
+    for (mode, unwritten) in [(TimeMode::Lockstep, true), (TimeMode::Free, false)] {
+        let (mut client, server) = session(Program::default(), mode, |mut peer| {
+            assert!(matches!(peer.next(), Event::Posted { .. }));
+            peer.answer(Reply::Pong, &[]);
+            peer
+        });
+        client.post_register(REGISTERS, 0x10, 1).unwrap();
+        assert_eq!(client.unwritten() > 0, unwritten);
+        client.ping().unwrap();
+        drop(server.join().unwrap());
+    }
+}
+
+#[test]
+fn memory_and_counters_come_in_as_many_pieces_as_it_takes() {
+    let counter = |number: u32| Counter {
+        name: format!("c{number}"),
+        unit: String::new(),
+        value: CounterValue::Count(number.into()),
+    };
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
+        for piece in [8192, 8192, 616] {
+            let (id, request, _) = peer.asked();
+            let Request::MemoryRead(MemoryRead { address, length, .. }) = request else { panic!() };
+            assert_eq!(length, piece);
+            let bytes = vec![u8::try_from(address >> 13).unwrap(); piece as usize];
+            peer.connection.reply(id, Time(5), Reply::Data, &bytes).unwrap();
+            peer.send();
+        }
+        for range in [0..3, 3..5] {
+            let counters: Vec<Counter> = range.clone().map(counter).collect();
+            let (payload, count) = emit_counters(&counters, 8192);
+            let asked = peer.answer(Reply::Statistics { total: 5, count }, &payload);
+            assert_eq!(asked, Request::Statistics { prefix: "c".into(), first: range.start });
+        }
+        peer
+    });
+    let mut bytes = vec![0; 17_000];
+    client.read_memory(MEMORY, 0, &mut bytes).unwrap();
+    assert!((0..17_000).all(|at| usize::from(bytes[at]) == at >> 13));
+    assert_eq!(client.counters("c").unwrap(), (0..5).map(counter).collect::<Vec<_>>());
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn who_gets_no_session_learns_why() {
+    let refused = |serve: fn(&mut Peer)| {
+        let (near, far) = in_process::pair();
+        let mut peer = Peer::new(far, Terms::default());
+        serve(&mut peer);
+        let options = Options { timeout: Duration::from_millis(1), ..options() };
+        let opened = Client::over(near, "the test", &options, ());
+        drop(peer);
+        opened.err().expect("no session")
+    };
+    let full = refused(|peer| {
+        peer.connection.refuse(ErrorCode::ServerFull, "no room");
+        peer.send();
+    });
+    assert!(matches!(&full, ConnectError::Refused { code: ErrorCode::ServerFull, .. }), "{full}");
+    let stranger = refused(|peer| drop(peer.stream.write(&mut &b"220 mail.example ESMTP ready\r\n"[..])));
+    assert!(stranger.to_string().starts_with("the test is no server of platforms: "), "{stranger}");
+    let silent = refused(|_| {});
+    assert_eq!(silent.to_string(), "cannot connect to the test: connected, and nobody greets");
+}
+
+#[test]
+fn a_client_that_is_dropped_says_goodbye_with_what_was_posted_before() {
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, |mut peer| {
+        assert!(matches!(peer.next(), Event::Posted { .. }));
+        peer.next()
+    });
+    client.post_register(REGISTERS, 0x10, 1).unwrap();
+    drop(client);
+    assert!(matches!(server.join().unwrap(), Event::Bye(bye) if bye.code.is_none()));
+}
+
+#[test]
+fn with_a_ring_the_stream_is_served_and_late_news_of_the_line_is_none() {
+    let (near, far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    far.set_nonblocking(true).unwrap();
+    let [near, far] = [near, far].map(|end| Stream::Socket(Socket::Unix(end)));
+    let program = Program { memory: vec![3; 64], ..Program::default() };
+    let (mut client, server) = over(near, far, program, TimeMode::Lockstep, |mut peer| {
+        assert!(matches!(peer.answer(Reply::Done, &[]), Request::OpenRing(_)));
+        let mut file = || peer.files.pop_front().unwrap();
+        let (memory, own, client) = (file(), file(), file());
+        let mut ring = ring::Server::open(&memory, own, client).unwrap();
+        let taken = loop {
+            if let Some(request) = ring.take().unwrap() {
+                break request;
+            }
+            thread::yield_now();
+        };
+        // The answer waits for the client's memory.
+        peer.connection.request(Request::MemoryRead(read(0)), &[]).unwrap();
+        peer.send();
+        assert!(matches!(peer.next(), Event::Reply { reply: Reply::Data, .. }));
+        ring.set_line(true);
+        ring.set_line(false);
+        ring.answer(0, 7, 9);
+        peer.raise(true, 8);
+        peer.raise(false, 9);
+        peer.answer(Reply::Pong, &[]);
+        (taken, peer)
+    });
+    assert_eq!(client.open_ring(REGISTERS, LINE), Ok(true));
+    client.handler_mut().heard.clear();
+    assert_eq!(client.read_register(REGISTERS, 0x104), Ok(7));
+    client.ping().unwrap();
+    assert_eq!(client.handler().heard, ["line 1 false at 9"]);
+    let (taken, _peer) = server.join().unwrap();
+    assert_eq!((taken.access, taken.address), (ring::Access::Read, 0x104));
+}

@@ -1,0 +1,187 @@
+//! One session's stream beside the protocol's state: bytes in, bytes out, the greeting.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use vp_protocols::native::{Connection, Event, Refused, Violation, Welcome};
+use vp_transport::{Readiness, Stream};
+
+/// Bytes read at once, unless a payload is known to be longer.
+const READ: usize = 64 << 10;
+/// How long the server may take nothing of what is written. It reads no further while the platform has much to do for this
+/// session, and a memory's owner has its time to answer; both are over sooner.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a stream that takes nothing is slept at before it is looked at again.
+const NAP: Duration = Duration::from_millis(100);
+
+pub(crate) struct Wire {
+    pub(crate) stream: Stream,
+    pub(crate) connection: Connection,
+    input: BytesMut,
+    landing: Box<[u8]>,
+    /// Since when the server has taken nothing.
+    stuck: Option<Instant>,
+    patience: Duration,
+}
+
+/// Something was read.
+pub(crate) struct Read {
+    pub(crate) may_have_more: bool,
+}
+
+/// Why there was no welcome.
+pub(crate) enum GreetError {
+    Io(io::Error),
+    Refused(Refused),
+    Protocol(String),
+}
+
+impl Wire {
+    pub(crate) fn new(stream: Stream, connection: Connection) -> Self {
+        let (input, landing) = (BytesMut::new(), vec![0; READ].into());
+        Self { stream, connection, input, landing, stuck: None, patience: PATIENCE }
+    }
+
+    /// Waits for the server's answer to the hello.
+    pub(crate) fn greet(&mut self, until: Instant) -> Result<Welcome, GreetError> {
+        // A server that turns everybody away may have closed its side already: its reason is still to be read.
+        let written = self.flush();
+        loop {
+            match self.receive() {
+                Ok(Some(Event::Welcome(welcome))) => return Ok(*welcome),
+                Ok(Some(Event::Refused(refused))) => return Err(GreetError::Refused(refused)),
+                Ok(Some(_)) => return Err(GreetError::Protocol("neither welcome nor refusal".to_owned())),
+                Err(violation) => return Err(GreetError::Protocol(violation.to_string())),
+                Ok(None) => {}
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let error = io::Error::new(ErrorKind::TimedOut, "connected, and nobody greets");
+                return Err(GreetError::Io(error));
+            }
+            self.stream.wait(Readiness::Bytes, Some(left));
+            if let Err(error) = self.read() {
+                return Err(GreetError::Io(written.err().unwrap_or(error)));
+            }
+        }
+    }
+
+    /// What has come next, of what was read.
+    pub(crate) fn receive(&mut self) -> Result<Option<Event>, Violation> {
+        self.connection.receive(&mut self.input)
+    }
+
+    /// Reads once. The rest of a long payload goes straight to where it stays, and nothing else is read with it. `None`: nothing is there.
+    pub(crate) fn read(&mut self) -> io::Result<Option<Read>> {
+        let lacking = self.connection.lacking(&self.input);
+        let (read, room) = match lacking < READ {
+            true => (self.stream.read(&mut self.landing)?, READ),
+            false => (self.stream.read_onto(lacking, &mut self.input)?, lacking),
+        };
+        let Some(read) = read else { return Ok(None) };
+        if read == 0 {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the stream"));
+        }
+        if lacking < READ {
+            self.input.extend_from_slice(&self.landing[..read]);
+        }
+        Ok(Some(Read { may_have_more: read == room }))
+    }
+
+    /// Writes what there is room for. `false`: there is more.
+    pub(crate) fn write(&mut self) -> io::Result<bool> {
+        while !self.connection.output().is_empty() {
+            let written = self.stream.write(self.connection.output())?;
+            if !self.has_taken(written)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes everything. While the server takes nothing what it says is read, or both would wait for ever.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        while !self.write()? {
+            self.nap()?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything, with files beside the first byte that was not written before.
+    pub(crate) fn flush_with(&mut self, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        loop {
+            let sent = self.stream.send_with(self.connection.output(), files)?;
+            if self.has_taken(sent)? {
+                return self.flush();
+            }
+            self.nap()?;
+        }
+    }
+
+    /// Notes whether the server took something. It must not take nothing for ever.
+    fn has_taken(&mut self, written: Option<usize>) -> io::Result<bool> {
+        if written.is_some() {
+            self.stuck = None;
+        } else if self.stuck.get_or_insert_with(Instant::now).elapsed() >= self.patience {
+            let what = format!("the server has read nothing for {} s", self.patience.as_secs_f64());
+            return Err(io::Error::new(ErrorKind::TimedOut, what));
+        }
+        Ok(written.is_some())
+    }
+
+    fn nap(&mut self) -> io::Result<()> {
+        if self.read()?.is_none() {
+            self.stream.wait(Readiness::BytesOrRoom, Some(NAP.min(self.patience)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::thread;
+    use vp_protocols::native::TimeMode;
+    use vp_transport::in_process;
+
+    /// A stream with 16 MiB to be written.
+    fn wire() -> (Wire, Stream) {
+        let (near, far) = in_process::pair();
+        let mut connection = Connection::client(Connection::hello("test", None, TimeMode::Lockstep)).unwrap();
+        connection.output().split();
+        connection.output().append(Bytes::from(vec![0; 16 << 20]).into());
+        (Wire::new(near, connection), far)
+    }
+
+    #[test]
+    fn writing_to_a_server_that_reads_nothing_ends_with_an_error() {
+        let (mut wire, _far) = wire();
+        wire.patience = Duration::from_millis(1);
+        let error = wire.flush().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert_eq!(error.to_string(), "the server has read nothing for 0.001 s");
+    }
+
+    #[test]
+    fn writing_goes_on_while_the_server_reads_and_takes_in_what_it_says() {
+        let (mut wire, far) = wire();
+        let server = thread::spawn(move || {
+            assert_eq!(far.write(&mut &[7; 1000][..]).unwrap(), Some(1000));
+            let (mut all, mut bytes) = (0, vec![0; READ]);
+            while all < 16 << 20 {
+                far.wait(Readiness::Bytes, None);
+                all += far.read(&mut bytes).unwrap().unwrap_or(0);
+            }
+            far
+        });
+        wire.flush().unwrap();
+        let _far = server.join().unwrap();
+        while wire.input.len() < 1000 {
+            wire.stream.wait(Readiness::Bytes, None);
+            wire.read().unwrap();
+        }
+    }
+}

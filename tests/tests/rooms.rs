@@ -1,0 +1,84 @@
+//! Which crate may know which: the arrows of ARCHITECTURE.md, held to what the crates' manifests say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Each crate of the project, where it is, and whom of the others it may depend on.
+const ROOMS: [(&str, &str, &[&str]); 12] = [
+    ("vp-core", "vp-core", &[]),
+    ("vp-protocols", "protocols", &[]),
+    ("vp-shm", "shm", &[]),
+    ("vp-models", "vp-models", &["vp-core"]),
+    ("vp-transport", "transport", &["vp-shm"]),
+    ("vp-client", "client", &["vp-protocols", "vp-shm", "vp-transport"]),
+    ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
+    ("vp-server", "vp-bridge/server", &["vp-core", "vp-models", "vp-protocols", "vp-shm", "vp-transport"]),
+    ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
+    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models"]),
+    (
+        "vp-bridge",
+        "vp-bridge",
+        &["vp-client", "vp-core", "vp-models", "vp-remote", "vp-server", "vp-study", "vp-transport"],
+    ),
+    (
+        "vp-tests",
+        "tests",
+        &["vp-core", "vp-models", "vp-protocols", "vp-remote", "vp-server", "vp-study", "vp-transport"],
+    ),
+];
+
+/// Who has no async runtime.
+const BLOCKING: [&str; 7] =
+    ["vp-core", "vp-protocols", "vp-shm", "vp-models", "vp-transport", "vp-client", "vp-qemu"];
+
+fn manifest(folder: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join("Cargo.toml");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The names in a manifest's tables of dependencies, without those of its tests.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let mut is_wanted = false;
+    let mut names = BTreeSet::new();
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            is_wanted = line.ends_with("dependencies]") && !line.contains("dev-");
+        } else if let Some((name, _)) = line.split_once(['.', '=', ' ']).filter(|_| is_wanted) {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+#[test]
+fn every_crate_of_the_project_has_its_place() {
+    let text = manifest("");
+    let members = text.split_once("members = [").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+    let members: BTreeSet<&str> =
+        members.split('"').skip(1).step_by(2).filter(|member| !member.is_empty()).collect();
+    let known: BTreeSet<&str> = ROOMS.iter().map(|(_, folder, _)| *folder).collect();
+    assert_eq!(members, known, "the members of the workspace and those in this test");
+}
+
+#[test]
+fn arrows_run_downward_only() {
+    let rooms: BTreeMap<&str, &[&str]> = ROOMS.iter().map(|(name, _, may)| (*name, *may)).collect();
+    for (name, folder, may) in ROOMS {
+        let known = dependencies(&manifest(folder));
+        let others = known.iter().map(String::as_str).filter(|other| rooms.contains_key(other));
+        let forbidden: Vec<&str> = others.filter(|other| !may.contains(other)).collect();
+        assert!(forbidden.is_empty(), "{name} must not depend on {forbidden:?}");
+    }
+}
+
+#[test]
+fn kernel_models_protocols_and_clients_have_no_async_runtime() {
+    for (name, folder, _) in ROOMS.iter().filter(|(name, ..)| BLOCKING.contains(name)) {
+        let known = dependencies(&manifest(folder));
+        assert!(!known.is_empty(), "{name} has dependencies of some kind");
+        assert!(
+            !known.iter().any(|it| it.starts_with("tokio")),
+            "{name} must not depend on an async runtime"
+        );
+    }
+}

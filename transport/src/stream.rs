@@ -1,0 +1,276 @@
+//! A stream over any transport, as who speaks a protocol over it sees it.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::in_process::{End, Pipe};
+use crate::{Address, Socket};
+
+/// What is waited for at a stream. Its end is waited for too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// Bytes can be read.
+    Bytes,
+    /// Bytes can be read, or some can be written.
+    BytesOrRoom,
+}
+
+/// Bytes in both directions. What cannot be done now is `None`; only [`wait`](Stream::wait) blocks.
+#[derive(Debug)]
+pub enum Stream {
+    /// Over a socket of the system.
+    Socket(Socket),
+    /// To another thread of this process.
+    InProcess(End),
+}
+
+impl Stream {
+    /// Connects to where a server listens; blocks meanwhile.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        Socket::connect(address, timeout).map(Self::Socket)
+    }
+
+    /// Reads what is there. `None`: nothing is there. 0: the end.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match self {
+            Self::Socket(socket) => socket.read(into),
+            Self::InProcess(end) => end.0.read(into),
+        }
+    }
+
+    /// Reads at most so many bytes, of those that are there, behind what is in `onto`: a long payload is so not copied once more. `None`: nothing is there. 0:
+    /// the end.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn read_onto(&self, most: usize, onto: &mut BytesMut) -> io::Result<Option<usize>> {
+        match self {
+            Self::Socket(socket) => socket.read_onto(most, onto),
+            Self::InProcess(end) => {
+                let old = onto.len();
+                onto.resize(old + most, 0);
+                let read = end.0.read(&mut onto[old..]);
+                onto.truncate(old + read.as_ref().map_or(0, |read| read.unwrap_or(0)));
+                read
+            }
+        }
+    }
+
+    /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is no room.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn write(&self, bytes: &mut impl Buf) -> io::Result<Option<usize>> {
+        match self {
+            Self::Socket(socket) => socket.write(bytes),
+            Self::InProcess(end) => end.0.write(bytes),
+        }
+    }
+
+    /// Writes the first of the bytes with open files beside them. `None`: there is no room.
+    ///
+    /// # Errors
+    /// What the transport says; [`ErrorKind::Unsupported`] for one that carries no files: all but Unix sockets.
+    pub fn send_with(&self, bytes: &mut impl Buf, files: &[BorrowedFd<'_>]) -> io::Result<Option<usize>> {
+        match self {
+            Self::Socket(socket) => socket.send_with(bytes, files),
+            Self::InProcess(_) => Err(ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Whether files can be sent: the other side is a process of this host.
+    pub fn carries_files(&self) -> bool {
+        matches!(self, Self::Socket(Socket::Unix(_)))
+    }
+
+    /// Sleeps until what is wanted is there, or the stream is at its end; at most for so long. It may wake for nothing.
+    pub fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
+        match self {
+            Self::Socket(socket) => wait(socket, wanted, timeout),
+            Self::InProcess(end) => end.0.wait(wanted, timeout),
+        }
+    }
+
+    /// What another thread waits with.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn watch(&self) -> io::Result<Watch> {
+        Ok(Watch(match self {
+            Self::Socket(socket) => Watched::Socket(socket.try_clone()?),
+            Self::InProcess(end) => Watched::InProcess(end.0.clone()),
+        }))
+    }
+
+    /// For callers that sleep in a loop of their own: what becomes readable (as poll(2) has it) when, after [`read`](Stream::read)
+    /// has said `None`, there is more. `None` for a transport that has no such thing: such a stream is waited for with [`wait`](Stream::wait).
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Socket(socket) => Some(socket.as_fd()),
+            Self::InProcess(_) => None,
+        }
+    }
+
+    /// Ends the stream, on both sides and for all who watch it.
+    pub fn shut_down(&self) {
+        match self {
+            Self::Socket(socket) => socket.shut_down(),
+            Self::InProcess(end) => end.0.shut_down(),
+        }
+    }
+}
+
+/// Waits at a stream that another thread reads and writes.
+#[derive(Debug)]
+pub struct Watch(Watched);
+
+#[derive(Debug)]
+enum Watched {
+    Socket(Socket),
+    InProcess(Pipe),
+}
+
+impl Watch {
+    /// As [`Stream::wait`].
+    pub fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
+        match &self.0 {
+            Watched::Socket(socket) => wait(socket, wanted, timeout),
+            Watched::InProcess(pipe) => pipe.wait(wanted, timeout),
+        }
+    }
+
+    /// Whether either side has ended the stream.
+    pub fn is_ended(&self) -> bool {
+        match &self.0 {
+            Watched::Socket(socket) => socket.is_ended(),
+            Watched::InProcess(pipe) => pipe.is_ended(),
+        }
+    }
+
+    /// As [`Stream::descriptor`].
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0 {
+            Watched::Socket(socket) => Some(socket.as_fd()),
+            Watched::InProcess(_) => None,
+        }
+    }
+}
+
+fn wait(socket: &Socket, wanted: Readiness, timeout: Option<Duration>) {
+    let flags = match wanted {
+        Readiness::Bytes => PollFlags::IN,
+        Readiness::BytesOrRoom => PollFlags::IN | PollFlags::OUT,
+    };
+    // So long a time-out that the system has no number for it is none.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    // A signal, or an error that the next read or write finds as well.
+    let _ = poll(&mut [PollFd::new(socket, flags)], timeout.as_ref());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::in_process;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    /// Two ends of each kind that needs no address.
+    fn pairs() -> [(Stream, Stream); 2] {
+        let (near, far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        far.set_nonblocking(true).unwrap();
+        let socket = |end| Stream::Socket(Socket::Unix(end));
+        [(socket(near), socket(far)), in_process::pair()]
+    }
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(60));
+
+    #[test]
+    fn bytes_arrive_in_order_and_nothing_is_none_and_the_end_is_zero() {
+        for (near, far) in pairs() {
+            let mut bytes = [0; 8];
+            assert_eq!(far.read(&mut bytes).unwrap(), None);
+            assert_eq!(near.write(&mut &b"abc"[..]).unwrap(), Some(3));
+            far.wait(Readiness::Bytes, LONG);
+            assert_eq!(far.read(&mut bytes[..2]).unwrap(), Some(2));
+            let mut onto = BytesMut::from(&bytes[..2]);
+            assert_eq!(far.read_onto(8, &mut onto).unwrap(), Some(1));
+            assert_eq!(&onto[..], b"abc");
+            assert_eq!(far.read_onto(8, &mut onto).unwrap(), None);
+            drop(near);
+            far.wait(Readiness::Bytes, None);
+            assert_eq!(far.read(&mut bytes).unwrap(), Some(0));
+            assert_eq!(far.read_onto(8, &mut onto).unwrap(), Some(0));
+            assert_eq!(&onto[..], b"abc");
+            assert!(far.write(&mut &b"late"[..]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_full_stream_has_room_once_it_is_read() {
+        for (near, far) in pairs() {
+            let piece = vec![7; 64 << 10];
+            let mut written = 0;
+            while let Some(more) = near.write(&mut &piece[..]).unwrap() {
+                written += more;
+            }
+            let reader = thread::spawn(move || {
+                let (mut all, mut bytes) = (0, vec![0; 64 << 10]);
+                while all < written {
+                    far.wait(Readiness::Bytes, LONG);
+                    all += far.read(&mut bytes).unwrap().unwrap_or(0);
+                }
+                (far, all)
+            });
+            let more = loop {
+                near.wait(Readiness::BytesOrRoom, LONG);
+                if let Some(more) = near.write(&mut &b"x"[..]).unwrap() {
+                    break more;
+                }
+            };
+            let (_far, all) = reader.join().unwrap();
+            assert_eq!((all, more), (written, 1));
+        }
+    }
+
+    #[test]
+    fn who_watches_wakes_for_what_comes_and_for_the_end() {
+        for (near, far) in pairs() {
+            let watch = far.watch().unwrap();
+            assert!(!watch.is_ended());
+            let waiter = thread::spawn(move || {
+                watch.wait(Readiness::Bytes, None);
+                watch
+            });
+            near.write(&mut &b"x"[..]).unwrap();
+            let watch = waiter.join().unwrap();
+            assert_eq!(far.read(&mut [0; 8]).unwrap(), Some(1));
+            let waiter = thread::spawn(move || {
+                watch.wait(Readiness::Bytes, None);
+                watch
+            });
+            far.shut_down();
+            assert!(waiter.join().unwrap().is_ended());
+        }
+    }
+
+    #[test]
+    fn only_unix_sockets_carry_files() {
+        let [unix, inside] = pairs();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(unix.0.carries_files() && !inside.0.carries_files());
+        assert_eq!(unix.0.send_with(&mut &b"x"[..], &[file.as_fd()]).unwrap(), Some(1));
+        let refused = inside.0.send_with(&mut &b"x"[..], &[file.as_fd()]).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    }
+}

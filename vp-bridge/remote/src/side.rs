@@ -1,0 +1,50 @@
+//! What a session tells this side, and the RAM with which it answers the device's bursts.
+
+use vp_client::native::{ErrorCode, PortId, Time as At};
+use vp_client::{Handler, Refusal};
+use vp_core::Time;
+use vp_models::host::{Backlog, Warning};
+use vp_models::memory::OutOfRange;
+
+use super::memory::OwnMemory;
+
+#[derive(Default)]
+pub(super) struct Side {
+    /// The RAM on this side, by port; empty if the memory is inside.
+    pub(super) rams: Vec<(PortId, OwnMemory)>,
+    /// The interrupt line's level.
+    pub(super) level: bool,
+    pub(super) warnings: Backlog<Warning>,
+}
+
+impl Side {
+    pub(super) fn ram(&self, port: PortId) -> Option<&OwnMemory> {
+        self.rams.iter().find(|(id, _)| *id == port).map(|(_, ram)| ram)
+    }
+
+    fn own(&self, port: PortId) -> Result<&OwnMemory, Refusal> {
+        self.ram(port).ok_or_else(|| Refusal::new(ErrorCode::NotAttached, "no memory of ours"))
+    }
+}
+
+impl Handler for Side {
+    fn interrupt(&mut self, _: PortId, level: bool, _: At) {
+        self.level = level;
+    }
+
+    fn warning(&mut self, time: At, text: String) {
+        self.warnings.push(Warning { time: Time::ps(time.0), text });
+    }
+
+    fn read(&mut self, port: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {
+        self.own(port)?.read(address, into).map_err(|error| outside(&error))
+    }
+
+    fn write(&mut self, port: PortId, address: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.own(port)?.write(address, bytes).map_err(|error| outside(&error))
+    }
+}
+
+fn outside(error: &OutOfRange) -> Refusal {
+    Refusal::new(ErrorCode::DecodeError, error.to_string())
+}

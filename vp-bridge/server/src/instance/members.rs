@@ -1,0 +1,139 @@
+//! The sessions that share an instance, as it sees them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use vp_models::hub::Tag;
+use vp_models::platform::Warnings;
+use vp_protocols::native::{Capabilities, SessionId};
+
+use super::share::Ring;
+use super::{Permit, Permits, ToSession};
+use crate::link::Outlet;
+
+/// Messages for one session that are collected before they are handed over.
+const BATCH: usize = 64;
+
+/// A session, seen from its instance.
+pub(super) struct Member {
+    pub(super) capabilities: Capabilities,
+    pub(super) permits: Arc<Permits>,
+    pub(super) to: Outlet,
+    /// For the session, on their way.
+    batch: Vec<ToSession>,
+    pub(super) ring: Option<Ring>,
+    /// Of the requests that the hub has not completed.
+    pub(super) held_permits: FxHashMap<Tag, Permit>,
+    /// Of the posted writes that wait for their turn, oldest first.
+    pub(super) posted: VecDeque<Permit>,
+    /// Posted writes that failed since the last reply.
+    pub(super) failures: Warnings,
+    pub(super) lost_warnings: u64,
+}
+
+impl Member {
+    pub(super) fn new(capabilities: Capabilities, permits: Arc<Permits>, to: Outlet) -> Self {
+        Self {
+            capabilities,
+            permits,
+            to,
+            batch: Vec::new(),
+            ring: None,
+            held_permits: FxHashMap::default(),
+            posted: VecDeque::new(),
+            failures: Warnings::default(),
+            lost_warnings: 0,
+        }
+    }
+
+    /// Gives back the permits of posted writes that no longer wait, when so many of the session's jobs do.
+    pub(super) fn keep_posted(&mut self, waiting: usize) {
+        while self.posted.len() > waiting {
+            self.posted.pop_front();
+        }
+    }
+
+    /// Whether it hears of all in its stream, and carries it out in that order.
+    pub(super) fn is_in_order(&self) -> bool {
+        is_in_order(self.capabilities)
+    }
+
+    pub(super) fn send(&mut self, message: ToSession) {
+        self.batch.push(message);
+        if self.batch.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        if !self.batch.is_empty() {
+            self.to.tell(&mut self.batch);
+        }
+    }
+}
+
+fn is_in_order(capabilities: Capabilities) -> bool {
+    let has_other_ways = capabilities.intersection(Capabilities::LOCAL) != Capabilities::NONE;
+    capabilities.contains(Capabilities::MEMORY_IN_ORDER) && !has_other_ways
+}
+
+/// All of them, in the order of their numbers: mostly one or two, at whom every access looks several times.
+#[derive(Default)]
+pub(super) struct Members(Vec<(SessionId, Member)>);
+
+impl Members {
+    fn place(&self, session: SessionId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&session, |(id, _)| *id)
+    }
+
+    pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
+        self.place(session).ok().map(|place| &self.0[place].1)
+    }
+
+    pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Member> {
+        self.place(session).ok().map(|place| &mut self.0[place].1)
+    }
+
+    pub(super) fn contains(&self, session: SessionId) -> bool {
+        self.place(session).is_ok()
+    }
+
+    pub(super) fn insert(&mut self, session: SessionId, member: Member) {
+        match self.place(session) {
+            Ok(place) => self.0[place].1 = member,
+            Err(place) => self.0.insert(place, (session, member)),
+        }
+    }
+
+    pub(super) fn remove(&mut self, session: SessionId) -> Option<Member> {
+        self.place(session).ok().map(|place| self.0.remove(place).1)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
+        self.0.iter().map(|(session, member)| (*session, member))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
+        self.0.iter_mut().map(|(session, member)| (*session, member))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_or_shared_memory_goes_past_the_stream() {
+        let promised = Capabilities::ALL.union(Capabilities::MEMORY_IN_ORDER);
+        assert!(is_in_order(promised));
+        assert!(!is_in_order(Capabilities::ALL));
+        for way in [Capabilities::SHARED_MEMORY, Capabilities::REGISTER_RING, Capabilities::LOCAL] {
+            assert!(!is_in_order(promised.union(way)));
+        }
+    }
+}

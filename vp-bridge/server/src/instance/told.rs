@@ -1,0 +1,147 @@
+//! What sessions are told of the hub's outputs.
+
+use bytes::Bytes;
+use vp_core::observe::Warning;
+use vp_core::{Name, Time};
+use vp_models::hub::{self, Output, Severity, Tag};
+use vp_models::platform::Warned;
+use vp_protocols::native::{self, Capabilities, ErrorCode, Notice, PortId, Reply, RequestId, SessionId};
+
+use super::{Failure, PlatformThread, ToSession, translate};
+use crate::TOLD;
+
+/// A session that has this many warnings unread gets no more until it reads.
+const MOST_WARNINGS: usize = 256;
+/// A session that has this many notices unread does not read at all.
+const MOST_NOTICES: usize = 65_536;
+
+impl PlatformThread {
+    pub(super) fn send(&mut self, session: SessionId, message: ToSession) {
+        if let Some(member) = self.members.get_mut(session) {
+            member.send(message);
+        }
+    }
+
+    /// Answers a request that did not reach the hub.
+    pub(super) fn reply(&mut self, session: SessionId, id: RequestId, done: Result<(), Failure>) {
+        let reply = match done {
+            Ok(()) => Reply::Done,
+            Err((code, reason)) => Reply::Failed { code, reason },
+        };
+        self.sum_up_failures(session);
+        let time = translate::time(self.hub.now());
+        self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
+    }
+
+    /// Tells the sessions what the hub has told.
+    pub(super) fn tell(&mut self) {
+        while let Some(output) = self.hub.poll() {
+            match output {
+                Output::Completed { party, tag, time, result } => {
+                    let (reply, payload) = translate::reply(result);
+                    self.completed(translate::session(party), tag, translate::time(time), reply, payload);
+                }
+                Output::Request { party, request, port, access } => {
+                    let owner = translate::session(party);
+                    self.owners.asked(request.0, owner);
+                    let (asked, payload) = translate::request(port, access);
+                    self.send(owner, ToSession::Ask { token: request.0, request: asked, payload });
+                }
+                Output::Level { party, port, level, time } => {
+                    let (session, port) = (translate::session(party), translate::port_id(port));
+                    self.notify_level(session, port, level, translate::time(time));
+                }
+                Output::PostedFailed { party, time, failure } => {
+                    self.posted_write_failed(translate::session(party), time, &failure);
+                }
+                // No session is a partner yet: the protocol has no messages for it.
+                Output::Driven { .. } | Output::Promised { .. } | Output::Expelled { .. } => {}
+                Output::Warning { severity, time, text } => self.announce(severity, time, &text),
+            }
+        }
+    }
+
+    fn completed(&mut self, session: SessionId, tag: Tag, time: native::Time, reply: Reply, payload: Bytes) {
+        self.sum_up_failures(session);
+        let Some(member) = self.members.get_mut(session) else { return };
+        match u32::try_from(tag.0) {
+            Ok(id) => {
+                let permit = member.held_permits.remove(&tag);
+                member.send(ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
+            }
+            Err(_) => member.answer_in_ring(&reply, time),
+        }
+    }
+
+    /// Tells of the first posted write that fails, and before the next reply of how many have failed by then.
+    fn posted_write_failed(&mut self, session: SessionId, time: Time, failure: &hub::Failure) {
+        let cause = translate::error_code(failure.kind).to_string();
+        let text = format!("posted write failed: {}", failure.reason);
+        let Some(member) = self.members.get_mut(session) else { return };
+        member.failures.add(time, &Name::default(), &Warning::Repeated { cause: &cause, text: &text });
+        self.tell_failures(session);
+    }
+
+    pub(super) fn sum_up_failures(&mut self, session: SessionId) {
+        let now = self.hub.now();
+        if let Some(member) = self.members.get_mut(session)
+            && member.failures.may_repeat()
+        {
+            member.failures.sum_up_all(now);
+            self.tell_failures(session);
+        }
+    }
+
+    fn tell_failures(&mut self, session: SessionId) {
+        let told = self.members.get_mut(session).map(|member| member.failures.take());
+        for Warned { time, text, .. } in told.into_iter().flatten() {
+            self.warn(session, translate::time(time), text);
+        }
+    }
+
+    /// Tells all sessions and the log.
+    fn announce(&mut self, severity: Severity, time: Time, text: &str) {
+        let sessions: Vec<SessionId> = self.members.iter().map(|(session, _)| session).collect();
+        let mut is_told = false;
+        for session in sessions {
+            is_told |= self.warn(session, translate::time(time), text.to_owned());
+        }
+        let name = self.name();
+        match (severity, is_told) {
+            (Severity::Note, _) => tracing::info!("platform {name} at {time}: {text}"),
+            (Severity::Warning, true) => tracing::warn!(target: TOLD, "platform {name} at {time}: {text}"),
+            (Severity::Warning, false) => tracing::warn!("platform {name} at {time}: {text}"),
+        }
+    }
+
+    /// Whether the session hears of it.
+    fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
+        let Some(member) = self.members.get_mut(session) else { return false };
+        if !member.capabilities.contains(Capabilities::WARNINGS) {
+            return false;
+        }
+        if member.permits.notices() >= MOST_WARNINGS {
+            member.lost_warnings += 1;
+            return false;
+        }
+        let text = match std::mem::take(&mut member.lost_warnings) {
+            0 => text,
+            lost => format!("{text} ({lost} warnings before this one were left out: nobody read them)"),
+        };
+        member.permits.notice_sent();
+        member.send(ToSession::Notice(Notice::Warning { time, text }));
+        true
+    }
+
+    fn notify_level(&mut self, session: SessionId, port: PortId, level: bool, time: native::Time) {
+        let Some(member) = self.members.get_mut(session) else { return };
+        if let Some(ring) = member.ring.as_mut().filter(|ring| ring.line == port) {
+            ring.server.set_line(level);
+        }
+        let unread = member.permits.notice_sent();
+        member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
+        if unread >= MOST_NOTICES {
+            self.put_out(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));
+        }
+    }
+}

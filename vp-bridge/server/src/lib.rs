@@ -1,0 +1,218 @@
+//! The server: listens, greets, and gives each session its platform.
+//!
+//! ```no_run
+//! use vp_server::{Options, Server};
+//! use vp_models::platform::Description;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let description = Description::named("nv_small")?;
+//! let server = Server::bind(&"tcp:127.0.0.1:0".parse()?, description, Options::default()).await?;
+//! println!("listening on {}", server.local_address());
+//! server.run(async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A session is one task with one `vp_protocols::native::Connection`; a platform is one thread. A session that errs, lags
+//! or vanishes takes nothing from others but what they had from it.
+
+mod instance;
+mod link;
+mod listener;
+mod registry;
+mod session;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use vp_models::host::Statistics;
+use vp_models::platform::{Description, DescriptionError};
+use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
+
+use instance::Patience;
+pub use listener::ListenError;
+use listener::Listener;
+use registry::Registry;
+use vp_transport::Address;
+
+/// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
+/// same terminal leaves it out of its log.
+pub const TOLD: &str = "vp_server::told";
+
+/// What a server bears.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Most sessions at a time. Who comes beyond is told that the server is full.
+    pub max_sessions: usize,
+    /// How long a newcomer may take to say hello.
+    pub handshake_timeout: Duration,
+    /// How long a session that ends may take to read why.
+    pub farewell_timeout: Duration,
+    /// How long a session that owns memory may leave a request to it unanswered, by the wall clock. Simulated time waits
+    /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without.
+    pub owner_timeout: Duration,
+    /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
+    /// told ([`vp_core::Simulation::set_delta_limit`]).
+    pub delta_limit: u64,
+    /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
+    pub terms: Terms,
+    /// Program and version, as sessions are told.
+    pub agent: String,
+    /// Who is told what a platform came to when its last session has left. It has heard of all when nobody else has the
+    /// channel any more: when the server has ended too.
+    pub ended: Option<Sender<EndedPlatform>>,
+}
+
+/// A platform whose last session has left.
+#[derive(Debug, Clone)]
+pub struct EndedPlatform {
+    /// The name that its sessions had for it, or its description's.
+    pub name: String,
+    /// Its counters.
+    pub statistics: Statistics,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            max_sessions: 1024,
+            handshake_timeout: Duration::from_secs(10),
+            farewell_timeout: Duration::from_secs(2),
+            owner_timeout: Duration::from_secs(30),
+            delta_limit: vp_core::Simulation::DELTA_LIMIT,
+            terms: Terms {
+                capabilities: Capabilities::ALL
+                    .union(Capabilities::LOCAL)
+                    .union(Capabilities::MEMORY_IN_ORDER),
+                ..Terms::default()
+            },
+            agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            ended: None,
+        }
+    }
+}
+
+impl Options {
+    fn patience(&self) -> Patience {
+        Patience { owner_timeout: self.owner_timeout, delta_limit: self.delta_limit }
+    }
+}
+
+/// Why a server cannot start.
+#[derive(Debug, Error)]
+pub enum BindError {
+    /// The address cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The platform cannot be built.
+    #[error("platform {name}: {source}")]
+    Description {
+        /// The platform's name.
+        name: String,
+        /// What is wrong.
+        source: DescriptionError,
+    },
+}
+
+/// What all sessions share.
+struct House {
+    options: Options,
+    registry: Registry,
+    shutdown: CancellationToken,
+    next_session: AtomicU64,
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: Listener,
+    house: Arc<House>,
+}
+
+impl Server {
+    /// Starts to listen. Connections wait until [`run`](Server::run).
+    ///
+    /// # Errors
+    /// [`BindError`]: the address is taken or wrong, or the description cannot be built.
+    pub async fn bind(
+        address: &Address,
+        description: Description,
+        options: Options,
+    ) -> Result<Self, BindError> {
+        let name = description.name.clone();
+        description.check().map_err(|source| BindError::Description { name, source })?;
+        let listener = Listener::bind(address).await?;
+        let house = House {
+            registry: Registry::new(description, options.patience(), options.ended.clone()),
+            options,
+            shutdown: CancellationToken::new(),
+            next_session: AtomicU64::new(1),
+        };
+        Ok(Self { listener, house: Arc::new(house) })
+    }
+
+    /// Where it listens, with the port that was really taken.
+    pub fn local_address(&self) -> &Address {
+        self.listener.local_address()
+    }
+
+    /// Serves until `shutdown` is there. Sessions are then told, and have a moment to read it.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self { listener, house } = self;
+        let tasks = TaskTracker::new();
+        let places = Arc::new(Semaphore::new(house.options.max_sessions));
+        // Those who are turned away need a moment too; more than this many get no reason.
+        let doorway = Arc::new(Semaphore::new(64));
+        tokio::pin!(shutdown);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut shutdown => break,
+                accepted = listener.accept() => accepted,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Mostly too many open files: that passes when sessions end.
+                    tracing::warn!("{}: cannot take a connection: {error}", listener.local_address());
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let id = SessionId(house.next_session.fetch_add(1, Ordering::Relaxed));
+            let name = format!("session {} ({peer})", id.0);
+            match places.clone().try_acquire_owned() {
+                Ok(place) => {
+                    let house = house.clone();
+                    tasks.spawn(async move {
+                        session::run(&house, stream, id, &name).await;
+                        drop(place);
+                    });
+                }
+                Err(_) => {
+                    let most = house.options.max_sessions;
+                    tracing::warn!("{name}: the server has {most} sessions, the most it takes; turned away");
+                    let Ok(place) = doorway.clone().try_acquire_owned() else { continue };
+                    let reason = format!("the server has {most} sessions, the most it takes");
+                    let house = house.clone();
+                    tasks.spawn(async move {
+                        session::turn_away(&house, stream, ErrorCode::ServerFull, reason).await;
+                        drop(place);
+                    });
+                }
+            }
+        }
+        drop(listener);
+        house.shutdown.cancel();
+        tasks.close();
+        tasks.wait().await;
+    }
+}

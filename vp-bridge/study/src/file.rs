@@ -1,0 +1,267 @@
+//! A study as a person writes it down.
+
+use super::point::{Chosen, Point};
+use super::sweep::{Product, SweepError};
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+use vp_core::Time;
+
+/// A study: which points there are, and what its report shows of them.
+///
+/// ```
+/// use vp_study::Study;
+/// let text = r#"
+///     name = "latency"
+///     [sweep]
+///     network = "digits"
+///     platform = ["nv_small", "nv_large"]
+///     "dbb0.read_latency" = [50, 400]
+/// "#;
+/// let study = Study::parse(text, "".as_ref()).unwrap();
+/// assert_eq!(study.points.len(), 4);
+/// assert_eq!(study.points[3].to_string(), "network=digits platform=nv_large dbb0.read_latency=400");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Its name.
+    pub name: String,
+    /// The question, for the head of the report.
+    pub about: Option<String>,
+    /// Where inputs and drawn latencies start.
+    pub seed: u64,
+    /// Inferences at each point.
+    pub frames: u32,
+    /// A point that takes longer than this, in simulated time, has failed.
+    pub limit: Option<Time>,
+    /// What the report shows.
+    pub report: Report,
+    /// The points, each once, in the order of the file.
+    pub points: Vec<Point>,
+    /// Names of the parameters that vary, in the order of the file.
+    pub varied: Vec<String>,
+    /// The folder that paths in it are relative to.
+    pub folder: PathBuf,
+}
+
+/// What a report shows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Report {
+    /// The parameter along the horizontal axis.
+    pub x: Option<String>,
+    /// The parameter with a curve for each of its values.
+    pub curves: Option<String>,
+    /// A knee is where frames/s fall below this share of what the curve begins with.
+    pub knee: f64,
+    /// Which point of each chart is looked at closely: the nearest to these values.
+    pub chosen: Chosen,
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report { x: None, curves: None, knee: 0.9, chosen: Chosen::default() }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
+    about: Option<String>,
+    #[serde(default = "one")]
+    seed: u64,
+    #[serde(default = "one_frame")]
+    frames: u32,
+    limit: Option<String>,
+    #[serde(default)]
+    fixed: Table,
+    sweep: Sweeps,
+    #[serde(default)]
+    report: Report,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn one_frame() -> u32 {
+    1
+}
+
+/// One product, or several after each other.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Sweeps {
+    Several(Vec<Table>),
+    One(Table),
+}
+
+/// Why there is no study.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The file cannot be read.
+    #[error("cannot read the study {path}: {error}")]
+    File {
+        /// Which file.
+        path: String,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// It is no TOML, or not of this shape.
+    #[error("{0}")]
+    Text(String),
+    /// Values that are none.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// Something is wrong with what it says.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// More points than this are a slip of the pen.
+const MOST_POINTS: usize = 1_000_000;
+
+impl Study {
+    /// Reads a study from a file.
+    ///
+    /// # Errors
+    /// Says what is wrong with the file.
+    pub fn load(path: &Path) -> Result<Study, StudyError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| StudyError::File { path: path.display().to_string(), error })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Study::parse(&text, folder).map_err(|error| match error {
+            StudyError::Text(text) => StudyError::Text(format!("{}: {text}", path.display())),
+            error => StudyError::Wrong(format!("{}: {error}", path.display())),
+        })
+    }
+
+    /// Reads a study; paths in it are relative to this folder.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn parse(text: &str, folder: &Path) -> Result<Study, StudyError> {
+        let Written { name, about, seed, frames, limit, fixed, sweep, report } = toml::from_str(text)
+            .map_err(|error| StudyError::Text(error.to_string().trim_end().to_owned()))?;
+        let wrong = |text: String| Err(StudyError::Wrong(text));
+        if !(0.0..1.0).contains(&report.knee) {
+            return wrong(format!("[report] knee = {}: a share of one, such as 0.9", report.knee));
+        }
+        if !(1..=100_000).contains(&frames) {
+            return wrong(format!("frames = {frames}: from 1 to 100000"));
+        }
+        let limit =
+            limit.map(|text| text.parse::<Time>().map_err(|error| format!("limit = \"{text}\": {error}")));
+        let limit = limit.transpose().map_err(StudyError::Wrong)?;
+        let fixed = flat(fixed);
+        let tables = match sweep {
+            Sweeps::Several(tables) => tables,
+            Sweeps::One(table) => vec![table],
+        };
+        let products = tables
+            .into_iter()
+            .map(|table| Product::of(Table::from_iter(flat(table))))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut varied: Vec<String> = Vec::new();
+        for name in products.iter().flat_map(Product::names) {
+            if !varied.iter().any(|known| known == name) {
+                varied.push(name.to_owned());
+            }
+        }
+        let (mut points, mut known) = (Vec::new(), HashSet::new());
+        for assignments in products.iter().flat_map(Product::points) {
+            let is_set = |name: &str| assignments.iter().any(|(set, _)| set == name);
+            let constant: Vec<_> = fixed.iter().filter(|(name, _)| !is_set(name)).cloned().collect();
+            let point = Point::new(points.len() + 1, assignments, constant);
+            if known.insert(point.to_string()) {
+                points.push(point);
+            }
+            if points.len() > MOST_POINTS {
+                return wrong(format!("more than {MOST_POINTS} points"));
+            }
+        }
+        if points.is_empty() {
+            return wrong("there is nothing in [sweep]: name at least a network".to_owned());
+        }
+        Ok(Study { name, about, seed, frames, limit, report, points, varied, folder: folder.to_owned() })
+    }
+}
+
+/// Sections within a table are written with dots: `[sweep.dbb0] read_latency` is `dbb0.read_latency`. Ranges are values.
+fn flat(table: Table) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    for (name, value) in table {
+        match value {
+            Value::Table(section) if !is_value(&section) => {
+                let inner = flat(section).into_iter();
+                all.extend(inner.map(|(inner, value)| (format!("{name}.{inner}"), value)));
+            }
+            value => all.push((name, value)),
+        }
+    }
+    all
+}
+
+/// Whether a table is one value: a range, or a distribution.
+fn is_value(table: &Table) -> bool {
+    table.contains_key("from") || table.contains_key("distribution")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn study(text: &str) -> Result<Study, String> {
+        Study::parse(text, Path::new("")).map_err(|error| error.to_string())
+    }
+
+    fn points(text: &str) -> Vec<String> {
+        study(text).unwrap().points.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn several_products_follow_each_other_and_no_point_comes_twice() {
+        let text = "name = 's'\n[[sweep]]\nnetwork = 'digits'\nx = [1, 2]\n[[sweep]]\nnetwork = 'digits'\nx = [2, 3]\ny = 1";
+        assert_eq!(
+            points(text),
+            ["network=digits x=1", "network=digits x=2", "network=digits x=2 y=1", "network=digits x=3 y=1"]
+        );
+        let twice = "name = 's'\n[[sweep]]\nnetwork = 'a'\n[[sweep]]\nnetwork = ['a', 'b']";
+        let study = study(twice).unwrap();
+        assert_eq!(study.points.iter().map(|point| point.number).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn sections_and_dots_are_the_same() {
+        let dots = points("name = 's'\n[sweep]\nnetwork = 'a'\n'dbb0.read_latency' = [1, 2]");
+        let section = points(
+            "name = 's'\n[sweep]\nnetwork = 'a'\n[sweep.dbb0]\nread_latency = { from = 1, to = 2, step = 1 }",
+        );
+        assert_eq!(dots, section);
+    }
+
+    #[test]
+    fn what_varies_goes_before_what_is_fixed() {
+        let study = study("name = 's'\n[fixed]\nplatform = 'nv_full'\nperiod = '2 ns'\n[sweep]\nnetwork = 'a'\nplatform = 'nv_small'")
+            .unwrap();
+        assert_eq!(study.points[0].get("platform").unwrap().as_str(), Some("nv_small"));
+        assert_eq!(study.points[0].get("period").unwrap().as_str(), Some("2 ns"));
+        assert_eq!(study.varied, ["network", "platform"]);
+    }
+
+    #[test]
+    fn refusals_say_what_would_be_right() {
+        let refusal = |text: &str| study(text).unwrap_err();
+        assert!(refusal("name = 's'").contains("sweep"));
+        assert_eq!(refusal("name = 's'\n[sweep]\nx = []"), "`x`: there is no value in the list");
+        let report = "name = 's'\n[sweep]\nnetwork = 'a'\n[report]\n";
+        assert_eq!(refusal(&format!("{report}knee = 2.0")), "[report] knee = 2: a share of one, such as 0.9");
+        assert!(refusal(&format!("{report}axis = 'y'")).contains("axis"));
+        assert!(
+            refusal("name = 's'\nlimit = '3 days'\n[sweep]\nnetwork = 'a'").contains("limit = \"3 days\"")
+        );
+        assert!(refusal("name = 's'\nframes = 0\n[sweep]\nnetwork = 'a'").contains("frames = 0"));
+    }
+}

@@ -1,0 +1,39 @@
+//! Studies: a question about a platform, asked at many points, and answered in a report.
+//!
+//! A [`Study`] is read from a file ([`file`](Study::load)): products of lists and ranges ([`Product`]). Each [`Point`] is
+//! resolved to a platform and a network, and run ([`Bench`]) on all cores ([`run()`]); what came of it is kept as soon as it is there
+//! ([`Store`]), so that nothing is lost or done twice. From what is kept follow tables ([`table`]) and one page with pictures
+//! ([`report`]). Everything but how long it took follows from the file: the same study gives the same numbers.
+//!
+//! [`rtl`] holds the model beside measurements of the vendor's RTL.
+
+mod bench;
+mod command;
+mod file;
+mod knee;
+mod layout;
+mod measured;
+mod networks;
+mod point;
+pub mod published;
+pub mod report;
+mod results;
+pub mod rtl;
+mod run;
+mod store;
+mod sweep;
+pub mod table;
+mod watch;
+mod written;
+
+pub use bench::{Bench, Job};
+pub use file::{Report, Study, StudyError};
+pub use knee::{Knee, knee};
+pub use layout::{Curve, Layout, Panel};
+pub use measured::{Direction, Histogram, Layer, Levels, Machine, Measured, Outcome, Port, Timeline};
+pub use point::{Chosen, DEFAULT_PLATFORM, Point};
+pub use results::{Row, curve, ends, rounded, rows};
+pub use run::{Planned, Shard, missing, none_runs, plan, run};
+pub use store::{Differs, Finished, Store, StoreError, program};
+pub use sweep::{Assignment, Product, SweepError};
+pub use written::write;

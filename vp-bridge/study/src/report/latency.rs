@@ -1,0 +1,70 @@
+//! How long reads took: the share of them in each bucket of latency.
+
+use super::look::{LEGEND, Look, Mark, legend, legend_height};
+use super::plot::{self, Axis, Error};
+use crate::measured::Histogram;
+use plotters::prelude::*;
+
+/// Draws a histogram for each of some runs.
+pub(super) fn draw(title: &str, runs: &[(String, &Histogram)], size: (u32, u32)) -> Result<String, Error> {
+    let entries: Vec<_> = Look::each(runs).map(|((label, _), look)| (label.clone(), look)).collect();
+    let legends = legend_height(size.0, title, &entries, Mark::Line);
+    plot::svg((size.0, size.1 + legends - LEGEND), |root| {
+        let (top, area) = root.split_vertically(legends);
+        legend(&top, title, &entries, Mark::Line)?;
+        let shares: Vec<Vec<(f64, f64, f64)>> = runs.iter().map(|(_, histogram)| shares(histogram)).collect();
+        let all = || shares.iter().flatten();
+        let (least, most) = all().fold((f64::MAX, 0.0_f64), |ends, it| (ends.0.min(it.0), ends.1.max(it.1)));
+        // One latency alone would fill the whole chart.
+        let narrow = most < 3.0 * least;
+        let x = Axis::log(
+            "cycles from a read's request to its first data",
+            all().flat_map(|&(from, until, _)| [from, until]),
+            if narrow { 2.5 } else { 1.25 },
+        );
+        let y = Axis::up_to("% of the reads", all().map(|bucket| bucket.2).fold(0.0, f64::max));
+        let mut chart = plot::chart(&area, &x, &y, 68)?;
+        for (shares, look) in Look::each(&shares) {
+            let boxes = shares.iter().map(|&(from, until, share)| {
+                Rectangle::new(
+                    [(x.place(from), 0.0), (x.place(until), share)],
+                    look.colour.mix(0.35).filled(),
+                )
+            });
+            chart.draw_series(boxes)?;
+            for &(from, until, share) in shares {
+                let corners = [(from, 0.0), (from, share), (until, share), (until, 0.0)];
+                let places = corners.map(|(at, share)| chart.backend_coord(&(x.place(at), share)));
+                look.line(root, &places, 1)?;
+                if !look.is_plain() {
+                    look.mark(root, ((places[1].0 + places[2].0) / 2, places[1].1))?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Each bucket's ends and its share in per cent.
+fn shares(histogram: &Histogram) -> Vec<(f64, f64, f64)> {
+    let whole = histogram.count().max(1) as f64;
+    let bucket = |&(from, count): &(u64, u64)| {
+        let from = from.max(1);
+        let wide = if from < 32 { 1 } else { 1 << (from.ilog2() - 4) };
+        (from as f64, (from + wide) as f64, 100.0 * count as f64 / whole)
+    };
+    histogram.0.iter().map(bucket).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_a_box_as_high_as_its_share() {
+        let histogram = Histogram(vec![(10, 3), (64, 1)]);
+        assert_eq!(shares(&histogram), [(10.0, 11.0, 75.0), (64.0, 68.0, 25.0)]);
+        let svg = draw("outstanding", &[("8".to_owned(), &histogram)], (500, 300)).unwrap();
+        assert_eq!(svg.matches("<rect").count(), 2);
+    }
+}

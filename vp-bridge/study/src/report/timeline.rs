@@ -1,0 +1,169 @@
+//! What was outstanding and how full the buffer was, over time, for one point.
+
+use super::look::{LEGEND, Mark, legend};
+use super::plot::{self, Area, Axis, Error, LABEL, SERIES, TEXT};
+use crate::measured::{Levels, Measured, Timeline};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+/// One strip: what it shows, up to where, and by what that is bounded.
+struct Strip<'a> {
+    name: &'static str,
+    levels: Vec<(&'static str, &'a Levels)>,
+    limit: Option<(f64, String)>,
+    scale: f64,
+}
+
+const STRIP: u32 = 170;
+const LAYERS: u32 = 26;
+
+pub(super) fn draw(measured: &Measured, timeline: &Timeline, wide: u32) -> Result<String, Error> {
+    let of = |name: &str| timeline.levels.iter().find(|levels| levels.name == name);
+    let named = |names: &[(&'static str, &str)]| -> Vec<(&'static str, &Levels)> {
+        names.iter().filter_map(|&(label, name)| Some((label, of(name)?))).collect()
+    };
+    let limit = measured.machine.read_outstanding as f64;
+    let buffer = measured.machine.buffer_bytes as f64 / 1024.0;
+    let strips = [
+        Strip {
+            name: "outstanding",
+            levels: named(&[("reads", "dbb0 reads"), ("writes", "dbb0 writes")]),
+            limit: Some((limit, format!("at most {limit} reads"))),
+            scale: 1.0,
+        },
+        Strip {
+            name: "outstanding, SRAM",
+            levels: named(&[("reads", "sram0 reads"), ("writes", "sram0 writes")])
+                .into_iter()
+                .filter(|(_, levels)| levels.most.iter().any(|most| *most > 0))
+                .collect(),
+            limit: None,
+            scale: 1.0,
+        },
+        Strip {
+            name: "buffer, KiB",
+            levels: named(&[("data", "buffer data"), ("weights", "buffer weights")]),
+            limit: Some((buffer, format!("{buffer:.0} KiB"))),
+            scale: 1.0 / 1024.0,
+        },
+    ];
+    let strips: Vec<&Strip<'_>> = strips.iter().filter(|strip| !strip.levels.is_empty()).collect();
+    let high = LEGEND + LAYERS + strips.len() as u32 * (STRIP + LEGEND) + 20;
+    let end = (timeline.start + measured.time) as f64;
+    let (unit, scale) = unit(end);
+    plot::svg((wide, high), |root| {
+        let (layers_area, mut rest) = root.split_vertically(LEGEND + LAYERS);
+        let mut first = None;
+        for (at, strip) in strips.iter().enumerate() {
+            let last = at + 1 == strips.len();
+            let (own, below) = rest.split_vertically(STRIP + LEGEND + if last { 20 } else { 0 });
+            rest = below;
+            let x = Axis::up_to(if last { unit } else { "" }, end / scale);
+            let origin = self::strip(root, &own, strip, &x, timeline.span as f64 / scale)?;
+            first.get_or_insert(origin);
+        }
+        match first {
+            Some(ends) => layers(&layers_area, timeline, end, ends),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Draws a strip; gives where its axis begins and ends.
+fn strip(
+    root: &Area<'_>,
+    area: &Area<'_>,
+    strip: &Strip<'_>,
+    x: &Axis,
+    span: f64,
+) -> Result<(i32, i32), Error> {
+    let (top, area) = area.split_vertically(LEGEND);
+    let coloured = || strip.levels.iter().zip(SERIES.iter().rev().skip(4).copied());
+    let entries: Vec<_> =
+        coloured().map(|((label, _), colour)| ((*label).to_owned(), colour.into())).collect();
+    legend(&top, "", &entries, Mark::Box)?;
+    let most =
+        strip.levels.iter().flat_map(|(_, levels)| levels.most.iter().map(|most| *most as f64 * strip.scale));
+    let highest = most.clone().fold(0.0, f64::max);
+    // A limit far above everything would leave nothing to see.
+    let limit = strip.limit.as_ref().filter(|(limit, _)| *limit <= highest * 3.0);
+    let y = Axis::linear(strip.name, most.chain(limit.map(|(limit, _)| *limit)));
+    let mut chart = plot::chart(&area, x, &y, 68)?;
+    for ((_, levels), colour) in coloured() {
+        let steps = |values: Vec<f64>| {
+            let corner = move |(at, value): (usize, f64)| {
+                [(at as f64 * span, value), (((at + 1) as f64 * span).min(x.end()), value)]
+            };
+            values
+                .into_iter()
+                .enumerate()
+                .flat_map(corner)
+                .filter(|point| point.0 <= x.end())
+                .collect::<Vec<_>>()
+        };
+        let means = steps(levels.means.iter().map(|mean| mean * strip.scale).collect());
+        let highs = steps(levels.most.iter().map(|most| *most as f64 * strip.scale).collect());
+        let ends = [means.first(), means.last()].map(|point| point.map_or(0.0, |point| point.0));
+        let area = [vec![(ends[0], 0.0)], means, vec![(ends[1], 0.0)]].concat();
+        chart.draw_series([Polygon::new(area, colour.mix(0.45))])?;
+        chart.draw_series([PathElement::new(highs, colour.stroke_width(1))])?;
+    }
+    if let Some((limit, text)) = limit {
+        chart.draw_series([PathElement::new(vec![(0.0, *limit), (x.end(), *limit)], TEXT)])?;
+        let (right, height) = chart.backend_coord(&(x.end(), *limit));
+        let style = plot::style(LABEL, HPos::Right, VPos::Bottom);
+        root.draw(&Text::new(text.clone(), (right - 4, height - 4), style))?;
+    }
+    Ok((chart.backend_coord(&(0.0, 0.0)).0, chart.backend_coord(&(x.end(), 0.0)).0))
+}
+
+/// Which layer has its turn: names where there is room for them.
+fn layers(area: &Area<'_>, timeline: &Timeline, end: f64, (left, right): (i32, i32)) -> Result<(), Error> {
+    let place = |time: f64| left + (f64::from(right - left) * (time / end)) as i32;
+    for (at, (begin, name)) in timeline.layers.iter().enumerate() {
+        let until = timeline.layers.get(at + 1).map_or(end, |(next, _)| *next as f64);
+        let (from, to) = (place(*begin as f64), place(until));
+        let shade = TEXT.mix(if at % 2 == 0 { 0.16 } else { 0.3 });
+        area.draw(&Rectangle::new([(from, 18), (to.max(from + 1), 18 + LAYERS as i32)], shade.filled()))?;
+        if plot::width(name) + 4 < to - from {
+            let style = plot::style(TEXT, HPos::Center, VPos::Center);
+            area.draw(&Text::new(name.clone(), ((from + to) / 2, 18 + LAYERS as i32 / 2), style))?;
+        }
+    }
+    let style = plot::style(TEXT, HPos::Left, VPos::Center);
+    area.draw(&Text::new("layers", (8, 18 + LAYERS as i32 / 2), style))?;
+    Ok(())
+}
+
+/// The unit in which a time of so many picoseconds is told, and how many of them it is.
+pub(super) fn unit(time: f64) -> (&'static str, f64) {
+    match time {
+        1e10.. => ("ms", 1e9),
+        1e7.. => ("µs", 1e6),
+        _ => ("ns", 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::Machine;
+
+    #[test]
+    fn each_level_has_a_strip_and_layers_stand_above() {
+        let levels = |name: &str| Levels { name: name.to_owned(), means: vec![1.0, 2.0], most: vec![2, 4] };
+        let timeline = Timeline {
+            span: 500_000,
+            start: 0,
+            levels: vec![levels("dbb0 reads"), levels("dbb0 writes"), levels("buffer data")],
+            layers: vec![(0, "conv1".to_owned()), (500_000, "pool1".to_owned())],
+        };
+        let machine = Machine { read_outstanding: 4, buffer_bytes: 4096, ..Machine::default() };
+        let measured = Measured { period: 1000, time: 1_000_000, machine, ..Measured::default() };
+        let svg = draw(&measured, &timeline, 900).unwrap();
+        for text in ["conv1", "pool1", "outstanding", "buffer, KiB", "at most 4 reads"] {
+            assert!(svg.contains(text), "no `{text}`");
+        }
+        assert!(!svg.contains("SRAM"));
+    }
+}

@@ -1,0 +1,254 @@
+//! What a study varies: lists and ranges of values, and the products of them.
+
+use serde::{Deserialize, Deserializer};
+use toml::{Table, Value};
+
+/// Parameters and the values that they take, every combination of which is a point.
+///
+/// ```
+/// use vp_study::Product;
+/// let text = r#"
+///     platform = ["nv_small", "nv_large"]
+///     "dbb0.read_latency" = { from = 10, to = 1000, points = 3, scale = "log" }
+///     "dbb0.read_outstanding, dbb0.write_outstanding" = [8, 64]
+/// "#;
+/// let product: Product = toml::from_str(text).unwrap();
+/// assert_eq!(product.points().count(), 2 * 3 * 2);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Product {
+    axes: Vec<Axis>,
+}
+
+/// Parameters that change together, and their values.
+#[derive(Clone, Debug, PartialEq)]
+struct Axis {
+    names: Vec<String>,
+    /// A value for each name.
+    steps: Vec<Vec<Value>>,
+}
+
+/// A parameter and its value.
+pub type Assignment = (String, Value);
+
+/// Most values of a range: more are a slip of the pen.
+const MOST: u32 = 10_000;
+
+/// A range, as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Range {
+    from: Value,
+    to: Value,
+    points: Option<u32>,
+    step: Option<Value>,
+    #[serde(default)]
+    scale: Scale,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Scale {
+    #[default]
+    Linear,
+    Log,
+}
+
+/// What is wrong with a parameter's values.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}`: {why}")]
+pub struct SweepError {
+    name: String,
+    why: String,
+}
+
+impl Product {
+    /// The product of a table's parameters. A name may be several, with commas between: they take the same values, or where a value
+    /// is a list as long, one each.
+    ///
+    /// # Errors
+    /// Names the parameter whose values are none.
+    pub fn of(table: Table) -> Result<Product, SweepError> {
+        let axes =
+            table.into_iter().map(|(name, values)| Axis::of(&name, values)).collect::<Result<_, _>>()?;
+        Ok(Product { axes })
+    }
+
+    /// The names of the parameters, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.axes.iter().flat_map(|axis| axis.names.iter().map(String::as_str))
+    }
+
+    /// Every combination; the last parameter changes fastest.
+    pub fn points(&self) -> impl Iterator<Item = Vec<Assignment>> + '_ {
+        let count = self.axes.iter().map(|axis| axis.steps.len()).product();
+        (0..count).map(|mut rest: usize| {
+            let mut point: Vec<Assignment> = Vec::new();
+            for axis in self.axes.iter().rev() {
+                let step = &axis.steps[rest % axis.steps.len()];
+                rest /= axis.steps.len();
+                point.extend(axis.names.iter().cloned().zip(step.iter().cloned()).rev());
+            }
+            point.reverse();
+            point
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Product {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Product, D::Error> {
+        Product::of(Table::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Axis {
+    fn of(name: &str, values: Value) -> Result<Axis, SweepError> {
+        let wrong = |why: String| SweepError { name: name.to_owned(), why };
+        let names: Vec<String> = name.split(',').map(|part| part.trim().to_owned()).collect();
+        if names.iter().any(String::is_empty) {
+            return Err(wrong("a parameter's name, or several with commas between".to_owned()));
+        }
+        let values = match values {
+            Value::Array(list) => list,
+            Value::Table(range) if range.contains_key("from") => {
+                let range: Range =
+                    range.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+                range.values().map_err(wrong)?
+            }
+            single => vec![single],
+        };
+        if values.is_empty() {
+            return Err(wrong("there is no value in the list".to_owned()));
+        }
+        let each = |value: Value| match value {
+            Value::Array(list) if names.len() > 1 => match list.len() == names.len() {
+                true => Ok(list),
+                false => Err(wrong(format!("{} values for {} parameters", list.len(), names.len()))),
+            },
+            value => Ok(vec![value; names.len()]),
+        };
+        let steps = values.into_iter().map(each).collect::<Result<_, _>>()?;
+        Ok(Axis { names, steps })
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|number| number as f64)).filter(|it| it.is_finite())
+}
+
+impl Range {
+    /// The values, both ends included. Ends that are whole numbers make whole numbers, none of them twice.
+    fn values(&self) -> Result<Vec<Value>, String> {
+        let ends = (number(&self.from), number(&self.to));
+        let (Some(from), Some(to)) = ends else { return Err("`from` and `to` are numbers".to_owned()) };
+        let whole = self.from.is_integer() && self.to.is_integer();
+        let numbers: Vec<f64> = match (self.points, &self.step, self.scale) {
+            (Some(points), None, scale) => spaced(from, to, points, scale)?,
+            (None, Some(step), Scale::Linear) => {
+                let step = number(step).filter(|step| *step > 0.0).ok_or("`step` is a number above zero")?;
+                let count = ((to - from) / step + 1e-9).floor();
+                if !(0.0..f64::from(MOST)).contains(&count) {
+                    return Err(format!("from 1 to {MOST} values, `to` not below `from`"));
+                }
+                (0..=count as u32).map(|at| from + step * f64::from(at)).collect()
+            }
+            (None, Some(step), Scale::Log) => {
+                let step = number(step).filter(|step| *step > 1.0).ok_or("`step` is a factor above one")?;
+                if from <= 0.0 {
+                    return Err("a logarithmic range lies above zero".to_owned());
+                }
+                let up_to = to * (1.0 + 1e-9);
+                let all = std::iter::successors(Some(from), |at| Some(at * step)).take(MOST as usize);
+                all.take_while(|at| *at <= up_to).collect()
+            }
+            _ => return Err("a range has either `points` or `step`".to_owned()),
+        };
+        if numbers.is_empty() {
+            return Err("`to` is not below `from`".to_owned());
+        }
+        let mut values: Vec<Value> = numbers
+            .into_iter()
+            .map(|number| if whole { Value::Integer(number.round() as i64) } else { Value::Float(number) })
+            .collect();
+        values.dedup();
+        Ok(values)
+    }
+}
+
+fn spaced(from: f64, to: f64, points: u32, scale: Scale) -> Result<Vec<f64>, String> {
+    if !(1..=MOST).contains(&points) {
+        return Err(format!("`points` is from 1 to {MOST}"));
+    }
+    if scale == Scale::Log && !(from > 0.0 && to > 0.0) {
+        return Err("a logarithmic range lies above zero".to_owned());
+    }
+    let share = |at: u32| f64::from(at) / f64::from((points - 1).max(1));
+    let at = |at: u32| match scale {
+        Scale::Linear => from + (to - from) * share(at),
+        Scale::Log => from * (to / from).powf(share(at)),
+    };
+    Ok((0..points).map(at).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product(text: &str) -> Result<Product, String> {
+        Product::of(toml::from_str(text).unwrap()).map_err(|error| error.to_string())
+    }
+
+    fn values(range: &str) -> Vec<String> {
+        let product = product(&format!("x = {range}")).unwrap();
+        product.points().map(|point| point[0].1.to_string()).collect()
+    }
+
+    #[test]
+    fn the_last_parameter_changes_fastest() {
+        let product = product("a = [1, 2]\nb = ['x', 'y']").unwrap();
+        let points: Vec<String> =
+            product.points().map(|point| format!("{}{}", point[0].1, point[1].1)).collect();
+        assert_eq!(points, ["1\"x\"", "1\"y\"", "2\"x\"", "2\"y\""]);
+    }
+
+    #[test]
+    fn ranges_have_both_ends() {
+        assert_eq!(values("{ from = 10, to = 1000, points = 3, scale = 'log' }"), ["10", "100", "1000"]);
+        assert_eq!(values("{ from = 0, to = 1, points = 5 }"), ["0", "1"]);
+        assert_eq!(values("{ from = 0.0, to = 1.0, points = 3 }"), ["0.0", "0.5", "1.0"]);
+        assert_eq!(values("{ from = 1, to = 8, step = 3 }"), ["1", "4", "7"]);
+        assert_eq!(values("{ from = 1, to = 256, step = 4, scale = 'log' }"), ["1", "4", "16", "64", "256"]);
+        assert_eq!(values("7"), ["7"]);
+    }
+
+    #[test]
+    fn names_with_commas_change_together() {
+        let product = product("'r, w' = [8, [16, 4]]").unwrap();
+        let points: Vec<Vec<Assignment>> = product.points().collect();
+        let all: Vec<String> =
+            points.iter().flatten().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(all, ["r=8", "w=8", "r=16", "w=4"]);
+        assert_eq!(product.names().collect::<Vec<_>>(), ["r", "w"]);
+    }
+
+    #[test]
+    fn refusals_name_the_parameter() {
+        let refusal = |text: &str| product(text).unwrap_err();
+        assert_eq!(refusal("a = []"), "`a`: there is no value in the list");
+        assert_eq!(refusal("'a,b' = [[1, 2, 3]]"), "`a,b`: 3 values for 2 parameters");
+        assert_eq!(refusal("a = { from = 1, to = 2 }"), "`a`: a range has either `points` or `step`");
+        assert_eq!(
+            refusal("a = { from = 0, to = 2, points = 3, scale = 'log' }"),
+            "`a`: a logarithmic range lies above zero"
+        );
+        assert_eq!(
+            refusal("a = { from = 2, to = 1, step = 2, scale = 'log' }"),
+            "`a`: `to` is not below `from`"
+        );
+        assert_eq!(
+            refusal("a = { from = 0, to = 9, step = 1e-9 }"),
+            "`a`: from 1 to 10000 values, `to` not below `from`"
+        );
+        assert!(refusal("a = { from = 0, to = 9, pts = 1 }").contains("pts"));
+    }
+}

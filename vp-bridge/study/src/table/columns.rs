@@ -1,0 +1,110 @@
+//! Which columns there are.
+
+use super::Table;
+use crate::measured::{Direction, Measured, Outcome};
+use crate::results::Row;
+use vp_models::host::Bound;
+
+/// A row a point: what varied, what was measured, then everything else that the platform is.
+pub fn points(rows: &[Row<'_>]) -> Table {
+    let mut table = Table::default();
+    for (at, row) in rows.iter().enumerate() {
+        head(&mut table, at, row);
+        let (status, why) = match row.outcome {
+            Outcome::Ran(_) => ("ran", None),
+            Outcome::Failed(why) => ("failed", Some(why.as_str())),
+        };
+        table.put(at, "status", status);
+        table.put(at, "failure", why);
+        let measured = row.outcome.measured();
+        let empty = Measured::default();
+        // Of a point that failed the columns are empty, and in their place.
+        for (name, value) in figures(measured.unwrap_or(&empty)) {
+            table.put(at, &name, measured.map(|_| value));
+        }
+        for port in measured.iter().flat_map(|measured| &measured.ports) {
+            direction(&mut table, at, &format!("{}.read", port.name), &port.reads);
+            direction(&mut table, at, &format!("{}.write", port.name), &port.writes);
+        }
+        table.put(at, "event_hash", measured.map(|it| it.event_hash.as_str()));
+        table.put(at, "command", row.command.as_deref());
+    }
+    // Behind what was measured, and not among it where rows differ.
+    for (at, row) in rows.iter().enumerate() {
+        for (name, value) in &row.parameters {
+            table.put(at, name, value);
+        }
+    }
+    table.level(rows.len());
+    table
+}
+
+/// A row for each layer of each point that ran.
+pub fn layers(rows: &[Row<'_>]) -> Table {
+    let (mut table, mut at) = (Table::default(), 0);
+    for row in rows {
+        let Some(measured) = row.outcome.measured() else { continue };
+        for (place, layer) in measured.layers.iter().enumerate() {
+            head(&mut table, at, row);
+            table.put(at, "layer", place as u64 + 1);
+            table.put(at, "name", layer.name.as_str());
+            table.put(at, "within", layer.within.as_deref());
+            table.put(at, "parts", layer.parts);
+            table.put(at, "cycles", layer.time / measured.period.max(1));
+            table.put(at, "macs", layer.macs);
+            table.put(at, "mac_cycles", layer.mac_cycles);
+            table.put(at, "read_bytes", layer.read);
+            table.put(at, "written_bytes", layer.written);
+            for (name, part) in parts(layer.bounds) {
+                table.put(at, &name, part / measured.period.max(1));
+            }
+            at += 1;
+        }
+    }
+    table.level(at);
+    table
+}
+
+/// What says which point it is.
+fn head(table: &mut Table, at: usize, row: &Row<'_>) {
+    table.put(at, "point", row.point.number as u64);
+    for (name, value) in row.point.all() {
+        let resolved = row.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        table.put(at, name, resolved.unwrap_or(value));
+    }
+}
+
+fn figures(measured: &Measured) -> Vec<(String, super::Cell)> {
+    let (read, written) = measured.bytes();
+    let cycles = measured.period.max(1);
+    let mut figures: Vec<(String, super::Cell)> = vec![
+        ("frames".into(), u64::from(measured.frames).into()),
+        ("time_ns".into(), (measured.time as f64 / 1e3).into()),
+        ("cycles".into(), (measured.time / cycles).into()),
+        ("cycles_per_frame".into(), measured.cycles_per_frame().into()),
+        ("frames_per_second".into(), measured.frames_per_second().into()),
+        ("macs".into(), measured.macs.into()),
+        ("mac_utilisation".into(), measured.utilisation().into()),
+        ("read_bytes".into(), read.into()),
+        ("written_bytes".into(), written.into()),
+    ];
+    let bounds = parts(measured.bounds());
+    figures.extend(bounds.into_iter().map(|(name, part)| (name, (part / cycles).into())));
+    figures
+}
+
+/// Cycles by what bounded them: `bound.read_latency_cycles`.
+fn parts(bounds: [u64; 5]) -> impl Iterator<Item = (String, u64)> {
+    let name = |bound: Bound| format!("bound.{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+    Bound::ALL.into_iter().map(name).zip(bounds)
+}
+
+fn direction(table: &mut Table, at: usize, name: &str, direction: &Direction) {
+    let Direction { bursts, bytes, most_outstanding, latencies } = direction;
+    table.put(at, &format!("{name}.bursts"), *bursts);
+    table.put(at, &format!("{name}.bytes"), *bytes);
+    table.put(at, &format!("{name}.most_outstanding"), *most_outstanding);
+    for (what, share) in [("median", 0.5), ("p99", 0.99)] {
+        table.put(at, &format!("{name}.latency_{what}_cycles"), latencies.percentile(share));
+    }
+}
