@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use crate::bus::axi::Interconnect;
 use crate::bus::irq::IrqLine;
-use crate::bus::register::RegisterBus;
+use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
 use crate::occupancy::Occupancy;
@@ -45,12 +45,12 @@ pub struct Wiring<'a> {
 }
 
 /// What a device is, for those who drive it. It follows from the device's description.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The kind of device: `nvdla`, `fpga-ai-suite`.
+    /// The kind of device: `nvdla`, `fpga-ai-suite`, or `outside` for one that the platform does not know.
     pub kind: &'static str,
     /// The names by which drivers find it in a device tree, the most special first.
-    pub compatible: &'static [&'static str],
+    pub compatible: Vec<String>,
     /// The name of its register map, if its kind has several.
     pub register_map: Option<&'static str>,
 }
@@ -70,6 +70,11 @@ pub struct OpenWork<'a> {
 pub trait Device {
     /// The bus to its registers, which is the device's own.
     fn registers(&self) -> &Rc<dyn RegisterBus>;
+
+    /// The same, if its target is outside the platform.
+    fn outside_registers(&self) -> Option<&Rc<OutsideRegisters>> {
+        None
+    }
 
     /// Bytes of its register window.
     fn window(&self) -> u32;

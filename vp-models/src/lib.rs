@@ -13,6 +13,7 @@ pub mod local;
 pub mod memory;
 pub mod nvdla;
 pub mod occupancy;
+pub mod outside_device;
 pub mod platform;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Architecture text, "Configuration Space Bus"; cycles as seen on the RTL (see [`CsbTiming`]).
 
 use super::register::{Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
@@ -31,7 +32,13 @@ pub struct CsbTiming {
 }
 
 /// The bus between one CPU side and one device.
-pub struct Csb(Rc<Pipeline>);
+pub struct Csb {
+    pipeline: Rc<Pipeline>,
+    ready: Told,
+}
+
+/// Who is told when requests are accepted.
+type Told = Rc<RefCell<Option<Box<dyn Fn(Time, bool)>>>>;
 
 impl Csb {
     /// A bus with the given clock period in front of `target`.
@@ -43,36 +50,42 @@ impl Csb {
         target: Rc<dyn RegisterTarget>,
     ) -> Rc<Csb> {
         let pipeline = Pipeline::new(sim, name, period, timing.answer);
-        sim.server(format!("{name}.accept"), accept(sim.clone(), pipeline.clone(), period, timing));
+        let ready = Told::default();
+        let accept = accept(sim.clone(), (pipeline.clone(), ready.clone()), period, timing);
+        sim.server(format!("{name}.accept"), accept);
         pipeline.start(target);
-        Rc::new(Csb(pipeline))
+        Rc::new(Csb { pipeline, ready })
     }
 }
 
 impl RegisterBus for Csb {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.pipeline.name()
     }
 
     fn send(&self, request: RegisterRequest) {
-        self.0.send(request);
+        self.pipeline.send(request);
     }
 
     fn on_response(&self, responder: Box<dyn Fn(RegisterResponse)>) {
-        self.0.on_response(responder);
+        self.pipeline.on_response(responder);
+    }
+
+    fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {
+        *self.ready.borrow_mut() = Some(told);
     }
 
     fn backlog(&self) -> usize {
-        self.0.backlog()
+        self.pipeline.backlog()
     }
 
     fn is_quiet(&self) -> bool {
-        self.0.is_quiet()
+        self.pipeline.is_quiet()
     }
 }
 
 /// Takes requests from the queue, in runs: a run ends when the FIFO has had time to drain.
-async fn accept(sim: Sim, pipeline: Rc<Pipeline>, period: Time, timing: CsbTiming) {
+async fn accept(sim: Sim, (pipeline, ready): (Rc<Pipeline>, Told), period: Time, timing: CsbTiming) {
     let group_period = period * u64::from(timing.group_period);
     // The acceptance times of the present run's last group, oldest first, and the run's length.
     let mut group = VecDeque::with_capacity(timing.group as usize);
@@ -95,6 +108,16 @@ async fn accept(sim: Sim, pipeline: Rc<Pipeline>, period: Time, timing: CsbTimin
         pipeline.forward(request, timing.effect + if is_last_of_group { timing.group_delay } else { 0 });
         group.push_back(sim.now());
         run += 1;
+        if let Some(ready) = &*ready.borrow()
+            && group.len() == timing.group as usize
+            && run > timing.group
+        {
+            let (next, room) = (sim.now() + period, group[0] + group_period);
+            if room > next {
+                ready(next, false);
+                ready(room, true);
+            }
+        }
         sim.wait(period).await;
     }
 }
@@ -112,10 +135,10 @@ mod tests {
 
     impl RegisterTarget for Store {
         fn read(&self, address: u32) -> u32 {
-            self.0.borrow().get(&address).copied().unwrap_or(0)
+            self.pipeline.borrow().get(&address).copied().unwrap_or(0)
         }
         fn write(&self, address: u32, value: u32, _: Time) {
-            self.0.borrow_mut().insert(address, value);
+            self.pipeline.borrow_mut().insert(address, value);
         }
     }
 

@@ -27,6 +27,7 @@ impl Architecture {
     /// What the device is.
     pub(crate) fn identity(&self) -> Identity {
         let compatible = &["intel,fpga-ai-suite", "generic-uio"];
+        let compatible = compatible.iter().map(ToString::to_string).collect();
         Identity { kind: "fpga-ai-suite", compatible, register_map: None }
     }
 

@@ -105,6 +105,8 @@ pub struct Hub {
     driven: Rc<DrivenEvents>,
     on_bus: VecDeque<OnBus>,
     next_bus_tag: u64,
+    /// Accesses of a partner to registers that are not answered: by the bus's tag.
+    driven_accesses: VecDeque<(u64, PartyId, PortIndex)>,
     /// Lockstep: the job for which time moves.
     current: Option<Current>,
     /// Where the next round over the parties' jobs begins, so that none waits for ever.
@@ -145,6 +147,7 @@ impl Hub {
             driven: Rc::default(),
             on_bus: VecDeque::new(),
             next_bus_tag: 0,
+            driven_accesses: VecDeque::new(),
             current: None,
             turn: PartyId(0),
             delta_limit: Simulation::DELTA_LIMIT,
@@ -314,6 +317,10 @@ impl Hub {
 
     /// Puts everything back to power-on. Time goes on, ports stay attached, what is in flight fails.
     fn reset(&mut self) -> Result<(), Failure> {
+        if !self.partners.is_empty() {
+            let reason = "a platform with partners cannot be reset: they have no part in it";
+            return Err(Failure::new(FailureKind::Unsupported, reason));
+        }
         let now = self.now();
         let was_high = self.platform.irq().level();
         let platform = Platform::build(self.platform.description())
@@ -420,6 +427,13 @@ impl Hub {
     }
 
     fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
+        if let Some(&(tag, party, port)) = self.driven_accesses.front()
+            && tag == bus_tag
+        {
+            self.driven_accesses.pop_front();
+            let value = result.unwrap_or_default();
+            return self.send_driven(party, port, time, partner::PortEvent::RegisterAnswer(value));
+        }
         // Answers come in request order; what a reset threw away answers no more.
         if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
             return;

@@ -30,8 +30,9 @@ pub(super) struct Holding {
 #[must_use]
 pub fn roles(kind: PortKind) -> &'static [Role] {
     match kind {
-        PortKind::Registers | PortKind::Stream => &[Role::Initiator],
-        PortKind::Irq => &[Role::Sink],
+        PortKind::Stream => &[Role::Initiator],
+        PortKind::Registers => &[Role::Initiator, Role::Target],
+        PortKind::Irq => &[Role::Sink, Role::Source],
         PortKind::Axi => &[Role::Initiator, Role::Target],
     }
 }
@@ -39,7 +40,12 @@ pub fn roles(kind: PortKind) -> &'static [Role] {
 /// Whether only one party at a time may have the role: two memories behind one port, or two CPUs whose answers come in
 /// one order, make no sense. Listeners and loaders may be many.
 fn is_exclusive(kind: PortKind, role: Role) -> bool {
-    matches!((kind, role), (PortKind::Registers, Role::Initiator) | (PortKind::Axi, Role::Target))
+    match kind {
+        PortKind::Registers => true,
+        PortKind::Axi => role == Role::Target,
+        PortKind::Irq => role == Role::Source,
+        PortKind::Stream => false,
+    }
 }
 
 impl Hub {
@@ -163,6 +169,7 @@ impl Hub {
         if !roles(kind).contains(&role) {
             return Err(Failure::new(FailureKind::WrongRole, format!("{name} takes no {}", role.name())));
         }
+        self.check_device(party, port, role)?;
         let window = base..base.saturating_add(size);
         let range = match (range, role) {
             (None, _) => window,
@@ -207,6 +214,30 @@ impl Hub {
             }
         }
         Ok(())
+    }
+
+    /// Refuses who would be the device, or a part of it, where that is inside, or who has no clock to be it with.
+    fn check_device(&self, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
+        let &Port { name, kind, .. } = self.port(port)?;
+        let is_device = matches!((kind, role), (PortKind::Registers, Role::Target) | (_, Role::Source));
+        if !is_device {
+            return Ok(());
+        }
+        let role = role.name();
+        if self.platform.outside_registers().is_none() {
+            let reason = format!(
+                "{name} takes no {role}: the platform's device is inside; one that is outside has a section \
+                 [outside_device] in the platform's file"
+            );
+            return Err(Failure::new(FailureKind::WrongRole, reason));
+        }
+        match self.is_partner(party) {
+            true => Ok(()),
+            false => {
+                let reason = format!("{name} takes only a partner as {role}: declare a clock first");
+                Err(Failure::new(FailureKind::WrongRole, reason))
+            }
+        }
     }
 
     /// Puts a party's memory behind its port, if the holding is one.

@@ -110,6 +110,13 @@ impl Hub {
     /// Runs once; says also whether nothing is left to do at the present moment, as far as nothing new comes.
     fn run_once(&mut self, until: Time) -> (Ran, bool) {
         self.apply_driven();
+        if !self.port_events.borrow().is_empty() {
+            // What a register outside has answered may be what somebody waits for.
+            self.collect();
+            self.settle();
+            self.collect();
+            return (Ran::Again, false);
+        }
         let goal = match self.mode {
             TimeMode::Lockstep => match self.goal_time() {
                 Some(goal) => goal,

@@ -32,6 +32,7 @@ impl NvdlaDescription {
             RegisterMap::Large => &["nvidia,nv_large"],
             RegisterMap::Foreign => &[],
         };
+        let compatible = compatible.iter().map(ToString::to_string).collect();
         Identity { kind: "nvdla", compatible, register_map: Some(map.name()) }
     }
 

@@ -7,7 +7,7 @@ use super::observers::{Chronicle, LayerRecord, Tally};
 use super::warnings::Warned;
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::irq::IrqLine;
-use crate::bus::register::RegisterBus;
+use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
@@ -102,6 +102,11 @@ impl Platform {
         let device = described.build(wiring);
         let (description, watch) = (description.clone(), OnceCell::new());
         Ok(Platform { description, simulation, irq, device, memories, chronicle, tally, hash, watch })
+    }
+
+    /// The registers of a device outside, if the device is.
+    pub fn outside_registers(&self) -> Option<&Rc<OutsideRegisters>> {
+        self.device.outside_registers()
     }
 
     /// What it was built from.

@@ -5,6 +5,7 @@ use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
 use crate::nvdla::registers::RegisterMap;
 use crate::nvdla::timing::RtlTree;
+use crate::outside_device::OutsideDescription;
 
 /// A device, as a description says it: the section of its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +14,8 @@ pub enum DeviceDescription {
     Nvdla(Box<NvdlaDescription>),
     /// `[fpga_ai_suite]`.
     FpgaAiSuite(Box<Architecture>),
+    /// `[outside_device]`.
+    Outside(Box<OutsideDescription>),
 }
 
 impl DeviceDescription {
@@ -21,6 +24,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Nvdla(nvdla) => Ok(nvdla.config.check()?),
             DeviceDescription::FpgaAiSuite(architecture) => Ok(architecture.check()?),
+            DeviceDescription::Outside(outside) => Ok(outside.check()?),
         }
     }
 
@@ -30,6 +34,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.identity(),
             DeviceDescription::FpgaAiSuite(architecture) => architecture.identity(),
+            DeviceDescription::Outside(outside) => outside.identity(),
         }
     }
 
@@ -39,6 +44,9 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.config.register_map,
             DeviceDescription::FpgaAiSuite(_) => RegisterMap::Foreign,
+            DeviceDescription::Outside(outside) => {
+                outside.nvdla.as_ref().map_or(RegisterMap::Foreign, |nvdla| nvdla.config.register_map)
+            }
         }
     }
 
@@ -47,6 +55,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.config.primary(),
             DeviceDescription::FpgaAiSuite(architecture) => architecture.memory_interface(),
+            DeviceDescription::Outside(outside) => outside.primary(),
         }
     }
 
@@ -55,6 +64,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.config.secondary(),
             DeviceDescription::FpgaAiSuite(_) => None,
+            DeviceDescription::Outside(outside) => outside.secondary(),
         }
     }
 
@@ -63,7 +73,7 @@ impl DeviceDescription {
         match self {
             // RTL, branch nvdlav1, `NV_NVDLA_MCIF_WRITE_IG_arb.v`: the buffer holds four beats, and 64 bytes are one.
             DeviceDescription::Nvdla(nvdla) => nvdla.rtl == RtlTree::Nvdlav1,
-            DeviceDescription::FpgaAiSuite(_) => true,
+            DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => true,
         }
     }
 
@@ -72,6 +82,7 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.build(wiring),
             DeviceDescription::FpgaAiSuite(architecture) => architecture.build(wiring),
+            DeviceDescription::Outside(outside) => outside.build(&wiring),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::memory::dram::DramConfig;
 use crate::memory::{CacheConfig, MemoryModel, ModelError, SramConfig, TrafficConfig};
 use crate::nvdla::config::{CapabilityRom, Config, ConfigError};
 use crate::nvdla::timing::RtlTree;
+use crate::outside_device::{OutsideDescription, OutsideError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -80,6 +81,8 @@ struct Sections {
     nvdla: Option<Box<NvdlaDescription>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fpga_ai_suite: Option<Box<Architecture>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outside_device: Option<Box<OutsideDescription>>,
     #[serde(default = "default_dbb", deserialize_with = "dbb")]
     dbb0: MemoryDescription,
     #[serde(default = "default_sram", deserialize_with = "sram")]
@@ -90,9 +93,13 @@ impl TryFrom<Sections> for Description {
     type Error = DescriptionError;
 
     fn try_from(sections: Sections) -> Result<Description, DescriptionError> {
-        let Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, dbb0, sram0 } = sections;
-        let devices =
-            [nvdla.map(DeviceDescription::Nvdla), fpga_ai_suite.map(DeviceDescription::FpgaAiSuite)];
+        let Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, .. } = sections;
+        let Sections { outside_device, dbb0, sram0, .. } = sections;
+        let devices = [
+            nvdla.map(DeviceDescription::Nvdla),
+            fpga_ai_suite.map(DeviceDescription::FpgaAiSuite),
+            outside_device.map(DeviceDescription::Outside),
+        ];
         let mut devices = devices.into_iter().flatten();
         match (devices.next(), devices.next()) {
             (Some(device), None) => {
@@ -106,11 +113,12 @@ impl TryFrom<Sections> for Description {
 impl From<Description> for Sections {
     fn from(description: Description) -> Sections {
         let Description { name, period, threads, arithmetic, device, dbb0, sram0 } = description;
-        let (nvdla, fpga_ai_suite) = match device {
-            DeviceDescription::Nvdla(nvdla) => (Some(nvdla), None),
-            DeviceDescription::FpgaAiSuite(architecture) => (None, Some(architecture)),
+        let (nvdla, fpga_ai_suite, outside_device) = match device {
+            DeviceDescription::Nvdla(nvdla) => (Some(nvdla), None, None),
+            DeviceDescription::FpgaAiSuite(architecture) => (None, Some(architecture), None),
+            DeviceDescription::Outside(outside) => (None, None, Some(outside)),
         };
-        Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, dbb0, sram0 }
+        Sections { name, period, threads, arithmetic, nvdla, fpga_ai_suite, outside_device, dbb0, sram0 }
     }
 }
 
@@ -301,8 +309,11 @@ pub enum DescriptionError {
     /// An architecture that cannot be built.
     #[error("[fpga_ai_suite] {0}")]
     Architecture(#[from] ArchitectureError),
+    /// A device outside that cannot be.
+    #[error("[outside_device] {0}")]
+    Outside(#[from] OutsideError),
     /// No device, or several.
-    #[error("a platform has one device: a section [nvdla] or [fpga_ai_suite]")]
+    #[error("a platform has one device: a section [nvdla], [fpga_ai_suite] or [outside_device]")]
     Devices,
     /// A single value that cannot be set.
     #[error(transparent)]
@@ -400,11 +411,12 @@ impl Description {
         })
     }
 
-    /// The NVDLA, if that is the device.
+    /// The NVDLA, if that is the device, here or outside.
     pub fn nvdla(&self) -> Option<&NvdlaDescription> {
         match &self.device {
             DeviceDescription::Nvdla(nvdla) => Some(nvdla),
-            _ => None,
+            DeviceDescription::Outside(outside) => outside.nvdla.as_deref(),
+            DeviceDescription::FpgaAiSuite(_) => None,
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Driving {
     read: InFlight,
     data: Bytes,
     error: bool,
-    /// When the first beat was on the pins.
+    /// When the first beat was taken.
     first: Time,
     /// The present beat, and whether it is on the pins.
     beat: u32,
@@ -58,7 +58,8 @@ impl Reads {
         let partners = self.partners.borrow();
         let mut due = Time::MAX;
         if let Some(memory) = &partners.memory {
-            due = self.take_data(memory, channel, clients, now, observed);
+            let master = partners.master.as_ref().map(|(master, _)| &**master);
+            due = self.take_data((memory, master), channel, clients, now, observed);
         }
         if let Some((master, number)) = &partners.master {
             due = due.min(self.drive_bus(master, channel, clients, now, observed)?);
@@ -104,14 +105,15 @@ impl Reads {
         if !client.is_outside() {
             channel.beats.add_open(burst.beats);
         }
-        memory.read(now, burst, number, client.reserve(&burst));
+        let place = if client.is_outside() { 0 } else { client.reserve(&burst) };
+        memory.read(now, burst, number, place);
         client.granted();
     }
 
     /// Takes what is on R; tells when it takes more.
     fn take_data(
         &self,
-        memory: &ManagerPins,
+        (memory, master): (&ManagerPins, Option<&SubordinatePins>),
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
@@ -124,6 +126,18 @@ impl Reads {
             let Some((read, beat)) = memory.take_data(now) else { continue };
             let OpenRead { burst, requested, first, client: number, place, taken, .. } = read;
             let client = &clients[number];
+            if client.is_outside() {
+                let is_last = taken == burst.beats;
+                if let Some(master) = master {
+                    master.send_data(now, beat.id, beat.data, (is_last, beat.error));
+                }
+                channel.bus_free = now + self.config.period;
+                if is_last {
+                    observed.expect(requested, true, first.unwrap_or(now), now, &burst);
+                    channel.outstanding.close(now);
+                }
+                continue;
+            }
             let (lane, from, count) = super::pins::of_beat(&burst, taken - 1, self.config.beat_bytes);
             if beat.error {
                 let Burst { address, bytes, .. } = burst;
@@ -163,6 +177,17 @@ impl Reads {
         let refused = Unmapped { address, bytes, why: why.to_owned() };
         observed.refused(now, &client.name, false, &refused, "zeros returned");
         client.refused.borrow_mut().get_or_insert(refused);
+        if client.is_outside() {
+            if let Some((master, _)) = &self.partners.borrow().master {
+                let zeros = Bytes::from(vec![0; self.config.beat_bytes as usize]);
+                for beat in taken..burst.beats {
+                    let is_last = beat + 1 == burst.beats;
+                    master.send_data(now, burst.id as u16, zeros.clone(), (is_last, true));
+                }
+            }
+            channel.outstanding.close(now);
+            return;
+        }
         for beat in taken..burst.beats {
             let (_, _, count) = super::pins::of_beat(&burst, beat, self.config.beat_bytes);
             client.expect_beat(now);
@@ -207,6 +232,9 @@ impl Reads {
                     Err(free) => return Ok(free),
                     Ok(edge) => {
                         channel.bus_free = edge + period;
+                        if driving.beat == 0 {
+                            driving.first = edge;
+                        }
                         (driving.beat, driving.is_driven) = (driving.beat + 1, false);
                         if is_last {
                             observed.expect(driving.read.requested, true, driving.first, edge, &burst);

@@ -30,6 +30,8 @@ pub(super) struct Moving {
     pub(super) arrived: Option<Arrived>,
     /// Whether a memory outside has been sent its data with its address.
     pub(super) is_sent: bool,
+    /// Beats of a master outside that were passed on to a memory outside.
+    pub(super) passed_on: u32,
 }
 
 /// A write that the memory has been given.
@@ -227,7 +229,13 @@ impl Writes {
             channel.free = Time::MAX;
             channel.outstanding.add_open();
             observed.see(now, Stage::Request, true, &burst);
-            channel.moving.push_back(Moving::open(burst, client, now));
+            let mut moving = Moving::open(burst, client, now);
+            if let Some(memory) = &self.partners.borrow().memory {
+                memory.write_address(now, &burst);
+                moving.is_sent = true;
+                Self::await_response(channel, burst, client);
+            }
+            channel.moving.push_back(moving);
         } else {
             self.issue(channel, burst, clients, client, now, observed);
         }
@@ -252,10 +260,7 @@ impl Writes {
             observed.see(now, Stage::Request, true, &burst);
             clients[client].give(&burst, |data| memory.write(now, &burst, data));
             channel.moving.push_back(Moving { is_sent: true, ..moving });
-            let given = Given { burst, client, acknowledged: Time::MAX, answer: None };
-            let asked = Asked { tag: 0, given, served: false };
-            channel.asked.entry(burst.id).or_default().push_back(asked);
-            return;
+            return Self::await_response(channel, burst, client);
         }
         if self.timed.is_some() {
             channel.outstanding.add_open();
@@ -273,6 +278,12 @@ impl Writes {
         // In order.
         let stored = channel.moving.back().map_or(stored, |before| stored.max(before.stored));
         channel.moving.push_back(Moving { stored, acknowledged: Some(acknowledged), ..moving });
+    }
+
+    /// A memory outside will respond to this.
+    fn await_response(channel: &mut Channel, burst: Burst, client: usize) {
+        let given = Given { burst, client, acknowledged: Time::MAX, answer: None };
+        channel.asked.entry(burst.id).or_default().push_back(Asked { tag: 0, given, served: false });
     }
 
     /// Gives the memory what it has all data of.

@@ -4,6 +4,7 @@ use super::pins::{Arrived, ManagerPins, SubordinatePins};
 use super::write::{Asked, Channel, Given, Moving, Writes};
 use super::write_client::WriteClient;
 use super::{Answer, AxiTarget, Burst, Unmapped};
+use bytes::Bytes;
 use std::rc::Rc;
 use vp_core::Time;
 
@@ -25,7 +26,10 @@ impl Writes {
         match &partners.master {
             Some((master, number)) => {
                 let due = master.take_write_data(now);
-                self.arrive(master, channel, now);
+                match &partners.memory {
+                    Some(memory) => self.pass_on(memory, master, channel, now),
+                    None => self.arrive(master, channel, now),
+                }
                 self.take_asked(master, (*number, &clients[*number]), channel, now);
                 due
             }
@@ -92,6 +96,27 @@ impl Writes {
         }
     }
 
+    /// Passes on to a memory outside what has come of the write that is moving.
+    fn pass_on(&self, memory: &ManagerPins, master: &SubordinatePins, channel: &mut Channel, now: Time) {
+        let Some(moving) = channel.moving.back_mut().filter(|moving| moving.stored == Time::MAX) else {
+            return;
+        };
+        while moving.passed_on < moving.burst.beats {
+            let beat = match master.is_gone() {
+                // The burst has to end.
+                true => (Bytes::from(vec![0; self.config.beat_bytes as usize]), 0),
+                false => match master.next_beat() {
+                    Some(beat) => beat,
+                    None => return,
+                },
+            };
+            moving.passed_on += 1;
+            memory.write_data(now, beat.0, (beat.1, moving.passed_on == moving.burst.beats));
+        }
+        moving.stored = now;
+        channel.free = now + self.config.period;
+    }
+
     /// All data of the write that is moving has come, if it has: when the memory has it is known then.
     fn arrive(&self, master: &SubordinatePins, channel: &mut Channel, now: Time) {
         let Some(moving) = channel.moving.back_mut().filter(|moving| moving.stored == Time::MAX) else {
@@ -156,6 +181,7 @@ impl Moving {
             acknowledged: None,
             arrived: None,
             is_sent: false,
+            passed_on: 0,
         }
     }
 }

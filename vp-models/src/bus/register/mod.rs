@@ -6,11 +6,13 @@
 //!
 //! [`csb`]: super::csb
 
+mod outside;
 mod pipeline;
 
 use thiserror::Error;
 use vp_core::Time;
 
+pub use outside::{OutsideRegisters, RegisterSink};
 pub(super) use pipeline::Pipeline;
 
 /// The registers behind a bus of the platform. Addresses are byte addresses, multiples of 4; holes read zero and ignore
@@ -90,6 +92,12 @@ pub trait RegisterBus {
 
     /// Says who gets the answers, in place of whoever got them before. It may send.
     fn on_response(&self, responder: Box<dyn Fn(RegisterResponse)>);
+
+    /// Says who is told when the bus stops accepting requests, and when it goes on: from which edge on, ahead of it. One that
+    /// accepts a request an edge tells nothing.
+    fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {
+        let _ = told;
+    }
 
     /// How many requests wait to be accepted.
     fn backlog(&self) -> usize;

@@ -7,9 +7,10 @@ use vp_core::{Sim, Time};
 
 use super::{Broken, PortEvent};
 use crate::bus::axi::{AxiEvent, AxiSink, ManagerPins, SubordinatePins};
+use crate::bus::register::{RegisterAccess, RegisterRequest};
 use crate::hub::Hub;
 use crate::hub::input::{PartyId, PortIndex, Role};
-use crate::hub::output::Failure;
+use crate::hub::output::{Failure, FailureKind};
 use crate::hub::ports::Holding;
 use crate::platform::PortKind;
 
@@ -44,6 +45,13 @@ impl Hub {
     pub(in crate::hub) fn connect_partner(&self, holding: &Holding) -> Result<(), Failure> {
         let Holding { party, port, role, .. } = *holding;
         self.check_reaction(party, port)?;
+        if let Some(other) =
+            self.holdings.iter().find(|held| held.is_timed && held.port == port && held.role == role)
+        {
+            let (name, holder) = (self.port(port)?.name, self.parties.name(other.party));
+            let reason = format!("{name} has a partner as {}: {holder}", role.name());
+            return Err(Failure::new(FailureKind::PortBusy, reason));
+        }
         let kind = self.port(port)?.kind;
         match (kind, role) {
             (PortKind::Axi, Role::Target) => {
@@ -60,13 +68,38 @@ impl Hub {
                     memory.interconnect().attach_master(&name, Rc::new(pins));
                 }
             }
+            (PortKind::Registers, Role::Target) => {
+                if let Some(registers) = self.platform.outside_registers() {
+                    let sink = self.driven.sink(&self.platform.sim(), party, port);
+                    registers.attach(Box::new(move |at, request| sink(at, register(request))));
+                }
+            }
+            (PortKind::Registers, Role::Initiator) => {
+                let sink = self.driven.sink(&self.platform.sim(), party, port);
+                let told = move |at, ready| sink(at, PortEvent::RegisterReady(ready));
+                self.platform.registers().on_ready(Box::new(told));
+            }
             _ => {}
         }
         Ok(())
     }
 
     /// Disconnects a partner's end of a port; says how many bursts it owed.
-    pub(in crate::hub) fn disconnect_partner(&self, port: PortIndex, role: Role, why: &str) -> usize {
+    pub(in crate::hub) fn disconnect_partner(&mut self, port: PortIndex, role: Role, why: &str) -> usize {
+        match self.ports.get(usize::from(port.0)).map(|port| port.kind) {
+            Some(PortKind::Registers) if role == Role::Target => {
+                if let Some(registers) = self.platform.outside_registers() {
+                    registers.detach(why);
+                }
+            }
+            Some(PortKind::Registers) => {
+                self.platform.registers().on_ready(Box::new(|_, _| {}));
+                self.driven_accesses.clear();
+            }
+            // As a device in reset has it.
+            Some(PortKind::Irq) if role == Role::Source => self.platform.irq().drive(false),
+            _ => {}
+        }
         let Some(memory) = self.memory(port) else { return 0 };
         let interconnect = memory.interconnect();
         match role {
@@ -106,6 +139,35 @@ impl Hub {
                 self.platform.irq().drive(level);
                 Ok(())
             }
+            (PortEvent::Register { address, write, posted }, Some(Role::Initiator)) => {
+                let size = self.port(port).map_or(0, |port| port.size);
+                if !address.is_multiple_of(4) || u64::from(address) >= size {
+                    let rule = format!("an access to 0x{address:x}: registers are words below 0x{size:x}");
+                    return Err(Broken::Pins(rule));
+                }
+                let access = match write {
+                    None => RegisterAccess::Read,
+                    Some(value) => RegisterAccess::Write { value, posted },
+                };
+                self.next_bus_tag += 1;
+                let tag = self.next_bus_tag;
+                if access.is_answered() {
+                    self.driven_accesses.push_back((tag, party, port));
+                }
+                self.platform.registers().send(RegisterRequest { address, access, tag });
+                Ok(())
+            }
+            (PortEvent::RegisterReady(ready), Some(Role::Target)) => {
+                if let Some(registers) = self.platform.outside_registers() {
+                    registers.set_ready(ready);
+                }
+                Ok(())
+            }
+            (PortEvent::RegisterAnswer(value), Some(Role::Target)) => match self.platform.outside_registers()
+            {
+                Some(registers) => registers.answer(value).map_err(|rule| Broken::Pins(rule.to_owned())),
+                None => Ok(()),
+            },
             (PortEvent::Axi(_), _) => wrong("an AXI channel"),
             (PortEvent::Level(_), _) => wrong("an interrupt line"),
             (PortEvent::Register { .. }, _) => wrong("an access to registers"),
@@ -114,4 +176,14 @@ impl Hub {
             }
         }
     }
+}
+
+/// An access as it is driven.
+fn register(request: RegisterRequest) -> PortEvent {
+    let RegisterRequest { address, access, .. } = request;
+    let (write, posted) = match access {
+        RegisterAccess::Read => (None, false),
+        RegisterAccess::Write { value, posted } => (Some(value), posted),
+    };
+    PortEvent::Register { address, write, posted }
 }

@@ -124,25 +124,34 @@ impl ManagerPins {
         (self.sink)(now, AxiEvent::ReadAddress { id, address, beats });
     }
 
-    /// Puts a write on AW, and its data on W, a beat an edge.
-    pub(in crate::bus::axi) fn write(&self, now: Time, burst: &Burst, data: &[u8]) {
+    /// Puts a write on AW.
+    pub(in crate::bus::axi) fn write_address(&self, now: Time, burst: &Burst) {
         let id = burst.id as u16;
         let state = &mut *self.state.borrow_mut();
         state.write_address.drive(now);
+        state.beats += u64::from(burst.beats);
+        state.writes.entry(id).or_default().push_back(state.beats);
         let address = if self.is_exact { burst.address } else { self.beat_address(burst) };
         (self.sink)(now, AxiEvent::WriteAddress { id, address, beats: burst.beats as u16 });
+    }
+
+    /// Puts a beat on W.
+    pub(in crate::bus::axi) fn write_data(&self, at: Time, data: Bytes, (strobes, last): (u64, bool)) {
+        self.state.borrow_mut().write_data.drive(at);
+        (self.sink)(at, AxiEvent::WriteData { data, strobes, last });
+    }
+
+    /// Puts a write on AW, and its data on W, a beat an edge.
+    pub(in crate::bus::axi) fn write(&self, now: Time, burst: &Burst, data: &[u8]) {
+        self.write_address(now, burst);
         for beat in 0..burst.beats {
             let at = now + self.period * u64::from(beat);
             let (lane, from, count) = of_beat(burst, beat, self.width);
             let mut bytes = BytesMut::zeroed(self.width as usize);
             bytes[lane..lane + count].copy_from_slice(&data[from..from + count]);
             let strobes = (u64::MAX >> (64 - count.clamp(1, 64))) << lane;
-            state.write_data.drive(at);
-            let last = beat + 1 == burst.beats;
-            (self.sink)(at, AxiEvent::WriteData { data: bytes.freeze(), strobes, last });
+            self.write_data(at, bytes.freeze(), (strobes, beat + 1 == burst.beats));
         }
-        state.beats += u64::from(burst.beats);
-        state.writes.entry(id).or_default().push_back(state.beats);
     }
 
     /// Whether a beat of read data waits.

@@ -227,6 +227,11 @@ impl SubordinatePins {
         self.state.borrow().beats.front().map(|beat| beat.taken)
     }
 
+    /// Takes the next beat of write data, to be passed on: its bytes and strobes.
+    pub(in crate::bus::axi) fn next_beat(&self) -> Option<(Bytes, u64)> {
+        self.state.borrow_mut().beats.pop_front().map(|beat| (beat.data, beat.strobes))
+    }
+
     /// Takes a write all of whose data has come.
     pub(in crate::bus::axi) fn arrived(&self, burst: &Burst) -> Option<Arrived> {
         let state = &mut *self.state.borrow_mut();

@@ -1,0 +1,192 @@
+//! Registers that are outside the platform, behind a partner with a clock.
+//!
+//! An access is on the bus until it is taken, as [`Driven`] has it. One that is answered holds back all behind it until its
+//! answer is there: NVDLA's response pulses have no tag and cannot wait (RTL, `NV_NVDLA_csb_master.v`).
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use vp_core::observe::{Source, What};
+use vp_core::{Event, Sim, Time};
+
+use super::{RegisterAccess, RegisterBus, RegisterError, RegisterRequest, RegisterResponse};
+use crate::bus::axi::Driven;
+
+type Responder = Box<dyn Fn(RegisterResponse)>;
+
+/// Takes the accesses that are driven, and the edge at which the target sees each.
+pub type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
+
+/// A register bus whose target is a partner.
+pub struct OutsideRegisters {
+    name: &'static str,
+    sim: Sim,
+    source: Source,
+    state: RefCell<State>,
+    responder: RefCell<Option<Responder>>,
+    /// There are accesses that nobody will answer.
+    lost: Event,
+    /// How many answers are due.
+    unanswered: Cell<usize>,
+}
+
+struct State {
+    period: Time,
+    target: Option<(RegisterSink, Driven)>,
+    /// Behind an access that is to be answered.
+    queue: VecDeque<RegisterRequest>,
+    open: Option<RegisterRequest>,
+    /// Accesses that nobody answers, and why.
+    lost: VecDeque<(RegisterRequest, String)>,
+}
+
+impl OutsideRegisters {
+    /// A bus that no target is attached to.
+    pub fn new(sim: &Sim, name: &'static str, period: Time) -> Rc<OutsideRegisters> {
+        let (queue, lost) = (VecDeque::new(), VecDeque::new());
+        let state = State { period, target: None, queue, open: None, lost };
+        let registers = Rc::new(OutsideRegisters {
+            name,
+            sim: sim.clone(),
+            source: sim.source(name),
+            state: RefCell::new(state),
+            responder: RefCell::default(),
+            lost: sim.work_event(format!("{name}.lost")),
+            unanswered: Cell::new(0),
+        });
+        sim.server(format!("{name}.refuse"), registers.clone().refuse());
+        registers
+    }
+
+    /// A target takes the accesses from now on.
+    pub fn attach(&self, sink: RegisterSink) {
+        let state = &mut *self.state.borrow_mut();
+        state.target = Some((sink, Driven::new(state.period)));
+    }
+
+    /// The target goes: what it owes fails.
+    pub fn detach(&self, why: &str) {
+        let state = &mut *self.state.borrow_mut();
+        state.target = None;
+        let owed = state.open.take().into_iter().chain(state.queue.drain(..));
+        state.lost.extend(owed.map(|request| (request, why.to_owned())));
+        if !state.lost.is_empty() {
+            self.lost.notify_delta();
+        }
+    }
+
+    /// The target takes accesses, or not, from now on.
+    pub fn set_ready(&self, ready: bool) {
+        if let Some((_, driven)) = &mut self.state.borrow_mut().target {
+            driven.set_ready(self.sim.now(), ready);
+        }
+    }
+
+    /// The target answers the oldest access that is to be answered.
+    ///
+    /// # Errors
+    /// There is none, or it has not been taken yet.
+    pub fn answer(&self, value: u32) -> Result<(), &'static str> {
+        let request = {
+            let state = &mut *self.state.borrow_mut();
+            let Some((_, driven)) = &mut state.target else { return Ok(()) };
+            driven.settle(self.sim.now()).for_each(drop);
+            if state.open.is_some() && driven.waiting() > 0 {
+                return Err("an answer to an access that it has not taken");
+            }
+            state.open.take().ok_or("an answer to no access")?
+        };
+        let value = if let RegisterAccess::Read = request.access { value } else { 0 };
+        self.report(&request, value);
+        self.respond(request.tag, Ok(value));
+        self.go_on();
+        Ok(())
+    }
+
+    fn respond(&self, tag: u64, result: Result<u32, RegisterError>) {
+        self.unanswered.set(self.unanswered.get() - 1);
+        if let Some(responder) = &*self.responder.borrow() {
+            responder(RegisterResponse { tag, result });
+        }
+    }
+
+    fn report(&self, request: &RegisterRequest, read: u32) {
+        let (write, value) = match request.access {
+            RegisterAccess::Read => (false, read),
+            RegisterAccess::Write { value, .. } => (true, value),
+        };
+        self.sim.report(self.source, What::Register { write, address: request.address, value });
+    }
+
+    /// Drives what need not wait for an answer.
+    fn go_on(&self) {
+        let state = &mut *self.state.borrow_mut();
+        let State { target, queue, open, lost, .. } = state;
+        while open.is_none()
+            && let Some(request) = queue.pop_front()
+        {
+            let Some((sink, driven)) = target else {
+                let why = format!(
+                    "no device is attached to {}: attach one, such as by `vp attach-device ADDRESS`",
+                    self.name
+                );
+                lost.push_back((request, why));
+                self.lost.notify_delta();
+                continue;
+            };
+            driven.settle(self.sim.now()).for_each(drop);
+            driven.drive(self.sim.now());
+            sink(self.sim.now(), request);
+            match request.access.is_answered() {
+                true => *open = Some(request),
+                false => self.report(&request, 0),
+            }
+        }
+    }
+
+    /// Answers what nobody else does.
+    async fn refuse(self: Rc<Self>) {
+        loop {
+            let lost = self.state.borrow_mut().lost.pop_front();
+            match lost {
+                None => self.lost.wait().await,
+                Some((request, reason)) if request.access.is_answered() => {
+                    self.respond(request.tag, Err(RegisterError { reason }));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl RegisterBus for OutsideRegisters {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn send(&self, request: RegisterRequest) {
+        if request.access.is_answered() {
+            self.unanswered.set(self.unanswered.get() + 1);
+        }
+        self.state.borrow_mut().queue.push_back(request);
+        self.go_on();
+    }
+
+    fn on_response(&self, responder: Responder) {
+        *self.responder.borrow_mut() = Some(responder);
+    }
+
+    fn backlog(&self) -> usize {
+        let state = &mut *self.state.borrow_mut();
+        let waiting = state.target.as_mut().map_or(0, |(_, driven)| {
+            driven.settle(self.sim.now()).for_each(drop);
+            driven.waiting()
+        });
+        state.queue.len() + waiting
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.backlog() == 0 && self.unanswered.get() == 0
+    }
+}
