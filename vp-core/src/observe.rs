@@ -332,7 +332,8 @@ impl EventHash {
 
     /// Begins anew, as if nothing had been observed.
     pub fn restart(&self) {
-        (self.hash.set(0), self.count.set(0));
+        self.hash.set(0);
+        self.count.set(0);
     }
 
     /// The number of observations so far.
