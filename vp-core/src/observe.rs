@@ -330,6 +330,12 @@ impl EventHash {
         self.hash.get()
     }
 
+    /// Begins anew, as if nothing had been observed.
+    pub fn restart(&self) {
+        self.hash.set(0);
+        self.count.set(0);
+    }
+
     /// The number of observations so far.
     ///
     /// ```

@@ -42,6 +42,8 @@ pub struct Wiring<'a> {
     pub secondary: Option<Rc<Interconnect>>,
     /// The interrupt line.
     pub interrupt: IrqLine,
+    /// What is told when its datapaths have work.
+    pub occupancy: Rc<Occupancy>,
 }
 
 /// What a device is, for those who drive it. It follows from the device's description.
@@ -67,6 +69,10 @@ pub struct OpenWork<'a> {
 }
 
 /// A device, as its platform sees it.
+///
+/// It begins as after power-on, at whatever simulated time it is built. At a reset of the platform, and when that goes, its
+/// processes are ended where they wait and what they own is dropped; another one is built in its place. So it keeps no
+/// state outside of itself, and takes times that are counted from a beginning from that of its own.
 pub trait Device {
     /// The bus to its registers, which is the device's own.
     fn registers(&self) -> &Rc<dyn RegisterBus>;
@@ -82,11 +88,9 @@ pub trait Device {
     /// What the number of a piece of its work is called.
     fn numbering(&self) -> &'static str;
 
-    /// What is begun, or asked for and not begun, a phrase each; `open` is what it has reported as begun.
+    /// What is begun, or asked for and not begun, a phrase each: what it must come to the end of to be quiescent. `open` is
+    /// what it has reported as begun.
     fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String>;
-
-    /// When its datapaths had work.
-    fn occupancy(&self) -> &Rc<Occupancy>;
 
     /// Adds the device's counters; `cycle` is the length of one.
     fn count(&self, cycle: Time, statistics: &mut Statistics);

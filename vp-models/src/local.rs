@@ -62,6 +62,14 @@ impl LocalHost {
         self.platform().watch();
     }
 
+    /// Puts the platform back to power-on, its memories too. Time goes on.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn reset(&mut self) -> Result<(), HostError> {
+        self.command(Command::Reset).map(drop)
+    }
+
     /// The platform.
     #[must_use]
     pub fn platform(&self) -> &Platform {

@@ -158,6 +158,11 @@ impl Occupancy {
         }
     }
 
+    /// Begins anew, for a device that was reset; who watches goes on.
+    pub fn restart(&self) {
+        self.busy.take();
+    }
+
     /// When each of them had work.
     pub fn spans(&self) -> std::cell::Ref<'_, [Spans]> {
         std::cell::Ref::map(self.busy.borrow(), |busy| &busy[..])

@@ -12,6 +12,8 @@ type Sink = Box<dyn Fn(bool, Time)>;
 /// The line follows the last level it was driven to, one delta cycle later; sinks are told of each change.
 #[derive(Clone)]
 pub struct IrqLine {
+    sim: Sim,
+    source: Source,
     level: Signal<bool>,
     sinks: Rc<RefCell<Vec<Sink>>>,
 }
@@ -19,9 +21,9 @@ pub struct IrqLine {
 impl IrqLine {
     /// A line, low.
     pub fn new(sim: &Sim, name: &str) -> IrqLine {
-        let line = IrqLine { level: Signal::line(sim, name, false), sinks: Rc::default() };
-        let (source, level, sinks): (Source, _, _) =
-            (sim.source(name), line.level.clone(), line.sinks.clone());
+        let (level, source) = (Signal::line(sim, name, false), sim.source(name));
+        let line = IrqLine { sim: sim.clone(), source, level, sinks: Rc::default() };
+        let (level, sinks) = (line.level.clone(), line.sinks.clone());
         sim.method(format!("{name}.changed")).sensitive(line.level.changed()).dont_initialize().run(
             move |sim| {
                 let level = level.read();
@@ -32,6 +34,11 @@ impl IrqLine {
             },
         );
         line
+    }
+
+    /// Tells observers of a line that is low from the beginning: one of its name was high before a reset.
+    pub(crate) fn tell_low(&self) {
+        self.sim.report(self.source, What::Level(0));
     }
 
     /// Drives the line.

@@ -10,7 +10,6 @@ use crate::bus::register::RegisterBus;
 use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, OpenWork, Wiring};
-use crate::occupancy::Occupancy;
 use vp_core::Time;
 
 /// An access a cycle, four cycles each. An assumption: the vendor's handbook (section 10.3.4, "CSR Map and Descriptor Queue")
@@ -64,10 +63,6 @@ impl Device for Attached {
             parts.push(format!("{waiting} in the descriptor queue have not begun{why}"));
         }
         parts
-    }
-
-    fn occupancy(&self) -> &Rc<Occupancy> {
-        &self.suite.occupancy
     }
 
     fn count(&self, _: Time, statistics: &mut Statistics) {

@@ -105,7 +105,7 @@ pub struct Suite {
 impl Suite {
     /// Builds the device and starts its processes.
     pub(crate) fn new(architecture: Architecture, wiring: Wiring<'_>) -> Rc<Suite> {
-        let Wiring { sim, cycle, skips_arithmetic, primary: memory, interrupt, .. } = wiring;
+        let Wiring { sim, cycle, skips_arithmetic, primary: memory, interrupt, occupancy, .. } = wiring;
         let reader =
             |name: &str, id| Reader::new(&memory, &format!("fpga_ai_suite.{name}"), id, &architecture);
         let writer = |name: &str, id| {
@@ -127,7 +127,7 @@ impl Suite {
             sim: sim.clone(),
             cycle,
             skips_arithmetic,
-            occupancy: Rc::default(),
+            occupancy,
             job_source: sim.source("fpga_ai_suite.job"),
             layer_source: sim.source("fpga_ai_suite.layer"),
             csr: RefCell::new(Csr::new(&architecture)),

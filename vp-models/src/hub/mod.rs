@@ -165,7 +165,7 @@ impl Hub {
         hub
     }
 
-    /// Listens to the ports of a platform that was just built.
+    /// Listens to the ports of a platform that was just built, or reset.
     fn listen(&self) {
         let listener = || (self.port_events.clone(), self.stops.clone(), self.platform.sim());
         let (events, stops, sim) = listener();
@@ -226,7 +226,7 @@ impl Hub {
         self.parties.contains(party)
     }
 
-    /// What ends a run early, from any thread. A reset of the platform needs a new one.
+    /// What ends a run early, from any thread.
     #[must_use]
     pub fn interrupter(&self) -> Injector<Interruption> {
         self.platform.sim().injector(|sim, Interruption| sim.stop())
@@ -323,23 +323,16 @@ impl Hub {
         }
         let now = self.now();
         let was_high = self.platform.irq().level();
-        let platform = Platform::build(self.platform.description())
-            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
-        self.livelock = None;
+        (self.livelock, self.long_instant) = (None, (Time::ZERO, 0));
         self.platform.sum_up_warnings();
         self.collect();
         self.requests.borrow_mut().forget_bursts();
         self.port_events.borrow_mut().clear();
-        self.platform = platform;
+        self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
-        self.set_delta_limit(self.delta_limit);
         for holding in self.holdings.clone() {
             self.connect_memory(&holding);
-        }
-        // An interruption ends a run early.
-        while self.now() < now {
-            self.platform.simulation_mut().run_until(now);
         }
         if was_high {
             self.level_changed(false, now);

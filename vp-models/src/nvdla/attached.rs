@@ -9,7 +9,6 @@ use crate::bus::csb::Csb;
 use crate::bus::register::RegisterBus;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, OpenWork, Wiring};
-use crate::occupancy::Occupancy;
 use crate::platform::NvdlaDescription;
 use vp_core::Time;
 
@@ -38,7 +37,8 @@ impl NvdlaDescription {
 
     /// Builds the device and its register bus, a CSB.
     pub(crate) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
-        let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt } = wiring;
+        let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt, occupancy } =
+            wiring;
         let timing = Timing::of(&self.config, self.rtl);
         let csb = timing.csb;
         let parts = Parts {
@@ -51,6 +51,7 @@ impl NvdlaDescription {
             primary,
             secondary,
             interrupt,
+            occupancy,
         };
         let nvdla = Nvdla::new(sim, parts);
         let registers = Csb::new(sim, "csb0", cycle, csb, nvdla.clone());
@@ -90,10 +91,6 @@ impl Device for Attached {
             }
         }
         parts
-    }
-
-    fn occupancy(&self) -> &Rc<Occupancy> {
-        self.nvdla.occupancy()
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {

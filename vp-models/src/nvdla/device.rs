@@ -45,6 +45,8 @@ pub struct Parts {
     pub secondary: Option<Rc<Interconnect>>,
     /// The interrupt line.
     pub interrupt: IrqLine,
+    /// What is told when its datapaths have work.
+    pub occupancy: Rc<Occupancy>,
 }
 
 /// Where a unit's registers live.
@@ -72,7 +74,6 @@ pub struct Nvdla {
     units: Vec<(Unit, Registers)>,
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
-    occupancy: Rc<Occupancy>,
     sim: Sim,
     other_map: RefCell<OtherMap>,
 }
@@ -81,8 +82,7 @@ impl Nvdla {
     /// Builds a device and starts its processes.
     pub fn new(sim: &Sim, parts: Parts) -> Rc<Nvdla> {
         let Parts { config, capability_rom, timing, cycle, primary, secondary, interrupt, .. } = parts;
-        let Parts { threads, skips_arithmetic, .. } = parts;
-        let occupancy = Rc::<Occupancy>::default();
+        let Parts { threads, skips_arithmetic, occupancy, .. } = parts;
         let map = config.register_map;
         let interrupts = Interrupts::new(sim, &config, interrupt);
         let ports = MemoryPorts { primary: primary.clone(), secondary: secondary.clone() };
@@ -164,8 +164,7 @@ impl Nvdla {
         });
         let (units, first_enabled) = (units.collect(), Cell::new(None));
         let (sim_here, other_map) = (sim.clone(), RefCell::new(OtherMap::new(map)));
-        let device =
-            Rc::new(Nvdla { map, units, interrupts, first_enabled, occupancy, sim: sim_here, other_map });
+        let device = Rc::new(Nvdla { map, units, interrupts, first_enabled, sim: sim_here, other_map });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
     }
@@ -179,11 +178,6 @@ impl Nvdla {
                 cdma.registers().borrow_mut().set_field(0, cdma::s_cbuf_flush_status::FLUSH_DONE, 1);
             });
         }
-    }
-
-    /// When its datapaths had work.
-    pub fn occupancy(&self) -> &Rc<Occupancy> {
-        &self.occupancy
     }
 
     /// When the first write that enabled a group was accepted on the bus.

@@ -42,6 +42,12 @@ impl PortActivity {
         PortActivity { name, source, config, memory_free: Cell::default(), directions: Default::default() }
     }
 
+    /// Begins anew, for an interface that was reset.
+    fn restart(&self) {
+        self.memory_free.take();
+        self.directions.iter().for_each(|direction| drop(direction.take()));
+    }
+
     fn see(&self, time: Time, transfer: &Transfer) {
         let mut direction = self.directions[usize::from(transfer.write)].borrow_mut();
         let beats = u64::from(transfer.bytes.div_ceil(self.config.beat_bytes));
@@ -104,6 +110,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Begins anew, for a platform that was reset.
+    pub(super) fn restart(&self, now: Time) {
+        self.occupancy.restart();
+        self.ports.iter().for_each(|port| port.restart());
+        self.since.set(now);
+    }
+
     /// What was done since the last look.
     pub(super) fn take(&self, now: Time) -> Activity {
         let from = self.since.replace(now);

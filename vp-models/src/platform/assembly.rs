@@ -14,10 +14,10 @@ use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::host::Activity;
 use crate::memory::Ram;
 use crate::nvdla::registers::RegisterMap;
-use crate::occupancy::BufferFill;
+use crate::occupancy::{BufferFill, Occupancy};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
-use vp_core::observe::{EventHash, Warning};
+use vp_core::observe::{EventHash, Warning, What};
 use vp_core::{Sim, Simulation, Time};
 
 /// What kind of interface a port is.
@@ -51,16 +51,57 @@ pub struct Port {
 /// Why the interrupt never comes when nothing moves and [`Platform::unfinished`] has nothing to say.
 pub const NOTHING_RUNS: &str = "no group is enabled and no job is queued";
 
+/// What a reset makes anew.
+struct Hardware {
+    irq: IrqLine,
+    device: Box<dyn Device>,
+    memories: Vec<MemoryPort>,
+}
+
+impl Hardware {
+    fn build(
+        sim: &Sim,
+        description: &Description,
+        occupancy: &Rc<Occupancy>,
+    ) -> Result<Hardware, DescriptionError> {
+        let described = &description.device;
+        let memory = |name, memory: &MemoryDescription, interface: MemoryInterface, latency| {
+            let overlap = described.writes_overlap();
+            let axi = axi_config(description.period, memory, interface, latency, overlap);
+            MemoryPort::new(sim, name, axi, Ram::new(memory.range()), &memory.model)
+                .map_err(|source| DescriptionError::Model { memory: name, source })
+        };
+        let mut memories =
+            vec![memory("dbb0", &description.dbb0, described.primary(), description.dbb_latency())?];
+        if let Some(interface) = described.secondary() {
+            memories.push(memory("sram0", &description.sram0, interface, description.sram_latency())?);
+        }
+
+        let irq = IrqLine::new(sim, "irq0");
+        let wiring = Wiring {
+            sim,
+            cycle: description.period,
+            threads: description.threads,
+            skips_arithmetic: description.arithmetic == Arithmetic::Skipped,
+            primary: memories[0].interconnect().clone(),
+            secondary: memories.get(1).map(|memory| memory.interconnect().clone()),
+            interrupt: irq.clone(),
+            occupancy: occupancy.clone(),
+        };
+        let device = described.build(wiring);
+        Ok(Hardware { irq, device, memories })
+    }
+}
+
 /// A platform, ready to run.
 pub struct Platform {
     description: Description,
     simulation: Simulation,
-    irq: IrqLine,
-    device: Box<dyn Device>,
-    memories: Vec<MemoryPort>,
+    hardware: Hardware,
     chronicle: Rc<Chronicle>,
     tally: Rc<Tally>,
     hash: Rc<EventHash>,
+    occupancy: Rc<Occupancy>,
     watch: OnceCell<Watch>,
 }
 
@@ -75,33 +116,39 @@ impl Platform {
         sim.observe(chronicle.clone());
         let tally = Rc::new(Tally::default());
         sim.observe(tally.clone());
-
-        let described = &description.device;
-        let memory = |name, memory: &MemoryDescription, interface: MemoryInterface, latency| {
-            let overlap = described.writes_overlap();
-            let axi = axi_config(description.period, memory, interface, latency, overlap);
-            MemoryPort::new(&sim, name, axi, Ram::new(memory.range()), &memory.model)
-                .map_err(|source| DescriptionError::Model { memory: name, source })
-        };
-        let mut memories =
-            vec![memory("dbb0", &description.dbb0, described.primary(), description.dbb_latency())?];
-        if let Some(interface) = described.secondary() {
-            memories.push(memory("sram0", &description.sram0, interface, description.sram_latency())?);
-        }
-
-        let irq = IrqLine::new(&sim, "irq0");
-        let wiring = Wiring {
-            sim: &sim,
-            cycle: description.period,
-            threads: description.threads,
-            skips_arithmetic: description.arithmetic == Arithmetic::Skipped,
-            primary: memories[0].interconnect().clone(),
-            secondary: memories.get(1).map(|memory| memory.interconnect().clone()),
-            interrupt: irq.clone(),
-        };
-        let device = described.build(wiring);
+        let occupancy = Rc::default();
+        let hardware = Hardware::build(&sim, description, &occupancy)?;
+        hardware.memories.iter().for_each(|memory| memory.observe(&sim));
         let (description, watch) = (description.clone(), OnceCell::new());
-        Ok(Platform { description, simulation, irq, device, memories, chronicle, tally, hash, watch })
+        Ok(Platform { description, simulation, hardware, chronicle, tally, hash, occupancy, watch })
+    }
+
+    /// Puts registers, models and memories back to power-on, where they are in time. Time and observers stay: they are told
+    /// that what had begun is over and that the line is low. Counters, [`Platform::layers`] and
+    /// [`Platform::event_hash`] begin anew. Whoever listens to ports or has a memory behind one is to connect again.
+    ///
+    /// # Errors
+    /// The memories or the device cannot be built, which they could before; the platform is of no use then.
+    pub fn reset(&mut self) -> Result<(), DescriptionError> {
+        self.simulation.end_all();
+        let sim = self.sim();
+        for (source, LayerRecord { group, shape, .. }) in self.chronicle.restart() {
+            sim.report(source, What::End { label: &shape, id: group });
+        }
+        let was_high = self.hardware.irq.level();
+        let hardware = Hardware::build(&sim, &self.description, &self.occupancy)?;
+        let Hardware { memories, .. } = std::mem::replace(&mut self.hardware, hardware);
+        if was_high {
+            self.hardware.irq.tell_low();
+        }
+        let made = std::mem::take(&mut self.hardware.memories);
+        self.hardware.memories = made.into_iter().zip(memories).map(|(new, old)| new.succeed(old)).collect();
+        self.tally.restart();
+        self.hash.restart();
+        if let Some(watch) = self.watch.get() {
+            watch.restart(self.simulation.now());
+        }
+        Ok(())
     }
 
     /// The registers of a device outside, if the device is.
@@ -131,27 +178,27 @@ impl Platform {
 
     /// The device's register bus.
     pub fn registers(&self) -> &Rc<dyn RegisterBus> {
-        self.device.registers()
+        self.hardware.device.registers()
     }
 
     /// The interrupt line, `irq0`.
     pub fn irq(&self) -> &IrqLine {
-        &self.irq
+        &self.hardware.irq
     }
 
     /// The memory ports: `dbb0`, and `sram0` where there is one.
     pub fn memories(&self) -> &[MemoryPort] {
-        &self.memories
+        &self.hardware.memories
     }
 
     /// The memory port of that name.
     pub fn memory(&self, name: &str) -> Option<&MemoryPort> {
-        self.memories.iter().find(|memory| memory.name() == name)
+        self.hardware.memories.iter().find(|memory| memory.name() == name)
     }
 
     /// The device.
     pub fn device(&self) -> &dyn Device {
-        &*self.device
+        &*self.hardware.device
     }
 
     /// What the device is.
@@ -166,12 +213,12 @@ impl Platform {
 
     /// The stream that feeds the device, if it has one.
     pub fn input_stream(&self) -> Option<&Rc<InputStream>> {
-        self.device.input_stream()
+        self.hardware.device.input_stream()
     }
 
     /// All ports.
     pub fn ports(&self) -> Vec<Port> {
-        let window = u64::from(self.device.window());
+        let window = u64::from(self.hardware.device.window());
         let mut ports = vec![
             Port {
                 name: self.registers().name(),
@@ -182,7 +229,7 @@ impl Platform {
             },
             Port { name: "irq0", kind: PortKind::Irq, base: 0, size: 0, width: 1 },
         ];
-        ports.extend(self.memories.iter().map(|memory| {
+        ports.extend(self.hardware.memories.iter().map(|memory| {
             let range = memory.range();
             let width = memory.interconnect().config().beat_bytes * 8;
             Port {
@@ -211,7 +258,7 @@ impl Platform {
     /// Keeps from now on what datapaths and memory interfaces do, for [`Platform::take_activity`].
     pub fn watch(&self) {
         self.watch.get_or_init(|| {
-            let occupancy = self.device.occupancy().clone();
+            let occupancy = self.occupancy.clone();
             occupancy.watch();
             let watched = |memory: &MemoryPort| {
                 let interconnect = memory.interconnect();
@@ -220,7 +267,7 @@ impl Platform {
                 self.sim().observe(port.clone());
                 port
             };
-            let ports = self.memories.iter().map(watched).collect();
+            let ports = self.hardware.memories.iter().map(watched).collect();
             Watch { occupancy, ports, since: Cell::new(self.simulation.now()) }
         });
     }
@@ -232,7 +279,7 @@ impl Platform {
 
     /// Tells this, from now on, whenever the fill of the convolution buffer changes. One asks; who comes later is not told.
     pub fn on_buffer(&self, told: impl Fn(Time, BufferFill) + 'static) {
-        self.device.occupancy().on_buffer(told);
+        self.occupancy.on_buffer(told);
     }
 
     /// What was to be told since the last call: refused layers, accesses that hit no memory. What repeats in a layer is
@@ -251,15 +298,24 @@ impl Platform {
         self.chronicle.warnings().borrow_mut().add(self.simulation.now(), &source.into(), warning);
     }
 
+    /// Whether the device has come to the end of all that was asked of it: then nothing is lost by a reset or by leaving.
+    pub fn is_quiescent(&self) -> bool {
+        self.unfinished().is_none()
+    }
+
     /// What is begun and cannot go on by itself, in one line: layers begun and not ended, what is enabled or queued and
-    /// not begun, and who waits for what. `None` when nothing is.
+    /// not begun, accesses to registers, and who waits for what. `None` when nothing is.
     pub fn unfinished(&self) -> Option<String> {
         let layers = self.chronicle.layers();
         let open = layers.iter().filter(|layer| layer.end.is_none());
         let open: Vec<OpenWork<'_>> = open
             .map(|LayerRecord { unit, group, shape, .. }| OpenWork { unit, number: *group, label: shape })
             .collect();
-        let mut parts = self.device.unfinished(&open);
+        let mut parts = self.hardware.device.unfinished(&open);
+        let bus = self.registers();
+        if !bus.is_quiet() {
+            parts.push(format!("{} has accesses under way", bus.name()));
+        }
         if parts.is_empty() {
             return None;
         }
@@ -284,12 +340,12 @@ impl Platform {
         statistics.count("events", self.hash.count(), "events");
         statistics.count("kernel.activations", self.simulation.activations(), "activations");
         statistics.count("warnings", self.chronicle.warnings().borrow().reported(), "warnings");
-        self.device.count(period, &mut statistics);
+        self.hardware.device.count(period, &mut statistics);
         for (index, layer) in self.chronicle.layers().iter().enumerate() {
             let LayerRecord { unit, group, shape, begin, end } = layer;
             statistics.note(
                 format!("layer.{index}"),
-                format!("{unit} {shape}, {} {group}", self.device.numbering()),
+                format!("{unit} {shape}, {} {group}", self.hardware.device.numbering()),
             );
             statistics.count(format!("layer.{index}.begin"), begin.as_ps(), "ps");
             if let Some(end) = end {
@@ -300,7 +356,7 @@ impl Platform {
             statistics.count(format!("unit.{}.layers", unit.unit), unit.layers, "layers");
             statistics.count(format!("unit.{}.busy", unit.unit), unit.busy.as_ps(), "ps");
         }
-        for memory in &self.memories {
+        for memory in &self.hardware.memories {
             let name = memory.name();
             traffic(&mut statistics, &format!("{name}.read"), &memory.statistics().reads(), period);
             traffic(&mut statistics, &format!("{name}.write"), &memory.statistics().writes(), period);

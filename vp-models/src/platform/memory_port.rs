@@ -74,14 +74,24 @@ impl MemoryPort {
         let timed = built.as_ref().map(|built| built.place.clone());
         let interconnect = Interconnect::timed_by(sim, name, config, switch.clone(), timed);
         let statistics = Rc::new(AxiStatistics::new(interconnect.source()));
-        sim.observe(statistics.clone());
-        let masters = built.iter().flat_map(|built| &built.masters).map(|(name, source)| {
-            let statistics = Rc::new(AxiStatistics::new(*source));
-            sim.observe(statistics.clone());
-            (name.clone(), statistics)
-        });
-        let masters = masters.collect();
+        let masters = built.iter().flat_map(|built| &built.masters);
+        let masters =
+            masters.map(|(name, source)| (name.clone(), Rc::new(AxiStatistics::new(*source)))).collect();
         Ok(MemoryPort { name, interconnect, switch, statistics, built, masters })
+    }
+
+    /// Counts from now on.
+    pub(super) fn observe(&self, sim: &Sim) {
+        sim.observe(self.statistics.clone());
+        self.masters.iter().for_each(|(_, statistics)| sim.observe(statistics.clone()));
+    }
+
+    /// Takes the place of a port of the same description: what counted for that one begins anew, and counts for this one.
+    pub(super) fn succeed(self, before: MemoryPort) -> MemoryPort {
+        let MemoryPort { statistics, masters, .. } = before;
+        let counts = [&statistics].into_iter().chain(masters.iter().map(|(_, counts)| counts));
+        counts.for_each(|counts| counts.restart());
+        MemoryPort { statistics, masters, ..self }
     }
 
     /// The port's name: `dbb0` or `sram0`.

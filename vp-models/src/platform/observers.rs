@@ -45,6 +45,11 @@ pub(super) struct UnitRecord {
 pub(super) struct Tally(RefCell<BTreeMap<(Source, String), u64>>);
 
 impl Tally {
+    /// Begins anew.
+    pub(super) fn restart(&self) {
+        self.0.take();
+    }
+
     /// How often which source reported which kind.
     pub(super) fn counts(&self) -> Vec<(Source, String, u64)> {
         let counts = self.0.borrow();
@@ -78,6 +83,14 @@ impl Chronicle {
             units: RefCell::default(),
             warnings: RefCell::default(),
         }
+    }
+
+    /// Forgets layers and units, and gives what had begun and not ended. Warnings that are to be told stay.
+    pub(super) fn restart(&self) -> Vec<(Source, LayerRecord)> {
+        self.units.take();
+        self.warnings.borrow_mut().restart_count();
+        let layers = self.layers.take();
+        layers.into_iter().filter(|(_, layer)| layer.end.is_none()).collect()
     }
 
     pub(super) fn layers(&self) -> Vec<LayerRecord> {

@@ -159,6 +159,11 @@ impl Warnings {
         self.reported
     }
 
+    /// Counts anew; what is to be told stays.
+    pub(super) fn restart_count(&mut self) {
+        self.reported = 0;
+    }
+
     /// Whether something was told that may have happened again since.
     pub fn may_repeat(&self) -> bool {
         !self.repeating.is_empty()

@@ -1,6 +1,10 @@
 //! Inputs over the input stream, and models on the chip.
 
 use super::*;
+use vp_models::hub::{
+    Access, AccessKind, Command, Completion, FailureKind, Hub, Input, MemoryPromise, Operation, Output,
+    PartyId, PortIndex, Ran, Role, Tag, TimeMode,
+};
 
 fn streaming() -> Architecture {
     Architecture { streaming: true, ..Architecture::default() }
@@ -134,4 +138,46 @@ fn a_model_on_the_chip_stays_over_a_reset() {
     prepared.poll(COMPLETION_COUNT, 1);
     let expected = prepared.model.infer(&inputs(1)[0]);
     assert_eq!(prepared.output(0), expected);
+}
+
+#[test]
+fn a_stream_takes_what_is_sent_to_it_as_a_whole_and_is_no_memory() {
+    const PARTY: PartyId = PartyId(1);
+    let architecture = streaming();
+    let mut hub = Hub::new(Platform::build(&description(&architecture)).unwrap(), TimeMode::Lockstep);
+    hub.handle(Input::Enter { party: PARTY, name: "a party".into(), memory: MemoryPromise::default() });
+    let port = |hub: &Hub, name| {
+        let at = hub.ports().iter().position(|port| port.name == name);
+        PortIndex(at.unwrap() as u16)
+    };
+    let [csr, memory, stream] = ["csr0", "dbb0", "stream0"].map(|name| port(&hub, name));
+    let mut command = |command| {
+        hub.handle(Input::Command { party: PARTY, tag: Tag(0), command });
+        while hub.run(vp_core::Time::MAX) != Ran::Waiting {}
+        let completed = std::iter::from_fn(|| hub.poll()).find_map(|output| match output {
+            Output::Completed { result, .. } => Some(result.map_err(|failure| failure.kind)),
+            _ => None,
+        });
+        completed.unwrap()
+    };
+    for port in [csr, memory, stream] {
+        command(Command::Attach { port, role: Role::Initiator, range: None }).unwrap();
+    }
+    let mut access = |port, operation| command(Command::Access(Access { port, at: None, operation }));
+    let sent = |bytes: usize, kind| Operation::StreamSend { data: vec![1; bytes].into(), kind };
+    let room = architecture.stream_buffer as usize;
+    assert_eq!(access(stream, sent(1, AccessKind::Debug)), Err(FailureKind::NotAccepted), "it is off");
+    let on = Operation::RegisterWrite { address: STREAMING.into(), value: 1 };
+    assert_eq!(access(csr, on), Ok(Completion::Done));
+    assert_eq!(access(stream, sent(room + 1, AccessKind::Debug)), Err(FailureKind::BadRange));
+    assert_eq!(access(stream, sent(room - 4, AccessKind::Timed)), Ok(Completion::Done));
+    assert_eq!(access(stream, sent(5, AccessKind::Timed)), Err(FailureKind::NotAccepted), "room for 4");
+    assert_eq!(access(stream, sent(4, AccessKind::Debug)), Ok(Completion::Done));
+    assert_eq!(access(memory, sent(4, AccessKind::Debug)), Err(FailureKind::WrongRole));
+    for kind in [AccessKind::Timed, AccessKind::Debug] {
+        let read = Operation::MemoryRead { address: 0, length: 4, kind };
+        assert_eq!(access(stream, read), Err(FailureKind::Unsupported));
+        let write = Operation::MemoryWrite { address: 0, data: vec![0; 4].into(), strobes: None, kind };
+        assert_eq!(access(stream, write), Err(FailureKind::Unsupported));
+    }
 }

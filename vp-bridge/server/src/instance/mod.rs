@@ -439,8 +439,6 @@ impl PlatformThread {
         let is_detach = matches!(command, hub::Command::Detach { .. });
         self.handle(Input::Command { party: translate::party(session), tag, command });
         if is_reset {
-            // The simulation is another one.
-            self.inbox.interrupt_runs_with(self.hub.interrupter());
             self.pace = None;
         }
         if is_detach {

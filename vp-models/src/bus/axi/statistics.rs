@@ -174,6 +174,11 @@ impl AxiStatistics {
         AxiStatistics { source, traffic: RefCell::default() }
     }
 
+    /// Begins anew, as if nothing had been seen.
+    pub fn restart(&self) {
+        self.traffic.take();
+    }
+
     /// The reads so far.
     pub fn reads(&self) -> Ref<'_, Traffic> {
         Ref::map(self.traffic.borrow(), |traffic| &traffic.0)
