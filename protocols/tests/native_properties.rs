@@ -79,11 +79,17 @@ fn listed_port() -> impl Strategy<Value = Port> {
 }
 
 fn welcome() -> impl Strategy<Value = Welcome> {
-    (hello(), vec(listed_port(), 0..8), time(), any::<u64>(), any::<u64>()).prop_map(
-        |(hello, ports, time, session, time_resolution)| Welcome {
+    let device = (text(16), vec(text(16), 0..3), option::of(text(16)));
+    let device =
+        device.prop_map(|(kind, compatible, register_map)| Device { kind, compatible, register_map });
+    (hello(), vec(listed_port(), 0..8), time(), any::<u64>(), any::<u64>(), option::of(device)).prop_map(
+        |(hello, ports, time, session, time_resolution, device)| Welcome {
             version: hello.version_min,
             agent: hello.agent,
-            capabilities: hello.capabilities,
+            capabilities: match device {
+                Some(_) => hello.capabilities.union(Capabilities::DEVICE),
+                None => hello.capabilities.without(Capabilities::DEVICE),
+            },
             max_payload: hello.max_payload,
             max_in_flight: hello.max_in_flight,
             time_mode: hello.time_mode,
@@ -92,6 +98,7 @@ fn welcome() -> impl Strategy<Value = Welcome> {
             platform: hello.platform.unwrap_or_default(),
             session: SessionId(session),
             ports,
+            device,
         },
     )
 }

@@ -89,7 +89,17 @@ fn welcome() -> Welcome {
             port("irq0", PortKind::Irq, &[Role::Sink], 0, 0, 1),
             port("dbb0", PortKind::Axi, &memory, 0x8000_0000, 0x4000_0000, 64),
         ],
+        device: None,
     }
+}
+
+fn welcome_with_device() -> Welcome {
+    let device = Device {
+        kind: "nvdla".into(),
+        compatible: vec!["nvidia,nv_small".into(), "nvidia,nvdla_2".into()],
+        register_map: Some("nv_small".into()),
+    };
+    Welcome { capabilities: Capabilities::from_bits(0x87), device: Some(device), ..welcome() }
 }
 
 /// What each vector of `native-messages.txt` means.
@@ -276,6 +286,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         ("step", request(17, Request::Step { to: Time(1_300_000) }), none()),
         ("stepped", reply(17, 1_300_000, Reply::Stepped { next: Some(Time(1_301_000)) }), none()),
         ("stepped-to-rest", reply(18, 1_400_000, Reply::Stepped { next: None }), none()),
+        ("welcome-with-device", Message::Welcome(Box::new(welcome_with_device())), none()),
     ]
 }
 

@@ -102,6 +102,10 @@ impl Host for ServedHost {
         self.host.map()
     }
 
+    fn device(&self) -> &str {
+        self.host.device()
+    }
+
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         self.host.statistics()
     }

@@ -94,6 +94,10 @@ impl Host for Recorder {
     fn map(&self) -> RegisterMap {
         self.host.map()
     }
+
+    fn device(&self) -> &str {
+        self.host.device()
+    }
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         self.host.statistics()
     }

@@ -82,7 +82,7 @@ fn the_welcome_says_the_devices_window_and_its_stream() {
     let mut host: RemoteHost = served.host(MemoryPlace::Inside);
     let ports = &host.welcome().ports;
     let of = |name: &str| ports.iter().find(|port| port.name == name).unwrap();
-    assert_eq!((of("csb0").size, of("csb0").kind), (2048, PortKind::Csb));
+    assert_eq!((of("csr0").size, of("csr0").kind), (2048, PortKind::Csb));
     let stream = of("stream0");
     assert!(stream.roles.contains(Role::Initiator) && !stream.roles.contains(Role::Target));
     assert_eq!((stream.kind, stream.size, stream.width), (PortKind::Axi, 1 << 20, 256));
@@ -123,7 +123,7 @@ fn another_session_feeds_the_stream_of_a_shared_platform() {
         assert!(output.iter().map(|byte| *byte as i8).eq(model.infer(&sample.pixels)));
     }
     let refused = sender.read(0).unwrap_err().to_string();
-    assert!(refused.contains("csb0 is not attached"), "{refused}");
+    assert!(refused.contains("csr0 is not attached"), "{refused}");
     let plain = served_nothing_streams();
     assert!(plain.contains("the platform has no input stream"), "{plain}");
 }

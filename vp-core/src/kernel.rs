@@ -50,6 +50,8 @@ pub(crate) struct Kernel {
     observers: RefCell<Vec<Rc<dyn Observer>>>,
     observed: Cell<bool>,
     sources: RefCell<Vec<Name>>,
+    /// Those whose owners [`Simulation::end_all`] has ended, until they are named again.
+    ownerless: RefCell<Vec<u32>>,
     watchdog: Watchdog,
 }
 
@@ -164,8 +166,8 @@ impl Kernel {
                 self.ran.set(true);
                 // SAFETY: the body lives in the slot of process `id` and stays there until this returns: only
                 // `Kernel::end` and the drop of the `Simulation` take bodies out. The first spares the process
-                // that is running, by `Kernel::kill` being its only caller but for the one below; the second
-                // cannot happen, as whoever called here borrows the `Simulation`. Nor is it overwritten: a place
+                // that is running, by its only callers being `Kernel::kill`, the one below and `Simulation::end_all`;
+                // that one and the drop cannot happen, as whoever called here borrows the `Simulation`. Nor is it overwritten: a place
                 // is given to another process only after the one in it has been retired, which takes its body
                 // first, and once only. Nobody else polls it: only this loop polls bodies, and it is not entered
                 // again from within, since that takes the same borrow.
@@ -409,6 +411,7 @@ impl Simulation {
             observers: RefCell::default(),
             observed: Cell::new(false),
             sources: RefCell::default(),
+            ownerless: RefCell::default(),
             watchdog: Watchdog::default(),
         };
         kernel.set_delta_limit(Simulation::DELTA_LIMIT);
@@ -464,6 +467,38 @@ impl Simulation {
         let kernel = &self.kernel;
         kernel.limit.set(last(limit));
         kernel.run(&Sim(kernel.clone()), last(limit))
+    }
+
+    /// Ends all processes and methods, and takes back every notification that is outstanding: what a reset of everything
+    /// begins with. Channels are updated before. Time, events, injectors and observers stay as they are. Who then names a source as before
+    /// gets the same one, so that observers of it need not be told.
+    ///
+    /// What a destructor starts meanwhile is ended too.
+    ///
+    /// ```
+    /// use vp_core::{Simulation, Time};
+    /// let mut simulation = Simulation::new();
+    /// let (sim, tick) = (simulation.sim(), simulation.sim().event("tick"));
+    /// let source = sim.source("worker");
+    /// let clock = sim.clone();
+    /// sim.process("worker", async move { clock.wait(Time::ns(9)).await });
+    /// tick.notify_after(Time::ns(5));
+    /// simulation.run_until(Time::ns(1));
+    /// simulation.end_all();
+    /// assert_eq!((simulation.next_time(), simulation.now()), (None, Time::ns(1)));
+    /// assert_eq!(sim.source("worker"), source);
+    /// ```
+    pub fn end_all(&mut self) {
+        let kernel = &self.kernel;
+        while kernel.schedule.is_peopled() {
+            (0..kernel.schedule.places()).for_each(|id| kernel.end(id));
+        }
+        // A channel that was written counts on its update.
+        kernel.update(&mut Vec::new());
+        kernel.schedule.cancel_all();
+        kernel.stop.set(None);
+        let count = kernel.sources.borrow().len() as u32;
+        *kernel.ownerless.borrow_mut() = (0..count).collect();
     }
 
     /// When the next thing happens by itself, if anything does.
@@ -778,7 +813,10 @@ impl Sim {
     /// Names something that reports to observers.
     pub fn source(&self, name: impl Into<Name>) -> Source {
         let name = name.into();
-        let mut sources = self.0.sources.borrow_mut();
+        let (mut sources, mut ownerless) = (self.0.sources.borrow_mut(), self.0.ownerless.borrow_mut());
+        if let Some(place) = ownerless.iter().position(|&source| sources[source as usize] == name) {
+            return Source(ownerless.remove(place));
+        }
         sources.push(name);
         Source((sources.len() - 1) as u32)
     }

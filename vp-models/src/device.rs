@@ -1,20 +1,18 @@
 //! What a platform asks of the device that it carries.
 //!
 //! A device is a folder: its model, which implements [`Device`], and its description, which says how one is built. The
-//! platform wires it to a register bus, to memories and to an interrupt line, and knows nothing else of it. How one more
-//! is added: `docs/adding-a-device.md` in the repository.
+//! platform wires it to memories and to an interrupt line, reaches its registers through the bus that it brings, and knows
+//! nothing else of it. How one more is added: `docs/adding-a-device.md` in the repository.
 
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 
 use crate::bus::axi::Interconnect;
-use crate::bus::csb::{CsbTarget, CsbTiming};
 use crate::bus::irq::IrqLine;
+use crate::bus::register::RegisterBus;
 use crate::bus::stream::InputStream;
-use crate::host::Statistics;
-use crate::nvdla::registers::RegisterMap;
+use crate::counters::Statistics;
 use crate::occupancy::Occupancy;
-use crate::platform::LayerRecord;
 use vp_core::{Sim, Time};
 
 /// One of a device's memory ports.
@@ -46,36 +44,46 @@ pub struct Wiring<'a> {
     pub interrupt: IrqLine,
 }
 
-/// A device, as its platform sees it beside its registers.
-pub trait Device: CsbTarget {
-    /// What it is: `nvdla`, `fpga-ai-suite`.
-    fn kind(&self) -> &'static str;
-
+/// What a device is, for those who drive it. It follows from the device's description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The kind of device: `nvdla`, `fpga-ai-suite`.
+    pub kind: &'static str,
     /// The names by which drivers find it in a device tree, the most special first.
-    fn compatible(&self) -> &'static [&'static str];
+    pub compatible: &'static [&'static str],
+    /// The name of its register map, if its kind has several.
+    pub register_map: Option<&'static str>,
+}
+
+/// A piece of work that a device has reported as begun (`What::Begin`) and not as ended.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenWork<'a> {
+    /// The last part of the name of the source that reported it, such as `sdp`.
+    pub unit: &'a str,
+    /// Its number ([`Device::numbering`]).
+    pub number: u64,
+    /// What it is, in the device's words.
+    pub label: &'a str,
+}
+
+/// A device, as its platform sees it.
+pub trait Device {
+    /// The bus to its registers, which is the device's own.
+    fn registers(&self) -> &Rc<dyn RegisterBus>;
 
     /// Bytes of its register window.
     fn window(&self) -> u32;
 
-    /// How long its register bus takes.
-    fn bus_timing(&self) -> CsbTiming;
-
-    /// Its registers, if it is an NVDLA.
-    fn map(&self) -> RegisterMap {
-        RegisterMap::Foreign
-    }
-
     /// What the number of a piece of its work is called.
     fn numbering(&self) -> &'static str;
 
-    /// What is begun, or asked for and not begun, a phrase each; `open` is what it has reported as begun and not as
-    /// ended.
-    fn unfinished(&self, open: &[&LayerRecord]) -> Vec<String>;
+    /// What is begun, or asked for and not begun, a phrase each; `open` is what it has reported as begun.
+    fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String>;
 
     /// When its datapaths had work.
     fn occupancy(&self) -> &Rc<Occupancy>;
 
-    /// Adds the device's counters.
+    /// Adds the device's counters; `cycle` is the length of one.
     fn count(&self, cycle: Time, statistics: &mut Statistics);
 
     /// The stream that feeds it, if it has one.

@@ -5,8 +5,8 @@ use vp_core::Time;
 
 use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
-    Access, AccessKind, Command, Completion, Failure, FailureKind, Hub, Input, MemoryPromise, Operation,
-    Output, PartyId, PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
+    Access, AccessKind, Clock, Command, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
+    MemoryPromise, Operation, Output, PartyId, PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
 };
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
@@ -18,11 +18,12 @@ const CPU: PartyId = PartyId(0);
 /// program gives the same run.
 pub struct LocalHost {
     hub: Hub,
-    csb: PortIndex,
+    registers: PortIndex,
     line: PortIndex,
     next_tag: u64,
     limit: Time,
     warnings: Backlog<Warning>,
+    linked: Vec<LinkedHub>,
 }
 
 impl LocalHost {
@@ -35,9 +36,16 @@ impl LocalHost {
             let index = hub.ports().iter().position(|port| port.kind == kind).unwrap_or_default();
             PortIndex(index as u16)
         };
-        let (csb, line) = (first(&hub, PortKind::Csb), first(&hub, PortKind::Irq));
-        let mut host =
-            LocalHost { hub, csb, line, next_tag: 0, limit: Time::MAX, warnings: Backlog::default() };
+        let (registers, line) = (first(&hub, PortKind::Registers), first(&hub, PortKind::Irq));
+        let mut host = LocalHost {
+            hub,
+            registers,
+            line,
+            next_tag: 0,
+            limit: Time::MAX,
+            warnings: Backlog::default(),
+            linked: Vec::new(),
+        };
         for index in 0..host.hub.ports().len() {
             if host.hub.ports()[index].kind != PortKind::Irq {
                 let port = PortIndex(index as u16);
@@ -60,6 +68,41 @@ impl LocalHost {
         self.hub.platform()
     }
 
+    /// Links ports of another hub in this thread to the platform's, as a partner of that name and clock: a memory, a device
+    /// or a further master that is elsewhere.
+    ///
+    /// # Errors
+    /// A port is not there, or does not take that role.
+    pub fn link(
+        &mut self,
+        hub: Hub,
+        (name, clock): (&str, Clock),
+        ports: Vec<LinkedPort>,
+    ) -> Result<(), HostError> {
+        let party = PartyId(CPU.0 + 1 + self.linked.len() as u64);
+        let linked = LinkedHub::new(hub, (&mut self.hub, party), (name, clock), ports).map_err(refused)?;
+        self.linked.push(linked);
+        Ok(())
+    }
+
+    /// The hubs that are linked, in the order in which they were.
+    #[must_use]
+    pub fn linked(&self) -> &[LinkedHub] {
+        &self.linked
+    }
+
+    /// Lets linked hubs go on; tells whether that has brought anything.
+    fn run_linked(&mut self) -> bool {
+        let mut has_any = false;
+        for linked in &mut self.linked {
+            for input in linked.run() {
+                has_any = true;
+                self.hub.handle(input);
+            }
+        }
+        has_any
+    }
+
     /// Gives a command to the hub and lets time pass until it is completed.
     fn command(&mut self, command: Command) -> Result<Completion, HostError> {
         self.next_tag += 1;
@@ -80,6 +123,10 @@ impl LocalHost {
                     return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });
                 }
                 Ran::Waiting => {
+                    self.take_outputs();
+                    if self.run_linked() {
+                        continue;
+                    }
                     let report = "a memory outside has not answered".to_owned();
                     return Err(HostError::Idle { time, report });
                 }
@@ -95,13 +142,19 @@ impl LocalHost {
 
     /// Completions of commands that a limit has ended are nobody's any more.
     fn take(&mut self, output: Output) {
-        if let Output::Warning { time, text, .. } = output {
-            self.warnings.push(Warning { time, text });
+        match output {
+            Output::Warning { time, text, .. } => self.warnings.push(Warning { time, text }),
+            Output::Driven { party, .. } | Output::Promised { party, .. } | Output::Request { party, .. } => {
+                if let Some(linked) = self.linked.iter_mut().find(|linked| linked.party() == party) {
+                    linked.take(output);
+                }
+            }
+            _ => {}
         }
     }
 
     fn register(&self, operation: Operation) -> Access {
-        Access { port: self.csb, at: None, operation }
+        Access { port: self.registers, at: None, operation }
     }
 
     /// The hub's port to a memory that has all these bytes.
@@ -204,14 +257,18 @@ impl Host for LocalHost {
         let Some(index) = ports.iter().position(|port| port.kind == PortKind::Stream) else {
             return Err(HostError::Refused("the platform has no input stream".to_owned()));
         };
-        let (port, address) = (PortIndex(index as u16), ports[index].base);
-        let data = Bytes::copy_from_slice(bytes);
-        let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
+        let port = PortIndex(index as u16);
+        let operation =
+            Operation::StreamSend { data: Bytes::copy_from_slice(bytes), kind: AccessKind::Debug };
         self.command(Command::Access(Access { port, at: None, operation })).map(drop)
     }
 
     fn map(&self) -> RegisterMap {
         self.platform().map()
+    }
+
+    fn device(&self) -> &str {
+        self.platform().identity().kind
     }
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {

@@ -42,10 +42,10 @@ use thiserror::Error;
 
 use super::ledger::Ledger;
 use super::{
-    Breach, Bye, Capabilities, DEFAULT_MAX_IN_FLIGHT, DEFAULT_MAX_PAYLOAD, Decoder, EmitError, ErrorCode,
-    Frame, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Magic, Malformed, Message, Notice,
-    Phase, Port, Posted, Refused, Reply, Request, RequestId, Rule, SessionId, Time, TimeMode, VERSION,
-    Welcome, emit, emit_header,
+    Breach, Bye, Capabilities, DEFAULT_MAX_IN_FLIGHT, DEFAULT_MAX_PAYLOAD, Decoder, Device, EmitError,
+    ErrorCode, Frame, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Magic, Malformed,
+    Message, Notice, Phase, Port, Posted, Refused, Reply, Request, RequestId, Rule, SessionId, Time,
+    TimeMode, VERSION, Welcome, emit, emit_header,
     output::{Output, Payload},
 };
 
@@ -96,6 +96,8 @@ pub struct Offer {
     pub session: SessionId,
     /// The platform's ports.
     pub ports: Vec<Port>,
+    /// What the platform carries: for clients that take [`Capabilities::DEVICE`]. Without it nobody is granted that.
+    pub device: Option<Device>,
 }
 
 impl Default for Offer {
@@ -107,6 +109,7 @@ impl Default for Offer {
             platform: String::new(),
             session: SessionId(0),
             ports: Vec::new(),
+            device: None,
         }
     }
 }
@@ -513,7 +516,11 @@ impl Connection {
     /// [`SendError::NotNow`] without a hello to answer, [`SendError::Emit`] when the ports do not fit a header.
     pub fn accept(&mut self, offer: Offer) -> Result<Welcome, SendError> {
         let State::Deciding(terms, hello) = &self.state else { return Err(self.not_now("Welcome")) };
-        let Terms { capabilities, max_payload, max_in_flight } = terms.agreed(hello);
+        let Terms { mut capabilities, max_payload, max_in_flight } = terms.agreed(hello);
+        let device = offer.device.filter(|_| capabilities.contains(Capabilities::DEVICE));
+        if device.is_none() {
+            capabilities = capabilities.without(Capabilities::DEVICE);
+        }
         let welcome = Welcome {
             version: VERSION,
             agent: offer.agent,
@@ -526,6 +533,7 @@ impl Connection {
             platform: offer.platform,
             session: offer.session,
             ports: offer.ports,
+            device,
         };
         emit(&Message::Welcome(Box::new(welcome.clone())), &[], self.output.tail())?;
         self.open(&welcome);

@@ -2,7 +2,9 @@
 //!
 //! [`Hello`] and [`Refused`] keep their bytes in every future version, so that strangers can always part politely.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use super::{ErrorCode, MAGIC, SessionId, Time};
 
@@ -50,7 +52,7 @@ pub struct Hello {
 }
 
 /// Server → client, answer to [`Hello`]: the session is open on these terms.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
     /// The version both sides speak from here on.
     pub version: u16,
@@ -75,6 +77,88 @@ pub struct Welcome {
     /// The platform's ports. A [`PortId`](super::PortId) is a position in this list. At most 32 with names of at most
     /// 64 bytes are sure to fit the header.
     pub ports: Vec<Port>,
+    /// What the platform carries. On the wire if, and only if, [`Capabilities::DEVICE`] is among the capabilities.
+    pub device: Option<Device>,
+}
+
+/// The device of a platform. Its texts are at most 512 bytes long together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// The kind of device: `nvdla`, `fpga-ai-suite`.
+    pub kind: String,
+    /// The names by which drivers find it in a device tree, the most special first.
+    pub compatible: Vec<String>,
+    /// The name of its register map, if its kind has several: of an NVDLA `nv_full`, `nv_small` or `nv_large`.
+    pub register_map: Option<String>,
+}
+
+/// The fields that every [`Welcome`] has, in their order.
+type Terms = (u16, String, Capabilities, u32, u32, TimeMode, u64, Time, String, SessionId, Vec<Port>);
+
+impl Serialize for Welcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { version, agent, capabilities, max_payload, max_in_flight, time_mode, .. } = self;
+        let Self { time_resolution, time, platform, session, ports, device, .. } = self;
+        let terms = (
+            version,
+            agent,
+            capabilities,
+            max_payload,
+            max_in_flight,
+            time_mode,
+            time_resolution,
+            time,
+            platform,
+            session,
+            ports,
+        );
+        match (device, capabilities.contains(Capabilities::DEVICE)) {
+            (None, false) => terms.serialize(serializer),
+            (Some(device), true) => (terms, device).serialize(serializer),
+            _ => Err(ser::Error::custom("a device goes with its capability")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Welcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_tuple(2, WelcomeVisitor)
+    }
+}
+
+struct WelcomeVisitor;
+
+impl<'de> de::Visitor<'de> for WelcomeVisitor {
+    type Value = Welcome;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a welcome")
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut fields: A) -> Result<Welcome, A::Error> {
+        let missing = |at| de::Error::invalid_length(at, &self);
+        let terms: Terms = fields.next_element()?.ok_or_else(|| missing(0))?;
+        let (version, agent, capabilities, max_payload, max_in_flight, time_mode, ..) = terms;
+        let (.., time_resolution, time, platform, session, ports) = terms;
+        let device = match capabilities.contains(Capabilities::DEVICE) {
+            true => Some(fields.next_element()?.ok_or_else(|| missing(1))?),
+            false => None,
+        };
+        Ok(Welcome {
+            version,
+            agent,
+            capabilities,
+            max_payload,
+            max_in_flight,
+            time_mode,
+            time_resolution,
+            time,
+            platform,
+            session,
+            ports,
+            device,
+        })
+    }
 }
 
 /// Server → client, answer to [`Hello`] when there will be no session. The server closes the stream after it.
@@ -89,7 +173,7 @@ pub struct Refused {
 /// One port of a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Port {
-    /// Name in the platform's description: `csb0`, `irq0`, `dbb0`, `sram0`.
+    /// Name in the platform's description: `csb0`, `csr0`, `irq0`, `dbb0`, `sram0`.
     pub name: String,
     /// What it carries.
     pub kind: PortKind,
@@ -190,8 +274,10 @@ impl Capabilities {
     /// Carries out the platform's memory writes in the order of the stream: whatever stands behind one there, in whichever
     /// direction it then acts, finds it done. A promise that the caller has to give, so it is not in [`ALL`](Self::ALL).
     pub const MEMORY_IN_ORDER: Self = Self(1 << 6);
+    /// The [`Welcome`] says what device there is.
+    pub const DEVICE: Self = Self(1 << 7);
     /// All that this crate knows and any stream can carry.
-    pub const ALL: Self = Self(0b10_0111);
+    pub const ALL: Self = Self(0b1010_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);
 

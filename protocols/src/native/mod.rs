@@ -25,7 +25,9 @@ pub mod statistics;
 pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
 pub use error_code::ErrorCode;
 pub use frame::{Decoder, EmitError, Frame, Phase, emit, emit_header};
-pub use greeting::{Capabilities, Hello, Magic, Port, PortKind, Refused, Role, Roles, TimeMode, Welcome};
+pub use greeting::{
+    Capabilities, Device, Hello, Magic, Port, PortKind, Refused, Role, Roles, TimeMode, Welcome,
+};
 pub use ledger::Breach;
 pub use malformed::{Malformed, Rule};
 pub use message::*;

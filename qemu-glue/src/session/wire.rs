@@ -134,10 +134,8 @@ impl Wire {
         (self.registers, self.base) = (registers, window.start);
         let memory = welcome.ports.iter().filter(|port| is_memory(port));
         let memory = memory.map(|port| port.base..port.base.saturating_add(port.size)).collect();
-        let compatible = match self.counter("device.compatible")? {
-            Some(CounterValue::Text(text)) => text,
-            _ => String::new(),
-        };
+        let compatible =
+            welcome.device.as_ref().map_or_else(String::new, |device| device.compatible.join("+"));
         if is_coupled {
             let Some(CounterValue::Count(period)) = self.counter("period")? else {
                 return Err(Broken("the platform does not say its clock's period".into()));

@@ -295,6 +295,10 @@ impl Host for Recorder<'_> {
         self.host.map()
     }
 
+    fn device(&self) -> &str {
+        self.host.device()
+    }
+
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         self.host.statistics()
     }

@@ -100,6 +100,10 @@ impl Host for Changing<'_> {
         self.host.map()
     }
 
+    fn device(&self) -> &str {
+        self.host.device()
+    }
+
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         self.host.statistics()
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use vp_client::native::{
-    Activity, Capabilities, Counter, CounterValue, ErrorCode, Port, PortId, PortKind, Role, SharedRegion,
-    StatusReport, Time as At, TimeMode, Until, Welcome, Why,
+    Activity, Capabilities, Counter, CounterValue, Device, ErrorCode, Port, PortId, PortKind, Role,
+    SharedRegion, StatusReport, Time as At, TimeMode, Until, Welcome, Why,
 };
 use vp_client::{Address, Client, Options, is_memory};
 use vp_core::Time;
@@ -166,14 +166,7 @@ impl RemoteHost {
             Ok(_) | Err(vp_client::Error::Refused { .. } | vp_client::Error::Unsent(_)) => {}
             Err(error) => return Err(failed(error)),
         }
-        let statistics = self.counters("nvdla.map")?;
-        let name = statistics.text("nvdla.map").unwrap_or_default();
-        let mut maps = RegisterMap::ALL.into_iter().chain([RegisterMap::Foreign]);
-        self.map = (maps.find(|map| map.name() == name)).ok_or_else(|| {
-            HostError::Refused(format!(
-                "the platform's register map `{name}` is none that this program knows"
-            ))
-        })?;
+        self.map = register_map(self.client.welcome().device.as_ref())?;
         Ok(())
     }
 
@@ -334,6 +327,19 @@ fn failed(error: vp_client::Error) -> HostError {
     }
 }
 
+/// The register map of the device that a server tells of.
+fn register_map(device: Option<&Device>) -> Result<RegisterMap, HostError> {
+    let Some(device) = device else {
+        let reason =
+            "the server does not say what device the platform carries: it is older than this program";
+        return Err(HostError::Refused(reason.to_owned()));
+    };
+    let Some(name) = &device.register_map else { return Ok(RegisterMap::Foreign) };
+    RegisterMap::ALL.into_iter().find(|map| map.name() == name).ok_or_else(|| {
+        HostError::Refused(format!("the platform's register map `{name}` is none that this program knows"))
+    })
+}
+
 impl Host for RemoteHost {
     fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         self.check_register(address)?;
@@ -403,6 +409,10 @@ impl Host for RemoteHost {
 
     fn map(&self) -> RegisterMap {
         self.map
+    }
+
+    fn device(&self) -> &str {
+        self.client.welcome().device.as_ref().map_or("", |device| &device.kind)
     }
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {

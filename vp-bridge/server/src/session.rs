@@ -156,7 +156,7 @@ async fn enter(
 
     let end = match answer.await {
         Err(_) => link.refuse("the platform failed"),
-        Ok(Joined { time, time_mode, ports }) => {
+        Ok(Joined { time, time_mode, ports, device }) => {
             let called = platform.unwrap_or(&house.registry.description().name).to_owned();
             let offer = Offer {
                 agent: house.options.agent.clone(),
@@ -165,6 +165,7 @@ async fn enter(
                 platform: called.clone(),
                 session: id,
                 ports,
+                device: Some(device),
             };
             match link.accept(offer) {
                 Err(error) => link.refuse(&error.to_string()),

@@ -106,7 +106,7 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
     let mut table = text::table(&["port", "kind", "width", "first", "size", "outside can be"], &[2, 3]);
     for port in platform.ports() {
         let (kind, outside) = match port.kind {
-            PortKind::Csb => ("register bus", "initiator (the CPU)"),
+            PortKind::Registers => ("register bus", "initiator (the CPU)"),
             PortKind::Irq => ("interrupt line", "sink"),
             PortKind::Axi => ("memory interface", "target (owns the memory), initiator (loads it)"),
             PortKind::Stream => ("input stream", "initiator (sends)"),

@@ -104,6 +104,16 @@ impl Schedule {
         }
     }
 
+    /// Takes back every notification; events that nobody holds any more go.
+    pub(crate) fn cancel_all(&mut self) {
+        for id in 0..self.events.len() as u32 {
+            self.cancel(id);
+            if std::mem::take(&mut self.events[id as usize].orphan) {
+                self.free_event(id);
+            }
+        }
+    }
+
     fn crowd(&mut self, id: u32) -> &mut Crowd {
         self.events[id as usize].crowded = true;
         self.event_details[id as usize].crowd.get_or_insert_default()

@@ -314,6 +314,21 @@ impl Shared {
         self.step(|schedule| schedule.idle_report(time))
     }
 
+    /// How many places for processes there are.
+    pub(crate) fn places(&self) -> u32 {
+        self.step(|schedule| schedule.slots.len() as u32)
+    }
+
+    /// Whether there is any process.
+    pub(crate) fn is_peopled(&self) -> bool {
+        self.step(|schedule| schedule.slots.iter().any(|slot| slot.body.is_some()))
+    }
+
+    /// Takes back every notification.
+    pub(crate) fn cancel_all(&self) {
+        self.step(Schedule::cancel_all);
+    }
+
     /// Takes out all bodies.
     pub(crate) fn take_bodies(&self) -> Vec<Body> {
         self.step(|schedule| schedule.slots.iter_mut().filter_map(|slot| slot.body.take()).collect())

@@ -3,7 +3,7 @@
 use crate::Log;
 use std::cell::Cell;
 use std::rc::Rc;
-use vp_core::{Signal, Simulation, Stop, Time};
+use vp_core::{Signal, Sim, Simulation, Stop, Time, Trigger};
 
 fn ticking() -> (Simulation, Rc<Cell<u32>>) {
     let simulation = Simulation::new();
@@ -244,4 +244,102 @@ fn what_comes_through_a_door_comes_after_who_alone_is_due() {
         let expected = if ended { "door@1 listener@1 successor@1" } else { "door@1 alone@1 listener@1" };
         assert_eq!(log.take(), expected);
     }
+}
+
+/// What runs on after a reset in the middle of everything: waits, armed methods, notifications and updates of all kinds.
+#[test]
+fn after_the_end_of_all_a_model_runs_as_from_the_start() {
+    let build = |sim: &Sim, log: &Log| {
+        let (tick, due) = (sim.event("tick"), sim.event("due"));
+        let level = Signal::new(sim, "level", 0u32);
+        let (clock, note, out, ring) = (sim.clone(), log.clone(), level.clone(), tick.clone());
+        sim.server("writer", async move {
+            for step in 1.. {
+                clock.wait(Time::ns(3)).await;
+                out.write(step);
+                ring.notify_after(Time::ns(2));
+                note.at("writes");
+            }
+        });
+        let (note, waits) = (log.clone(), due.clone());
+        sim.server("waiter", async move {
+            loop {
+                waits.wait().await;
+                note.at("due");
+            }
+        });
+        let (note, ring) = (log.clone(), due);
+        sim.method("method").sensitive(level.changed()).dont_initialize().run(move |sim| {
+            note.at("changed");
+            ring.notify_delta();
+            sim.next_trigger(Trigger::OnOrAfter(tick.clone(), Time::ns(7)));
+        });
+        level
+    };
+    let run_for = Time::ns(20);
+    let mut fresh = Simulation::new();
+    let log = Log::new(&fresh.sim());
+    build(&fresh.sim(), &log);
+    fresh.run_for(run_for);
+    let expected = log.take();
+    for reset_at in 0..16 {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let level = build(&sim, &Log::new(&sim));
+        simulation.run_for(Time::ns(reset_at));
+        // Outstanding at the reset: an update, of which the method hears no more.
+        level.write(99);
+        simulation.end_all();
+        assert_eq!((simulation.pending(), simulation.now()), (0, Time::ns(reset_at)));
+        assert!(!simulation.idle_report().is_deadlock() && simulation.idle_report().at_rest.is_empty());
+        let log = Log::new(&sim);
+        build(&sim, &log);
+        simulation.run_for(run_for);
+        assert_eq!(log.take(), expected, "reset at {reset_at} ns");
+        assert_eq!(level.read(), 99);
+    }
+}
+
+#[test]
+fn the_end_of_all_ends_what_destructors_start_and_drops_what_processes_own() {
+    struct Starts(Sim, Rc<Cell<u32>>);
+    impl Drop for Starts {
+        fn drop(&mut self) {
+            self.1.set(self.1.get() + 1);
+            let (sim, owned) = (self.0.clone(), self.1.clone());
+            self.0.process("late", async move {
+                let _owned = owned;
+                sim.wait(Time::ns(1)).await;
+            });
+        }
+    }
+    let mut simulation = Simulation::new();
+    let (sim, ends) = (simulation.sim(), Rc::new(Cell::new(0)));
+    for _ in 0..3 {
+        let (clock, owned) = (sim.clone(), Starts(sim.clone(), ends.clone()));
+        sim.process("early", async move {
+            let _owned = owned;
+            clock.wait(Time::ns(4)).await;
+        });
+    }
+    let hold = sim.hold();
+    simulation.run_until(Time::ns(2));
+    simulation.end_all();
+    drop(hold);
+    assert_eq!((ends.get(), Rc::strong_count(&ends)), (3, 1));
+    simulation.run();
+    assert_eq!((simulation.now(), simulation.activations()), (Time::ns(0), 3));
+}
+
+#[test]
+fn a_source_named_again_after_the_end_of_all_is_the_same() {
+    let mut simulation = Simulation::new();
+    let sim = simulation.sim();
+    let before = ["a", "b", "a"].map(|name| sim.source(name));
+    simulation.end_all();
+    assert_eq!(["a", "c", "b", "a", "a"].map(|name| sim.source(name))[..1], before[..1]);
+    let names = |source| sim.source_name(source).to_string();
+    assert_eq!(names(sim.source("d")), "d");
+    simulation.end_all();
+    assert_eq!(["a", "b", "a"].map(|name| sim.source(name)), before);
 }

@@ -13,18 +13,19 @@ mod reference;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use vp_core::Sim;
+use vp_core::{Sim, Time};
 
 /// Notes what happens, in order, with the time in nanoseconds where that matters.
 #[derive(Clone)]
 struct Log {
     sim: Sim,
+    from: Time,
     lines: Rc<RefCell<Vec<String>>>,
 }
 
 impl Log {
     fn new(sim: &Sim) -> Log {
-        Log { sim: sim.clone(), lines: Rc::default() }
+        Log { sim: sim.clone(), from: sim.now(), lines: Rc::default() }
     }
 
     fn say(&self, what: &str) {
@@ -32,7 +33,7 @@ impl Log {
     }
 
     fn at(&self, what: &str) {
-        self.say(&format!("{what}@{}", self.sim.now().as_ps() / 1_000));
+        self.say(&format!("{what}@{}", (self.sim.now() - self.from).as_ps() / 1_000));
     }
 
     fn take(&self) -> String {

@@ -1,66 +1,16 @@
-//! CSB, the configuration space bus: 32-bit registers at 16-bit word addresses.
+//! CSB, the configuration space bus of NVDLA: 32-bit registers at 16-bit word addresses.
 //!
 //! Requests are taken one after the other, travel through a pipeline to the device's decoder, take effect
 //! there, and answers travel back: in request order, since nothing on the way overtakes. A posted write has
-//! no answer. Whoever is the CPU ([`Csb::send`]) and whatever is the device ([`CsbTarget`]) know nothing of
+//! no answer. Whoever is the CPU ([`RegisterBus`]) and whatever is the device ([`RegisterTarget`]) know nothing of
 //! each other.
 //!
 //! Architecture text, "Configuration Space Bus"; cycles as seen on the RTL (see [`CsbTiming`]).
 
-use super::DelayLine;
-use std::cell::{Cell, RefCell};
+use super::register::{Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use vp_core::observe::{Source, What};
-use vp_core::{Event, Sim, Time};
-
-/// The registers behind a CSB. Addresses are 32-bit words; holes read zero and ignore writes.
-pub trait CsbTarget {
-    /// The value of a register.
-    fn read(&self, word: u16) -> u32;
-
-    /// Cycles that an answer from there takes longer than others: the registers on the way.
-    fn distance(&self, _word: u16) -> u32 {
-        0
-    }
-
-    /// Stores a value; `accepted` is when the request was taken onto the bus.
-    fn write(&self, word: u16, value: u32, accepted: Time);
-}
-
-/// What a request wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CsbAccess {
-    /// The value of a register.
-    Read,
-    /// To store a value, with an answer only if it is not posted.
-    Write {
-        /// The value.
-        value: u32,
-        /// Whether it goes without an answer.
-        posted: bool,
-    },
-}
-
-/// One access.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CsbRequest {
-    /// The register's address in words: the byte address divided by four.
-    pub word: u16,
-    /// Read or write.
-    pub access: CsbAccess,
-    /// Chosen by the sender; comes back in the response.
-    pub tag: u64,
-}
-
-/// The answer to a read or to a write that was not posted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CsbResponse {
-    /// The tag of the request.
-    pub tag: u64,
-    /// The value read, or zero for a write.
-    pub value: u32,
-}
+use vp_core::{Sim, Time};
 
 /// How long the bus takes, in clock cycles.
 ///
@@ -80,183 +30,128 @@ pub struct CsbTiming {
     pub answer: u32,
 }
 
-type Responder = Box<dyn Fn(CsbResponse)>;
-
 /// The bus between one CPU side and one device.
-pub struct Csb {
-    sim: Sim,
-    source: Source,
-    period: Time,
-    timing: CsbTiming,
-    queue: RefCell<VecDeque<CsbRequest>>,
-    queued: Event,
-    in_flight: DelayLine<(CsbRequest, Time)>,
-    answers: DelayLine<CsbResponse>,
-    responder: RefCell<Option<Responder>>,
-    unanswered: Cell<usize>,
-}
+pub struct Csb(Rc<Pipeline>);
 
 impl Csb {
     /// A bus with the given clock period in front of `target`.
-    pub fn new(sim: &Sim, name: &str, period: Time, timing: CsbTiming, target: Rc<dyn CsbTarget>) -> Rc<Csb> {
-        let bus = Rc::new(Csb {
-            sim: sim.clone(),
-            source: sim.source(name),
-            period,
-            timing,
-            queue: RefCell::default(),
-            queued: sim.work_event(format!("{name}.request")),
-            in_flight: DelayLine::new(sim, format!("{name}.request_pipe"), Time::ZERO),
-            answers: DelayLine::new(sim, format!("{name}.answer_pipe"), Time::ZERO),
-            responder: RefCell::default(),
-            unanswered: Cell::new(0),
-        });
-        sim.server(format!("{name}.accept"), bus.clone().accept());
-        sim.server(format!("{name}.decode"), bus.clone().decode(target));
-        sim.server(format!("{name}.answer"), bus.clone().answer());
-        bus
+    pub fn new(
+        sim: &Sim,
+        name: &'static str,
+        period: Time,
+        timing: CsbTiming,
+        target: Rc<dyn RegisterTarget>,
+    ) -> Rc<Csb> {
+        let pipeline = Pipeline::new(sim, name, period, timing.answer);
+        sim.server(format!("{name}.accept"), accept(sim.clone(), pipeline.clone(), period, timing));
+        pipeline.start(target);
+        Rc::new(Csb(pipeline))
+    }
+}
+
+impl RegisterBus for Csb {
+    fn name(&self) -> &'static str {
+        self.0.name()
     }
 
-    /// Queues a request; the bus takes it when its turn comes.
-    pub fn send(&self, request: CsbRequest) {
-        if !matches!(request.access, CsbAccess::Write { posted: true, .. }) {
-            self.unanswered.set(self.unanswered.get() + 1);
+    fn send(&self, request: RegisterRequest) {
+        self.0.send(request);
+    }
+
+    fn on_response(&self, responder: Box<dyn Fn(RegisterResponse)>) {
+        self.0.on_response(responder);
+    }
+
+    fn backlog(&self) -> usize {
+        self.0.backlog()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.0.is_quiet()
+    }
+}
+
+/// Takes requests from the queue, in runs: a run ends when the FIFO has had time to drain.
+async fn accept(sim: Sim, pipeline: Rc<Pipeline>, period: Time, timing: CsbTiming) {
+    let group_period = period * u64::from(timing.group_period);
+    // The acceptance times of the present run's last group, oldest first, and the run's length.
+    let mut group = VecDeque::with_capacity(timing.group as usize);
+    let mut run = 0;
+    loop {
+        pipeline.wait_for_requests().await;
+        if group.back().is_some_and(|&last| sim.now() > last + group_period) {
+            group.clear();
+            run = 0;
         }
-        let mut queue = self.queue.borrow_mut();
-        queue.push_back(request);
-        if queue.len() == 1 {
-            self.queued.notify_delta();
+        if group.len() == timing.group as usize
+            && let Some(oldest) = group.pop_front()
+            // The first request of a run goes straight through and does not count.
+            && run > timing.group
+        {
+            sim.wait_until(oldest + group_period).await;
         }
-    }
-
-    /// Says who gets the answers.
-    pub fn on_response(&self, responder: impl Fn(CsbResponse) + 'static) {
-        *self.responder.borrow_mut() = Some(Box::new(responder));
-    }
-
-    /// How many requests wait to be taken.
-    pub fn backlog(&self) -> usize {
-        self.queue.borrow().len()
-    }
-
-    /// Whether every request has been taken, has taken effect and, if it wants an answer, got it.
-    pub fn is_quiet(&self) -> bool {
-        self.backlog() == 0 && self.in_flight.is_empty() && self.unanswered.get() == 0
-    }
-
-    /// Takes requests from the queue, in runs: a run ends when the FIFO has had time to drain.
-    async fn accept(self: Rc<Self>) {
-        let group_period = self.period * u64::from(self.timing.group_period);
-        // The acceptance times of the present run's last group, oldest first, and the run's length.
-        let mut group = VecDeque::with_capacity(self.timing.group as usize);
-        let mut run = 0;
-        loop {
-            if self.queue.borrow().is_empty() {
-                self.queued.wait().await;
-            }
-            if group.back().is_some_and(|&last| self.sim.now() > last + group_period) {
-                group.clear();
-                run = 0;
-            }
-            if group.len() == self.timing.group as usize
-                && let Some(oldest) = group.pop_front()
-                // The first request of a run goes straight through and does not count.
-                && run > self.timing.group
-            {
-                self.sim.wait_until(oldest + group_period).await;
-            }
-            let Some(request) = self.queue.borrow_mut().pop_front() else { continue };
-            let accepted = self.sim.now();
-            let is_last_of_group = run > 0 && run % self.timing.group == 0;
-            let effect = self.timing.effect + if is_last_of_group { self.timing.group_delay } else { 0 };
-            self.in_flight.push_at(accepted + self.period * u64::from(effect), (request, accepted));
-            group.push_back(accepted);
-            run += 1;
-            self.sim.wait(self.period).await;
-        }
-    }
-
-    async fn decode(self: Rc<Self>, target: Rc<dyn CsbTarget>) {
-        loop {
-            let (request, accepted) = self.in_flight.next().await;
-            let (write, value) = match request.access {
-                CsbAccess::Read => (false, target.read(request.word)),
-                CsbAccess::Write { value, .. } => {
-                    target.write(request.word, value, accepted);
-                    (true, value)
-                }
-            };
-            let address = u32::from(request.word) * 4;
-            self.sim.report(self.source, What::Register { write, address, value });
-            if !matches!(request.access, CsbAccess::Write { posted: true, .. }) {
-                let cycles = u64::from(self.timing.answer + target.distance(request.word));
-                let due = self.sim.now() + self.period * cycles;
-                let value = if write { 0 } else { value };
-                self.answers.push_at(due, CsbResponse { tag: request.tag, value });
-            }
-        }
-    }
-
-    async fn answer(self: Rc<Self>) {
-        loop {
-            let response = self.answers.next().await;
-            self.unanswered.set(self.unanswered.get() - 1);
-            if let Some(responder) = &*self.responder.borrow() {
-                responder(response);
-            }
-        }
+        let Some(request) = pipeline.take() else { continue };
+        let is_last_of_group = run > 0 && run % timing.group == 0;
+        pipeline.forward(request, timing.effect + if is_last_of_group { timing.group_delay } else { 0 });
+        group.push_back(sim.now());
+        run += 1;
+        sim.wait(period).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::register::RegisterAccess;
+    use std::cell::RefCell;
     use std::collections::HashMap;
     use vp_core::Simulation;
 
     #[derive(Default)]
-    struct Store(RefCell<HashMap<u16, u32>>);
+    struct Store(RefCell<HashMap<u32, u32>>);
 
-    impl CsbTarget for Store {
-        fn read(&self, word: u16) -> u32 {
-            self.0.borrow().get(&word).copied().unwrap_or(0)
+    impl RegisterTarget for Store {
+        fn read(&self, address: u32) -> u32 {
+            self.0.borrow().get(&address).copied().unwrap_or(0)
         }
-        fn write(&self, word: u16, value: u32, _: Time) {
-            self.0.borrow_mut().insert(word, value);
+        fn write(&self, address: u32, value: u32, _: Time) {
+            self.0.borrow_mut().insert(address, value);
         }
     }
 
     const TIMING: CsbTiming = CsbTiming { group: 4, group_period: 9, group_delay: 5, effect: 14, answer: 4 };
 
-    fn answers_of(requests: &[CsbRequest]) -> Vec<(u64, u32, Time)> {
+    fn answers_of(requests: &[RegisterRequest]) -> Vec<(u64, u32, Time)> {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
         let bus = Csb::new(&sim, "csb0", Time::ns(1), TIMING, Rc::new(Store::default()));
         let seen = Rc::new(RefCell::new(Vec::new()));
         let log = seen.clone();
-        bus.on_response(move |response| log.borrow_mut().push((response.tag, response.value, sim.now())));
+        bus.on_response(Box::new(move |RegisterResponse { tag, result }| {
+            log.borrow_mut().push((tag, result.unwrap(), sim.now()));
+        }));
         requests.iter().for_each(|&request| bus.send(request));
         simulation.run();
         assert!(bus.is_quiet());
         seen.take()
     }
 
-    fn write(tag: u64, word: u16, value: u32, posted: bool) -> CsbRequest {
-        CsbRequest { word, access: CsbAccess::Write { value, posted }, tag }
+    fn write(tag: u64, address: u32, value: u32, posted: bool) -> RegisterRequest {
+        RegisterRequest { address, access: RegisterAccess::Write { value, posted }, tag }
     }
 
-    fn read(tag: u64, word: u16) -> CsbRequest {
-        CsbRequest { word, access: CsbAccess::Read, tag }
+    fn read(tag: u64, address: u32) -> RegisterRequest {
+        RegisterRequest { address, access: RegisterAccess::Read, tag }
     }
 
     #[test]
     fn a_read_takes_eighteen_cycles() {
-        assert_eq!(answers_of(&[read(7, 1)]), [(7, 0, Time::ns(18))]);
+        assert_eq!(answers_of(&[read(7, 4)]), [(7, 0, Time::ns(18))]);
     }
 
     #[test]
     fn a_run_of_requests_is_taken_in_groups_of_four_every_nine_cycles() {
-        let requests: Vec<CsbRequest> = (0..14).map(|tag| write(tag, 0, 0, false)).collect();
+        let requests: Vec<RegisterRequest> = (0..14).map(|tag| write(tag, 0, 0, false)).collect();
         let seen: Vec<u64> = answers_of(&requests)
             .iter()
             .map(|&(.., time)| (time - Time::ns(18)).cycles(Time::ns(1)))
@@ -268,13 +163,18 @@ mod tests {
 
     #[test]
     fn a_posted_write_gets_no_response() {
-        assert_eq!(answers_of(&[write(1, 5, 9, true)]), []);
+        assert_eq!(answers_of(&[write(1, 20, 9, true)]), []);
     }
 
     #[test]
     fn responses_come_in_request_order_and_a_read_sees_the_write_before_it() {
-        let seen =
-            answers_of(&[write(1, 5, 9, true), read(2, 5), write(3, 5, 10, false), read(4, 5), read(5, 6)]);
+        let seen = answers_of(&[
+            write(1, 20, 9, true),
+            read(2, 20),
+            write(3, 20, 10, false),
+            read(4, 20),
+            read(5, 24),
+        ]);
         let values: Vec<(u64, u32)> = seen.iter().map(|&(tag, value, _)| (tag, value)).collect();
         assert_eq!(values, [(2, 9), (3, 0), (4, 10), (5, 0)]);
     }

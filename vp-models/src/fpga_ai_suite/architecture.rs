@@ -1,14 +1,12 @@
 //! The architecture description: which build of the IP it is.
 
 use std::fmt;
-use std::rc::Rc;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::device::Suite;
-use crate::device::{Device, MemoryInterface, Wiring};
+use crate::device::MemoryInterface;
 
 /// A build of the IP. What a description leaves out is as in the built-in platform `fpga-ai-suite`.
 ///
@@ -249,11 +247,6 @@ impl Architecture {
     /// Its memory port.
     pub(crate) fn memory_interface(&self) -> MemoryInterface {
         MemoryInterface { width_bytes: self.memory_word, max_burst: self.burst, latency: self.memory_latency }
-    }
-
-    /// Builds the device.
-    pub(crate) fn build(&self, wiring: Wiring<'_>) -> Rc<dyn Device> {
-        Suite::new(self.clone(), wiring)
     }
 }
 

@@ -5,24 +5,19 @@ use std::rc::Rc;
 
 use super::activity::Activity;
 use super::architecture::Architecture;
-use super::csr::{Asked, Csr, Interrupt, WINDOW};
+use super::csr::{Asked, Csr, Interrupt};
 use super::dma::{Reader, Writer};
 use super::jobs::Job;
 use super::on_chip::OnChip;
 use super::queue::Queue;
 use super::registers as reg;
-use crate::bus::csb::{CsbTarget, CsbTiming};
 use crate::bus::irq::IrqLine;
+use crate::bus::register::RegisterTarget;
 use crate::bus::stream::InputStream;
-use crate::device::{Device, Wiring};
-use crate::host::Statistics;
+use crate::device::Wiring;
 use crate::occupancy::Occupancy;
-use crate::platform::LayerRecord;
 use vp_core::observe::{Source, Warning, What};
 use vp_core::{Event, Fifo, Semaphore, Sim, Time};
-
-/// An AXI4-Lite slave of registers: one access a cycle.
-const BUS_TIMING: CsbTiming = CsbTiming { group: 1, group_period: 1, group_delay: 0, effect: 2, answer: 2 };
 
 /// The transaction ids of the memory interface.
 mod id {
@@ -69,7 +64,7 @@ pub(super) fn add(count: &Cell<u64>, more: u64) {
 
 /// An FPGA AI Suite IP.
 ///
-/// Built by a platform; driven through its register bus, its memory interface, its interrupt line and, in a build with
+/// Built by a platform; driven through its register bus ([`RegisterTarget`]), its memory interface, its interrupt line and, in a build with
 /// streaming, its input stream.
 pub struct Suite {
     pub(super) sim: Sim,
@@ -81,7 +76,7 @@ pub struct Suite {
     /// What reports jobs, and what reports layers.
     pub(super) job_source: Source,
     pub(super) layer_source: Source,
-    csr: RefCell<Csr>,
+    pub(super) csr: RefCell<Csr>,
     line: IrqLine,
     pub(super) queue: RefCell<Queue>,
     pub(super) activity: RefCell<Activity>,
@@ -261,11 +256,11 @@ impl Suite {
     }
 
     /// Clocks with any job active, and clocks times jobs.
-    fn clocks(&self) -> [u64; 2] {
+    pub(super) fn clocks(&self) -> [u64; 2] {
         self.activity.borrow().clocks(self.sim.now(), self.cycle)
     }
 
-    fn words(&self, bytes: &Cell<u64>) -> u64 {
+    pub(super) fn words(&self, bytes: &Cell<u64>) -> u64 {
         bytes.get() / u64::from(self.architecture.memory_word)
     }
 
@@ -283,76 +278,17 @@ impl Suite {
     }
 }
 
-impl CsbTarget for Suite {
-    fn read(&self, word: u16) -> u32 {
+impl RegisterTarget for Suite {
+    fn read(&self, address: u32) -> u32 {
         self.show();
-        self.csr.borrow().read(u32::from(word) * 4)
+        self.csr.borrow().read(address)
     }
 
-    fn write(&self, word: u16, value: u32, _: Time) {
-        let asked = self.csr.borrow_mut().write(u32::from(word) * 4, value);
+    fn write(&self, address: u32, value: u32, _: Time) {
+        let asked = self.csr.borrow_mut().write(address, value);
         if let Some(asked) = asked {
             self.carry_out(asked);
         }
         self.follow();
-    }
-}
-
-impl Device for Suite {
-    fn kind(&self) -> &'static str {
-        "fpga-ai-suite"
-    }
-
-    fn compatible(&self) -> &'static [&'static str] {
-        &["intel,fpga-ai-suite", "generic-uio"]
-    }
-
-    fn window(&self) -> u32 {
-        WINDOW
-    }
-
-    fn bus_timing(&self) -> CsbTiming {
-        BUS_TIMING
-    }
-
-    fn numbering(&self) -> &'static str {
-        "number"
-    }
-
-    fn unfinished(&self, open: &[&LayerRecord]) -> Vec<String> {
-        let begun = open
-            .iter()
-            .map(|work| format!("{} {} is in the middle of {}", work.unit, work.group, work.shape));
-        let waiting = self.queue.borrow().len();
-        let mut parts: Vec<String> = begun.collect();
-        if waiting > 0 {
-            let why = if self.is_listening() { "" } else { ", and streaming is not active" };
-            parts.push(format!("{waiting} in the descriptor queue have not begun{why}"));
-        }
-        parts
-    }
-
-    fn occupancy(&self) -> &Rc<Occupancy> {
-        &self.occupancy
-    }
-
-    fn count(&self, _: Time, statistics: &mut Statistics) {
-        let [any, jobs] = self.clocks();
-        let counts = &self.counts;
-        statistics.note("fpga_ai_suite.hash", self.architecture.hash().to_string());
-        statistics.count("fpga_ai_suite.requests", self.queue.borrow().taken(), "requests");
-        statistics.count("fpga_ai_suite.jobs", counts.begun.get(), "jobs");
-        statistics.count("fpga_ai_suite.complete", counts.complete.get(), "jobs");
-        statistics.count("fpga_ai_suite.failed", counts.failed.get(), "jobs");
-        statistics.count("fpga_ai_suite.interrupts", self.csr.borrow().arisen(), "interrupts");
-        statistics.count("fpga_ai_suite.active", any, "cycles");
-        statistics.count("fpga_ai_suite.active_jobs", jobs, "cycles");
-        statistics.count("fpga_ai_suite.input", self.words(&counts.input_bytes), "words");
-        statistics.count("fpga_ai_suite.filters", self.words(&counts.filter_bytes), "words");
-        statistics.count("fpga_ai_suite.output", self.words(&counts.output_bytes), "words");
-    }
-
-    fn input_stream(&self) -> Option<&Rc<InputStream>> {
-        self.stream.as_ref()
     }
 }

@@ -8,6 +8,7 @@
 
 mod activity;
 pub mod architecture;
+mod attached;
 pub mod compute;
 pub mod configuration;
 pub mod csr;

@@ -14,6 +14,7 @@ use vp_core::Time;
 
 use crate::nvdla::registers::RegisterMap;
 
+pub use crate::counters::{Counter, Statistics, Value};
 pub use activity::{Activity, Bound, Bounds, Moved};
 pub use backlog::{Backlog, warnings_left_out};
 pub use bounded::{read_at_most, read_text_at_most};
@@ -74,6 +75,9 @@ pub trait Host {
 
     /// Register map of the NVDLA on the other side; [`RegisterMap::Foreign`], which has no unit, if the device is another.
     fn map(&self) -> RegisterMap;
+
+    /// What device is on the other side: `nvdla`, `fpga-ai-suite` ([`Identity::kind`](crate::device::Identity::kind)).
+    fn device(&self) -> &str;
 
     /// The platform's counters at this moment.
     fn statistics(&mut self) -> Result<Statistics, HostError>;
@@ -164,71 +168,6 @@ impl fmt::Display for Memory {
             Memory::Secondary => "secondary",
         })
     }
-}
-
-/// Counters of a platform, in the platform's order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// One entry a counter; names are unique.
-    pub counters: Vec<Counter>,
-}
-
-impl Statistics {
-    /// The number counted under that name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<u64> {
-        match self.find(name)?.value {
-            Value::Count(count) => Some(count),
-            Value::Text(_) => None,
-        }
-    }
-
-    /// The text kept under that name.
-    #[must_use]
-    pub fn text(&self, name: &str) -> Option<&str> {
-        match &self.find(name)?.value {
-            Value::Count(_) => None,
-            Value::Text(text) => Some(text),
-        }
-    }
-
-    /// Adds a number.
-    pub fn count(&mut self, name: impl Into<String>, value: u64, unit: &str) {
-        self.counters.push(Counter { name: name.into(), value: Value::Count(value), unit: unit.to_owned() });
-    }
-
-    /// Adds a text.
-    pub fn note(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        self.counters.push(Counter {
-            name: name.into(),
-            value: Value::Text(text.into()),
-            unit: String::new(),
-        });
-    }
-
-    fn find(&self, name: &str) -> Option<&Counter> {
-        self.counters.iter().find(|counter| counter.name == name)
-    }
-}
-
-/// One counter: what was counted, how much, of what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counter {
-    /// Dotted name, such as `dbb0.read.bytes`.
-    pub name: String,
-    /// The count since the start of the simulation, or what is said.
-    pub value: Value,
-    /// What one of it is: `bytes`, `cycles`, `bursts`, `ps`; empty for texts.
-    pub unit: String,
-}
-
-/// What a counter holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A number.
-    Count(u64),
-    /// A text.
-    Text(String),
 }
 
 /// Why a platform could not do what a [`Host`] call asked.

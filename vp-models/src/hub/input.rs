@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
 use super::output::Failure;
+use super::partner::{Clock, PortEvent, Promise};
 
 /// Names a party. The adapter that brings the party in chooses the number and does not use it for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -38,6 +39,17 @@ pub enum Role {
 }
 
 impl Role {
+    /// What the other side of a link between two ports is.
+    #[must_use]
+    pub fn opposite(self) -> Role {
+        match self {
+            Role::Initiator => Role::Target,
+            Role::Target => Role::Initiator,
+            Role::Source => Role::Sink,
+            Role::Sink => Role::Source,
+        }
+    }
+
     /// The role in one word.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -94,6 +106,24 @@ pub enum Input {
         /// The bytes read, or nothing for a write; or why there are none.
         result: Result<Bytes, Failure>,
     },
+    /// A partner drives something. It takes effect at the edge at which it is seen.
+    Driven {
+        /// Who.
+        party: PartyId,
+        /// Where.
+        port: PortIndex,
+        /// The edge at which the platform sees it.
+        at: Time,
+        /// What.
+        event: PortEvent,
+    },
+    /// A partner promises to be silent.
+    Promised {
+        /// Who.
+        party: PartyId,
+        /// What.
+        promise: Promise,
+    },
 }
 
 /// What the hub may rely on if a party owns a memory.
@@ -107,6 +137,9 @@ pub struct MemoryPromise {
 /// What a party wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
+    /// To be a partner: to have a clock. Whatever it attaches from then on is timed, and simulated time waits for its
+    /// promises.
+    Clock(Clock),
     /// To take a role at a port.
     Attach {
         /// The port.
@@ -121,7 +154,7 @@ pub enum Command {
         /// The port.
         port: PortIndex,
     },
-    /// A register or memory access.
+    /// An access to registers, memory or a stream.
     Access(Access),
     /// Lockstep: that time moves.
     Advance(Until),
@@ -134,7 +167,7 @@ pub enum Command {
     Reset,
 }
 
-/// A register or memory access.
+/// An access to registers, memory or a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// The port.
@@ -169,7 +202,7 @@ pub enum Operation {
         /// Whether it takes part in the simulation.
         kind: AccessKind,
     },
-    /// Writes memory, or sends into a stream.
+    /// Writes memory.
     MemoryWrite {
         /// Byte address.
         address: u64,
@@ -180,16 +213,24 @@ pub enum Operation {
         /// Whether it takes part in the simulation.
         kind: AccessKind,
     },
+    /// Sends bytes into an input stream: the stream accepts all of them, behind what was sent before, or none.
+    StreamSend {
+        /// The bytes.
+        data: Bytes,
+        /// Whether it takes its turn among the party's accesses.
+        kind: AccessKind,
+    },
 }
 
 impl Operation {
-    /// Whether it is an access to memory that goes round the simulated bus.
+    /// Whether it happens at once, and not in its turn.
     #[must_use]
     pub fn is_debug(&self) -> bool {
         matches!(
             self,
             Operation::MemoryRead { kind: AccessKind::Debug, .. }
                 | Operation::MemoryWrite { kind: AccessKind::Debug, .. }
+                | Operation::StreamSend { kind: AccessKind::Debug, .. }
         )
     }
 
@@ -200,7 +241,7 @@ impl Operation {
     }
 }
 
-/// Whether a memory access takes part in the simulation.
+/// Whether an access to memory or a stream takes part in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessKind {
     /// Takes its turn among the party's accesses.

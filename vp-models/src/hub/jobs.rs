@@ -1,6 +1,6 @@
 //! Jobs: what moves simulated time, or must keep its place among that which does.
 //!
-//! Register accesses, timed memory accesses, Advance and Step are jobs. In lockstep one job at a time is *current*, and time
+//! Register accesses, timed accesses to memory and streams, Advance and Step are jobs. In lockstep one job at a time is *current*, and time
 //! moves for it alone: a register read until its answer is there, an Advance until what it waits for. A posted write is
 //! over as soon as the bus has queued it: time does not move for it, the next job carries it along.
 //!
@@ -14,8 +14,8 @@ use super::input::{Access, Command, Operation, PartyId, PortIndex, Tag, Until};
 use super::output::{Completion, Failure, FailureKind, Why};
 use super::party::Party;
 use super::{Hub, TimeMode};
-use crate::bus::csb::{CsbAccess, CsbRequest};
-use crate::platform::PortKind;
+use crate::bus::register::{RegisterAccess, RegisterRequest};
+use crate::platform::{Port, PortKind};
 
 /// Posted writes that may wait for the bus while time stands. Beyond, time moves for them.
 const MOST_QUEUED: usize = 65_536;
@@ -36,7 +36,7 @@ pub(super) struct Job {
 
 enum Task {
     Register {
-        word: u16,
+        address: u32,
         write: Option<u32>,
     },
     Memory(Access),
@@ -77,17 +77,17 @@ impl Hub {
     pub(super) fn take_access(&mut self, party: PartyId, tag: Option<Tag>, access: Access) {
         let at = access.at;
         let is_debug = access.operation.is_debug();
-        let checked = self.check_access(party, &access).and_then(|word| {
+        let checked = self.check_access(party, &access).and_then(|register| {
             self.check_begin(party, at)?;
-            Ok(word)
+            Ok(register)
         });
         let (at, task) = match checked {
-            Ok(Some(word)) => {
+            Ok(Some(address)) => {
                 let write = match access.operation {
                     Operation::RegisterWrite { value, .. } => Some(value),
                     _ => None,
                 };
-                (at, Task::Register { word, write })
+                (at, Task::Register { address, write })
             }
             // A debug access goes round time, but not round an earlier access of the same party to memory.
             Ok(None) if is_debug && at.is_none() && !self.has_memory_jobs(party) => {
@@ -142,12 +142,12 @@ impl Hub {
             || self.parties.get(party).is_some_and(|party| party.jobs.iter().any(Job::is_memory))
     }
 
-    /// Refuses an access that cannot be carried out; says which word a register access is to.
-    fn check_access(&self, party: PartyId, access: &Access) -> Result<Option<u16>, Failure> {
+    /// Refuses an access that cannot be carried out; says to which register an access is, if it is to one.
+    fn check_access(&self, party: PartyId, access: &Access) -> Result<Option<u32>, Failure> {
         let port = access.port;
         match &access.operation {
             Operation::RegisterRead { address } | Operation::RegisterWrite { address, .. } => {
-                self.word(party, port, *address).map(Some)
+                self.register(party, port, *address).map(Some)
             }
             Operation::MemoryRead { address, length, .. } => {
                 self.check_window(party, port, *address, u64::from(*length))?;
@@ -155,6 +155,15 @@ impl Hub {
             }
             Operation::MemoryWrite { address, data, .. } => {
                 self.check_window(party, port, *address, data.len() as u64)?;
+                Ok(None)
+            }
+            Operation::StreamSend { data, .. } => {
+                let Port { name, size, .. } = *self.initiated(party, port, &[PortKind::Stream])?;
+                if data.len() as u64 > size {
+                    let bytes = data.len();
+                    let reason = format!("{bytes} bytes: {name} keeps at most {size}, send less at once");
+                    return Err(Failure::new(FailureKind::BadRange, reason));
+                }
                 Ok(None)
             }
         }
@@ -178,16 +187,16 @@ impl Hub {
         self.may_rule(party)
     }
 
-    /// The word that a byte address names.
-    fn word(&self, party: PartyId, port: PortIndex, address: u64) -> Result<u16, Failure> {
-        let port = self.initiated(party, port, &[PortKind::Csb])?;
+    /// The address of a register, if there may be one.
+    fn register(&self, party: PartyId, port: PortIndex, address: u64) -> Result<u32, Failure> {
+        let port = self.initiated(party, port, &[PortKind::Registers])?;
         if !address.is_multiple_of(4) {
             let reason = format!("register address 0x{address:x}: registers are words, at multiples of 4");
             return Err(Failure::new(FailureKind::Misaligned, reason));
         }
-        let word = (address.checked_sub(port.base).filter(|offset| *offset < port.size))
-            .and_then(|offset| u16::try_from(offset / 4).ok());
-        word.ok_or_else(|| {
+        let register = (address.checked_sub(port.base).filter(|offset| *offset < port.size))
+            .and_then(|offset| u32::try_from(offset).ok());
+        register.ok_or_else(|| {
             let (name, size) = (port.name, port.size);
             let reason = format!("register address 0x{address:x}: {name} ends at 0x{size:x}");
             Failure::new(FailureKind::DecodeError, reason)
@@ -202,6 +211,10 @@ impl Hub {
         length: u64,
     ) -> Result<(), Failure> {
         let port = self.initiated(party, port, &[PortKind::Axi, PortKind::Stream])?;
+        if port.kind == PortKind::Stream {
+            let reason = format!("{}: a stream takes whole writes only", port.name);
+            return Err(Failure::new(FailureKind::Unsupported, reason));
+        }
         let end = port.base.saturating_add(port.size);
         if address >= port.base && address.checked_add(length).is_some_and(|last| last <= end) {
             return Ok(());
@@ -228,7 +241,7 @@ impl Hub {
     /// The next party in turn with a job that can start.
     fn next_party(&self) -> Option<PartyId> {
         let now = self.now();
-        let is_full = self.platform.csb().backlog() >= MOST_QUEUED;
+        let is_full = self.platform.registers().backlog() >= MOST_QUEUED;
         let is_ready = |job: &Job| match job {
             _ if self.mode == TimeMode::Lockstep || self.livelock.is_some() => true,
             job if job.at.is_some_and(|at| at > now) => false,
@@ -263,7 +276,8 @@ impl Hub {
             if let Some(at) = job.at.filter(|at| *at > self.now()) {
                 return self.pursue(party, Goal::Begin(at, job));
             }
-            if matches!(job.task, Task::Register { .. }) && self.platform.csb().backlog() >= MOST_QUEUED {
+            if matches!(job.task, Task::Register { .. }) && self.platform.registers().backlog() >= MOST_QUEUED
+            {
                 let until = self.now() + self.platform.description().period * DRAIN;
                 if let Some(party) = self.parties.get_mut(party) {
                     party.jobs.push_front(job);
@@ -273,14 +287,14 @@ impl Hub {
         }
         let Job { tag, task, .. } = job;
         match task {
-            Task::Register { word, write } => {
+            Task::Register { address, write } => {
                 self.next_bus_tag += 1;
                 let bus_tag = self.next_bus_tag;
                 let access = match write {
-                    None => CsbAccess::Read,
-                    Some(value) => CsbAccess::Write { value, posted: tag.is_none() },
+                    None => RegisterAccess::Read,
+                    Some(value) => RegisterAccess::Write { value, posted: tag.is_none() },
                 };
-                self.platform.csb().send(CsbRequest { word, access, tag: bus_tag });
+                self.platform.registers().send(RegisterRequest { address, access, tag: bus_tag });
                 let Some(tag) = tag else { return };
                 self.on_bus.push_back(OnBus { bus_tag, party, tag, write: write.is_some(), failure: None });
                 if lockstep {

@@ -11,7 +11,7 @@ use super::outside::{Requests, Waits};
 use crate::memory::OutOfRange;
 
 impl Hub {
-    /// Carries out a memory access now.
+    /// Carries out an access to memory or a stream now.
     pub(super) fn access_memory(&mut self, party: PartyId, tag: Option<Tag>, access: Access) {
         match self.try_access_memory(party, tag, access) {
             Ok(Some(completion)) => {
@@ -32,15 +32,13 @@ impl Hub {
         access: Access,
     ) -> Result<Option<Completion>, Failure> {
         let Access { port, operation, .. } = access;
-        if let Some(stream) = self.stream(port) {
-            return match &operation {
-                Operation::MemoryWrite { data, strobes: None, .. } => (stream.send(data))
-                    .map(|()| Some(Completion::Done))
-                    .map_err(|error| Failure::new(FailureKind::SlaveError, error.to_string())),
-                _ => {
-                    let reason = format!("{}: a stream takes whole writes only", stream.name());
-                    Err(Failure::new(FailureKind::Unsupported, reason))
-                }
+        if let Operation::StreamSend { data, .. } = &operation {
+            let Some(stream) = self.stream(port) else {
+                return Err(Failure::new(FailureKind::NoSuchPort, "no such stream"));
+            };
+            return match stream.send(data) {
+                Ok(()) => Ok(Some(Completion::Done)),
+                Err(error) => Err(Failure::new(FailureKind::NotAccepted, error.to_string())),
             };
         }
         let (address, length) = match &operation {

@@ -35,16 +35,18 @@
 mod goals;
 mod input;
 mod jobs;
+mod linked;
 mod memory;
 mod output;
 mod outside;
+mod partner;
 mod party;
 mod ports;
 mod record;
 mod time;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
@@ -55,24 +57,28 @@ pub use input::{
     Until,
 };
 pub use jobs::HORIZON;
+pub use linked::{LinkedHub, LinkedPort};
 pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
 pub use outside::{DirectMemory, DirectRange};
+pub use partner::{Clock, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
+use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::platform::{Platform, Port};
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
+use partner::{DrivenEvents, Partner};
 use party::{Parties, Party};
 use ports::Holding;
 
 /// What happened at the platform's ports during a run, in order.
-enum PortEvent {
+enum Happened {
     Level { level: bool, time: Time },
-    Answer { bus_tag: u64, value: u32, time: Time },
+    Answer { bus_tag: u64, result: Result<u32, RegisterError>, time: Time },
 }
 
 /// Ends a run of the kernel; says nothing.
@@ -88,12 +94,15 @@ pub struct Hub {
     mode: TimeMode,
     /// Free mode: time moves no further.
     granted: Time,
-    port_events: Rc<RefCell<VecDeque<PortEvent>>>,
+    port_events: Rc<RefCell<VecDeque<Happened>>>,
     /// How often something at a port has ended a run.
     stops: Rc<Cell<u64>>,
     requests: Rc<RefCell<Requests>>,
     holdings: Vec<Holding>,
     parties: Parties,
+    /// The parties that have a clock.
+    partners: BTreeMap<PartyId, Partner>,
+    driven: Rc<DrivenEvents>,
     on_bus: VecDeque<OnBus>,
     next_bus_tag: u64,
     /// Lockstep: the job for which time moves.
@@ -132,6 +141,8 @@ impl Hub {
             requests: Rc::default(),
             holdings: Vec::new(),
             parties: Parties::default(),
+            partners: BTreeMap::new(),
+            driven: Rc::default(),
             on_bus: VecDeque::new(),
             next_bus_tag: 0,
             current: None,
@@ -155,15 +166,15 @@ impl Hub {
     fn listen(&self) {
         let listener = || (self.port_events.clone(), self.stops.clone(), self.platform.sim());
         let (events, stops, sim) = listener();
-        self.platform.csb().on_response(move |response| {
-            let (bus_tag, value) = (response.tag, response.value);
-            events.borrow_mut().push_back(PortEvent::Answer { bus_tag, value, time: sim.now() });
+        let answered = move |RegisterResponse { tag: bus_tag, result }| {
+            events.borrow_mut().push_back(Happened::Answer { bus_tag, result, time: sim.now() });
             stops.set(stops.get() + 1);
             sim.stop();
-        });
+        };
+        self.platform.registers().on_response(Box::new(answered));
         let (events, stops, sim) = listener();
         self.platform.irq().connect(move |level, time| {
-            events.borrow_mut().push_back(PortEvent::Level { level, time });
+            events.borrow_mut().push_back(Happened::Level { level, time });
             stops.set(stops.get() + 1);
             sim.stop();
         });
@@ -197,7 +208,7 @@ impl Hub {
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
         let job = self.next_job_time().filter(|_| self.mode == TimeMode::Free);
-        self.platform.simulation().next_time().into_iter().chain(job).min()
+        self.platform.simulation().next_time().into_iter().chain(job).chain(self.next_driven()).min()
     }
 
     /// How many parties there are.
@@ -252,6 +263,8 @@ impl Hub {
                     self.tell_news(news);
                 }
             }
+            Input::Driven { party, port, at, event } => self.take_driven(party, (port, at), event),
+            Input::Promised { party, promise } => self.take_promise(party, promise),
         }
         self.settle();
         self.collect();
@@ -259,6 +272,7 @@ impl Hub {
 
     fn command(&mut self, party: PartyId, tag: Tag, command: Command) {
         let done = match command {
+            Command::Clock(clock) => self.set_clock(party, clock),
             Command::Attach { port, role, range } => self.attach(party, port, role, range),
             Command::Detach { port } => self.detach(party, port),
             Command::Reset => self.may_rule(party).and_then(|()| self.reset()),
@@ -285,6 +299,7 @@ impl Hub {
             self.release(party, port, why);
         }
         self.parties.remove(party);
+        self.partners.remove(&party);
         self.review_trust();
     }
 
@@ -374,11 +389,12 @@ impl Hub {
         if self.requests.borrow().has_outbox() {
             self.outputs.extend(self.requests.borrow_mut().take_outbox());
         }
+        self.collect_driven();
         loop {
             let Some(event) = self.port_events.borrow_mut().pop_front() else { break };
             match event {
-                PortEvent::Level { level, time } => self.level_changed(level, time),
-                PortEvent::Answer { bus_tag, value, time } => self.answered(bus_tag, value, time),
+                Happened::Level { level, time } => self.level_changed(level, time),
+                Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
             }
         }
         for warned in self.platform.take_warnings() {
@@ -389,22 +405,32 @@ impl Hub {
     }
 
     fn level_changed(&mut self, level: bool, time: Time) {
-        let sinks = self.holdings.iter().filter(|holding| holding.role == Role::Sink);
+        let (of_partners, sinks): (Vec<&Holding>, Vec<&Holding>) = (self.holdings.iter())
+            .filter(|holding| holding.role == Role::Sink)
+            .partition(|holding| self.is_partner(holding.party));
         let told = |holding: &Holding| {
             let Holding { party, port, .. } = *holding;
             Output::Level { party, port, level, time }
         };
-        self.outputs.extend(sinks.map(told));
+        self.outputs.extend(sinks.into_iter().map(told));
+        let of_partners: Vec<_> = of_partners.into_iter().map(|held| (held.party, held.port)).collect();
+        for (party, port) in of_partners {
+            self.send_driven(party, port, time, partner::PortEvent::Level(level));
+        }
     }
 
-    fn answered(&mut self, bus_tag: u64, value: u32, time: Time) {
+    fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
         // Answers come in request order; what a reset threw away answers no more.
         if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
             return;
         }
         let Some(OnBus { party, tag, write, .. }) = self.on_bus.pop_front() else { return };
-        let completion = if write { Completion::Done } else { Completion::Value(value) };
-        self.outputs.push_back(Output::Completed { party, tag, time, result: Ok(completion) });
+        let result = match result {
+            Ok(_) if write => Ok(Completion::Done),
+            Ok(value) => Ok(Completion::Value(value)),
+            Err(error) => Err(Failure::new(FailureKind::SlaveError, error.to_string())),
+        };
+        self.outputs.push_back(Output::Completed { party, tag, time, result });
         self.answer_was_awaited(bus_tag);
         self.fail_front();
     }

@@ -6,6 +6,7 @@ use thiserror::Error;
 use vp_core::Time;
 
 use super::input::{AccessKind, PartyId, PortIndex, RequestId, Tag};
+use super::partner::{PortEvent, Promise};
 
 /// One thing that a hub tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +51,33 @@ pub enum Output {
         /// When.
         time: Time,
         /// Why.
+        failure: Failure,
+    },
+    /// A port drives something for a partner.
+    Driven {
+        /// The partner.
+        party: PartyId,
+        /// The port.
+        port: PortIndex,
+        /// The edge at which the partner sees it.
+        at: Time,
+        /// What.
+        event: PortEvent,
+    },
+    /// The platform promises a partner to be silent.
+    Promised {
+        /// The partner.
+        party: PartyId,
+        /// What.
+        promise: Promise,
+    },
+    /// A party has broken the contract of time, or the rules of a port. It holds nothing any more.
+    Expelled {
+        /// Who.
+        party: PartyId,
+        /// When.
+        time: Time,
+        /// Which port, which rule.
         failure: Failure,
     },
     /// Something that a person should know, at whatever party.
@@ -159,8 +187,12 @@ pub enum FailureKind {
     DecodeError,
     /// The target could not do it.
     SlaveError,
+    /// The stream has no room for the bytes now, or the device does not listen to it: none was accepted.
+    NotAccepted,
     /// Not in this time mode.
     WrongTimeMode,
+    /// A partner does not keep to the contract of time, or to the rules of its port.
+    ContractBroken,
     /// Simulated time stands still, however much the platform does; nothing but a reset helps.
     Livelock,
     /// It was under way when a reset or a departure ended it.

@@ -7,6 +7,7 @@ use super::Hub;
 use super::input::{PartyId, PortIndex, Role};
 use super::output::{Failure, FailureKind, Output, Severity};
 use super::outside::{DirectRange, OutsideMemory};
+use super::partner::PortEvent;
 use crate::bus::axi::AxiTarget;
 use crate::bus::stream::InputStream;
 use crate::platform::{MemoryPort, Port, PortKind};
@@ -21,13 +22,15 @@ pub(super) struct Holding {
     pub(super) range: Range<u64>,
     /// What of it is accessed directly.
     pub(super) direct: Rc<[DirectRange]>,
+    /// Whether its holder has a clock.
+    pub(super) is_timed: bool,
 }
 
 /// The roles that parties may have at a port of that kind.
 #[must_use]
 pub fn roles(kind: PortKind) -> &'static [Role] {
     match kind {
-        PortKind::Csb | PortKind::Stream => &[Role::Initiator],
+        PortKind::Registers | PortKind::Stream => &[Role::Initiator],
         PortKind::Irq => &[Role::Sink],
         PortKind::Axi => &[Role::Initiator, Role::Target],
     }
@@ -36,7 +39,7 @@ pub fn roles(kind: PortKind) -> &'static [Role] {
 /// Whether only one party at a time may have the role: two memories behind one port, or two CPUs whose answers come in
 /// one order, make no sense. Listeners and loaders may be many.
 fn is_exclusive(kind: PortKind, role: Role) -> bool {
-    matches!((kind, role), (PortKind::Csb, Role::Initiator) | (PortKind::Axi, Role::Target))
+    matches!((kind, role), (PortKind::Registers, Role::Initiator) | (PortKind::Axi, Role::Target))
 }
 
 impl Hub {
@@ -88,7 +91,7 @@ impl Hub {
     pub(super) fn may_rule(&self, party: PartyId) -> Result<(), Failure> {
         let is_cpu = |holding: &&Holding| {
             let port = self.ports.get(usize::from(holding.port.0));
-            holding.role == Role::Initiator && port.is_some_and(|port| port.kind == PortKind::Csb)
+            holding.role == Role::Initiator && port.is_some_and(|port| port.kind == PortKind::Registers)
         };
         let mut cpus = self.holdings.iter().filter(is_cpu).peekable();
         let Some(first) = cpus.peek().copied() else { return Ok(()) };
@@ -187,12 +190,21 @@ impl Hub {
             };
             return Err(Failure::new(FailureKind::PortBusy, reason));
         }
-        let holding = Holding { party, port, role, range, direct: Rc::default() };
-        self.connect_memory(&holding);
+        let is_timed = self.is_partner(party);
+        let holding = Holding { party, port, role, range, direct: Rc::default(), is_timed };
+        if is_timed {
+            self.connect_partner(&holding)?;
+        } else {
+            self.connect_memory(&holding);
+        }
         self.holdings.push(holding);
         if role == Role::Sink {
             let (level, time) = (self.platform.irq().level(), self.now());
-            self.outputs.push_back(Output::Level { party, port, level, time });
+            match is_timed {
+                true if level => self.send_driven(party, port, time, PortEvent::Level(level)),
+                true => {}
+                false => self.outputs.push_back(Output::Level { party, port, level, time }),
+            }
         }
         Ok(())
     }
@@ -264,6 +276,11 @@ impl Hub {
         let held = self.holdings.iter().position(|holding| holding.party == party && holding.port == port);
         let Some(held) = held else { return };
         let holding = self.holdings.remove(held);
+        let reason = format!("{}, which owned the memory, is gone: {why}", self.parties.name(party));
+        let owed = match holding.is_timed {
+            true => self.disconnect_partner(port, holding.role, &reason),
+            false => 0,
+        };
         if holding.role != Role::Target {
             return;
         }
@@ -271,8 +288,7 @@ impl Hub {
             memory.attach(None);
         }
         let name = self.ports.get(usize::from(port.0)).map_or("", |port| port.name);
-        let reason = format!("{}, which owned the memory, is gone: {why}", self.parties.name(party));
-        let bursts = self.abandon(party, port, &reason);
+        let bursts = owed + self.abandon(party, port, &reason);
         let text = format!(
             "{name}: {reason}; {bursts} bursts failed, the memory inside the platform is in its place"
         );

@@ -8,6 +8,7 @@ use vp_core::{Stop, Time};
 use super::Hub;
 use super::jobs::HORIZON;
 use super::output::{Failure, FailureKind, Severity};
+use super::partner::Bound;
 
 /// Delta cycles of one instant after which a run comes back, some milliseconds: its caller may have to end it.
 const CYCLES_AT_ONCE: u64 = 20_000;
@@ -99,26 +100,69 @@ impl Hub {
         if self.livelock.is_some() {
             return Ran::Waiting;
         }
+        let (ran, is_over) = self.run_once(until);
+        if ran == Ran::Waiting || ran == Ran::Limit {
+            self.tell_promises(is_over);
+        }
+        ran
+    }
+
+    /// Runs once; says also whether nothing is left to do at the present moment, as far as nothing new comes.
+    fn run_once(&mut self, until: Time) -> (Ran, bool) {
+        self.apply_driven();
         let goal = match self.mode {
             TimeMode::Lockstep => match self.goal_time() {
                 Some(goal) => goal,
-                None => return Ran::Waiting,
+                None => return (Ran::Waiting, self.is_instant_over),
             },
-            TimeMode::Free if self.next_time().is_none() => return Ran::Waiting,
+            TimeMode::Free if self.next_time().is_none() && self.are_partners_silent() => {
+                return (Ran::Waiting, self.is_instant_over);
+            }
             // A job that waits for its moment finds it.
             TimeMode::Free => self.granted.min(self.next_job_time().unwrap_or(Time::MAX)),
         };
         let Some(limit) = self.before_deadline(goal) else {
             self.is_held = true;
-            return Ran::Waiting;
+            return (Ran::Waiting, false);
         };
-        let stop = self.run_kernel(limit, until);
+        let bound = self.bound(limit);
+        let stop = match bound {
+            None => self.run_kernel(limit, until),
+            Some(Bound::Event(at)) => self.run_kernel(at, until),
+            // Time is the partners', too: it passes where nothing happens here.
+            Some(Bound::Horizon(at)) if self.mode == TimeMode::Free => self.run_kernel(at, until),
+            Some(Bound::Horizon(at)) => self.run_kernel(Time::MAX, until.min(at)),
+        };
         self.has_run = true;
         self.collect();
-        let ran = self.end_run(stop, goal, limit, until);
+        let ran = match bound {
+            None => self.end_run(stop, goal, limit, until),
+            Some(bound) => self.end_bounded(stop, bound, until),
+        };
         self.settle();
         self.collect();
-        ran
+        (ran, self.is_instant_over)
+    }
+
+    /// Says what a run of the kernel means that partners have limited.
+    fn end_bounded(&mut self, stop: Stop, bound: Bound, until: Time) -> Ran {
+        match (stop, bound) {
+            (Stop::Requested, _) => Ran::Again,
+            (Stop::Livelock, _) => {
+                self.instant_is_long();
+                Ran::InInstant
+            }
+            (Stop::Held, _) => {
+                self.is_held = true;
+                Ran::Waiting
+            }
+            (_, Bound::Event(at) | Bound::Horizon(at)) if until < at => Ran::Limit,
+            (_, Bound::Event(_)) => Ran::Again,
+            (_, Bound::Horizon(_)) => {
+                self.is_held = true;
+                Ran::Waiting
+            }
+        }
     }
 
     /// Says what a run of the kernel means.
@@ -158,6 +202,7 @@ impl Hub {
     fn run_kernel(&mut self, limit: Time, until: Time) -> Stop {
         let stops = self.stops.get();
         self.requests.borrow_mut().run_limit = limit;
+        self.driven.is_running.set(true);
         let simulation = self.platform.simulation_mut();
         let mut stop = match until < limit {
             true => simulation.run_up_to(until),
@@ -169,6 +214,7 @@ impl Hub {
         }
         // What has come from outside takes effect at the end of an instant, or where the platform itself has ended a run: a
         // place that a replay finds again.
+        self.driven.is_running.set(false);
         if stop == Stop::Requested && self.stops.get() == stops {
             let now = simulation.now();
             let ended = simulation.run_up_to(now);

@@ -5,21 +5,45 @@ use std::rc::Rc;
 use super::device::{Nvdla, Parts};
 use super::registers::RegisterMap;
 use super::timing::Timing;
-use crate::bus::csb::CsbTiming;
-use crate::device::{Device, Wiring};
-use crate::host::Statistics;
+use crate::bus::csb::Csb;
+use crate::bus::register::RegisterBus;
+use crate::counters::Statistics;
+use crate::device::{Device, Identity, OpenWork, Wiring};
 use crate::occupancy::Occupancy;
-use crate::platform::{LayerRecord, NvdlaDescription};
+use crate::platform::NvdlaDescription;
 use vp_core::Time;
 
+/// The device with its register bus.
+struct Attached {
+    nvdla: Rc<Nvdla>,
+    registers: Rc<dyn RegisterBus>,
+}
+
 impl NvdlaDescription {
-    /// Builds the device.
-    pub(crate) fn build(&self, wiring: Wiring<'_>) -> Rc<dyn Device> {
+    /// What the device is.
+    pub(crate) fn identity(&self) -> Identity {
+        let map = self.config.register_map;
+        // The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of
+        // its sources.
+        let compatible: &[&str] = match map {
+            RegisterMap::Full => &["nvidia,nvdla_os_initial"],
+            // The second is that of the driver until April 2019, which knew no nv_large.
+            RegisterMap::Small => &["nvidia,nv_small", "nvidia,nvdla_2"],
+            RegisterMap::Large => &["nvidia,nv_large"],
+            RegisterMap::Foreign => &[],
+        };
+        Identity { kind: "nvdla", compatible, register_map: Some(map.name()) }
+    }
+
+    /// Builds the device and its register bus, a CSB.
+    pub(crate) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
         let Wiring { sim, cycle, threads, skips_arithmetic, primary, secondary, interrupt } = wiring;
+        let timing = Timing::of(&self.config, self.rtl);
+        let csb = timing.csb;
         let parts = Parts {
             config: self.config.clone(),
             capability_rom: self.capability_rom,
-            timing: Timing::of(&self.config, self.rtl),
+            timing,
             cycle,
             threads,
             skips_arithmetic,
@@ -27,56 +51,38 @@ impl NvdlaDescription {
             secondary,
             interrupt,
         };
-        Nvdla::new(sim, parts)
+        let nvdla = Nvdla::new(sim, parts);
+        let registers = Csb::new(sim, "csb0", cycle, csb, nvdla.clone());
+        Box::new(Attached { nvdla, registers })
     }
 }
 
-impl Device for Nvdla {
-    fn kind(&self) -> &'static str {
-        "nvdla"
-    }
-
-    fn compatible(&self) -> &'static [&'static str] {
-        // The names by which NVIDIA's driver finds a device with this register map: kmd/port/linux/nvdla_core_callbacks.c of
-        // its sources.
-        match Nvdla::map(self) {
-            RegisterMap::Full => &["nvidia,nvdla_os_initial"],
-            // The second is that of the driver until April 2019, which knew no nv_large.
-            RegisterMap::Small => &["nvidia,nv_small", "nvidia,nvdla_2"],
-            RegisterMap::Large => &["nvidia,nv_large"],
-            RegisterMap::Foreign => &[],
-        }
+impl Device for Attached {
+    fn registers(&self) -> &Rc<dyn RegisterBus> {
+        &self.registers
     }
 
     fn window(&self) -> u32 {
         RegisterMap::SPACE_BYTES
     }
 
-    fn bus_timing(&self) -> CsbTiming {
-        Nvdla::bus_timing(self)
-    }
-
-    fn map(&self) -> RegisterMap {
-        Nvdla::map(self)
-    }
-
     fn numbering(&self) -> &'static str {
         "group"
     }
 
-    fn unfinished(&self, open: &[&LayerRecord]) -> Vec<String> {
+    fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String> {
         let mut parts: Vec<String> = open
             .iter()
-            .map(|layer| {
-                format!("{} is in the middle of {} (group {})", layer.unit, layer.shape, layer.group)
+            .map(|OpenWork { unit, number, label }| {
+                format!("{unit} is in the middle of {label} (group {number})")
             })
             .collect();
-        for (unit, group) in self.enabled() {
+        for (unit, group) in self.nvdla.enabled() {
             let name = unit.name().to_lowercase();
             // An RDMA works for its engine's layer.
             let engine = name.strip_suffix("_rdma");
-            let begun = |layer: &&LayerRecord| {
-                Some(&*layer.unit) == engine || (*layer.unit == *name && layer.group == group as u64)
+            let begun = |layer: &OpenWork<'_>| {
+                Some(layer.unit) == engine || (layer.unit == name && layer.number == group as u64)
             };
             if !open.iter().any(begun) {
                 parts.push(format!("{name} is enabled (group {group}) and has not begun"));
@@ -86,13 +92,13 @@ impl Device for Nvdla {
     }
 
     fn occupancy(&self) -> &Rc<Occupancy> {
-        Nvdla::occupancy(self)
+        self.nvdla.occupancy()
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {
-        let Some(enabled) = self.first_enabled() else { return };
+        let Some(enabled) = self.nvdla.first_enabled() else { return };
         statistics.count("nvdla.enabled", enabled.as_ps(), "ps");
-        if let Some(done) = self.last_done() {
+        if let Some(done) = self.nvdla.last_done() {
             statistics.count("nvdla.done", done.as_ps(), "ps");
             statistics.count("nvdla.cycles", (done - enabled).cycles(cycle), "cycles");
         }

@@ -16,8 +16,8 @@ use super::sdp::Sdp;
 use super::timing::Timing;
 use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
-use crate::bus::csb::{CsbTarget, CsbTiming};
 use crate::bus::irq::IrqLine;
+use crate::bus::register::RegisterTarget;
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
@@ -65,11 +65,10 @@ enum Registers {
 
 /// An NVDLA.
 ///
-/// Built by a platform; driven through its register bus ([`CsbTarget`]), its memory interfaces and its
+/// Built by a platform; driven through its register bus ([`RegisterTarget`]), its memory interfaces and its
 /// interrupt line, as hardware is.
 pub struct Nvdla {
     map: RegisterMap,
-    bus_timing: CsbTiming,
     units: Vec<(Unit, Registers)>,
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
@@ -164,18 +163,9 @@ impl Nvdla {
             (unit, registers)
         });
         let (units, first_enabled) = (units.collect(), Cell::new(None));
-        let bus_timing = timing.csb;
         let (sim_here, other_map) = (sim.clone(), RefCell::new(OtherMap::new(map)));
-        let device = Rc::new(Nvdla {
-            map,
-            bus_timing,
-            units,
-            interrupts,
-            first_enabled,
-            occupancy,
-            sim: sim_here,
-            other_map,
-        });
+        let device =
+            Rc::new(Nvdla { map, units, interrupts, first_enabled, occupancy, sim: sim_here, other_map });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
     }
@@ -191,19 +181,9 @@ impl Nvdla {
         }
     }
 
-    /// The register map of the device.
-    pub fn map(&self) -> RegisterMap {
-        self.map
-    }
-
     /// When its datapaths had work.
     pub fn occupancy(&self) -> &Rc<Occupancy> {
         &self.occupancy
-    }
-
-    /// How long its register bus takes.
-    pub fn bus_timing(&self) -> CsbTiming {
-        self.bus_timing
     }
 
     /// When the first write that enabled a group was accepted on the bus.
@@ -242,23 +222,23 @@ impl Nvdla {
     }
 
     /// Says once if the registers accessed are another map's.
-    fn look_for_another_map(&self, word: u16, write: bool) {
-        if let Some(text) = self.other_map.borrow_mut().accessed(u32::from(word) * 4, write) {
+    fn look_for_another_map(&self, address: u32, write: bool) {
+        if let Some(text) = self.other_map.borrow_mut().accessed(address, write) {
             // Named only now: runs without this warning have the sources that they always had.
             self.sim.report(self.sim.source("nvdla"), What::Warning(Warning::Once(&text)));
         }
     }
 
-    fn decode(&self, word: u16) -> Option<(&Registers, u32)> {
-        let (unit, offset) = self.map.unit_at(u32::from(word) * 4)?;
+    fn decode(&self, address: u32) -> Option<(&Registers, u32)> {
+        let (unit, offset) = self.map.unit_at(address)?;
         Some((self.registers(unit)?, offset))
     }
 }
 
-impl CsbTarget for Nvdla {
-    fn read(&self, word: u16) -> u32 {
-        self.look_for_another_map(word, false);
-        match self.decode(word) {
+impl RegisterTarget for Nvdla {
+    fn read(&self, address: u32) -> u32 {
+        self.look_for_another_map(address, false);
+        match self.decode(address) {
             None => 0,
             Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
             Some((Registers::Glb, offset)) => self.interrupts.read(offset),
@@ -270,16 +250,16 @@ impl CsbTarget for Nvdla {
         }
     }
 
-    fn distance(&self, word: u16) -> u32 {
+    fn distance(&self, address: u32) -> u32 {
         // RTL, `NV_NVDLA_RT_csb2cmac.v`, `NV_NVDLA_RT_csb2cacc.v`: three registers there and three back. Writes go the same way,
         // and nothing waits for theirs.
-        let unit = self.map.unit_at(u32::from(word) * 4);
+        let unit = self.map.unit_at(address);
         if matches!(unit, Some((Unit::CmacA | Unit::CmacB | Unit::Cacc, _))) { 6 } else { 0 }
     }
 
-    fn write(&self, word: u16, value: u32, accepted: Time) {
-        self.look_for_another_map(word, true);
-        match self.decode(word) {
+    fn write(&self, address: u32, value: u32, accepted: Time) {
+        self.look_for_another_map(address, true);
+        match self.decode(address) {
             None | Some((Registers::Rom(_), _)) => {}
             Some((Registers::Glb, offset)) => self.interrupts.write(offset, value),
             Some((Registers::Nocif(nocif), offset)) => nocif.write(offset, value),

@@ -6,11 +6,12 @@ use super::memory_port::MemoryPort;
 use super::observers::{Chronicle, LayerRecord, Tally};
 use super::warnings::Warned;
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
-use crate::bus::csb::Csb;
 use crate::bus::irq::IrqLine;
+use crate::bus::register::RegisterBus;
 use crate::bus::stream::InputStream;
-use crate::device::{Device, MemoryInterface, Wiring};
-use crate::host::{Activity, Statistics};
+use crate::counters::Statistics;
+use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
+use crate::host::Activity;
 use crate::memory::Ram;
 use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::BufferFill;
@@ -22,8 +23,8 @@ use vp_core::{Sim, Simulation, Time};
 /// What kind of interface a port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortKind {
-    /// Register access: the outside is the CPU.
-    Csb,
+    /// A register bus: the outside is the CPU.
+    Registers,
     /// The interrupt line: the outside listens.
     Irq,
     /// A memory interface: the outside owns the memory, or looks into the one inside.
@@ -35,7 +36,7 @@ pub enum PortKind {
 /// A named port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// `csb0`, `irq0`, `dbb0`, `sram0`, `stream0`.
+    /// `csb0` or `csr0` (registers), `irq0`, `dbb0`, `sram0`, `stream0`.
     pub name: &'static str,
     /// What it is.
     pub kind: PortKind,
@@ -54,9 +55,8 @@ pub const NOTHING_RUNS: &str = "no group is enabled and no job is queued";
 pub struct Platform {
     description: Description,
     simulation: Simulation,
-    csb: Rc<Csb>,
     irq: IrqLine,
-    device: Rc<dyn Device>,
+    device: Box<dyn Device>,
     memories: Vec<MemoryPort>,
     chronicle: Rc<Chronicle>,
     tally: Rc<Tally>,
@@ -100,9 +100,8 @@ impl Platform {
             interrupt: irq.clone(),
         };
         let device = described.build(wiring);
-        let csb = Csb::new(&sim, "csb0", description.period, device.bus_timing(), device.clone());
         let (description, watch) = (description.clone(), OnceCell::new());
-        Ok(Platform { description, simulation, csb, irq, device, memories, chronicle, tally, hash, watch })
+        Ok(Platform { description, simulation, irq, device, memories, chronicle, tally, hash, watch })
     }
 
     /// What it was built from.
@@ -125,9 +124,9 @@ impl Platform {
         self.simulation.sim()
     }
 
-    /// The register bus, `csb0`.
-    pub fn csb(&self) -> &Rc<Csb> {
-        &self.csb
+    /// The device's register bus.
+    pub fn registers(&self) -> &Rc<dyn RegisterBus> {
+        self.device.registers()
     }
 
     /// The interrupt line, `irq0`.
@@ -150,9 +149,14 @@ impl Platform {
         &*self.device
     }
 
-    /// The device's register map, if it is an NVDLA.
+    /// What the device is.
+    pub fn identity(&self) -> Identity {
+        self.description.device.identity()
+    }
+
+    /// The register map of an NVDLA; [`RegisterMap::Foreign`] of another device.
     pub fn map(&self) -> RegisterMap {
-        self.device.map()
+        self.description.device.map()
     }
 
     /// The stream that feeds the device, if it has one.
@@ -164,7 +168,13 @@ impl Platform {
     pub fn ports(&self) -> Vec<Port> {
         let window = u64::from(self.device.window());
         let mut ports = vec![
-            Port { name: "csb0", kind: PortKind::Csb, base: 0, size: window, width: 32 },
+            Port {
+                name: self.registers().name(),
+                kind: PortKind::Registers,
+                base: 0,
+                size: window,
+                width: 32,
+            },
             Port { name: "irq0", kind: PortKind::Irq, base: 0, size: 0, width: 1 },
         ];
         ports.extend(self.memories.iter().map(|memory| {
@@ -240,7 +250,10 @@ impl Platform {
     /// not begun, and who waits for what. `None` when nothing is.
     pub fn unfinished(&self) -> Option<String> {
         let layers = self.chronicle.layers();
-        let open: Vec<&LayerRecord> = layers.iter().filter(|layer| layer.end.is_none()).collect();
+        let open = layers.iter().filter(|layer| layer.end.is_none());
+        let open: Vec<OpenWork<'_>> = open
+            .map(|LayerRecord { unit, group, shape, .. }| OpenWork { unit, number: *group, label: shape })
+            .collect();
         let mut parts = self.device.unfinished(&open);
         if parts.is_empty() {
             return None;
@@ -260,9 +273,6 @@ impl Platform {
         let period = self.description.period;
         statistics.note("platform", self.description.name.as_str());
         statistics.note("platform.description", self.description.to_toml());
-        statistics.note("device", self.device.kind());
-        statistics.note("device.compatible", self.device.compatible().join("+"));
-        statistics.note("nvdla.map", self.map().name());
         statistics.count("time", self.simulation.now().as_ps(), "ps");
         statistics.count("period", period.as_ps(), "ps");
         statistics.note("events.hash", format!("{:016x}", self.hash.value()));

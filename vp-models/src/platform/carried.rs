@@ -1,10 +1,9 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
-use std::rc::Rc;
-
 use super::description::{DescriptionError, NvdlaDescription};
-use crate::device::{Device, MemoryInterface, Wiring};
+use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
+use crate::nvdla::registers::RegisterMap;
 use crate::nvdla::timing::RtlTree;
 
 /// A device, as a description says it: the section of its name.
@@ -22,6 +21,24 @@ impl DeviceDescription {
         match self {
             DeviceDescription::Nvdla(nvdla) => Ok(nvdla.config.check()?),
             DeviceDescription::FpgaAiSuite(architecture) => Ok(architecture.check()?),
+        }
+    }
+
+    /// What the device is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => nvdla.identity(),
+            DeviceDescription::FpgaAiSuite(architecture) => architecture.identity(),
+        }
+    }
+
+    /// The register map of an NVDLA; [`RegisterMap::Foreign`], which has no unit, of another device.
+    #[must_use]
+    pub fn map(&self) -> RegisterMap {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => nvdla.config.register_map,
+            DeviceDescription::FpgaAiSuite(_) => RegisterMap::Foreign,
         }
     }
 
@@ -51,7 +68,7 @@ impl DeviceDescription {
     }
 
     /// Builds it.
-    pub(super) fn build(&self, wiring: Wiring<'_>) -> Rc<dyn Device> {
+    pub(super) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
         match self {
             DeviceDescription::Nvdla(nvdla) => nvdla.build(wiring),
             DeviceDescription::FpgaAiSuite(architecture) => architecture.build(wiring),

@@ -95,6 +95,7 @@ pub(super) struct Joined {
     pub(super) time: native::Time,
     pub(super) time_mode: TimeMode,
     pub(super) ports: Vec<Port>,
+    pub(super) device: native::Device,
 }
 
 /// What an instance tells a session.
@@ -321,7 +322,7 @@ impl PlatformThread {
             Command::Posted { session, posted, payload, permit } => {
                 self.take_ring(session);
                 let Some(member) = self.members.get(session) else { return };
-                let access = translate::posted(posted, &payload, member.capabilities);
+                let access = translate::posted(posted, &payload, member.capabilities, self.hub.ports());
                 self.post(session, access, Some(permit));
             }
             Command::Share { session, id, request, files } => self.share(session, id, &request, files),
@@ -374,7 +375,9 @@ impl PlatformThread {
     fn join(&mut self, join: Join) {
         let Join { session, capabilities, max_in_flight, permits, to, joined } = join;
         let time = translate::time(self.hub.now());
-        let found = Joined { time, time_mode: self.mode, ports: translate::ports(self.hub.ports()) };
+        let (ports, device) = (self.hub.ports(), self.hub.platform().identity());
+        let (ports, device) = (translate::ports(ports), translate::device(device));
+        let found = Joined { time, time_mode: self.mode, ports, device };
         if joined.send(found).is_ok() {
             let member = Member::new(capabilities, permits, to);
             let memory = MemoryPromise { in_order: member.is_in_order().then_some(max_in_flight) };
@@ -413,7 +416,7 @@ impl PlatformThread {
             request => {
                 let name = request.name();
                 let Some(member) = self.members.get_mut(session) else { return };
-                match translate::command(&request, payload, member.capabilities) {
+                match translate::command(&request, payload, member.capabilities, self.hub.ports()) {
                     Some(command) => {
                         let tag = Tag(id.0.into());
                         member.held_permits.insert(tag, permit);

@@ -92,7 +92,7 @@ impl PlatformThread {
     fn open_ring(&mut self, session: SessionId, open: OpenRing, files: Vec<OwnedFd>) -> Result<(), Failure> {
         let OpenRing { port, line } = open;
         let party = translate::party(session);
-        self.hub.initiated(party, translate::port_index(port), &[PortKind::Csb]).map_err(refused)?;
+        self.hub.initiated(party, translate::port_index(port), &[PortKind::Registers]).map_err(refused)?;
         if !self.hub.holds(party, translate::port_index(line), hub::Role::Sink) {
             let reason = format!("port {} is not attached as sink", line.0);
             return Err((ErrorCode::NotAttached, reason));

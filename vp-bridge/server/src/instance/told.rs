@@ -54,6 +54,8 @@ impl PlatformThread {
                 Output::PostedFailed { party, time, failure } => {
                     self.posted_write_failed(translate::session(party), time, &failure);
                 }
+                // No session is a partner yet: the protocol has no messages for it.
+                Output::Driven { .. } | Output::Promised { .. } | Output::Expelled { .. } => {}
                 Output::Warning { severity, time, text } => self.announce(severity, time, &text),
             }
         }

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
+use vp_models::device::Identity;
 use vp_models::hub;
 use vp_models::platform;
 use vp_protocols::native::{
@@ -37,7 +38,7 @@ pub(super) fn port_id(port: hub::PortIndex) -> PortId {
 pub(super) fn ports(ports: &[platform::Port]) -> Vec<Port> {
     let port = |port: &platform::Port| {
         let kind = match port.kind {
-            platform::PortKind::Csb => PortKind::Csb,
+            platform::PortKind::Registers => PortKind::Csb,
             platform::PortKind::Irq => PortKind::Irq,
             platform::PortKind::Axi | platform::PortKind::Stream => PortKind::Axi,
         };
@@ -52,6 +53,15 @@ pub(super) fn ports(ports: &[platform::Port]) -> Vec<Port> {
         }
     };
     ports.iter().map(port).collect()
+}
+
+pub(super) fn device(identity: Identity) -> native::Device {
+    let Identity { kind, compatible, register_map } = identity;
+    native::Device {
+        kind: kind.to_owned(),
+        compatible: compatible.iter().map(|&name| name.to_owned()).collect(),
+        register_map: register_map.map(str::to_owned),
+    }
 }
 
 pub(super) fn role(role: hub::Role) -> Role {
@@ -106,6 +116,7 @@ pub(super) fn command(
     request: &Request,
     payload: &Bytes,
     capabilities: Capabilities,
+    ports: &[platform::Port],
 ) -> Option<hub::Command> {
     Some(match *request {
         Request::Attach(attach) => {
@@ -122,7 +133,9 @@ pub(super) fn command(
                 operation: hub::Operation::MemoryRead { address, length, kind: kind(access) },
             })
         }
-        Request::MemoryWrite(write) => hub::Command::Access(memory_write(write, payload, capabilities)),
+        Request::MemoryWrite(write) => {
+            hub::Command::Access(memory_write(write, payload, capabilities, ports))
+        }
         Request::Advance { until } => hub::Command::Advance(match until {
             Until::Time(time) => hub::Until::Time(from_time(time)),
             Until::Interrupt { port, limit } => {
@@ -141,10 +154,15 @@ pub(super) fn command(
 }
 
 /// What a posted write is to the hub.
-pub(super) fn posted(posted: Posted, payload: &Bytes, capabilities: Capabilities) -> hub::Access {
+pub(super) fn posted(
+    posted: Posted,
+    payload: &Bytes,
+    capabilities: Capabilities,
+    ports: &[platform::Port],
+) -> hub::Access {
     match posted {
         Posted::RegisterWrite(write) => register_write(write, capabilities),
-        Posted::MemoryWrite(write) => memory_write(write, payload, capabilities),
+        Posted::MemoryWrite(write) => memory_write(write, payload, capabilities, ports),
     }
 }
 
@@ -160,10 +178,23 @@ pub(super) fn register_write(write: RegisterWrite, capabilities: Capabilities) -
     hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
 }
 
-fn memory_write(write: MemoryWrite, payload: &Bytes, capabilities: Capabilities) -> hub::Access {
+/// Memory is written, and a stream is sent into, by the same message. What writes a stream by strobes is no sending, and
+/// is left to the hub to refuse.
+fn memory_write(
+    write: MemoryWrite,
+    payload: &Bytes,
+    capabilities: Capabilities,
+    ports: &[platform::Port],
+) -> hub::Access {
     let (data, strobes) = write.split(payload);
     let MemoryWrite { port, address, access, at, .. } = write;
-    let operation = hub::Operation::MemoryWrite { address, data, strobes, kind: kind(access) };
+    let is_stream =
+        ports.get(usize::from(port.0)).is_some_and(|port| port.kind == platform::PortKind::Stream);
+    let kind = kind(access);
+    let operation = match is_stream && strobes.is_none() {
+        true => hub::Operation::StreamSend { data, kind },
+        false => hub::Operation::MemoryWrite { address, data, strobes, kind },
+    };
     hub::Access { port: port_index(port), at: begin(at, capabilities), operation }
 }
 
@@ -232,8 +263,8 @@ pub(super) fn error_code(kind: hub::FailureKind) -> ErrorCode {
         hub::FailureKind::BadRange => ErrorCode::BadRange,
         hub::FailureKind::Misaligned => ErrorCode::Misaligned,
         hub::FailureKind::DecodeError => ErrorCode::DecodeError,
-        hub::FailureKind::SlaveError => ErrorCode::SlaveError,
-        hub::FailureKind::WrongTimeMode => ErrorCode::WrongTimeMode,
+        hub::FailureKind::SlaveError | hub::FailureKind::NotAccepted => ErrorCode::SlaveError,
+        hub::FailureKind::WrongTimeMode | hub::FailureKind::ContractBroken => ErrorCode::WrongTimeMode,
         hub::FailureKind::Livelock => ErrorCode::Livelock,
         hub::FailureKind::Cancelled => ErrorCode::Cancelled,
         hub::FailureKind::Unsupported => ErrorCode::Unsupported,

@@ -64,6 +64,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let described = platform.description("nv_small");
     let mut description = described.map_err(|failure| name_device_options(failure, &platform))?;
     let headline = headline(&description);
+    let device = description.device.clone();
     into_guest_memory(&mut description);
     let plugin = match &args.plugin {
         Some(plugin) => plugin.clone(),
@@ -108,7 +109,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         if !is_used && verdict == Verdict::Wrong {
             continue;
         }
-        match report::platform(&headline, &statistics) {
+        match report::platform(&headline, &device, &statistics) {
             Err(failure) if failure.is_broken_pipe => break,
             shown => shown?,
         }

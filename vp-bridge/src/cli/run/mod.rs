@@ -224,9 +224,8 @@ fn asked(args: &Args) -> Result<Option<Kind>, Failure> {
     if args.host.connect.is_none() && args.host.platform.platform.is_none() {
         return Ok(None);
     }
-    let mut place = args.host.open(DEFAULT_PLATFORM)?;
-    let statistics = place.host.statistics().map_err(Failure::new)?;
-    let is_suite = statistics.text("device") == Some("fpga-ai-suite");
+    let place = args.host.open(DEFAULT_PLATFORM)?;
+    let is_suite = place.host.device() == "fpga-ai-suite";
     Ok(Some(if is_suite { Kind::Suite } else { Kind::Network }))
 }
 

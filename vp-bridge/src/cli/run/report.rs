@@ -9,6 +9,7 @@ use vp_core::Time;
 use vp_models::host::loadable::Execution;
 use vp_models::host::trace::player::{Left, PlayError};
 use vp_models::host::{Lack, Statistics, Warning};
+use vp_models::platform::DeviceDescription;
 
 /// The verdict, which stands even if nobody reads the report to its end.
 fn after(shown: Result<(), Failure>, passed: bool) -> Result<Verdict, Failure> {
@@ -52,12 +53,16 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
 }
 
 /// A platform after others have used it: what `vp run` shows of one, without a verdict.
-pub(in crate::cli) fn platform(headline: &str, statistics: &Statistics) -> Result<(), Failure> {
+pub(in crate::cli) fn platform(
+    headline: &str,
+    device: &DeviceDescription,
+    statistics: &Statistics,
+) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     writeln!(out, "\n{headline}")?;
-    match statistics.text("device") {
-        Some("fpga-ai-suite") => suite::show_jobs(&mut out, statistics)?,
-        _ => show_time(&mut out, statistics, None)?,
+    match device {
+        DeviceDescription::FpgaAiSuite(_) => suite::show_jobs(&mut out, statistics)?,
+        DeviceDescription::Nvdla(_) => show_time(&mut out, statistics, None)?,
     }
     show_traffic(&mut out, statistics)?;
     show_hash(&mut out, statistics)

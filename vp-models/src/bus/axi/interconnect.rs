@@ -7,10 +7,11 @@
 
 use super::observed::Observed;
 use super::read::{Advance, Next, Pending, Reads};
-use super::read_client::ReadClient;
+use super::read_client::{Events, ReadClient};
+use super::read_pins::Partners;
 use super::write::Writes;
 use super::write_client::WriteClient;
-use super::{AxiConfig, AxiTarget, TimedPort};
+use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
 use std::cell::Cell;
 use std::rc::Rc;
 use vp_core::observe::Source;
@@ -141,6 +142,95 @@ impl Interconnect {
         self.writes.set_outstanding(writes);
         // There may be room earlier.
         self.due.iter().for_each(|due| due.set(Time::ZERO));
+    }
+
+    /// Puts the pins of a memory outside in the place of the memory behind the interface, or takes them away: for `why` its
+    /// bursts then end with errors.
+    pub fn attach_memory(&self, pins: Result<Rc<ManagerPins>, &str>) {
+        let (pins, why) = (pins.as_ref().ok().cloned(), pins.err());
+        if let Some(why) = why {
+            let before = self.reads.partners.borrow().memory.clone();
+            if let Some(before) = before {
+                before.go(why);
+            }
+        } else {
+            self.change_partners(|partners| partners.memory.clone_from(&pins));
+        }
+        self.wake_both();
+    }
+
+    /// Puts the pins of a master outside before the arbiter. Of a master that goes the pins stay until another comes: what
+    /// it has asked for ends there.
+    pub fn attach_master(&self, name: &str, pins: Rc<SubordinatePins>) {
+        let known = self.reads.partners.borrow().master.as_ref().map(|(_, number)| *number);
+        let (reader, writer) = match known {
+            Some(number) => (number, self.writes.partners.borrow().master.as_ref().map_or(0, |(_, at)| *at)),
+            None => {
+                let events = Events {
+                    made: self.sim.event(format!("{name}.made")),
+                    arrived: self.sim.event(format!("{name}.data")),
+                    granted: self.sim.event(format!("{name}.granted")),
+                };
+                let reader = self.add_reader(Rc::new(ReadClient::outside(name, &self.config, events)));
+                let events =
+                    [self.sim.event(format!("{name}.room")), self.sim.event(format!("{name}.acknowledged"))];
+                (reader, self.add_writer(Rc::new(WriteClient::outside(name, &self.config, events))))
+            }
+        };
+        self.reads.partners.borrow_mut().master = Some((pins.clone(), reader));
+        self.writes.partners.borrow_mut().master = Some((pins, writer));
+        self.change_partners(|_| {});
+        self.wake_both();
+    }
+
+    /// The master outside goes.
+    pub fn detach_master(&self) {
+        if let Some((pins, _)) = &self.reads.partners.borrow().master {
+            pins.go();
+        }
+        self.wake_both();
+    }
+
+    /// The memory outside drives this, seen now.
+    ///
+    /// # Errors
+    /// It must not: nothing has happened then.
+    pub fn drive_from_memory(&self, event: AxiEvent) -> Result<(), AxiViolation> {
+        let memory = self.reads.partners.borrow().memory.clone();
+        memory.map_or(Ok(()), |memory| memory.drive(self.sim.now(), event))?;
+        self.wake_both();
+        Ok(())
+    }
+
+    /// The master outside drives this, seen now.
+    ///
+    /// # Errors
+    /// It must not: nothing has happened then.
+    pub fn drive_from_master(&self, event: AxiEvent) -> Result<(), AxiViolation> {
+        let master = self.reads.partners.borrow().master.clone();
+        master.map_or(Ok(()), |(master, _)| master.drive(self.sim.now(), event))?;
+        self.wake_both();
+        Ok(())
+    }
+
+    /// How many bursts a memory outside owes.
+    pub fn owed_by_memory(&self) -> usize {
+        self.reads.partners.borrow().memory.as_ref().map_or(0, |memory| memory.open())
+    }
+
+    fn change_partners(&self, change: impl Fn(&mut Partners)) {
+        for (partners, has) in [
+            (&self.reads.partners, &self.reads.has_partners),
+            (&self.writes.partners, &self.writes.has_partners),
+        ] {
+            let mut partners = partners.borrow_mut();
+            change(&mut partners);
+            has.set(partners.memory.is_some() || partners.master.is_some());
+        }
+    }
+
+    fn wake_both(&self) {
+        [READS, WRITES].into_iter().for_each(|direction| self.wake(direction, self.sim.now()));
     }
 
     pub(super) fn add_reader(&self, client: Rc<ReadClient>) -> usize {

@@ -11,7 +11,9 @@
 //! engine → WriteStream ┘                      └→ write channel → AxiTarget
 //! ```
 //!
-//! When answers come is [`AxiConfig`]'s to say, or, if the memory takes its own time, a [`TimedPort`]'s.
+//! When answers come is [`AxiConfig`]'s to say, or, if the memory takes its own time, a [`TimedPort`]'s. Where a partner with a
+//! clock is the memory, [`ManagerPins`] drive the five channels and sample them in the memory's place; where it is a further
+//! master, [`SubordinatePins`] stand before the arbiter.
 
 mod burst;
 mod bytes;
@@ -20,8 +22,10 @@ mod interconnect;
 mod latency;
 mod observed;
 mod outstanding;
+mod pins;
 mod read;
 mod read_client;
+mod read_pins;
 mod read_run;
 mod read_stream;
 mod ring;
@@ -33,6 +37,7 @@ mod timed;
 mod turn;
 mod write;
 mod write_client;
+mod write_pins;
 mod write_stream;
 
 pub use burst::{Burst, bursts};
@@ -40,6 +45,7 @@ pub use intake::{Place, Taker};
 pub use interconnect::Interconnect;
 pub(crate) use latency::LatencySource;
 pub use latency::{Drawn, Latency, LatencyError};
+pub use pins::{AxiChannel, AxiEvent, AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
 pub use read_client::{Request, Requester};
 pub use read_stream::{ReadStream, ReadStreamConfig};
 pub use statistics::{AxiStatistics, Traffic};

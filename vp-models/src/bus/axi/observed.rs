@@ -41,8 +41,11 @@ impl Observed {
     #[inline]
     pub(super) fn expect(&mut self, requested: Time, told: bool, first: Time, last: Time, burst: &Burst) {
         if self.sim.is_observed() {
-            // A response is not seen before that of the read before.
-            let last = self.reads.last().map_or(last, |before| last.max(before.last));
+            // Nothing of it is seen before the same of the read before.
+            let (first, last) = match self.reads.last() {
+                Some(before) => (first.max(before.first), last.max(before.last)),
+                None => (first, last),
+            };
             let Burst { id, address, bytes, .. } = *burst;
             self.reads.push(Read { requested, first, last, told, id, bytes, address });
             if self.reads.len() - self.told[0] >= MOST && !told {

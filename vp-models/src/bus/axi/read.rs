@@ -4,6 +4,7 @@ use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
 use super::read_client::ReadClient;
+use super::read_pins::{Driving, Partners, Queued};
 use super::read_run::Granting;
 use super::turn::{Clients, Turn};
 use super::{Answer, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
@@ -15,19 +16,19 @@ use vp_core::observe::Stage;
 
 /// A read accepted by the memory and not yet handed back.
 #[derive(Clone, Copy)]
-struct InFlight {
-    burst: Burst,
-    client: usize,
+pub(super) struct InFlight {
+    pub(super) burst: Burst,
+    pub(super) client: usize,
     /// When it was asked for.
-    requested: Time,
+    pub(super) requested: Time,
     /// When its first beat is on the bus.
-    first: Time,
+    pub(super) first: Time,
     /// When its last beat should be.
-    last: Time,
+    pub(super) last: Time,
     /// Where its data goes among its client's…
-    place: u64,
+    pub(super) place: u64,
     /// …and whether it is there already.
-    placed: bool,
+    pub(super) placed: bool,
 }
 
 /// A read that a memory with a time of its own has been given.
@@ -76,6 +77,10 @@ pub(super) struct Reads {
     /// Clients that make reads by themselves.
     making: Cell<Clients>,
     channel: RefCell<Channel>,
+    /// Who is at the interface with a clock of its own…
+    pub(super) partners: RefCell<Partners>,
+    /// …and whether anybody is.
+    pub(super) has_partners: Cell<bool>,
 }
 
 /// The arbiter and what is behind it.
@@ -93,7 +98,11 @@ pub(super) struct Channel {
     pub(super) bus_free: Time,
     /// When the memory has moved all it was asked to; shared with the writes.
     pub(super) memory_free: Rc<Cell<Time>>,
-    in_flight: VecDeque<InFlight>,
+    pub(super) in_flight: VecDeque<InFlight>,
+    /// What waits for the data bus behind a master outside, which takes its data when it likes…
+    pub(super) bus_queue: VecDeque<Queued>,
+    /// …and what that one is taking.
+    pub(super) driving: Option<Driving>,
     /// What is asked of a [`TimedPort`] and not on its way back: by transaction id in the order of the bus…
     asked: BTreeMap<u32, VecDeque<Asked>>,
     /// …and which id a tag belongs to.
@@ -102,7 +111,7 @@ pub(super) struct Channel {
     /// What is being granted without steps, by client: kept for its allocation.
     pub(super) granting: Vec<Granting>,
     /// What the memory has answered to those whose data is not in its place yet.
-    answers: VecDeque<Answer<Vec<u8>>>,
+    pub(super) answers: VecDeque<Answer<Vec<u8>>>,
 }
 
 impl Reads {
@@ -121,6 +130,8 @@ impl Reads {
             bus_free: Time::ZERO,
             memory_free,
             in_flight: VecDeque::new(),
+            bus_queue: VecDeque::new(),
+            driving: None,
             asked: BTreeMap::new(),
             ids: BTreeMap::new(),
             tags: 0,
@@ -135,6 +146,8 @@ impl Reads {
             asking: Cell::new(0),
             making: Cell::new(0),
             channel: RefCell::new(channel),
+            partners: RefCell::default(),
+            has_partners: Cell::new(false),
         }
     }
 
@@ -177,6 +190,11 @@ impl Reads {
         let channel = &mut *self.channel.borrow_mut();
         let (mut now, mut made) = (time.now(), Time::ZERO);
         loop {
+            if self.has_partners.get()
+                && let Err(pending) = self.step_pins(channel, &clients, now, observed)
+            {
+                return Next::Answer(pending);
+            }
             if let Some(pending) = self.return_data(channel, &clients, now, observed) {
                 return Next::Answer(pending);
             }
@@ -195,10 +213,17 @@ impl Reads {
                     time.advance(last);
                     made = self.make_reads(&clients, now);
                 }
-                next = self.next_grant(channel);
+                next = self.next_grant(channel, now);
                 if let Some(pending) = self.return_data(channel, &clients, now, observed) {
                     return Next::Answer(pending);
                 }
+            }
+            if self.has_partners.get() {
+                match self.step_pins(channel, &clients, now, observed) {
+                    Ok(at_pins) => next = next.min(at_pins),
+                    Err(pending) => return Next::Answer(pending),
+                }
+                next = next.min(self.tell_room(channel, &clients, now));
             }
             next = next.min(made).min(channel.in_flight.front().map_or(Time::MAX, |read| read.first));
             if next >= until || !time.advance(next) {
@@ -211,7 +236,10 @@ impl Reads {
     /// Whether nothing is left to do for reads that were granted.
     #[inline]
     fn rests(&self, channel: &Channel) -> bool {
-        self.timed.is_none() && channel.chosen.is_none() && channel.in_flight.is_empty()
+        self.timed.is_none()
+            && !self.has_partners.get()
+            && channel.chosen.is_none()
+            && channel.in_flight.is_empty()
     }
 
     /// Has clients make reads; tells when the next of them will.
@@ -241,12 +269,24 @@ impl Reads {
 
     /// When the arbiter can choose a read, or grant the one that it has chosen.
     #[inline]
-    fn next_grant(&self, channel: &Channel) -> Time {
+    fn next_grant(&self, channel: &Channel, now: Time) -> Time {
         match channel.chosen {
             Some((_, burst)) => channel.beats.room(burst.beats),
             None if self.asking.get() == 0 => Time::MAX,
-            None if self.timed.as_ref().is_some_and(|timed| !timed.has_room(false)) => Time::MAX,
-            None => channel.free.max(channel.outstanding.room()),
+            None => self.room(channel, now),
+        }
+    }
+
+    /// From when on the memory takes another read.
+    #[inline]
+    pub(super) fn room(&self, channel: &Channel, now: Time) -> Time {
+        if self.timed.as_ref().is_some_and(|timed| !timed.has_room(false)) {
+            return Time::MAX;
+        }
+        let room = channel.free.max(channel.outstanding.room());
+        match self.has_partners.get() {
+            true => self.partners.borrow().memory.as_ref().map_or(room, |pins| room.max(pins.read_room(now))),
+            false => room,
         }
     }
 
@@ -259,7 +299,7 @@ impl Reads {
         now: Time,
         observed: &mut Observed,
     ) -> Time {
-        let at = self.next_grant(channel);
+        let at = self.next_grant(channel, now);
         if at > now {
             return at;
         }
@@ -274,8 +314,9 @@ impl Reads {
                 if !asks {
                     self.asking.set(asking & !(1 << client));
                 }
+                // The limit is the device's own, and none of another master's.
                 let room = channel.beats.room(burst.beats);
-                if room > now {
+                if room > now && !clients[client].is_outside() {
                     channel.chosen = Some((client, burst));
                     return room;
                 }
@@ -296,14 +337,31 @@ impl Reads {
         now: Time,
         observed: &mut Observed,
     ) {
-        if let Some(timed) = &self.timed {
-            channel.outstanding.add_open();
-            channel.beats.add_open(burst.beats);
+        if let Some(memory) = &self.partners.borrow().memory {
             observed.see(now, Stage::Request, false, &burst);
-            let (place, answer) = client.read(&*self.target, &burst);
+            return self.ask_pins(memory, channel, (number, burst), client, now);
+        }
+        let is_outside = client.is_outside();
+        let is_open = self.timed.is_some() || is_outside || Self::is_bus_open(channel);
+        if is_open {
+            channel.outstanding.add_open();
+            if !is_outside {
+                channel.beats.add_open(burst.beats);
+            }
+            observed.see(now, Stage::Request, false, &burst);
+            let (place, answer) = match is_outside {
+                true => (0, Some(self.target.read(&burst))),
+                false => client.read(&*self.target, &burst),
+            };
             client.granted();
             let (first, last, placed) = (Time::MAX, Time::MAX, answer.is_none());
             let read = InFlight { burst, client: number, requested: now, first, last, place, placed };
+            let Some(timed) = &self.timed else {
+                let served = self.config.serve(&channel.memory_free, now, &burst);
+                let ready = served + self.config.period * channel.latency.draw();
+                channel.bus_queue.push_back(Queued { ready, read, answer });
+                return;
+            };
             let tag = channel.tags;
             channel.tags += 1;
             channel.ids.insert(tag, burst.id);
@@ -353,7 +411,13 @@ impl Reads {
 
     /// When the first and the last beat are on the bus of a burst whose data can be there from `first` on.
     #[inline(always)]
-    fn on_bus(&self, channel: &mut Channel, first: Time, burst: &Burst, client: &ReadClient) -> (Time, Time) {
+    pub(super) fn on_bus(
+        &self,
+        channel: &mut Channel,
+        first: Time,
+        burst: &Burst,
+        client: &ReadClient,
+    ) -> (Time, Time) {
         let (first, last, ready) = client.expect(first, burst.beats).unwrap_or_else(|| {
             let last = first + self.config.period * u64::from(burst.beats - 1);
             (first, last, last + self.config.period)
@@ -375,6 +439,10 @@ impl Reads {
         while queue.front().is_some_and(|asked| asked.served)
             && let Some(Asked { read, answer, .. }) = queue.pop_front()
         {
+            if clients[read.client].is_outside() || Self::is_bus_open(channel) {
+                channel.bus_queue.push_back(Queued { ready: now, read, answer });
+                continue;
+            }
             let earliest = now.max(channel.bus_free);
             let (first, last) = self.on_bus(channel, earliest, &read.burst, &clients[read.client]);
             channel.outstanding.close(last);

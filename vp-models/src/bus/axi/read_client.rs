@@ -6,6 +6,7 @@ use super::intake::{Intake, Taker};
 use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Name, Time};
 
@@ -98,6 +99,8 @@ pub(super) struct ReadClient {
     pub(super) awaits_grant: Cell<bool>,
     /// The first burst that was answered with an error, among those that nobody has asked about.
     pub(super) refused: RefCell<Option<Unmapped>>,
+    /// For a master outside: its bursts that wait for the arbiter, as it has made them.
+    outside: Option<RefCell<VecDeque<Burst>>>,
 }
 
 /// The events of a client.
@@ -132,7 +135,19 @@ impl ReadClient {
             granted: events.granted,
             awaits_grant: Cell::new(false),
             refused: RefCell::default(),
+            outside: None,
         }
+    }
+
+    /// A master outside, which makes its bursts itself and takes its data at its pins.
+    pub(super) fn outside(name: &str, config: &super::AxiConfig, events: Events) -> ReadClient {
+        ReadClient { outside: Some(RefCell::default()), ..ReadClient::new(name, 0, config, events) }
+    }
+
+    /// Whether it is a master outside.
+    #[inline]
+    pub(super) fn is_outside(&self) -> bool {
+        self.outside.is_some()
     }
 
     /// The bursts of a read.
@@ -152,6 +167,14 @@ impl ReadClient {
     pub(super) fn ask(&self, burst: &Burst) {
         self.queue.borrow_mut().push_back(Run { address: burst.address, bytes: burst.bytes });
         self.waiting.set(self.waiting.get() + 1);
+    }
+
+    /// A master outside asks for a burst.
+    pub(super) fn ask_outside(&self, burst: Burst) {
+        if let Some(outside) = &self.outside {
+            outside.borrow_mut().push_back(burst);
+            self.waiting.set(self.waiting.get() + 1);
+        }
     }
 
     /// How many bursts wait for the arbiter.
@@ -251,6 +274,10 @@ impl ReadClient {
 
     /// What is granted of what waits, and whether more does.
     pub(super) fn grant(&self) -> (Burst, bool) {
+        if let Some(burst) = self.outside.as_ref().and_then(|outside| outside.borrow_mut().pop_front()) {
+            self.waiting.set(self.waiting.get() - 1);
+            return (burst, self.asks());
+        }
         let mut queue = self.queue.borrow_mut();
         let run = queue.front_mut().unwrap_or_else(|| unreachable!("a client is granted what it asks for"));
         let burst = self.cut.burst(self.id, run);
@@ -383,6 +410,22 @@ impl ReadClient {
         Some((first, last, intake.ready(last + self.period)))
     }
 
+    /// A beat is taken from the bus now: when the next one is, if that depends on the client.
+    pub(super) fn expect_beat(&self, now: Time) -> Option<Time> {
+        let mut intake = self.intake.borrow_mut();
+        let intake = intake.as_mut().filter(|intake| intake.delays())?;
+        intake.pass(now);
+        Some(intake.ready(now + self.period))
+    }
+
+    /// Makes a place for a burst's data, of which nothing is there yet.
+    pub(super) fn reserve(&self, burst: &Burst) -> u64 {
+        let mut data = self.data.borrow_mut();
+        let position = data.end();
+        data.grow(burst.bytes as usize);
+        position
+    }
+
     /// Asks the memory for a burst's data, and makes a place for it. What comes back is not in its place yet.
     pub(super) fn read(&self, target: &dyn AxiTarget, burst: &Burst) -> (u64, Option<Answer<Vec<u8>>>) {
         let mut data = self.data.borrow_mut();
@@ -417,7 +460,19 @@ impl ReadClient {
                 due += self.period;
             }
         }
-        let come = self.come.get() + burst.bytes as usize;
+        drop((beats, expected));
+        self.count_come(burst.bytes);
+    }
+
+    /// A beat was taken from the bus now.
+    pub(super) fn deliver_beat(&self, bytes: u32, now: Time) {
+        self.beats.borrow_mut().push_back((now, bytes));
+        self.count_come(bytes);
+    }
+
+    #[inline]
+    fn count_come(&self, bytes: u32) {
+        let come = self.come.get() + bytes as usize;
         self.come.set(come);
         let wanted = self.wanted.get();
         if wanted > 0 && come >= wanted {

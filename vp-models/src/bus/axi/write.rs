@@ -3,9 +3,12 @@
 use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::Outstanding;
+use super::pins::Arrived;
 use super::read::{Next, Pending};
+use super::read_pins::Partners;
 use super::turn::{Clients, Turn};
 use super::write_client::WriteClient;
+use super::write_pins;
 use super::{Answer, AxiConfig, AxiTarget, Burst, TimedPort};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -14,55 +17,65 @@ use vp_core::Time;
 use vp_core::observe::Stage;
 
 /// A write whose data is on its way to the memory.
-struct Moving {
-    burst: Burst,
-    client: usize,
+pub(super) struct Moving {
+    pub(super) burst: Burst,
+    pub(super) client: usize,
+    /// When its address was on the bus.
+    pub(super) granted: Time,
     /// When the memory has all of it.
-    stored: Time,
+    pub(super) stored: Time,
     /// When it is acknowledged, if that is known already.
-    acknowledged: Option<Time>,
+    pub(super) acknowledged: Option<Time>,
+    /// The data that a master outside has sent.
+    pub(super) arrived: Option<Arrived>,
+    /// Whether a memory outside has been sent its data with its address.
+    pub(super) is_sent: bool,
 }
 
 /// A write that the memory has been given.
-struct Given {
-    burst: Burst,
-    client: usize,
-    acknowledged: Time,
-    answer: Option<Answer<()>>,
+pub(super) struct Given {
+    pub(super) burst: Burst,
+    pub(super) client: usize,
+    pub(super) acknowledged: Time,
+    pub(super) answer: Option<Answer<()>>,
 }
 
 /// A write that a memory with a time of its own has been given.
-struct Asked {
+pub(super) struct Asked {
     tag: u64,
-    given: Given,
+    pub(super) given: Given,
     served: bool,
 }
 
 /// The writes of one interface. Data follows its address a beat a cycle; the memory holds it before the
 /// acknowledgement comes; acknowledgements are in order, from a memory with a time of its own within each id.
 pub(super) struct Writes {
-    config: AxiConfig,
+    pub(super) config: AxiConfig,
     target: Rc<dyn AxiTarget>,
-    timed: Option<Rc<dyn TimedPort>>,
+    pub(super) timed: Option<Rc<dyn TimedPort>>,
     clients: RefCell<Vec<Rc<WriteClient>>>,
     /// Clients with bursts that wait for the arbiter, or are to come.
     asking: Cell<Clients>,
     channel: RefCell<Channel>,
+    /// Who is at the interface with a clock of its own…
+    pub(super) partners: RefCell<Partners>,
+    /// …and whether anybody is.
+    pub(super) has_partners: Cell<bool>,
 }
 
 /// The arbiter and what is behind it.
-struct Channel {
+pub(super) struct Channel {
     turn: Turn,
     /// From when on the next address may follow.
-    free: Time,
-    outstanding: Outstanding,
-    latency: LatencySource,
-    last_acknowledged: Time,
-    memory_free: Rc<Cell<Time>>,
-    moving: VecDeque<Moving>,
-    given: VecDeque<Given>,
-    /// What is asked of a [`TimedPort`] and not acknowledged: by transaction id in order…
-    asked: BTreeMap<u32, VecDeque<Asked>>,
+    pub(super) free: Time,
+    pub(super) outstanding: Outstanding,
+    pub(super) latency: LatencySource,
+    pub(super) last_acknowledged: Time,
+    pub(super) memory_free: Rc<Cell<Time>>,
+    pub(super) moving: VecDeque<Moving>,
+    pub(super) given: VecDeque<Given>,
+    /// What is asked of a [`TimedPort`], or of a memory outside, and not acknowledged: by transaction id in order…
+    pub(super) asked: BTreeMap<u32, VecDeque<Asked>>,
     /// …and which id a tag belongs to.
     ids: BTreeMap<u64, u32>,
     tags: u64,
@@ -95,6 +108,8 @@ impl Writes {
             clients: RefCell::default(),
             asking: Cell::new(0),
             channel: RefCell::new(channel),
+            partners: RefCell::default(),
+            has_partners: Cell::new(false),
         }
     }
 
@@ -129,18 +144,28 @@ impl Writes {
     pub(super) fn step(&self, now: Time, observed: &mut Observed) -> Next {
         let clients = self.clients.borrow();
         let channel = &mut *self.channel.borrow_mut();
+        let mut at_pins = Time::MAX;
+        if self.has_partners.get() {
+            at_pins = self.step_pins(channel, &clients, now);
+        }
         self.store(channel, &clients, now, observed);
         if let Some(pending) = self.acknowledge(channel, &clients, now, observed) {
             return Next::Answer(pending);
         }
         let mut granted = self.arbitrate(channel, &clients, now, observed);
         if granted <= now {
+            if self.has_partners.get() {
+                at_pins = self.step_pins(channel, &clients, now);
+            }
             // No other address follows now; but the memory may have all data, and acknowledge it, at once.
             self.store(channel, &clients, now, observed);
             if let Some(pending) = self.acknowledge(channel, &clients, now, observed) {
                 return Next::Answer(pending);
             }
             granted = self.next_grant(channel, &clients, now).1;
+        }
+        if self.has_partners.get() {
+            granted = granted.min(at_pins).min(self.tell_room(channel, &clients, now));
         }
         let stored = channel.moving.front().map_or(Time::MAX, |write| write.stored);
         let acknowledged = channel.given.front().map_or(Time::MAX, |write| write.acknowledged);
@@ -149,7 +174,8 @@ impl Writes {
 
     /// The clients that have a whole burst in their buffers, and when the arbiter can grant one, of these or of others.
     fn next_grant(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> (Clients, Time) {
-        if self.timed.as_ref().is_some_and(|timed| !timed.has_room(true)) {
+        let room = self.room(channel, now);
+        if room == Time::MAX {
             return (0, Time::MAX);
         }
         let (mut left, mut asking, mut first) = (self.asking.get(), 0, Time::MAX);
@@ -162,7 +188,21 @@ impl Writes {
                 None => self.asking.set(self.asking.get() & !(1 << number)),
             }
         }
-        (asking, first.max(channel.free).max(channel.outstanding.room()))
+        (asking, first.max(room))
+    }
+
+    /// From when on the memory takes another write.
+    pub(super) fn room(&self, channel: &Channel, now: Time) -> Time {
+        if self.timed.as_ref().is_some_and(|timed| !timed.has_room(true)) {
+            return Time::MAX;
+        }
+        let room = channel.free.max(channel.outstanding.room());
+        match self.has_partners.get() {
+            true => {
+                self.partners.borrow().memory.as_ref().map_or(room, |pins| room.max(pins.write_room(now)))
+            }
+            false => room,
+        }
     }
 
     /// Grants one write, if a whole one is in its buffer. Otherwise tells when that is.
@@ -182,39 +222,74 @@ impl Writes {
         };
         let burst = clients[client].grant(now);
         channel.free = now + self.config.period * u64::from(burst.beats);
-        self.issue(channel, burst, client, now, observed);
+        if clients[client].is_outside() {
+            // Its data comes when it comes.
+            channel.free = Time::MAX;
+            channel.outstanding.add_open();
+            observed.see(now, Stage::Request, true, &burst);
+            channel.moving.push_back(Moving::open(burst, client, now));
+        } else {
+            self.issue(channel, burst, clients, client, now, observed);
+        }
         now
     }
 
     /// Puts an address on AW now, and its data on W from now on.
-    fn issue(&self, channel: &mut Channel, burst: Burst, client: usize, now: Time, observed: &mut Observed) {
+    fn issue(
+        &self,
+        channel: &mut Channel,
+        burst: Burst,
+        clients: &[Rc<WriteClient>],
+        client: usize,
+        now: Time,
+        observed: &mut Observed,
+    ) {
         let config = &self.config;
         let last_beat = now + config.period * u64::from(burst.beats - 1);
+        let moving = Moving { stored: last_beat, ..Moving::open(burst, client, now) };
+        if let Some(memory) = &self.partners.borrow().memory {
+            channel.outstanding.add_open();
+            observed.see(now, Stage::Request, true, &burst);
+            clients[client].give(&burst, |data| memory.write(now, &burst, data));
+            channel.moving.push_back(Moving { is_sent: true, ..moving });
+            let given = Given { burst, client, acknowledged: Time::MAX, answer: None };
+            let asked = Asked { tag: 0, given, served: false };
+            channel.asked.entry(burst.id).or_default().push_back(asked);
+            return;
+        }
         if self.timed.is_some() {
             channel.outstanding.add_open();
             observed.see(now, Stage::Request, true, &burst);
-            channel.moving.push_back(Moving { burst, client, stored: last_beat, acknowledged: None });
+            channel.moving.push_back(moving);
             return;
         }
         let stored = config.serve(&channel.memory_free, last_beat, &burst);
         let latency = config.period * channel.latency.draw();
-        let acknowledged = (stored + latency).max(channel.last_acknowledged);
+        // B has one response an edge.
+        let acknowledged = (stored + latency).max(channel.last_acknowledged + config.period);
         channel.last_acknowledged = acknowledged;
         channel.outstanding.add(acknowledged);
         observed.see(now, Stage::Request, true, &burst);
         // In order.
         let stored = channel.moving.back().map_or(stored, |before| stored.max(before.stored));
-        channel.moving.push_back(Moving { burst, client, stored, acknowledged: Some(acknowledged) });
+        channel.moving.push_back(Moving { stored, acknowledged: Some(acknowledged), ..moving });
     }
 
     /// Gives the memory what it has all data of.
     fn store(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time, observed: &mut Observed) {
-        while let Some(&Moving { burst, client, stored, acknowledged }) = channel.moving.front()
-            && stored <= now
+        while channel.moving.front().is_some_and(|moving| moving.stored <= now)
+            && let Some(Moving { burst, client, acknowledged, arrived, is_sent, .. }) =
+                channel.moving.pop_front()
         {
-            channel.moving.pop_front();
             observed.see(now, Stage::Data, true, &burst);
-            let answer = match clients[client].give(&burst, |data| self.target.write(&burst, data)) {
+            if is_sent {
+                continue;
+            }
+            let stored = match &arrived {
+                Some(arrived) => write_pins::store(&*self.target, arrived),
+                None => clients[client].give(&burst, |data| self.target.write(&burst, data)),
+            };
+            let answer = match stored {
                 Answer::Now(Ok(())) => None,
                 other => Some(other),
             };
@@ -243,7 +318,7 @@ impl Writes {
             && let Some(Asked { given, .. }) = queue.pop_front()
         {
             let latency = self.config.period * channel.latency.draw();
-            let acknowledged = (now + latency).max(channel.last_acknowledged);
+            let acknowledged = (now + latency).max(channel.last_acknowledged + self.config.period);
             channel.last_acknowledged = acknowledged;
             channel.outstanding.close(acknowledged);
             channel.given.push_back(Given { acknowledged, ..given });
@@ -273,15 +348,18 @@ impl Writes {
                     }
                 },
             };
+            let (Given { burst, client, .. }, is_refused) = (&*given, answer.is_err());
+            let (burst, client) = (*burst, &clients[*client]);
             if let Err(refused) = answer {
-                let client = &clients[given.client];
                 observed.refused(now, &client.name, true, &refused, "data lost");
                 client.refused.borrow_mut().get_or_insert(refused);
             }
-            let Given { burst, client, .. } = *given;
             channel.given.pop_front();
             observed.see(now, Stage::Response, true, &burst);
-            clients[client].acknowledge();
+            match &self.partners.borrow().master {
+                Some((master, _)) if client.is_outside() => master.respond(now, burst.id as u16, is_refused),
+                _ => client.acknowledge(),
+            }
         }
         None
     }

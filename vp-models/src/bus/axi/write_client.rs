@@ -49,6 +49,8 @@ pub(super) struct WriteClient {
     pub(super) acknowledged: Event,
     /// The first burst that was answered with an error, among those that nobody has asked about.
     pub(super) refused: RefCell<Option<Unmapped>>,
+    /// For a master outside: its next burst, and from when on it asks.
+    outside: Option<Cell<(Option<Burst>, Option<Time>)>>,
 }
 
 impl WriteClient {
@@ -81,7 +83,41 @@ impl WriteClient {
             unacknowledged: Cell::new(0),
             acknowledged,
             refused: RefCell::default(),
+            outside: None,
         }
+    }
+
+    /// A master outside, which makes its bursts itself and is answered at its pins.
+    pub(super) fn outside(name: &str, config: &AxiConfig, events: [Event; 2]) -> Self {
+        WriteClient { outside: Some(Cell::default()), ..WriteClient::new(name, 0, config, 1, events) }
+    }
+
+    /// Whether it is a master outside.
+    pub(super) fn is_outside(&self) -> bool {
+        self.outside.is_some()
+    }
+
+    /// Whether a burst of a master outside waits for its data or for the arbiter.
+    pub(super) fn has_burst(&self) -> bool {
+        self.outside.as_ref().is_some_and(|outside| outside.get().0.is_some())
+    }
+
+    /// Takes a burst of a master outside.
+    pub(super) fn take_outside(&self, burst: Burst) {
+        if let Some(outside) = &self.outside {
+            outside.set((Some(burst), None));
+        }
+    }
+
+    /// The burst of a master outside asks from `at` on, if there is one that did not: whether that is so.
+    pub(super) fn ask_outside(&self, at: Time) -> bool {
+        let Some(outside) = &self.outside else { return false };
+        let (burst, asks) = outside.get();
+        let is_new = burst.is_some() && asks.is_none();
+        if is_new {
+            outside.set((burst, Some(at)));
+        }
+        is_new
     }
 
     // What the engine's side does.
@@ -161,6 +197,9 @@ impl WriteClient {
 
     /// From when on it asks for its next burst: when the whole burst is in its buffer at the arbiter.
     pub(super) fn asks(&self) -> Option<Time> {
+        if let Some(outside) = &self.outside {
+            return outside.get().1;
+        }
         let queue = self.queue.borrow();
         let Complete { burst, due, .. } = queue.front()?;
         Some((self.buffer_free.get() + self.enters * u64::from(burst.beats)).max(*due))
@@ -168,6 +207,9 @@ impl WriteClient {
 
     /// What is granted now of what waits.
     pub(super) fn grant(&self, now: Time) -> Burst {
+        if let Some(burst) = self.outside.as_ref().and_then(|outside| outside.take().0) {
+            return burst;
+        }
         self.settle(now, Time::ZERO);
         let next = self.queue.borrow_mut().pop_front();
         let Complete { burst, .. } =

@@ -150,6 +150,10 @@ impl Host for Copier {
         self.map
     }
 
+    fn device(&self) -> &str {
+        "nvdla"
+    }
+
     fn set_limit(&mut self, _: Time) {}
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {

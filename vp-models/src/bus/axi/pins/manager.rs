@@ -1,0 +1,251 @@
+//! The manager's end: bursts of the platform's masters go out, data and responses come in.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::{Bytes, BytesMut};
+use vp_core::Time;
+
+use super::{AxiChannel, AxiEvent, AxiSink, AxiViolation, Driven, of_beat};
+use crate::bus::axi::{AxiConfig, Burst};
+
+/// A read whose data is not complete.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::bus::axi) struct OpenRead {
+    pub(in crate::bus::axi) burst: Burst,
+    /// When its address was on AR.
+    pub(in crate::bus::axi) requested: Time,
+    /// When its first beat was taken, if it was.
+    pub(in crate::bus::axi) first: Option<Time>,
+    /// Whose it is.
+    pub(in crate::bus::axi) client: usize,
+    /// Where its data goes.
+    pub(in crate::bus::axi) place: u64,
+    /// Beats that have come to the pins.
+    come: u32,
+    /// Beats that were taken from them.
+    pub(in crate::bus::axi) taken: u32,
+}
+
+/// A beat of read data that waits at the pins.
+pub(in crate::bus::axi) struct Beat {
+    pub(in crate::bus::axi) id: u16,
+    pub(in crate::bus::axi) data: Bytes,
+    pub(in crate::bus::axi) error: bool,
+}
+
+/// The pins of a memory interface whose memory is outside and has a time of its own.
+pub struct ManagerPins {
+    period: Time,
+    width: u32,
+    /// Whether AW has the first byte's address, and not that of its beat.
+    is_exact: bool,
+    sink: AxiSink,
+    state: RefCell<State>,
+}
+
+struct State {
+    read_address: Driven,
+    write_address: Driven,
+    write_data: Driven,
+    /// By id, in the order of their addresses.
+    reads: BTreeMap<u16, VecDeque<OpenRead>>,
+    data: VecDeque<Beat>,
+    /// By id: how many beats were on W when the burst's last one was.
+    writes: BTreeMap<u16, VecDeque<u64>>,
+    /// Beats on W so far.
+    beats: u64,
+    responses: VecDeque<(u16, bool)>,
+    /// Why nothing comes any more.
+    gone: Option<String>,
+}
+
+impl ManagerPins {
+    /// The pins of an interface of that shape; what it drives goes to `sink`.
+    pub fn new(config: &AxiConfig, sink: AxiSink) -> ManagerPins {
+        let channel = || Driven::new(config.period);
+        ManagerPins {
+            period: config.period,
+            width: config.beat_bytes,
+            // RTL: an interface of single beats has addresses of whole beats and strobes (`NV_NVDLA_MCIF_WRITE_IG_spt.v`), one of
+            // longer bursts the address as its unit gives it (`NV_NVDLA_CVIF_WRITE_IG_cvt.v`).
+            is_exact: config.burst_beats > 1,
+            sink,
+            state: RefCell::new(State {
+                read_address: channel(),
+                write_address: channel(),
+                write_data: channel(),
+                reads: BTreeMap::new(),
+                data: VecDeque::new(),
+                writes: BTreeMap::new(),
+                beats: 0,
+                responses: VecDeque::new(),
+                gone: None,
+            }),
+        }
+    }
+
+    fn beat_address(&self, burst: &Burst) -> u64 {
+        burst.address & !u64::from(self.width - 1)
+    }
+
+    // What the interface does.
+
+    /// From when on another address can be on AR, as far as is known.
+    pub(in crate::bus::axi) fn read_room(&self, now: Time) -> Time {
+        let channel = &mut self.state.borrow_mut().read_address;
+        channel.settle(now).for_each(drop);
+        channel.free()
+    }
+
+    /// From when on another burst can be on AW and W, as far as is known.
+    pub(in crate::bus::axi) fn write_room(&self, now: Time) -> Time {
+        let state = &mut *self.state.borrow_mut();
+        state.write_address.settle(now).for_each(drop);
+        state.write_data.settle(now).for_each(drop);
+        state.write_address.free().max(state.write_data.free())
+    }
+
+    /// Puts a read on AR.
+    pub(in crate::bus::axi) fn read(&self, now: Time, burst: Burst, client: usize, place: u64) {
+        let id = burst.id as u16;
+        let state = &mut *self.state.borrow_mut();
+        state.read_address.drive(now);
+        state.reads.entry(id).or_default().push_back(OpenRead {
+            burst,
+            requested: now,
+            first: None,
+            client,
+            place,
+            come: 0,
+            taken: 0,
+        });
+        let (address, beats) = (self.beat_address(&burst), burst.beats as u16);
+        (self.sink)(now, AxiEvent::ReadAddress { id, address, beats });
+    }
+
+    /// Puts a write on AW, and its data on W, a beat an edge.
+    pub(in crate::bus::axi) fn write(&self, now: Time, burst: &Burst, data: &[u8]) {
+        let id = burst.id as u16;
+        let state = &mut *self.state.borrow_mut();
+        state.write_address.drive(now);
+        let address = if self.is_exact { burst.address } else { self.beat_address(burst) };
+        (self.sink)(now, AxiEvent::WriteAddress { id, address, beats: burst.beats as u16 });
+        for beat in 0..burst.beats {
+            let at = now + self.period * u64::from(beat);
+            let (lane, from, count) = of_beat(burst, beat, self.width);
+            let mut bytes = BytesMut::zeroed(self.width as usize);
+            bytes[lane..lane + count].copy_from_slice(&data[from..from + count]);
+            let strobes = (u64::MAX >> (64 - count.clamp(1, 64))) << lane;
+            state.write_data.drive(at);
+            let last = beat + 1 == burst.beats;
+            (self.sink)(at, AxiEvent::WriteData { data: bytes.freeze(), strobes, last });
+        }
+        state.beats += u64::from(burst.beats);
+        state.writes.entry(id).or_default().push_back(state.beats);
+    }
+
+    /// Whether a beat of read data waits.
+    pub(in crate::bus::axi) fn has_data(&self) -> bool {
+        !self.state.borrow().data.is_empty()
+    }
+
+    /// The next beat of read data, taken now, and whose it is.
+    pub(in crate::bus::axi) fn take_data(&self, now: Time) -> Option<(OpenRead, Beat)> {
+        let state = &mut *self.state.borrow_mut();
+        let beat = state.data.pop_front()?;
+        let open = state.reads.get_mut(&beat.id)?;
+        let read = open.front_mut()?;
+        read.taken += 1;
+        read.first.get_or_insert(now);
+        let read = *read;
+        if read.taken == read.burst.beats {
+            open.pop_front();
+        }
+        Some((read, beat))
+    }
+
+    /// After a beat was taken at `now` the next one is taken from `ready` on: RREADY is low before.
+    pub(in crate::bus::axi) fn hold_data(&self, now: Time, ready: Time) {
+        let next = now + self.period;
+        if ready > next {
+            let channel = AxiChannel::ReadData;
+            (self.sink)(next, AxiEvent::Ready { channel, ready: false });
+            (self.sink)(ready, AxiEvent::Ready { channel, ready: true });
+        }
+    }
+
+    /// The next response to a write: its id, and whether it is an error.
+    pub(in crate::bus::axi) fn take_response(&self) -> Option<(u16, bool)> {
+        self.state.borrow_mut().responses.pop_front()
+    }
+
+    /// Why nothing comes any more, if that is so; and the reads that are open.
+    pub(in crate::bus::axi) fn take_gone(&self) -> Option<(String, Vec<OpenRead>)> {
+        let state = &mut *self.state.borrow_mut();
+        let why = state.gone.clone()?;
+        state.data.clear();
+        let reads = std::mem::take(&mut state.reads).into_values().flatten().collect();
+        Some((why, reads))
+    }
+
+    /// How many bursts are open.
+    pub(in crate::bus::axi) fn open(&self) -> usize {
+        let state = self.state.borrow();
+        let reads: usize = state.reads.values().map(VecDeque::len).sum();
+        reads + state.writes.values().map(VecDeque::len).sum::<usize>()
+    }
+
+    pub(in crate::bus::axi) fn go(&self, why: &str) {
+        self.state.borrow_mut().gone = Some(why.to_owned());
+    }
+
+    // What the other side does.
+
+    /// The other side drives this, seen now.
+    ///
+    /// # Errors
+    /// It must not: nothing has happened then.
+    pub(in crate::bus::axi) fn drive(&self, now: Time, event: AxiEvent) -> Result<(), AxiViolation> {
+        let state = &mut *self.state.borrow_mut();
+        match event {
+            AxiEvent::ReadData { id, data, last, error } => {
+                if data.len() != self.width as usize {
+                    let (bytes, width) = (data.len(), self.width);
+                    return Err(AxiViolation::Width { channel: "R", bytes, width });
+                }
+                let open = state.reads.get_mut(&id);
+                let read = open.and_then(|open| open.iter_mut().find(|read| read.come < read.burst.beats));
+                let read = read.ok_or(AxiViolation::NoRead { id })?;
+                let (beat, beats) = (read.come + 1, read.burst.beats);
+                if last != (beat == beats) {
+                    return Err(AxiViolation::Last { channel: "R", beat, beats, last });
+                }
+                read.come = beat;
+                state.data.push_back(Beat { id, data, error });
+            }
+            AxiEvent::WriteResponse { id, error } => {
+                state.write_data.settle(now).for_each(drop);
+                let open = state.writes.entry(id).or_default();
+                let ends = *open.front().ok_or(AxiViolation::NoWrite { id })?;
+                if ends > state.write_data.taken() {
+                    return Err(AxiViolation::EarlyResponse { id });
+                }
+                open.pop_front();
+                state.responses.push_back((id, error));
+            }
+            AxiEvent::Ready { channel, ready } => match channel {
+                AxiChannel::ReadAddress => state.read_address.set_ready(now, ready),
+                AxiChannel::WriteAddress => state.write_address.set_ready(now, ready),
+                AxiChannel::WriteData => state.write_data.set_ready(now, ready),
+                AxiChannel::ReadData | AxiChannel::WriteResponse => {
+                    return Err(AxiViolation::Direction { channel: channel.name() });
+                }
+            },
+            AxiEvent::ReadAddress { .. } => return Err(AxiViolation::Direction { channel: "AR" }),
+            AxiEvent::WriteAddress { .. } => return Err(AxiViolation::Direction { channel: "AW" }),
+            AxiEvent::WriteData { .. } => return Err(AxiViolation::Direction { channel: "W" }),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! Reads where somebody outside, who has a clock, is the memory or a master.
+//!
+//! What happens at pins is known edge by edge only. A memory outside says when each beat comes; a master outside says when it
+//! takes one. Until then nobody behind it on the data bus knows when its own data comes: such reads wait in a queue for
+//! the bus, in the order in which the memory has served them.
+
+use super::observed::Observed;
+use super::pins::{ManagerPins, OpenRead, SubordinatePins};
+use super::read::{Channel, InFlight, Pending, Reads};
+use super::read_client::ReadClient;
+use super::{Answer, Burst, Unmapped};
+use bytes::Bytes;
+use std::rc::Rc;
+use vp_core::Time;
+
+/// A read whose data the memory has, or will have then, and that waits for the data bus.
+pub(super) struct Queued {
+    pub(super) ready: Time,
+    pub(super) read: InFlight,
+    pub(super) answer: Option<Answer<Vec<u8>>>,
+}
+
+/// A read whose data a master outside is taking.
+pub(super) struct Driving {
+    read: InFlight,
+    data: Bytes,
+    error: bool,
+    /// When the first beat was on the pins.
+    first: Time,
+    /// The present beat, and whether it is on the pins.
+    beat: u32,
+    is_driven: bool,
+}
+
+/// The partners of an interface.
+#[derive(Default)]
+pub(super) struct Partners {
+    pub(super) memory: Option<Rc<ManagerPins>>,
+    /// And its number among the clients.
+    pub(super) master: Option<(Rc<SubordinatePins>, usize)>,
+}
+
+impl Reads {
+    /// Does what is due at the pins; tells when something is due next there.
+    pub(super) fn step_pins(
+        &self,
+        channel: &mut Channel,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) -> Result<Time, Pending> {
+        let gone = self.partners.borrow().memory.as_ref().and_then(|memory| memory.take_gone());
+        if let Some((why, open)) = gone {
+            open.iter().for_each(|read| self.refuse(read, &why, channel, clients, now, observed));
+            self.partners.borrow_mut().memory = None;
+            self.has_partners.set(self.partners.borrow().master.is_some());
+        }
+        let partners = self.partners.borrow();
+        let mut due = Time::MAX;
+        if let Some(memory) = &partners.memory {
+            due = self.take_data(memory, channel, clients, now, observed);
+        }
+        if let Some((master, number)) = &partners.master {
+            due = due.min(self.drive_bus(master, channel, clients, now, observed)?);
+            let client = &clients[*number];
+            if !client.asks()
+                && let Some(burst) = master.take_read(now, self.room(channel, now))
+            {
+                client.ask_outside(burst);
+                self.ask(*number);
+            }
+        }
+        Ok(due)
+    }
+
+    /// Tells a master outside when there is room for its next read; tells when to look again.
+    pub(super) fn tell_room(&self, channel: &Channel, clients: &[Rc<ReadClient>], now: Time) -> Time {
+        let partners = self.partners.borrow();
+        let Some((master, number)) = &partners.master else { return Time::MAX };
+        let room = if clients[*number].asks() { Time::MAX } else { self.room(channel, now) };
+        master.set_read_room(now, room);
+        // Its next one is taken then, if it waits already.
+        if room > now {
+            room
+        } else if master.is_asked(false) {
+            now + self.config.period
+        } else {
+            Time::MAX
+        }
+    }
+
+    // A memory outside.
+
+    /// Puts a read on AR.
+    pub(super) fn ask_pins(
+        &self,
+        memory: &ManagerPins,
+        channel: &mut Channel,
+        (number, burst): (usize, Burst),
+        client: &ReadClient,
+        now: Time,
+    ) {
+        channel.outstanding.add_open();
+        if !client.is_outside() {
+            channel.beats.add_open(burst.beats);
+        }
+        memory.read(now, burst, number, client.reserve(&burst));
+        client.granted();
+    }
+
+    /// Takes what is on R; tells when it takes more.
+    fn take_data(
+        &self,
+        memory: &ManagerPins,
+        channel: &mut Channel,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) -> Time {
+        while memory.has_data() {
+            if channel.bus_free > now {
+                return channel.bus_free;
+            }
+            let Some((read, beat)) = memory.take_data(now) else { continue };
+            let OpenRead { burst, requested, first, client: number, place, taken, .. } = read;
+            let client = &clients[number];
+            let (lane, from, count) = super::pins::of_beat(&burst, taken - 1, self.config.beat_bytes);
+            if beat.error {
+                let Burst { address, bytes, .. } = burst;
+                let refused = Unmapped { address, bytes, why: "the memory answered an error".to_owned() };
+                observed.refused(now, &client.name, false, &refused, "zeros returned");
+                client.refused.borrow_mut().get_or_insert(refused);
+            } else {
+                client.place(place + from as u64, &beat.data[lane..lane + count]);
+            }
+            let next = now + self.config.period;
+            let ready = client.expect_beat(now).unwrap_or(next).max(next);
+            channel.bus_free = ready;
+            memory.hold_data(now, ready);
+            channel.beats.close(1, now, now);
+            client.deliver_beat(count as u32, now);
+            if taken == burst.beats {
+                observed.expect(requested, true, first.unwrap_or(now), now, &burst);
+                channel.outstanding.close(now);
+            }
+        }
+        Time::MAX
+    }
+
+    /// The memory has gone: its reads end with errors.
+    fn refuse(
+        &self,
+        read: &OpenRead,
+        why: &str,
+        channel: &mut Channel,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) {
+        let OpenRead { burst, requested, first, client: number, taken, .. } = *read;
+        let client = &clients[number];
+        let Burst { address, bytes, .. } = burst;
+        let refused = Unmapped { address, bytes, why: why.to_owned() };
+        observed.refused(now, &client.name, false, &refused, "zeros returned");
+        client.refused.borrow_mut().get_or_insert(refused);
+        for beat in taken..burst.beats {
+            let (_, _, count) = super::pins::of_beat(&burst, beat, self.config.beat_bytes);
+            client.expect_beat(now);
+            client.deliver_beat(count as u32, now);
+            channel.beats.close(1, now, now);
+        }
+        observed.expect(requested, true, first.unwrap_or(now), now, &burst);
+        channel.outstanding.close(now);
+    }
+
+    // A master outside.
+
+    /// Whether the data bus is not known to be free at any time.
+    pub(super) fn is_bus_open(channel: &Channel) -> bool {
+        channel.driving.is_some() || !channel.bus_queue.is_empty()
+    }
+
+    /// Puts on R what is to be there now; tells when there is more to do.
+    fn drive_bus(
+        &self,
+        master: &SubordinatePins,
+        channel: &mut Channel,
+        clients: &[Rc<ReadClient>],
+        now: Time,
+        observed: &mut Observed,
+    ) -> Result<Time, Pending> {
+        let (period, width) = (self.config.period, self.config.beat_bytes as usize);
+        loop {
+            if let Some(driving) = &mut channel.driving {
+                let burst = driving.read.burst;
+                let is_last = driving.beat + 1 == burst.beats;
+                if !driving.is_driven {
+                    if channel.bus_free > now {
+                        return Ok(channel.bus_free);
+                    }
+                    let start = driving.beat as usize * width;
+                    let data = driving.data.slice(start..start + width);
+                    master.send_data(now, burst.id as u16, data, (is_last, driving.error));
+                    driving.is_driven = true;
+                }
+                match master.data_taken(now) {
+                    Err(free) => return Ok(free),
+                    Ok(edge) => {
+                        channel.bus_free = edge + period;
+                        (driving.beat, driving.is_driven) = (driving.beat + 1, false);
+                        if is_last {
+                            observed.expect(driving.read.requested, true, driving.first, edge, &burst);
+                            channel.outstanding.close(edge);
+                            channel.driving = None;
+                        }
+                    }
+                }
+                continue;
+            }
+            let Some(Queued { ready, read, answer }) = channel.bus_queue.pop_front() else {
+                return Ok(Time::MAX);
+            };
+            let (start, client) = (ready.max(channel.bus_free), &clients[read.client]);
+            if !client.is_outside() {
+                let (first, last) = self.on_bus(channel, start, &read.burst, client);
+                channel.outstanding.close(last);
+                channel.beats.close(read.burst.beats, first, last);
+                channel.answers.extend(answer);
+                channel.in_flight.push_back(InFlight { first, last, ..read });
+                continue;
+            }
+            if start > now {
+                channel.bus_queue.push_front(Queued { ready, read, answer });
+                return Ok(start);
+            }
+            let answer = match answer {
+                Some(Answer::Now(answer)) => answer,
+                None => Ok(Vec::new()),
+                Some(Answer::Later(completion)) => match completion.take() {
+                    Some(answer) => answer,
+                    None => {
+                        let answer = Some(Answer::Later(completion.clone()));
+                        channel.bus_queue.push_front(Queued { ready, read, answer });
+                        return Err(Pending::Read(completion));
+                    }
+                },
+            };
+            let error = answer.is_err();
+            let mut data = answer.unwrap_or_else(|refused| {
+                observed.refused(now, &client.name, false, &refused, "zeros and an error returned");
+                Vec::new()
+            });
+            data.resize(read.burst.beats as usize * width, 0);
+            let data = Bytes::from(data);
+            channel.driving = Some(Driving { read, data, error, first: now, beat: 0, is_driven: false });
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Writes where somebody outside, who has a clock, is the memory or a master.
+
+use super::pins::{Arrived, ManagerPins, SubordinatePins};
+use super::write::{Asked, Channel, Given, Moving, Writes};
+use super::write_client::WriteClient;
+use super::{Answer, AxiTarget, Burst, Unmapped};
+use std::rc::Rc;
+use vp_core::Time;
+
+impl Writes {
+    /// Does what is due at the pins; tells when something is due next there.
+    pub(super) fn step_pins(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
+        let gone = self.partners.borrow().memory.as_ref().and_then(|memory| memory.take_gone());
+        if let Some((why, _)) = gone {
+            for asked in std::mem::take(&mut channel.asked).into_values().flatten() {
+                Self::end(channel, asked.given, Some(why.clone()), now);
+            }
+            self.partners.borrow_mut().memory = None;
+            self.has_partners.set(self.partners.borrow().master.is_some());
+        }
+        let partners = self.partners.borrow();
+        if let Some(memory) = &partners.memory {
+            Self::take_responses(memory, channel, now);
+        }
+        match &partners.master {
+            Some((master, number)) => {
+                let due = master.take_write_data(now);
+                self.arrive(master, channel, now);
+                self.take_asked(master, (*number, &clients[*number]), channel, now);
+                due
+            }
+            None => Time::MAX,
+        }
+    }
+
+    /// Tells a master outside when there is room for its next write; tells when to look again.
+    pub(super) fn tell_room(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
+        let partners = self.partners.borrow();
+        let Some((master, number)) = &partners.master else { return Time::MAX };
+        let room = if clients[*number].has_burst() { Time::MAX } else { self.room(channel, now) };
+        master.set_write_room(now, room);
+        if room > now {
+            room
+        } else if master.is_asked(true) {
+            now + self.config.period
+        } else {
+            Time::MAX
+        }
+    }
+
+    // A memory outside.
+
+    /// Takes the responses that have come.
+    fn take_responses(memory: &ManagerPins, channel: &mut Channel, now: Time) {
+        while let Some((id, error)) = memory.take_response() {
+            let why = error.then(|| "the memory answered an error".to_owned());
+            if let Some(Asked { given, .. }) =
+                channel.asked.get_mut(&u32::from(id)).and_then(std::collections::VecDeque::pop_front)
+            {
+                Self::end(channel, given, why, now);
+            }
+        }
+    }
+
+    fn end(channel: &mut Channel, given: Given, why: Option<String>, now: Time) {
+        let Burst { address, bytes, .. } = given.burst;
+        let answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why })));
+        channel.last_acknowledged = now;
+        channel.outstanding.close(now);
+        channel.given.push_back(Given { acknowledged: now, answer, ..given });
+    }
+
+    // A master outside.
+
+    /// The master's next write comes before the arbiter: its address is taken, and asks when its first data is there.
+    fn take_asked(
+        &self,
+        master: &SubordinatePins,
+        (number, client): (usize, &WriteClient),
+        channel: &Channel,
+        now: Time,
+    ) {
+        if !client.has_burst()
+            && let Some(burst) = master.take_write(now, self.room(channel, now))
+        {
+            client.take_outside(burst);
+        }
+        if let Some(first) = master.first_beat()
+            && client.ask_outside(first.max(now))
+        {
+            self.ask(number);
+        }
+    }
+
+    /// All data of the write that is moving has come, if it has: when the memory has it is known then.
+    fn arrive(&self, master: &SubordinatePins, channel: &mut Channel, now: Time) {
+        let Some(moving) = channel.moving.back_mut().filter(|moving| moving.stored == Time::MAX) else {
+            return;
+        };
+        let arrived = match master.is_gone() {
+            true => Arrived {
+                data: Vec::new(),
+                written: Vec::new(),
+                base: 0,
+                burst: Burst { bytes: 0, ..moving.burst },
+            },
+            false => match master.arrived(&moving.burst) {
+                Some(arrived) => arrived,
+                None => return,
+            },
+        };
+        let moved = moving.granted + self.config.period * u64::from(moving.burst.beats - 1);
+        let last = now.max(moved);
+        moving.burst = arrived.burst;
+        moving.arrived = Some(arrived);
+        moving.stored = last;
+        channel.free = last + self.config.period;
+        if self.timed.is_none() {
+            let stored = self.config.serve(&channel.memory_free, last, &moving.burst);
+            moving.stored = stored;
+            let latency = self.config.period * channel.latency.draw();
+            let acknowledged = (stored + latency).max(channel.last_acknowledged + self.config.period);
+            moving.acknowledged = Some(acknowledged);
+            channel.last_acknowledged = acknowledged;
+            channel.outstanding.close(acknowledged);
+        }
+    }
+}
+
+/// Writes what the strobes select: mostly one run of bytes.
+pub(super) fn store(target: &dyn AxiTarget, arrived: &Arrived) -> Answer<()> {
+    let Arrived { burst, data, written, base } = arrived;
+    let (mut at, mut done) = (0, Answer::Now(Ok(())));
+    while let Some(start) = (at..written.len()).find(|&byte| written[byte]) {
+        let end = (start..written.len()).find(|&byte| !written[byte]).unwrap_or(written.len());
+        let run = Burst { address: base + start as u64, bytes: (end - start) as u32, ..*burst };
+        let answer = target.write(&run, &data[start..end]);
+        // The first error counts. An answer still to come is that of the last run: a memory takes them in order.
+        done = match done {
+            Answer::Now(Err(refused)) => Answer::Now(Err(refused)),
+            _ => answer,
+        };
+        at = end;
+    }
+    done
+}
+
+impl Moving {
+    /// A write of a master outside, whose data is still to come.
+    pub(super) fn open(burst: Burst, client: usize, granted: Time) -> Moving {
+        Moving {
+            burst,
+            client,
+            granted,
+            stored: Time::MAX,
+            acknowledged: None,
+            arrived: None,
+            is_sent: false,
+        }
+    }
+}

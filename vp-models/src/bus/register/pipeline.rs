@@ -1,0 +1,129 @@
+//! What the buses inside a platform share: a queue, a pipeline to the device's decoder, and one back.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use vp_core::observe::{Source, What};
+use vp_core::{Event, Sim, Time};
+
+use super::{RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
+use crate::bus::DelayLine;
+
+type Responder = Box<dyn Fn(RegisterResponse)>;
+
+/// A bus without its rule of acceptance: when which request leaves the queue is a process of each kind of bus.
+pub(in crate::bus) struct Pipeline {
+    name: &'static str,
+    sim: Sim,
+    source: Source,
+    period: Time,
+    /// Cycles from a request's effect to the one in which the CPU can act on the answer.
+    answer: u32,
+    queue: RefCell<VecDeque<RegisterRequest>>,
+    queued: Event,
+    in_flight: DelayLine<(RegisterRequest, Time)>,
+    answers: DelayLine<RegisterResponse>,
+    responder: RefCell<Option<Responder>>,
+    unanswered: Cell<usize>,
+}
+
+impl Pipeline {
+    pub(in crate::bus) fn new(sim: &Sim, name: &'static str, period: Time, answer: u32) -> Rc<Pipeline> {
+        Rc::new(Pipeline {
+            name,
+            sim: sim.clone(),
+            source: sim.source(name),
+            period,
+            answer,
+            queue: RefCell::default(),
+            queued: sim.work_event(format!("{name}.request")),
+            in_flight: DelayLine::new(sim, format!("{name}.request_pipe"), Time::ZERO),
+            answers: DelayLine::new(sim, format!("{name}.answer_pipe"), Time::ZERO),
+            responder: RefCell::default(),
+            unanswered: Cell::new(0),
+        })
+    }
+
+    /// Starts the processes behind the acceptance: the decoder in front of `target`, and the way back.
+    pub(in crate::bus) fn start(self: &Rc<Self>, target: Rc<dyn RegisterTarget>) {
+        let name = self.name;
+        self.sim.server(format!("{name}.decode"), self.clone().decode(target));
+        self.sim.server(format!("{name}.answer"), self.clone().give_answers());
+    }
+
+    pub(in crate::bus) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(in crate::bus) fn send(&self, request: RegisterRequest) {
+        if request.access.is_answered() {
+            self.unanswered.set(self.unanswered.get() + 1);
+        }
+        let mut queue = self.queue.borrow_mut();
+        queue.push_back(request);
+        if queue.len() == 1 {
+            self.queued.notify_delta();
+        }
+    }
+
+    pub(in crate::bus) fn on_response(&self, responder: Responder) {
+        *self.responder.borrow_mut() = Some(responder);
+    }
+
+    pub(in crate::bus) fn backlog(&self) -> usize {
+        self.queue.borrow().len()
+    }
+
+    pub(in crate::bus) fn is_quiet(&self) -> bool {
+        self.backlog() == 0 && self.in_flight.is_empty() && self.unanswered.get() == 0
+    }
+
+    /// Waits if no request waits; one may not wait after that either.
+    pub(in crate::bus) async fn wait_for_requests(&self) {
+        if self.queue.borrow().is_empty() {
+            self.queued.wait().await;
+        }
+    }
+
+    /// The next request, which is accepted now.
+    pub(in crate::bus) fn take(&self) -> Option<RegisterRequest> {
+        self.queue.borrow_mut().pop_front()
+    }
+
+    /// Lets a request that is accepted now take effect so many cycles later.
+    pub(in crate::bus) fn forward(&self, request: RegisterRequest, cycles: u32) {
+        let accepted = self.sim.now();
+        self.in_flight.push_at(accepted + self.period * u64::from(cycles), (request, accepted));
+    }
+
+    async fn decode(self: Rc<Self>, target: Rc<dyn RegisterTarget>) {
+        loop {
+            let (RegisterRequest { address, access, tag }, accepted) = self.in_flight.next().await;
+            let (write, value) = match access {
+                RegisterAccess::Read => (false, target.read(address)),
+                RegisterAccess::Write { value, .. } => {
+                    target.write(address, value, accepted);
+                    (true, value)
+                }
+            };
+            self.sim.report(self.source, What::Register { write, address, value });
+            if access.is_answered() {
+                let cycles = u64::from(self.answer + target.distance(address));
+                let due = self.sim.now() + self.period * cycles;
+                let value = if write { 0 } else { value };
+                self.answers.push_at(due, RegisterResponse { tag, result: Ok(value) });
+            }
+        }
+    }
+
+    async fn give_answers(self: Rc<Self>) {
+        loop {
+            let response = self.answers.next().await;
+            self.unanswered.set(self.unanswered.get() - 1);
+            if let Some(responder) = &*self.responder.borrow() {
+                responder(response);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A hub as the partner of another one, in the same thread.
+//!
+//! Two platforms that are one, cut at ports: what one drives there the other sees. Both keep to the contract of time; so the
+//! whole takes the cycles that it would take uncut.
+
+use bytes::Bytes;
+use vp_core::Time;
+
+use super::input::{Access, AccessKind, Command, Input, Operation, PartyId, PortIndex, RequestId, Role, Tag};
+use super::output::{Completion, Failure, MemoryAccess, Output};
+use super::partner::Clock;
+use super::{Hub, MemoryPromise, Ran};
+
+/// A port of one hub that is a port of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkedPort {
+    /// The port of the other hub.
+    pub there: PortIndex,
+    /// What this hub is to it.
+    pub role: Role,
+    /// This hub's own port.
+    pub here: PortIndex,
+}
+
+/// A hub that takes part in another one as a party.
+pub struct LinkedHub {
+    hub: Hub,
+    /// Who it is there.
+    party: PartyId,
+    ports: Vec<LinkedPort>,
+}
+
+/// Who the other hub is here.
+const OTHER: PartyId = PartyId(u64::MAX);
+
+impl LinkedHub {
+    /// Links ports of `hub`, which nobody holds in those roles, to ports of `other`, as a party of that number there.
+    ///
+    /// # Errors
+    /// One of the hubs refuses a port.
+    pub fn new(
+        mut hub: Hub,
+        (other, party): (&mut Hub, PartyId),
+        (name, clock): (&str, Clock),
+        ports: Vec<LinkedPort>,
+    ) -> Result<LinkedHub, Failure> {
+        enter(&mut hub, OTHER, "the other side", Clock::default());
+        enter(other, party, name, clock);
+        for port in &ports {
+            attach(other, party, port.there, port.role)?;
+            attach(&mut hub, OTHER, port.here, port.role.opposite())?;
+        }
+        Ok(LinkedHub { hub, party, ports })
+    }
+
+    /// The hub.
+    #[must_use]
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// The party that it is in the other hub.
+    #[must_use]
+    pub fn party(&self) -> PartyId {
+        self.party
+    }
+
+    /// Takes what the other hub tells this party.
+    pub fn take(&mut self, output: Output) {
+        match output {
+            Output::Driven { port, at, event, .. } => {
+                let Some(linked) = self.ports.iter().find(|linked| linked.there == port) else { return };
+                self.hub.handle(Input::Driven { party: OTHER, port: linked.here, at, event });
+            }
+            // A loader's or debugger's access, which goes round time.
+            Output::Request { request, port, access, .. } => {
+                let Some(linked) = self.ports.iter().find(|linked| linked.there == port) else { return };
+                let MemoryAccess { address, length, write, .. } = access;
+                let kind = AccessKind::Debug;
+                let operation = match write {
+                    Some((data, strobes)) => Operation::MemoryWrite { address, data, strobes, kind },
+                    None => Operation::MemoryRead { address, length, kind },
+                };
+                let command = Command::Access(Access { port: linked.here, at: None, operation });
+                self.hub.handle(Input::Command { party: OTHER, tag: Tag(request.0), command });
+            }
+            Output::Promised { promise, .. } => self.hub.handle(Input::Promised { party: OTHER, promise }),
+            _ => {}
+        }
+    }
+
+    /// Goes on as far as can be, and gives what the other hub is to be told.
+    pub fn run(&mut self) -> Vec<Input> {
+        while !matches!(self.hub.run(Time::MAX), Ran::Waiting) {}
+        let mut inputs = Vec::new();
+        while let Some(output) = self.hub.poll() {
+            match output {
+                Output::Driven { party: OTHER, port, at, event } => {
+                    let linked = self.ports.iter().find(|linked| linked.here == port);
+                    let party = self.party;
+                    inputs.extend(linked.map(|linked| Input::Driven {
+                        party,
+                        port: linked.there,
+                        at,
+                        event,
+                    }));
+                }
+                Output::Completed { party: OTHER, tag, result, .. } => {
+                    let result = result.map(|completion| match completion {
+                        Completion::Data(data) => data,
+                        _ => Bytes::new(),
+                    });
+                    inputs.push(Input::Answer { party: self.party, request: RequestId(tag.0), result });
+                }
+                Output::Promised { party: OTHER, promise } => {
+                    inputs.push(Input::Promised { party: self.party, promise });
+                }
+                _ => {}
+            }
+        }
+        inputs
+    }
+}
+
+fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) {
+    hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryPromise::default() });
+    hub.handle(Input::Command { party, tag: Tag(0), command: Command::Clock(clock) });
+}
+
+/// Attaches a port; what else the hub tells meanwhile stays to be polled.
+fn attach(hub: &mut Hub, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
+    let tag = Tag(0);
+    hub.handle(Input::Command { party, tag, command: Command::Attach { port, role, range: None } });
+    let mut done = Ok(());
+    hub.outputs.retain(|output| match output {
+        Output::Completed { party: of, result, .. } if *of == party => {
+            if let Err(failure) = result {
+                done = Err(failure.clone());
+            }
+            false
+        }
+        _ => true,
+    });
+    done
+}

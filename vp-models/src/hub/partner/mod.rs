@@ -1,0 +1,219 @@
+//! Partners: parties that have a clock of their own, such as an RTL simulator or another platform.
+//!
+//! Interfaces are registered: what one side drives at a clock edge the other sees at the next one. Each event carries the edge
+//! at which it is seen, and each side promises from time to time: *nothing more from me before this edge, unless something of
+//! yours comes*. A side may compute an edge as soon as it knows all that it sees there, so both compute the same edge at the
+//! same time where both are busy, and one message passes over the edges at which nothing happens (conservative parallel
+//! simulation; K. M. Chandy and J. Misra, 1979).
+//!
+//! An instant of the platform has two halves. First happens what follows from earlier instants, and is told; then what
+//! partners drive at that edge takes effect. So the simulation may come to the edge up to which a partner has promised
+//! silence ([`Partner::horizon`]), and stands there until the promise goes further.
+
+mod pins;
+mod promise;
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use vp_core::Time;
+
+use super::input::PortIndex;
+use crate::bus::axi::AxiEvent;
+
+pub(super) use pins::DrivenEvents;
+pub(super) use promise::Bound;
+
+/// What a partner says of its clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// When its outputs follow its inputs.
+    pub reaction: Reaction,
+    /// So many edges more than is certain both sides go on: faster, and what crosses may come so much later.
+    pub quantum: u32,
+}
+
+/// When outputs follow inputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Reaction {
+    /// At the next edge at the earliest: all outputs are registers.
+    #[default]
+    NextEdge,
+    /// Some outputs depend on inputs of the same edge.
+    SameEdge,
+}
+
+/// What is driven at a port by a partner, or for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PortEvent {
+    /// At a memory port.
+    Axi(AxiEvent),
+    /// At a register port, from the initiator: one access, which stays until it is taken.
+    Register {
+        /// Byte address.
+        address: u32,
+        /// The word to write, or `None` to read.
+        write: Option<u32>,
+        /// A write that is not answered.
+        posted: bool,
+    },
+    /// At a register port, from the target: whether it takes an access. High at the beginning.
+    RegisterReady(bool),
+    /// At a register port, from the target: the answer to the oldest access that has none; zero for a write.
+    RegisterAnswer(u32),
+    /// At an interrupt line: its level.
+    Level(bool),
+}
+
+/// What a side has promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    /// All events that the other side has driven to be seen before this are taken into account.
+    pub known: Time,
+    /// No more events from here are seen before this, unless one of the other side's, seen at `known` or later, comes; then
+    /// none before the reaction to it.
+    pub next: Time,
+}
+
+/// A rule of the contract that a partner has broken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Broken {
+    #[error("it drives something to be seen at {at}, having promised nothing before {promised}")]
+    Early { at: Time, promised: Time },
+    #[error("it drives something to be seen at {at}, between two clock edges of {period}")]
+    OffEdge { at: Time, period: Time },
+    #[error("it promises nothing before {next}, having promised nothing before {promised}")]
+    Withdrawn { next: Time, promised: Time },
+    #[error("it says to know all before {known}, and was told all before {told} only")]
+    Ahead { known: Time, told: Time },
+    #[error("{0}")]
+    Pins(String),
+}
+
+/// A partner, as the hub sees it.
+pub(super) struct Partner {
+    clock: Clock,
+    period: Time,
+    promise: Promise,
+    /// What it was sent and has not taken into account: when it sees each, and when it may react.
+    sent: VecDeque<(Time, Time)>,
+    /// What it has driven, in the order of the edges, that has not taken effect.
+    queue: VecDeque<(Time, PortIndex, PortEvent)>,
+    /// What it was promised last.
+    told: Promise,
+    /// Up to where it may have come by what it was promised.
+    granted: Time,
+}
+
+impl Partner {
+    fn new(clock: Clock, period: Time, now: Time) -> Partner {
+        let nothing = Promise { known: now, next: now };
+        let (sent, queue) = (VecDeque::new(), VecDeque::new());
+        Partner { clock, period, promise: nothing, sent, queue, told: nothing, granted: now }
+    }
+
+    /// The edge before which nothing more comes from it than has come.
+    fn promised(&self) -> Time {
+        let reactions = self.sent.iter().map(|&(_, reaction)| reaction);
+        reactions.chain([self.promise.next]).min().unwrap_or(Time::MAX)
+    }
+
+    /// Up to where the simulation may come.
+    fn horizon(&self) -> Time {
+        later(self.promised(), self.period * u64::from(self.clock.quantum))
+    }
+
+    /// It is sent something, to be seen at `at`; `at_once`: it may react at the same edge, whatever its clock says.
+    fn send(&mut self, at: Time, at_once: bool) {
+        let is_same = at_once || self.clock.reaction == Reaction::SameEdge;
+        let reaction = if is_same { at } else { later(at, self.period) };
+        let place = self.sent.partition_point(|(before, _)| *before <= at);
+        self.sent.insert(place, (at, reaction));
+    }
+
+    /// It drives something.
+    fn drive(&mut self, at: Time, port: PortIndex, event: PortEvent) -> Result<(), Broken> {
+        let promised = self.promised();
+        if at < promised {
+            return Err(Broken::Early { at, promised });
+        }
+        if !at.as_ps().is_multiple_of(self.period.as_ps()) {
+            return Err(Broken::OffEdge { at, period: self.period });
+        }
+        // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
+        let place = self.queue.partition_point(|(before, ..)| *before <= at);
+        self.queue.insert(place, (at, port, event));
+        Ok(())
+    }
+
+    fn set_promise(&mut self, promise: Promise) -> Result<(), Broken> {
+        let Promise { known, next } = promise;
+        if known > self.granted {
+            return Err(Broken::Ahead { known, told: self.granted });
+        }
+        let promised = self.promised();
+        while self.sent.front().is_some_and(|(at, _)| *at < known) {
+            self.sent.pop_front();
+        }
+        self.promise = Promise { known: known.max(self.promise.known), next };
+        if self.promised() < promised {
+            return Err(Broken::Withdrawn { next, promised });
+        }
+        Ok(())
+    }
+}
+
+/// A time later than another one, or the end of all time.
+fn later(time: Time, by: Time) -> Time {
+    Time::ps(time.as_ps().saturating_add(by.as_ps()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partner(reaction: Reaction) -> Partner {
+        Partner::new(Clock { reaction, quantum: 0 }, Time::ns(1), Time::ZERO)
+    }
+
+    fn promise(known: u64, next: u64) -> Promise {
+        Promise { known: Time::ns(known), next: Time::ns(next) }
+    }
+
+    #[test]
+    fn what_it_is_sent_shortens_its_promise_until_it_is_known() {
+        let mut partner = partner(Reaction::NextEdge);
+        partner.granted = Time::ns(100);
+        partner.set_promise(promise(0, 50)).unwrap();
+        assert_eq!(partner.horizon(), Time::ns(50));
+        partner.send(Time::ns(7), false);
+        assert_eq!(partner.horizon(), Time::ns(8));
+        partner.set_promise(promise(8, 60)).unwrap();
+        assert_eq!(partner.horizon(), Time::ns(60));
+    }
+
+    #[test]
+    fn a_partner_that_reacts_at_once_is_waited_for_at_that_edge() {
+        let mut partner = partner(Reaction::SameEdge);
+        partner.granted = Time::ns(100);
+        partner.set_promise(promise(0, 50)).unwrap();
+        partner.send(Time::ns(7), false);
+        assert_eq!(partner.horizon(), Time::ns(7));
+    }
+
+    #[test]
+    fn promises_are_held_to() {
+        let mut partner = partner(Reaction::NextEdge);
+        partner.granted = Time::ns(100);
+        partner.set_promise(promise(0, 50)).unwrap();
+        let level = PortEvent::Level(true);
+        let early = partner.drive(Time::ns(49), PortIndex(0), level.clone()).unwrap_err();
+        assert!(early.to_string().contains("nothing before 50 ns"), "{early}");
+        let between = partner.drive(Time::ps(50_500), PortIndex(0), level).unwrap_err();
+        assert!(between.to_string().contains("between two clock edges"), "{between}");
+        let ahead = partner.set_promise(promise(101, 200)).unwrap_err();
+        assert!(ahead.to_string().contains("was told all before 100 ns"), "{ahead}");
+        let less = partner.set_promise(promise(1, 49)).unwrap_err();
+        assert!(less.to_string().contains("promises nothing before 49 ns"), "{less}");
+    }
+}

@@ -1,0 +1,214 @@
+//! How far simulated time may come beside partners, and what they are promised.
+
+use vp_core::Time;
+
+use super::{Broken, Clock, Partner, PortEvent, Promise, Reaction, later};
+use crate::hub::input::{PartyId, PortIndex, Role};
+use crate::hub::output::{Failure, FailureKind, Output, Severity};
+use crate::hub::{Hub, TimeMode};
+use crate::platform::PortKind;
+
+/// What ends a run beside partners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::hub) enum Bound {
+    /// Something that a partner drives takes effect then.
+    Event(Time),
+    /// A partner may drive something then.
+    Horizon(Time),
+}
+
+impl Hub {
+    /// A party has a clock.
+    pub(in crate::hub) fn set_clock(&mut self, party: PartyId, clock: Clock) -> Result<(), Failure> {
+        let (now, period) = (self.now(), self.platform.description().period);
+        if self.holdings.iter().any(|holding| holding.party == party) {
+            let reason = "a clock is declared before the first port is attached";
+            return Err(Failure::new(FailureKind::WrongRole, reason));
+        }
+        self.partners.insert(party, Partner::new(clock, period, now));
+        Ok(())
+    }
+
+    pub(in crate::hub) fn is_partner(&self, party: PartyId) -> bool {
+        self.partners.contains_key(&party)
+    }
+
+    /// A partner drives something.
+    pub(in crate::hub) fn take_driven(
+        &mut self,
+        party: PartyId,
+        (port, at): (PortIndex, Time),
+        event: PortEvent,
+    ) {
+        let Some(partner) = self.partners.get_mut(&party) else { return };
+        if let Err(broken) = partner.drive(at, port, event) {
+            self.expel(party, Some(port), &broken);
+        }
+    }
+
+    /// A partner promises something.
+    pub(in crate::hub) fn take_promise(&mut self, party: PartyId, promise: Promise) {
+        let Some(partner) = self.partners.get_mut(&party) else { return };
+        if let Err(broken) = partner.set_promise(promise) {
+            self.expel(party, None, &broken);
+        }
+    }
+
+    /// A partner has broken a rule: it holds nothing any more, and time does not wait for it.
+    pub(in crate::hub) fn expel(&mut self, party: PartyId, port: Option<PortIndex>, broken: &Broken) {
+        let at = port.and_then(|port| Some(self.ports.get(usize::from(port.0))?.name));
+        let (name, time) = (self.parties.name(party), self.now());
+        let place = at.map_or_else(String::new, |port| format!("{port}, "));
+        let reason = format!("{place}at {time}: {broken}");
+        self.partners.remove(&party);
+        let held: Vec<PortIndex> =
+            self.holdings.iter().filter(|held| held.party == party).map(|held| held.port).collect();
+        self.warn(Severity::Warning, format!("{name} is no partner any more: {reason}"));
+        let failure = Failure::new(FailureKind::ContractBroken, reason.as_str());
+        self.outputs.push_back(Output::Expelled { party, time, failure });
+        held.into_iter().for_each(|port| self.release(party, port, &reason));
+    }
+
+    /// What ends a run that may go to `limit`, if something does before or then.
+    pub(in crate::hub) fn bound(&self, limit: Time) -> Option<Bound> {
+        let partners = self.partners.values();
+        let event = partners.clone().filter_map(|partner| partner.queue.front()).map(|front| front.0).min();
+        let horizon = partners.map(Partner::horizon).min()?;
+        let event = event.filter(|event| *event <= limit);
+        match event {
+            // What else comes at that edge may not be there yet.
+            Some(event) if event < horizon => Some(Bound::Event(event)),
+            _ if horizon <= limit && horizon < Time::MAX => Some(Bound::Horizon(horizon)),
+            _ => None,
+        }
+    }
+
+    /// The next time at which something that partners have driven takes effect.
+    pub(in crate::hub) fn next_driven(&self) -> Option<Time> {
+        self.partners.values().filter_map(|partner| partner.queue.front()).map(|front| front.0).min()
+    }
+
+    /// Whether all partners have promised to be silent for ever, unless something comes.
+    pub(in crate::hub) fn are_partners_silent(&self) -> bool {
+        self.partners.values().all(|partner| partner.horizon() == Time::MAX)
+    }
+
+    /// Lets take effect what partners have driven to be seen by now: what came late by a quantum, too.
+    pub(in crate::hub) fn apply_driven(&mut self) {
+        let now = self.now();
+        let parties: Vec<PartyId> = self.partners.keys().copied().collect();
+        for party in parties {
+            while let Some(partner) = self.partners.get_mut(&party)
+                && partner.queue.front().is_some_and(|(at, ..)| *at <= now)
+                && let Some((_, port, event)) = partner.queue.pop_front()
+            {
+                self.is_instant_over = false;
+                if let Err(broken) = self.apply_event(party, port, event) {
+                    self.expel(party, Some(port), &broken);
+                }
+            }
+        }
+    }
+
+    /// Tells what partners were sent during a run.
+    pub(in crate::hub) fn collect_driven(&mut self) {
+        let events = std::mem::take(&mut *self.driven.events.borrow_mut());
+        for (party, port, at, event) in events {
+            self.send_driven(party, port, at, event);
+        }
+    }
+
+    pub(in crate::hub) fn send_driven(
+        &mut self,
+        party: PartyId,
+        port: PortIndex,
+        at: Time,
+        event: PortEvent,
+    ) {
+        let at_once = self.may_react_at_once(party, port);
+        let Some(partner) = self.partners.get_mut(&party) else { return };
+        // With a quantum the partner may be ahead of it.
+        let at = at.max(if partner.clock.quantum > 0 { partner.granted } else { at });
+        partner.send(at, at_once);
+        self.outputs.push_back(Output::Driven { party, port, at, event });
+    }
+
+    /// Whether a partner is a CPU there: what it hears it may answer at the same edge, as a CPU of the platform's does.
+    fn may_react_at_once(&self, party: PartyId, port: PortIndex) -> bool {
+        let kind = self.ports.get(usize::from(port.0)).map(|port| port.kind);
+        match kind {
+            Some(PortKind::Registers) => self.holds(party, port, Role::Initiator),
+            Some(PortKind::Irq) => self.holds(party, port, Role::Sink),
+            _ => false,
+        }
+    }
+
+    /// Promises partners what can be promised, where that is more than before. `is_over`: nothing is left to do at the
+    /// present moment, as far as nothing new comes.
+    pub(in crate::hub) fn tell_promises(&mut self, is_over: bool) {
+        if self.partners.is_empty() {
+            return;
+        }
+        let now = self.now();
+        let own = self.platform.simulation().next_time().map_or(Time::MAX, |next| next.max(now));
+        let commands = self.next_command_time();
+        let horizons: Vec<(PartyId, Time, Option<Time>)> = (self.partners.iter())
+            .map(|(party, partner)| (*party, partner.horizon(), partner.queue.front().map(|front| front.0)))
+            .collect();
+        for (party, partner) in &mut self.partners {
+            let others = horizons.iter().filter(|(other, ..)| other != party);
+            let of_others = others.flat_map(|(_, horizon, queued)| [Some(*horizon), *queued]).flatten().min();
+            let next = own.min(commands).min(of_others.unwrap_or(Time::MAX));
+            let next = later(next, partner.period * u64::from(partner.clock.quantum));
+            let done = if is_over { Time::ps(now.as_ps().saturating_add(1)) } else { now };
+            let known = done.min(partner.horizon());
+            let promise = Promise { known: known.max(partner.told.known), next };
+            if promise != partner.told {
+                partner.told = promise;
+                partner.granted = partner.granted.max(next);
+                self.outputs.push_back(Output::Promised { party: *party, promise });
+            }
+        }
+    }
+
+    /// The earliest edge at which something that a party without a clock does from now on could reach a partner.
+    fn next_command_time(&self) -> Time {
+        let now = self.now();
+        if self.parties.iter().all(|(party, _)| self.is_partner(party)) {
+            return Time::MAX;
+        }
+        let from = match self.mode {
+            TimeMode::Lockstep => self.goal_time().unwrap_or(now),
+            TimeMode::Free => now,
+        };
+        // An access to a register outside is seen at the same edge, what it does inside a device later.
+        let is_device_outside = self.holdings.iter().any(|holding| {
+            let port = self.ports.get(usize::from(holding.port.0));
+            holding.role == Role::Target && port.is_some_and(|port| port.kind == PortKind::Registers)
+        });
+        if is_device_outside { from } else { later(from, self.platform.description().period) }
+    }
+
+    /// Two partners on one path whose outputs both depend on inputs of the same edge would have to wait for each other
+    /// within it.
+    pub(in crate::hub) fn check_reaction(&self, party: PartyId, port: PortIndex) -> Result<(), Failure> {
+        let is_same = |party: &PartyId| {
+            self.partners.get(party).is_some_and(|partner| partner.clock.reaction == Reaction::SameEdge)
+        };
+        let other = self
+            .holdings
+            .iter()
+            .find(|held| held.port == port && held.party != party && is_same(&held.party));
+        match other {
+            Some(other) if is_same(&party) => {
+                let name = self.port(port)?.name;
+                let reason = format!(
+                    "{name}: outputs of {} depend on inputs of the same edge, too: one side of a path has to be registered",
+                    self.parties.name(other.party)
+                );
+                Err(Failure::new(FailureKind::ContractBroken, reason))
+            }
+            _ => Ok(()),
+        }
+    }
+}
