@@ -182,6 +182,7 @@ mod tests {
             platform: "p".into(),
             session: vp_client::native::SessionId(0),
             ports: Vec::new(),
+            device: None,
         };
         let refused = |mode, capabilities| Timeline::check(&welcome(mode, capabilities)).unwrap_err().0;
         assert!(Timeline::check(&welcome(TimeMode::Lockstep, Capabilities::ALL)).is_ok());
