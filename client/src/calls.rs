@@ -57,8 +57,8 @@ impl<H: Handler> Client<H> {
         self.ask(Request::Detach { port }, &[]).map(|_| ())
     }
 
-    /// Has the server map the memory of which this session is the target, for the platform to reach by itself. What no region
-    /// covers stays with the [`Handler`].
+    /// Has the server map the memory of which this session is the target, for the platform to reach by itself. What no
+    /// region covers stays with the [`Handler`].
     ///
     /// # Errors
     /// [`Error`]: among others, [`Error::Unsent`] where it was not granted.
@@ -75,8 +75,8 @@ impl<H: Handler> Client<H> {
 
 /// Registers.
 impl<H: Handler> Client<H> {
-    /// Has registers of a port accessed through a ring from now on, which shows the level of an interrupt line as well. `false`: the
-    /// server grants none, and all goes over the stream as before.
+    /// Has registers of a port accessed through a ring from now on, which shows the level of an interrupt line as well.
+    /// `false`: the server grants none, and all goes over the stream as before.
     ///
     /// # Errors
     /// [`Error`].
@@ -95,8 +95,8 @@ impl<H: Handler> Client<H> {
         Ok(true)
     }
 
-    /// Takes the ring out, for accesses of another thread than the one that serves the stream. Calls of the client go over the stream
-    /// from then on.
+    /// Takes the ring out, for accesses of another thread than the one that serves the stream. Calls of the client go
+    /// over the stream from then on.
     pub fn take_ring(&mut self) -> Option<Ring> {
         self.ring.take().map(|ring| *ring)
     }
@@ -136,8 +136,8 @@ impl<H: Handler> Client<H> {
         self.ask(Request::RegisterWrite(write), &[]).map(|_| ())
     }
 
-    /// Writes a register without an answer. What follows on the port comes after it. In lockstep, where nothing happens before
-    /// somebody waits, such writes are collected, and go out with what is waited for.
+    /// Writes a register without an answer. What follows on the port comes after it. In lockstep, where nothing happens
+    /// before somebody waits, such writes are collected, and go out with what is waited for.
     ///
     /// # Errors
     /// [`Error`].

@@ -32,8 +32,9 @@ pub struct Options {
     pub platform: Option<String>,
     /// How simulated time moves.
     pub time_mode: TimeMode,
-    /// What this side can do beyond the bare protocol. Among it is, unless taken out, [`Capabilities::MEMORY_IN_ORDER`]: the promise to carry out accesses to
-    /// memory in the order in which they come, which holds for a [`Handler`] that answers at once.
+    /// What this side can do beyond the bare protocol. Among it is, unless taken out,
+    /// [`Capabilities::MEMORY_IN_ORDER`]: the promise to carry out accesses to memory in the order in which they come,
+    /// which holds for a [`Handler`] that answers at once.
     pub capabilities: Capabilities,
     /// Whether the capabilities of one host are wanted too, where the transport has them: rings and shared memory.
     pub share: bool,
@@ -179,6 +180,10 @@ impl<H: Handler> Client<H> {
     pub fn end(&mut self, why: impl Into<String>) -> Error {
         let why = self.ended.get_or_insert_with(|| why.into());
         self.over.store(true, Ordering::Release);
+        if self.line.is_some() {
+            // Wakes who waits at the ring.
+            self.wire.stream.shut_down();
+        }
         Error::Ended(why.clone())
     }
 
@@ -195,8 +200,8 @@ impl<H: Handler> Client<H> {
         }
     }
 
-    /// Makes a request. It goes out with the next call that waits, or with [`flush`](Client::flush) or [`progress`](Client::progress); its answer is kept
-    /// until it is [taken](Client::take_answer).
+    /// Makes a request. It goes out with the next call that waits, or with [`flush`](Client::flush) or
+    /// [`progress`](Client::progress); its answer is kept until it is [taken](Client::take_answer).
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::Unsent`].
@@ -282,8 +287,7 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`Error`].
     pub fn answer(&mut self, id: RequestId) -> Result<Answer, Error> {
-        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        match self.wait(left, |client| client.take_answer(id))? {
+        match self.wait(self.left(), |client| client.take_answer(id))? {
             Some(Answer { reply: Reply::Failed { code, reason }, .. }) => {
                 Err(Error::Refused { code, reason })
             }
@@ -298,7 +302,8 @@ impl<H: Handler> Client<H> {
         Some(self.answers.swap_remove(place).1)
     }
 
-    /// Waits until `done` gives something, at most for so long; it is asked whenever something has come. `None`: it did not in that time.
+    /// Waits until `done` gives something, at most for so long; it is asked whenever something has come. `None`: it did
+    /// not in that time.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -340,7 +345,8 @@ impl<H: Handler> Client<H> {
 
     // Moving on.
 
-    /// Takes in all that is there now, tells of it, and writes what there is room for; never waits. `false`: nothing had come.
+    /// Takes in all that is there now, tells of it, and writes what there is room for; never waits. `false`: nothing
+    /// had come.
     ///
     /// For programs with a loop of their own: they sleep until the stream has bytes, or room while something is [to be
     /// written](Client::unwritten), and call this.
@@ -351,8 +357,8 @@ impl<H: Handler> Client<H> {
         self.move_on(|client| client.wire.write().map_err(|error| client.end(error.to_string())))
     }
 
-    /// Takes in all that is there now and tells of it. All the answers that this causes are written before it returns, which waits
-    /// for the server to take them. `false`: nothing had come.
+    /// Takes in all that is there now and tells of it. All the answers that this causes are written before it returns,
+    /// which waits for the server to take them. `false`: nothing had come.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -360,7 +366,8 @@ impl<H: Handler> Client<H> {
         self.move_on(|client| client.flush().map(|()| true))
     }
 
-    /// What becomes readable when [`progress`](Client::progress) has something to take in, where the transport has a descriptor.
+    /// What becomes readable when [`progress`](Client::progress) has something to take in, where the transport has a
+    /// descriptor.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.wire.stream.descriptor()
     }

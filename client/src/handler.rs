@@ -81,8 +81,9 @@ pub trait Handler {
         Err(no_memory())
     }
 
-    /// Carries out any request of the platform; as it is, what [`serve_memory`] does. Whoever answers some memory access later must not promise the
-    /// server to serve them in order ([`Options::capabilities`](crate::Options::capabilities)).
+    /// Carries out any request of the platform; as it is, what [`serve_memory`] does. Whoever answers some memory
+    /// access later must not promise the server to serve them in order
+    /// ([`Options::capabilities`](crate::Options::capabilities)).
     fn request(&mut self, id: RequestId, request: &Request, payload: &Bytes) -> Answered {
         let _ = id;
         serve_memory(self, request, payload)

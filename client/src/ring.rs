@@ -1,8 +1,8 @@
 //! Register accesses through a ring in memory that the server maps too: no system call while both sides are awake.
 //!
-//! A [`Client`](crate::Client) with a ring uses it by itself, and serves the stream while it waits. A program of several
-//! threads takes the ring out ([`Client::take_ring`](crate::Client::take_ring)): one accesses registers while another serves the stream, whose end is the
-//! end of the ring.
+//! A [`Client`](crate::Client) with a ring uses it by itself, and serves the stream while it waits. A program of
+//! several threads takes the ring out ([`Client::take_ring`](crate::Client::take_ring)): one accesses registers while
+//! another serves the stream, whose end is the end of the ring.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ impl RingLine {
 
     /// Tells the level that an answer has shown, if that is news. One thread at a time: a later level is not told before an
     /// earlier one.
-    pub fn hear(&self, line: Line, tell: impl FnOnce(bool)) {
+    pub(crate) fn hear(&self, line: Line, tell: impl FnOnce(bool)) {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if line.is_newer(*newest) {
             *newest = line;
@@ -44,7 +44,7 @@ impl RingLine {
     }
 
     /// Tells the level that the line has now, if that is news.
-    pub fn look(&self, tell: impl FnOnce(bool)) {
+    pub(crate) fn look(&self, tell: impl FnOnce(bool)) {
         self.hear(self.reader.line(), tell);
     }
 }
@@ -99,8 +99,8 @@ impl Ring {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Accesses a register while another thread serves the stream; waits at most so long for room and for the answer, which a posted write has none of.
-    /// `tell` hears of the line's level, if the answer brings news of it.
+    /// Accesses a register while another thread serves the stream; waits at most so long for room and for the answer,
+    /// which a posted write has none of. `tell` hears of the line's level, if the answer brings news of it.
     ///
     /// # Errors
     /// [`RingError`]: the ring is of no more use.

@@ -73,7 +73,8 @@ impl Wire {
         self.connection.receive(&mut self.input)
     }
 
-    /// Reads once. The rest of a long payload goes straight to where it stays, and nothing else is read with it. `None`: nothing is there.
+    /// Reads once. The rest of a long payload goes straight to where it stays, and nothing else is read with it.
+    /// `None`: nothing is there.
     pub(crate) fn read(&mut self) -> io::Result<Option<Read>> {
         let lacking = self.connection.lacking(&self.input);
         let (read, room) = match lacking < READ {

@@ -4,7 +4,7 @@
 //! * [`Region`]: memory of the peer's, mapped here; bytes are copied in and out, bounds checked.
 //! * [`ring`]: register accesses and their answers without a system call, as `docs/protocol.md` lays them out.
 //! * [`Bell`]: wakes the other side when it sleeps.
-//! * [`stream`]: reading long payloads to where they stay, and waiting for room.
+//! * [`stream`]: reading long payloads to where they stay, and whether more will come.
 //! * [`unix`]: sockets by their addresses, with a file and without.
 //!
 //! Nothing here knows the protocol's messages, a simulation or QEMU. Whatever lies in shared memory may change at any

@@ -1,10 +1,9 @@
-//! Streams that never block: reading to where bytes stay, and waiting for room.
+//! Streams that never block: reading to where bytes stay, and whether more will come.
 
 #![expect(unsafe_code, reason = "bytes that the system has written are there")]
 
 use std::io;
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use bytes::{BufMut as _, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,13 +26,6 @@ pub fn read_onto(stream: impl AsFd, most: usize, onto: &mut BytesMut) -> io::Res
     Ok(read)
 }
 
-/// Sleeps until the stream takes bytes, or has some, or is at its end; at most for so long.
-pub fn wait_for_room(stream: impl AsFd, timeout: Duration) {
-    let timeout = Timespec::try_from(timeout).ok();
-    // A signal, or an error that the next read or write finds as well: the caller tries again.
-    let _ = poll(&mut [PollFd::new(&stream, PollFlags::IN | PollFlags::OUT)], timeout.as_ref());
-}
-
 /// Whether the other side has sent its last byte, though some may still be to be read.
 pub fn has_sent_all(stream: impl AsFd) -> bool {
     let mut polled = [PollFd::new(&stream, PollFlags::RDHUP)];
@@ -44,7 +36,7 @@ pub fn has_sent_all(stream: impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read as _, Write as _};
+    use std::io::Write as _;
     use std::os::unix::net::UnixStream;
 
     #[test]
@@ -82,25 +74,5 @@ mod tests {
         let mut bytes = BytesMut::from(&b"here"[..]);
         assert_eq!(read_onto(&far, 8, &mut bytes).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert_eq!(&bytes[..], b"here");
-    }
-
-    #[test]
-    fn a_full_stream_has_room_once_it_is_read_and_wakes_for_what_comes_as_well() {
-        let (mut near, mut far) = UnixStream::pair().unwrap();
-        near.set_nonblocking(true).unwrap();
-        let mut written = 0;
-        while let Ok(more) = near.write(&[0; 4096]) {
-            written += more;
-        }
-        far.write_all(b"news").unwrap();
-        wait_for_room(&near, Duration::from_secs(20));
-        assert_eq!(read_onto(&near, 16, &mut BytesMut::new()).unwrap(), 4);
-        let reader = std::thread::spawn(move || {
-            far.read_exact(&mut vec![0; written]).unwrap();
-            far
-        });
-        wait_for_room(&near, Duration::from_secs(20));
-        near.write_all(&[0; 1]).unwrap();
-        drop(reader.join().unwrap());
     }
 }

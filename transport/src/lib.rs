@@ -1,13 +1,13 @@
 //! Transports: addresses, and the streams of bytes that lead there.
 //!
 //! * [`Address`]: `tcp:HOST:PORT`, `unix:PATH`, `unix:@NAME`.
-//! * [`Stream`]: bytes in both directions over any transport. It never blocks; [`Stream::wait`] sleeps until bytes can be read or
-//!   written, and [`Watch`] does so from another thread.
+//! * [`Stream`]: bytes in both directions over any transport. It never blocks; [`Stream::wait`] sleeps until bytes can be
+//!   read or written, and [`Watch`] does so from another thread.
 //! * [`Socket`]: the streams of the system, TCP and Unix, for who has a descriptor to be watched with others.
 //! * [`in_process`]: two ends in one process, without the system.
 //!
-//! What beside a stream is shared with a process of the same host, memory and rings of accesses, is `vp_shm`'s; the files for it ride on
-//! Unix sockets ([`Stream::send_with`]). Nothing here knows what the bytes mean.
+//! What beside a stream is shared with a process of the same host, memory and rings of accesses, is `vp_shm`'s; the
+//! files for it ride on Unix sockets ([`Stream::send_with`]). Nothing here knows what the bytes mean.
 
 mod address;
 pub mod in_process;

@@ -97,7 +97,8 @@ impl Socket {
         ready(vp_shm::stream::read_onto(self, most, onto))
     }
 
-    /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is no room.
+    /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is
+    /// no room.
     ///
     /// # Errors
     /// What the system says; [`ErrorKind::WriteZero`] when it takes nothing more for ever.

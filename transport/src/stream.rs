@@ -48,8 +48,8 @@ impl Stream {
         }
     }
 
-    /// Reads at most so many bytes, of those that are there, behind what is in `onto`: a long payload is so not copied once more. `None`: nothing is there. 0:
-    /// the end.
+    /// Reads at most so many bytes, of those that are there, behind what is in `onto`: a long payload is so not copied
+    /// once more. `None`: nothing is there. 0: the end.
     ///
     /// # Errors
     /// What the transport says.
@@ -66,7 +66,8 @@ impl Stream {
         }
     }
 
-    /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is no room.
+    /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is
+    /// no room.
     ///
     /// # Errors
     /// What the transport says.
@@ -112,8 +113,9 @@ impl Stream {
         }))
     }
 
-    /// For callers that sleep in a loop of their own: what becomes readable (as poll(2) has it) when, after [`read`](Stream::read)
-    /// has said `None`, there is more. `None` for a transport that has no such thing: such a stream is waited for with [`wait`](Stream::wait).
+    /// For callers that sleep in a loop of their own: what becomes readable (as poll(2) has it) when, after
+    /// [`read`](Stream::read) has said `None`, there is more. `None` for a transport that has no such thing: such a
+    /// stream is waited for with [`wait`](Stream::wait).
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Socket(socket) => Some(socket.as_fd()),

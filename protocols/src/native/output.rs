@@ -1,12 +1,10 @@
 //! What is to be written to the peer: small frames one behind the other, long payloads where they lie.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, Write};
+use std::io::IoSlice;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Pieces that are written at once.
-const PIECES: usize = 8;
 /// Payloads from this length on are not copied, if they can be had.
 const LONG: usize = 16 << 10;
 
@@ -104,29 +102,6 @@ impl Output {
             payload if payload.bytes().is_empty() => {}
             payload => self.tail.extend_from_slice(payload.bytes()),
         }
-    }
-
-    /// Writes once, as much as the stream takes, and gives up what it took.
-    ///
-    /// # Errors
-    /// What the stream says; [`io::ErrorKind::WriteZero`] when it takes nothing more for ever.
-    pub fn write_to(&mut self, stream: &mut impl Write) -> io::Result<usize> {
-        if self.is_empty() {
-            return Ok(0);
-        }
-        let written = match self.parts.is_empty() {
-            true => stream.write(&self.tail)?,
-            false => {
-                let mut slices = [IoSlice::new(&[]); PIECES];
-                let filled = self.chunks_vectored(&mut slices);
-                stream.write_vectored(&slices[..filled])?
-            }
-        };
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        self.advance(written);
-        Ok(written)
     }
 
     /// Appends bytes without copying them.
