@@ -6,6 +6,7 @@ use clap::Subcommand;
 use std::io::Write;
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::nvdla::config::Config;
+use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform, PortKind};
 
 #[derive(Debug, clap::Args)]
@@ -92,23 +93,39 @@ fn check(out: &mut impl Write, platforms: &[String], change: &Change) -> Result<
     Ok(verdict)
 }
 
+/// A device outside, as far as the platform's file says what it is.
+fn of_outside(outside: &OutsideDescription) -> Vec<(&'static str, String)> {
+    let like = match &outside.nvdla {
+        Some(nvdla) => format!("an NVDLA like {}", nvdla.config.name),
+        None => "not known here".to_owned(),
+    };
+    vec![("device", format!("outside: {like}")), ("compatible", outside.compatible.join(", "))]
+}
+
 fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failure> {
     let platform = Platform::build(description).map_err(Failure::new)?;
     writeln!(out, "{}\n", headline(description))?;
     let rows = match &description.device {
         DeviceDescription::Nvdla(nvdla) => of_nvdla(&nvdla.config),
         DeviceDescription::FpgaAiSuite(architecture) => of_suite(architecture),
+        DeviceDescription::Outside(outside) => of_outside(outside),
     };
     for (name, value) in rows {
         writeln!(out, "{name:<14} {value}")?;
     }
     writeln!(out)?;
+    let is_outside = platform.outside_registers().is_some();
     let mut table = text::table(&["port", "kind", "width", "first", "size", "outside can be"], &[2, 3]);
     for port in platform.ports() {
         let (kind, outside) = match port.kind {
+            PortKind::Registers if is_outside => ("register bus", "initiator (the CPU), target (the device)"),
             PortKind::Registers => ("register bus", "initiator (the CPU)"),
+            PortKind::Irq if is_outside => ("interrupt line", "sink, source (the device)"),
             PortKind::Irq => ("interrupt line", "sink"),
-            PortKind::Axi => ("memory interface", "target (owns the memory), initiator (loads it)"),
+            PortKind::Axi => (
+                "memory interface",
+                "target (owns the memory), initiator (loads it, or a master with a clock)",
+            ),
             PortKind::Stream => ("input stream", "initiator (sends)"),
         };
         let (first, size) = match port.size {

@@ -193,6 +193,7 @@ pub(super) fn headline(description: &Description) -> String {
             format!("DBBIF {} bit", nvdla.config.primary().width_bytes * 8),
         ]),
         DeviceDescription::FpgaAiSuite(architecture) => parts.extend(suite_headline(architecture)),
+        DeviceDescription::Outside(_) => parts.push("the device outside".to_owned()),
     }
     parts.extend([
         times(&description.dbb0.model, description.dbb_latency()),

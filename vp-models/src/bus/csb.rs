@@ -135,10 +135,10 @@ mod tests {
 
     impl RegisterTarget for Store {
         fn read(&self, address: u32) -> u32 {
-            self.pipeline.borrow().get(&address).copied().unwrap_or(0)
+            self.0.borrow().get(&address).copied().unwrap_or(0)
         }
         fn write(&self, address: u32, value: u32, _: Time) {
-            self.pipeline.borrow_mut().insert(address, value);
+            self.0.borrow_mut().insert(address, value);
         }
     }
 

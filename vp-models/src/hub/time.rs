@@ -100,37 +100,36 @@ impl Hub {
         if self.livelock.is_some() {
             return Ran::Waiting;
         }
-        let (ran, is_over) = self.run_once(until);
+        let ran = self.run_once(until);
         if ran == Ran::Waiting || ran == Ran::Limit {
-            self.tell_promises(is_over);
+            self.tell_promises();
         }
         ran
     }
 
-    /// Runs once; says also whether nothing is left to do at the present moment, as far as nothing new comes.
-    fn run_once(&mut self, until: Time) -> (Ran, bool) {
+    fn run_once(&mut self, until: Time) -> Ran {
         self.apply_driven();
         if !self.port_events.borrow().is_empty() {
             // What a register outside has answered may be what somebody waits for.
             self.collect();
             self.settle();
             self.collect();
-            return (Ran::Again, false);
+            return Ran::Again;
         }
         let goal = match self.mode {
             TimeMode::Lockstep => match self.goal_time() {
                 Some(goal) => goal,
-                None => return (Ran::Waiting, self.is_instant_over),
+                None => return Ran::Waiting,
             },
             TimeMode::Free if self.next_time().is_none() && self.are_partners_silent() => {
-                return (Ran::Waiting, self.is_instant_over);
+                return Ran::Waiting;
             }
             // A job that waits for its moment finds it.
             TimeMode::Free => self.granted.min(self.next_job_time().unwrap_or(Time::MAX)),
         };
         let Some(limit) = self.before_deadline(goal) else {
             self.is_held = true;
-            return (Ran::Waiting, false);
+            return Ran::Waiting;
         };
         let bound = self.bound(limit);
         let stop = match bound {
@@ -148,7 +147,7 @@ impl Hub {
         };
         self.settle();
         self.collect();
-        (ran, self.is_instant_over)
+        ran
     }
 
     /// Says what a run of the kernel means that partners have limited.

@@ -9,7 +9,6 @@ use vp_core::Time;
 use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::counters::Statistics;
 use crate::device::{Device, OpenWork, Wiring};
-use crate::occupancy::Occupancy;
 
 pub use description::{OutsideDescription, OutsideError, OutsideInterface};
 
@@ -18,7 +17,6 @@ struct OutsideDevice {
     registers: Rc<dyn RegisterBus>,
     outside: Rc<OutsideRegisters>,
     window: u32,
-    occupancy: Rc<Occupancy>,
 }
 
 impl OutsideDescription {
@@ -26,7 +24,7 @@ impl OutsideDescription {
     pub(crate) fn build(&self, wiring: &Wiring<'_>) -> Box<dyn Device> {
         let outside = OutsideRegisters::new(wiring.sim, "csb0", wiring.cycle);
         let (registers, window) = (outside.clone(), self.window);
-        Box::new(OutsideDevice { registers, outside, window, occupancy: Rc::default() })
+        Box::new(OutsideDevice { registers, outside, window })
     }
 }
 
@@ -49,10 +47,6 @@ impl Device for OutsideDevice {
 
     fn unfinished(&self, _: &[OpenWork<'_>]) -> Vec<String> {
         Vec::new()
-    }
-
-    fn occupancy(&self) -> &Rc<Occupancy> {
-        &self.occupancy
     }
 
     fn count(&self, _: Time, _: &mut Statistics) {}

@@ -153,7 +153,7 @@ impl Platform {
 
     /// The registers of a device outside, if the device is.
     pub fn outside_registers(&self) -> Option<&Rc<OutsideRegisters>> {
-        self.device.outside_registers()
+        self.device().outside_registers()
     }
 
     /// What it was built from.

@@ -57,11 +57,7 @@ pub(super) fn ports(ports: &[platform::Port]) -> Vec<Port> {
 
 pub(super) fn device(identity: Identity) -> native::Device {
     let Identity { kind, compatible, register_map } = identity;
-    native::Device {
-        kind: kind.to_owned(),
-        compatible: compatible.iter().map(|&name| name.to_owned()).collect(),
-        register_map: register_map.map(str::to_owned),
-    }
+    native::Device { kind: kind.to_owned(), compatible, register_map: register_map.map(str::to_owned) }
 }
 
 pub(super) fn role(role: hub::Role) -> Role {

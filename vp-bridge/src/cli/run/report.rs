@@ -62,7 +62,7 @@ pub(in crate::cli) fn platform(
     writeln!(out, "\n{headline}")?;
     match device {
         DeviceDescription::FpgaAiSuite(_) => suite::show_jobs(&mut out, statistics)?,
-        DeviceDescription::Nvdla(_) => show_time(&mut out, statistics, None)?,
+        DeviceDescription::Nvdla(_) | DeviceDescription::Outside(_) => show_time(&mut out, statistics, None)?,
     }
     show_traffic(&mut out, statistics)?;
     show_hash(&mut out, statistics)

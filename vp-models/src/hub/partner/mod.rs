@@ -68,10 +68,10 @@ pub enum PortEvent {
 /// What a side has promised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
-    /// All events that the other side has driven to be seen before this are taken into account.
-    pub known: Time,
-    /// No more events from here are seen before this, unless one of the other side's, seen at `known` or later, comes; then
-    /// none before the reaction to it.
+    /// So many events of the other side, from the first one on, are taken into account.
+    pub heard: u64,
+    /// No more events from here are seen before this, unless another one of the other side's comes; then none before the
+    /// reaction to it.
     pub next: Time,
 }
 
@@ -84,8 +84,8 @@ pub(super) enum Broken {
     OffEdge { at: Time, period: Time },
     #[error("it promises nothing before {next}, having promised nothing before {promised}")]
     Withdrawn { next: Time, promised: Time },
-    #[error("it says to know all before {known}, and was told all before {told} only")]
-    Ahead { known: Time, told: Time },
+    #[error("it says to have heard {heard} events, and was sent {sent} only")]
+    Unsent { heard: u64, sent: u64 },
     #[error("{0}")]
     Pins(String),
 }
@@ -95,8 +95,12 @@ pub(super) struct Partner {
     clock: Clock,
     period: Time,
     promise: Promise,
-    /// What it was sent and has not taken into account: when it sees each, and when it may react.
-    sent: VecDeque<(Time, Time)>,
+    /// How many events it was sent.
+    sent: u64,
+    /// Of those that it has not taken into account, the edge at which it may react to each.
+    reactions: VecDeque<Time>,
+    /// How many events it has driven.
+    driven: u64,
     /// What it has driven, in the order of the edges, that has not taken effect.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
     /// What it was promised last.
@@ -107,14 +111,23 @@ pub(super) struct Partner {
 
 impl Partner {
     fn new(clock: Clock, period: Time, now: Time) -> Partner {
-        let nothing = Promise { known: now, next: now };
-        let (sent, queue) = (VecDeque::new(), VecDeque::new());
-        Partner { clock, period, promise: nothing, sent, queue, told: nothing, granted: now }
+        let nothing = Promise { heard: 0, next: now };
+        Partner {
+            clock,
+            period,
+            promise: nothing,
+            sent: 0,
+            reactions: VecDeque::new(),
+            driven: 0,
+            queue: VecDeque::new(),
+            told: nothing,
+            granted: now,
+        }
     }
 
     /// The edge before which nothing more comes from it than has come.
     fn promised(&self) -> Time {
-        let reactions = self.sent.iter().map(|&(_, reaction)| reaction);
+        let reactions = self.reactions.iter().copied();
         reactions.chain([self.promise.next]).min().unwrap_or(Time::MAX)
     }
 
@@ -127,8 +140,8 @@ impl Partner {
     fn send(&mut self, at: Time, at_once: bool) {
         let is_same = at_once || self.clock.reaction == Reaction::SameEdge;
         let reaction = if is_same { at } else { later(at, self.period) };
-        let place = self.sent.partition_point(|(before, _)| *before <= at);
-        self.sent.insert(place, (at, reaction));
+        self.reactions.push_back(reaction);
+        self.sent += 1;
     }
 
     /// It drives something.
@@ -143,19 +156,22 @@ impl Partner {
         // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
         let place = self.queue.partition_point(|(before, ..)| *before <= at);
         self.queue.insert(place, (at, port, event));
+        self.driven += 1;
         Ok(())
     }
 
     fn set_promise(&mut self, promise: Promise) -> Result<(), Broken> {
-        let Promise { known, next } = promise;
-        if known > self.granted {
-            return Err(Broken::Ahead { known, told: self.granted });
+        let Promise { heard, next } = promise;
+        let sent = self.sent;
+        if heard > sent {
+            return Err(Broken::Unsent { heard, sent });
         }
         let promised = self.promised();
-        while self.sent.front().is_some_and(|(at, _)| *at < known) {
-            self.sent.pop_front();
+        let open = (sent - heard) as usize;
+        while self.reactions.len() > open {
+            self.reactions.pop_front();
         }
-        self.promise = Promise { known: known.max(self.promise.known), next };
+        self.promise = promise;
         if self.promised() < promised {
             return Err(Broken::Withdrawn { next, promised });
         }
@@ -176,26 +192,24 @@ mod tests {
         Partner::new(Clock { reaction, quantum: 0 }, Time::ns(1), Time::ZERO)
     }
 
-    fn promise(known: u64, next: u64) -> Promise {
-        Promise { known: Time::ns(known), next: Time::ns(next) }
+    fn promise(heard: u64, next: u64) -> Promise {
+        Promise { heard, next: Time::ns(next) }
     }
 
     #[test]
-    fn what_it_is_sent_shortens_its_promise_until_it_is_known() {
+    fn what_it_is_sent_shortens_its_promise_until_it_is_heard() {
         let mut partner = partner(Reaction::NextEdge);
-        partner.granted = Time::ns(100);
         partner.set_promise(promise(0, 50)).unwrap();
         assert_eq!(partner.horizon(), Time::ns(50));
         partner.send(Time::ns(7), false);
         assert_eq!(partner.horizon(), Time::ns(8));
-        partner.set_promise(promise(8, 60)).unwrap();
+        partner.set_promise(promise(1, 60)).unwrap();
         assert_eq!(partner.horizon(), Time::ns(60));
     }
 
     #[test]
     fn a_partner_that_reacts_at_once_is_waited_for_at_that_edge() {
         let mut partner = partner(Reaction::SameEdge);
-        partner.granted = Time::ns(100);
         partner.set_promise(promise(0, 50)).unwrap();
         partner.send(Time::ns(7), false);
         assert_eq!(partner.horizon(), Time::ns(7));
@@ -204,16 +218,15 @@ mod tests {
     #[test]
     fn promises_are_held_to() {
         let mut partner = partner(Reaction::NextEdge);
-        partner.granted = Time::ns(100);
         partner.set_promise(promise(0, 50)).unwrap();
         let level = PortEvent::Level(true);
         let early = partner.drive(Time::ns(49), PortIndex(0), level.clone()).unwrap_err();
         assert!(early.to_string().contains("nothing before 50 ns"), "{early}");
         let between = partner.drive(Time::ps(50_500), PortIndex(0), level).unwrap_err();
         assert!(between.to_string().contains("between two clock edges"), "{between}");
-        let ahead = partner.set_promise(promise(101, 200)).unwrap_err();
-        assert!(ahead.to_string().contains("was told all before 100 ns"), "{ahead}");
-        let less = partner.set_promise(promise(1, 49)).unwrap_err();
+        let unsent = partner.set_promise(promise(1, 200)).unwrap_err();
+        assert!(unsent.to_string().contains("heard 1 events, and was sent 0"), "{unsent}");
+        let less = partner.set_promise(promise(0, 49)).unwrap_err();
         assert!(less.to_string().contains("promises nothing before 49 ns"), "{less}");
     }
 }

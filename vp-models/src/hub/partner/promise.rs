@@ -143,32 +143,51 @@ impl Hub {
         }
     }
 
-    /// Promises partners what can be promised, where that is more than before. `is_over`: nothing is left to do at the
-    /// present moment, as far as nothing new comes.
-    pub(in crate::hub) fn tell_promises(&mut self, is_over: bool) {
+    /// Promises partners what can be promised, where that is more than before.
+    pub(in crate::hub) fn tell_promises(&mut self) {
         if self.partners.is_empty() {
             return;
         }
         let now = self.now();
         let own = self.platform.simulation().next_time().map_or(Time::MAX, |next| next.max(now));
-        let commands = self.next_command_time();
-        let horizons: Vec<(PartyId, Time, Option<Time>)> = (self.partners.iter())
-            .map(|(party, partner)| (*party, partner.horizon(), partner.queue.front().map(|front| front.0)))
+        let own = own.min(self.next_command_time());
+        // What a partner has driven may go through to another one at the same edge.
+        let through: Vec<(PartyId, Time)> = (self.partners.iter())
+            .map(|(party, partner)| {
+                let first = partner.queue.front().map_or(Time::MAX, |front| front.0);
+                (*party, partner.horizon().min(first))
+            })
             .collect();
-        for (party, partner) in &mut self.partners {
-            let others = horizons.iter().filter(|(other, ..)| other != party);
-            let of_others = others.flat_map(|(_, horizon, queued)| [Some(*horizon), *queued]).flatten().min();
-            let next = own.min(commands).min(of_others.unwrap_or(Time::MAX));
+        let reactions: Vec<Time> =
+            self.partners.iter().map(|(party, partner)| self.reaction_to(*party, partner)).collect();
+        for ((party, partner), reaction) in self.partners.iter_mut().zip(reactions) {
+            let others = through.iter().filter(|(other, _)| other != party).map(|(_, through)| *through);
+            let own = own.min(reaction);
+            let next = others.chain([own]).min().unwrap_or(own);
             let next = later(next, partner.period * u64::from(partner.clock.quantum));
-            let done = if is_over { Time::ps(now.as_ps().saturating_add(1)) } else { now };
-            let known = done.min(partner.horizon());
-            let promise = Promise { known: known.max(partner.told.known), next };
+            let promise = Promise { heard: partner.driven, next };
             if promise != partner.told {
                 partner.told = promise;
                 partner.granted = partner.granted.max(next);
                 self.outputs.push_back(Output::Promised { party: *party, promise });
             }
         }
+    }
+
+    /// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
+    fn reaction_to(&self, party: PartyId, partner: &Partner) -> Time {
+        let at_once = |port: PortIndex| {
+            let kind = self.ports.get(usize::from(port.0)).map(|port| port.kind);
+            match kind {
+                Some(PortKind::Registers) => self.holds(party, port, Role::Target),
+                Some(PortKind::Irq) => self.holds(party, port, Role::Source),
+                _ => false,
+            }
+        };
+        let reaction = |&(at, port, _): &(Time, PortIndex, PortEvent)| {
+            if at_once(port) { at } else { later(at, partner.period) }
+        };
+        partner.queue.iter().map(reaction).min().unwrap_or(Time::MAX)
     }
 
     /// The earliest edge at which something that a party without a clock does from now on could reach a partner.

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn one_transfer_is_taken_an_edge_while_ready_is_high() {
         let mut driven = Driven::new(Time::ns(1));
-        [5, 5, 6, 10].map(|at| driven.drive(Time::ns(at)));
+        [5, 5, 6, 10].into_iter().for_each(|at| driven.drive(Time::ns(at)));
         assert_eq!(driven.free(), Time::ns(11));
         assert_eq!(edges(&mut driven, 7), [5, 6]);
         assert_eq!(edges(&mut driven, 20), [7, 10]);
@@ -132,7 +132,7 @@ mod tests {
     fn transfers_wait_while_ready_is_low() {
         let mut driven = Driven::new(Time::ns(1));
         driven.set_ready(Time::ns(4), false);
-        [3, 4, 4].map(|at| driven.drive(Time::ns(at)));
+        [3, 4, 4].into_iter().for_each(|at| driven.drive(Time::ns(at)));
         assert_eq!(driven.free(), Time::MAX);
         assert_eq!(edges(&mut driven, 9), [3]);
         driven.set_ready(Time::ns(9), true);

@@ -4,10 +4,11 @@ use vp_models::bus::axi::Latency;
 use vp_models::host::Host;
 use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
-use vp_models::hub::{Clock, Hub, LinkedPort, PortIndex, Role, TimeMode};
+use vp_models::hub::{Clock, Hub, LinkedPort, PortIndex, Reaction, Role, TimeMode};
 use vp_models::local::LocalHost;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
+use vp_tests::{shared, traces};
 
 /// What must be the same.
 #[derive(Debug, PartialEq)]
@@ -15,18 +16,14 @@ struct Seen {
     passed: bool,
     cycles: Option<u64>,
     time: u64,
-    bursts: Vec<(String, String)>,
+    /// Of the memory ports, as the device's side counts them.
+    counters: Vec<(String, String)>,
 }
 
 fn play(trace: &Trace, host: &mut LocalHost) -> Seen {
     let map = host.map();
     let outcome =
         player::play(trace, host, &map, &PlayOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-    if std::env::var("WARN").is_ok() {
-        for w in host.warnings() {
-            println!("  {} {}", w.time, w.text);
-        }
-    }
     let statistics = host.statistics().unwrap_or_else(|error| panic!("{error}"));
     let time = host.now().unwrap_or_else(|error| panic!("{error}")).as_ps();
     // The pins have whole beats: how many bytes of them are wanted is known on the device's side.
@@ -36,11 +33,11 @@ fn play(trace: &Trace, host: &mut LocalHost) -> Seen {
     });
     let statistics = device.unwrap_or(statistics);
     let is_compared = |name: &str| name.starts_with("dbb0.") || name.starts_with("sram0.");
-    let bursts = (statistics.counters.iter())
-        .filter(|count| is_compared(&count.name))
+    let counters = (statistics.counters.iter())
+        .filter(|counter| is_compared(&counter.name))
         .map(|counter| (counter.name.clone(), format!("{:?}", counter.value)))
         .collect();
-    Seen { passed: outcome.passed(), cycles: cycles(host), time, bursts }
+    Seen { passed: outcome.passed(), cycles: cycles(host), time, counters }
 }
 
 fn port(hub: &Platform, name: &str) -> PortIndex {
@@ -53,7 +50,7 @@ fn built(description: &Description) -> Platform {
 }
 
 /// The memories are another platform's.
-fn with_memory_elsewhere(description: &Description, ports: &[&str]) -> LocalHost {
+fn with_memory_elsewhere(description: &Description, ports: &[&str], clock: Clock) -> LocalHost {
     let (here, there) = (built(description), built(description));
     let links = ports.iter().map(|name| LinkedPort {
         there: port(&here, name),
@@ -63,12 +60,12 @@ fn with_memory_elsewhere(description: &Description, ports: &[&str]) -> LocalHost
     let links = links.collect();
     let mut host = LocalHost::new(here);
     let hub = Hub::new(there, TimeMode::Free);
-    host.link(hub, ("the memory", Clock::default()), links).unwrap_or_else(|error| panic!("{error}"));
+    host.link(hub, ("the memory", clock), links).unwrap_or_else(|error| panic!("{error}"));
     host
 }
 
 /// The device is another platform's, with the ports of these names; the memories are here.
-fn with_device_elsewhere(description: &Description, memories: &[&str]) -> LocalHost {
+fn with_device_elsewhere(description: &Description, memories: &[&str], clock: Clock) -> LocalHost {
     let mut around = description.clone();
     let outside = OutsideDescription::like(&description.name).unwrap_or_else(|error| panic!("{error}"));
     around.device = DeviceDescription::Outside(Box::new(outside));
@@ -79,13 +76,13 @@ fn with_device_elsewhere(description: &Description, memories: &[&str]) -> LocalH
     let links = roles.into_iter().chain(masters).map(link).collect();
     let mut host = LocalHost::new(here);
     let hub = Hub::new(there, TimeMode::Free);
-    host.link(hub, ("the device", Clock::default()), links).unwrap_or_else(|error| panic!("{error}"));
+    host.link(hub, ("the device", clock), links).unwrap_or_else(|error| panic!("{error}"));
     host
 }
 
 /// Both are elsewhere, each at another place.
 fn with_all_elsewhere(description: &Description, memories: &[&str]) -> LocalHost {
-    let mut host = with_device_elsewhere(description, memories);
+    let mut host = with_device_elsewhere(description, memories, Clock::default());
     let there = built(description);
     let link = |name: &&str| LinkedPort {
         there: port(host.platform(), name),
@@ -119,19 +116,19 @@ fn memories(description: &Description) -> &'static [&'static str] {
     if built(description).memory("sram0").is_some() { &["dbb0", "sram0"] } else { &["dbb0"] }
 }
 
-fn settings(name: &str) -> Vec<Description> {
-    let mut all = Vec::new();
-    for latency in [1, 50, 400] {
-        for limit in [8, 256] {
-            let mut description = Description::named(name).unwrap_or_else(|error| panic!("{error}"));
-            for memory in [&mut description.dbb0, &mut description.sram0] {
-                memory.read_latency = Some(Latency::Fixed(latency));
-                memory.read_outstanding = limit;
-            }
-            all.push(description);
-        }
+/// Read latencies, and reads that may be outstanding.
+const ALL: [(u32, u32); 6] = [(1, 8), (1, 256), (50, 8), (50, 256), (400, 8), (400, 256)];
+
+/// Two that are far apart.
+const FEW: [(u32, u32); 2] = [(1, 8), (400, 256)];
+
+fn described(name: &str, latency: u32, limit: u32) -> Description {
+    let mut description = Description::named(name).unwrap_or_else(|error| panic!("{error}"));
+    for memory in [&mut description.dbb0, &mut description.sram0] {
+        memory.read_latency = Some(Latency::Fixed(latency));
+        memory.read_outstanding = limit;
     }
-    all
+    description
 }
 
 fn cycles(host: &LocalHost) -> Option<u64> {
@@ -140,70 +137,83 @@ fn cycles(host: &LocalHost) -> Option<u64> {
     linked.or(host.platform().statistics().get("nvdla.cycles"))
 }
 
-fn compare(kind: &str, cut: impl Fn(&Description) -> LocalHost) {
-    let filter = std::env::var("CUT").unwrap_or_default();
-    let mut all = discover(std::path::Path::new("../traces")).unwrap_or_default();
-    all.extend(discover(std::path::Path::new("../../shared/nvdla/traces")).unwrap_or_default());
-    let (mut same, mut wrong) = (0, 0);
-    for source in all {
-        let Some(config) = source.configuration.clone() else { continue };
-        let full = format!("{config}/{}", source.name);
-        if !full.contains(&filter) {
-            continue;
-        }
+/// Plays every trace uncut and cut, under several memories. `kind` says in failures what is cut.
+fn compare(kind: &str, settings: &[(u32, u32)], cut: impl Fn(&Description) -> LocalHost) {
+    let mut all = discover(&traces::folder()).unwrap_or_else(|error| panic!("{error}"));
+    if let Some(folder) = shared::folder("the vendor's traces, cut", "nvdla/traces") {
+        all.extend(discover(&folder).unwrap_or_else(|error| panic!("{error}")));
+    }
+    let (mut same, mut wrong) = (0, Vec::new());
+    for source in &all {
+        let Some(config) = &source.configuration else { continue };
         let trace = Trace::load(&source.script).unwrap_or_else(|error| panic!("{error}"));
-        for description in settings(&config) {
+        for &(latency, limit) in settings {
+            let description = described(config, latency, limit);
             let uncut = play(&trace, &mut LocalHost::new(built(&description)));
             let mut host = cut(&description);
             let found = play(&trace, &mut host);
             if uncut == found {
                 same += 1;
-            } else {
-                wrong += 1;
-                let d: Vec<_> =
-                    uncut.bursts.iter().zip(&found.bursts).filter(|(a, b)| a != b).take(3).collect();
-                println!(
-                    "{kind} {full} {:?} {}: {:?} {} {} / {:?} {} {} {d:?}",
-                    description.dbb0.read_latency,
-                    description.dbb0.read_outstanding,
-                    uncut.cycles,
-                    uncut.time,
-                    uncut.passed,
-                    found.cycles,
-                    found.time,
-                    found.passed
-                );
-                for warning in host.warnings().iter().take(3) {
-                    println!("    {}", warning.text);
-                }
+                continue;
             }
+            let differs = uncut.counters.iter().zip(&found.counters).find(|(uncut, cut)| uncut != cut);
+            let heard: Vec<String> =
+                host.warnings().into_iter().map(|warning| warning.text).take(2).collect();
+            wrong.push(format!(
+                "{config}/{}, latency {latency}, {limit} outstanding: uncut {:?} cycles, passed {}; cut {:?}, {}; \
+                 {differs:?}; {heard:?}",
+                source.name, uncut.cycles, uncut.passed, found.cycles, found.passed
+            ));
         }
     }
-    println!("{kind}: {same} same, {wrong} wrong");
-    assert_eq!(wrong, 0);
+    shared::say(&format!("{kind} elsewhere: {same} runs of the same cycles, bursts and results"));
+    assert!(
+        wrong.is_empty(),
+        "{kind}: {} of {} differ:\n{}",
+        wrong.len(),
+        same + wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(same > 0, "no trace was played");
 }
 
 #[test]
 fn the_memory_may_be_elsewhere() {
-    compare("memory", |description| with_memory_elsewhere(description, &["dbb0"]));
+    compare("memory", &ALL, |description| with_memory_elsewhere(description, &["dbb0"], Clock::default()));
 }
 
 #[test]
 fn all_memories_may_be_elsewhere() {
-    compare("memories", |description| with_memory_elsewhere(description, memories(description)));
+    compare("memories", &FEW, |description| {
+        with_memory_elsewhere(description, memories(description), Clock::default())
+    });
 }
 
 #[test]
 fn the_device_may_be_elsewhere() {
-    compare("device", |description| with_device_elsewhere(description, memories(description)));
+    compare("device", &ALL, |description| {
+        with_device_elsewhere(description, memories(description), Clock::default())
+    });
 }
 
 #[test]
 fn registers_and_line_may_be_elsewhere() {
-    compare("registers", |description| with_registers_elsewhere(description, memories(description)));
+    compare("registers", &FEW, |description| with_registers_elsewhere(description, memories(description)));
 }
 
 #[test]
 fn device_and_memory_may_be_at_different_places() {
-    compare("all", |description| with_all_elsewhere(description, memories(description)));
+    compare("device and memory", &FEW, |description| with_all_elsewhere(description, memories(description)));
+}
+
+/// Then the platform's outputs go first, and the edges alternate.
+#[test]
+fn partners_whose_outputs_depend_on_inputs_of_the_same_edge_take_the_same_cycles() {
+    let clock = Clock { reaction: Reaction::SameEdge, quantum: 0 };
+    compare("memory without registers", &FEW, |description| {
+        with_memory_elsewhere(description, &["dbb0"], clock)
+    });
+    compare("device without registers", &FEW, |description| {
+        with_device_elsewhere(description, memories(description), clock)
+    });
 }
