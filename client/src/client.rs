@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use vp_protocols::native::{
-    Capabilities, Connection, Event, Notice, Payload, Posted, Refused, Reply, Request, RequestId, SendError,
-    Time, TimeMode, Welcome,
+    Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted, Promised, Refused,
+    Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
 use vp_transport::{Address, Readiness, Stream, Watch};
 
@@ -217,6 +217,34 @@ impl<H: Handler> Client<H> {
     pub fn post(&mut self, posted: Posted, payload: &[u8]) -> Result<(), Error> {
         self.check()?;
         let sent = self.wire.connection.post(posted, payload);
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Drives something at a timed port, to be seen at that clock edge; `data` is the bytes of a beat. It goes out as requests do: what is
+    /// driven and promised between two waits goes out in one write.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Unsent`].
+    pub fn drive<'a>(
+        &mut self,
+        port: PortId,
+        at: Time,
+        event: PortEvent,
+        data: impl Into<Payload<'a>>,
+    ) -> Result<(), Error> {
+        self.check()?;
+        let sent = self.wire.connection.drive(Driven { port, at, event }, data);
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Promises that all is taken into account that was driven here to be seen before `known`, and that nothing more is driven to be seen before
+    /// `next` (`None`: ever), unless something comes that is seen at `known` or later. It goes out as requests do.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Unsent`].
+    pub fn promise(&mut self, known: Time, next: Option<Time>) -> Result<(), Error> {
+        self.check()?;
+        let sent = self.wire.connection.promise(Promised { known, next });
         sent.map_err(|error| self.unsent(error))
     }
 
@@ -436,6 +464,8 @@ impl<H: Handler> Client<H> {
                 }
             }
             Event::Posted { posted, payload } => self.handler.posted(&posted, &payload),
+            Event::Driven { driven, payload } => self.handler.driven(driven, &payload),
+            Event::Promised(promised) => self.handler.promised(promised),
             Event::Bye(bye) => {
                 let code = bye.code.map(|code| format!("{code}: ")).unwrap_or_default();
                 return Err(self.end(format!("the server ended the session: {code}{}", bye.reason)));
