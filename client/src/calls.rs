@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
     Access, Attach, Capabilities, Counter, ErrorCode, MemoryRead, MemoryWrite, OpenRing, Port, PortId,
-    PortKind, Posted, Range, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, ShareMemory,
-    SharedRegion, StatusReport, Time, TimeMode, Until, Why,
+    PortKind, Posted, Range, Reaction, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
+    ShareMemory, SharedRegion, StatusReport, Time, TimeMode, Until, Why,
 };
 use vp_shm::ring;
 
@@ -338,6 +338,16 @@ impl<H: Handler> Client<H> {
             Reply::Stepped { next } => Ok(next),
             other => Err(Error::Unfit(other.name())),
         }
+    }
+
+    /// Makes this session a partner: one that has a clock of its own. What it attaches from then on is timed: the [`Handler`] is told what
+    /// the ports [drive](Handler::driven), the program [drives](Client::drive) its side, and simulated time waits for its
+    /// [promises](Client::promise). `quantum`: so many edges more than is certain both sides go on.
+    ///
+    /// # Errors
+    /// [`Error`]: among others, a port is attached already.
+    pub fn clock(&mut self, reaction: Reaction, quantum: u32) -> Result<(), Error> {
+        self.ask(Request::Clock { reaction, quantum }, &[]).map(|_| ())
     }
 
     /// Puts the platform back to power-on. Memory on this side keeps its bytes.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use vp_protocols::native::{
-    Capabilities, Connection, Event, Notice, Payload, Posted, Refused, Reply, Request, RequestId, SendError,
-    Time, TimeMode, Welcome,
+    Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted, Promised, Refused,
+    Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
 use vp_transport::{Address, Readiness, Stream, Watch};
 
@@ -222,6 +222,34 @@ impl<H: Handler> Client<H> {
     pub fn post(&mut self, posted: Posted, payload: &[u8]) -> Result<(), Error> {
         self.check()?;
         let sent = self.wire.connection.post(posted, payload);
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Drives something at a timed port, to be seen at that clock edge; `data` is the bytes of a beat. It goes out as requests do: what is
+    /// driven and promised between two waits goes out in one write.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Unsent`].
+    pub fn drive<'a>(
+        &mut self,
+        port: PortId,
+        at: Time,
+        event: PortEvent,
+        data: impl Into<Payload<'a>>,
+    ) -> Result<(), Error> {
+        self.check()?;
+        let sent = self.wire.connection.drive(Driven { port, at, event }, data);
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Promises that so many events of the platform's, from the first one on, are taken into account, and that nothing more is
+    /// driven to be seen before `next` (`None`: ever), unless another one comes. It goes out as requests do.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Unsent`].
+    pub fn promise(&mut self, heard: u64, next: Option<Time>) -> Result<(), Error> {
+        self.check()?;
+        let sent = self.wire.connection.promise(Promised { heard, next });
         sent.map_err(|error| self.unsent(error))
     }
 
@@ -443,6 +471,8 @@ impl<H: Handler> Client<H> {
                 }
             }
             Event::Posted { posted, payload } => self.handler.posted(&posted, &payload),
+            Event::Driven { driven, payload } => self.handler.driven(driven, &payload),
+            Event::Promised(promised) => self.handler.promised(promised),
             Event::Bye(bye) => {
                 let code = bye.code.map(|code| format!("{code}: ")).unwrap_or_default();
                 return Err(self.end(format!("the server ended the session: {code}{}", bye.reason)));

@@ -1,7 +1,9 @@
 //! What a program is told of, and asked for, while it uses a session.
 
 use bytes::Bytes;
-use vp_protocols::native::{ErrorCode, MemoryWrite, PortId, Posted, Reply, Request, RequestId, Time};
+use vp_protocols::native::{
+    Driven, ErrorCode, MemoryWrite, PortId, Posted, Promised, Reply, Request, RequestId, Time,
+};
 
 /// Why a request of the platform is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +97,16 @@ pub trait Handler {
             // Nobody asked to be told.
             let _ = store(self, write, payload);
         }
+    }
+
+    /// A port drives something for this session, a [partner](crate::Client::clock); `data` is the bytes of a beat.
+    fn driven(&mut self, driven: Driven, data: &Bytes) {
+        let _ = (driven, data);
+    }
+
+    /// The platform promises this session, a partner, to be silent.
+    fn promised(&mut self, promised: Promised) {
+        let _ = promised;
     }
 }
 

@@ -81,6 +81,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A program with a clock of its own (an RTL simulator, another platform) is a partner ([`Client::clock`]): it drives pins at clock
+//! edges and promises how long it is silent, as the platform does.
+//!
 //! `examples/registers.rs` is a program for a server that runs. The messages are those of `docs/protocol.md` ([`native`]).
 
 mod calls;

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
-    Access, Capabilities, Connection, Counter, CounterValue, ErrorCode, Event, MemoryRead, MemoryWrite,
-    Notice, Offer, Port, PortId, PortKind, Reply, Request, RequestId, Role, Roles, Terms, Time, TimeMode,
+    Access, Capabilities, Connection, Counter, CounterValue, Driven, ErrorCode, Event, MemoryRead,
+    MemoryWrite, Notice, Offer, Port, PortEvent, PortId, PortKind, Promised, Reaction, Reply, Request,
+    RequestId, Role, Roles, Terms, Time, TimeMode,
 };
 use vp_shm::ring;
 use vp_transport::{Readiness, Socket, Stream, in_process};
@@ -39,6 +40,14 @@ impl Handler for Program {
 
     fn warning(&mut self, time: Time, text: String) {
         self.heard.push(format!("{text} at {}", time.0));
+    }
+
+    fn driven(&mut self, driven: Driven, data: &Bytes) {
+        self.heard.push(format!("{driven:?} with {data:?}"));
+    }
+
+    fn promised(&mut self, promised: Promised) {
+        self.heard.push(format!("{promised:?}"));
     }
 
     fn read(&mut self, _: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {
@@ -433,4 +442,41 @@ fn with_a_ring_the_stream_is_served_and_late_news_of_the_line_is_none() {
     assert_eq!(client.handler().heard, ["line 1 false at 9"]);
     let (taken, _peer) = server.join().unwrap();
     assert_eq!((taken.access, taken.address), (ring::Access::Read, 0x104));
+}
+
+#[test]
+fn a_partner_drives_and_promises_in_one_write_and_is_told_what_the_other_side_does() {
+    let beat = PortEvent::ReadData { id: 3, last: true, error: false };
+    let asked = Driven {
+        port: MEMORY,
+        at: Time(2000),
+        event: PortEvent::ReadAddress { id: 3, address: 64, beats: 1 },
+    };
+    let granted = Promised { heard: 0, next: None };
+    let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
+        let clock = Request::Clock { reaction: Reaction::SameEdge, quantum: 4 };
+        assert_eq!(peer.answer(Reply::Done, &[]), clock);
+        peer.connection.drive(asked, &[]).unwrap();
+        peer.connection.promise(granted).unwrap();
+        peer.send();
+        peer.stream.wait(Readiness::Bytes, None);
+        // One read gets all.
+        let mut bytes = [0; 4096];
+        let read = peer.stream.read(&mut bytes).unwrap().unwrap();
+        peer.input.extend_from_slice(&bytes[..read]);
+        let mut next = || peer.connection.receive(&mut peer.input).unwrap().unwrap();
+        let driven = Driven { port: MEMORY, at: Time(4000), event: beat };
+        assert_eq!(next(), Event::Driven { driven, payload: Bytes::from_static(&[7; 8]) });
+        assert_eq!(next(), Event::Promised(Promised { heard: 1, next: Some(Time(9000)) }));
+        peer
+    });
+    client.clock(Reaction::SameEdge, 4).unwrap();
+    let told = client.wait(Some(LONG), |client| (client.handler().heard.len() == 2).then_some(()));
+    assert_eq!(told, Ok(Some(())));
+    let heard = [format!("{asked:?} with b\"\""), format!("{granted:?}")];
+    assert_eq!(client.handler().heard, heard);
+    client.drive(MEMORY, Time(4000), beat, &[7; 8]).unwrap();
+    client.promise(1, Some(Time(9000))).unwrap();
+    client.flush().unwrap();
+    drop(server.join().unwrap());
 }

@@ -179,6 +179,8 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         share_memory().prop_map(|share| (Request::ShareMemory(share), vec![])),
         (port(), port()).prop_map(|(port, line)| (Request::OpenRing(OpenRing { port, line }), vec![])),
         time().prop_map(|to| (Request::Step { to }, vec![])),
+        (reaction(), any::<u32>())
+            .prop_map(|(reaction, quantum)| (Request::Clock { reaction, quantum }, vec![])),
     ]
 }
 
@@ -228,6 +230,54 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
     ]
 }
 
+fn reaction() -> impl Strategy<Value = Reaction> {
+    prop_oneof![Just(Reaction::NextEdge), Just(Reaction::SameEdge)]
+}
+
+fn channel() -> impl Strategy<Value = AxiChannel> {
+    prop_oneof![
+        Just(AxiChannel::ReadAddress),
+        Just(AxiChannel::ReadData),
+        Just(AxiChannel::WriteAddress),
+        Just(AxiChannel::WriteData),
+        Just(AxiChannel::WriteResponse),
+    ]
+}
+
+/// An event without data.
+fn plain_event() -> impl Strategy<Value = PortEvent> {
+    let address = || (any::<u16>(), any::<u64>(), any::<u16>());
+    prop_oneof![
+        address().prop_map(|(id, address, beats)| PortEvent::ReadAddress { id, address, beats }),
+        address().prop_map(|(id, address, beats)| PortEvent::WriteAddress { id, address, beats }),
+        (any::<u16>(), any::<bool>()).prop_map(|(id, error)| PortEvent::WriteResponse { id, error }),
+        (channel(), any::<bool>()).prop_map(|(channel, ready)| PortEvent::Ready { channel, ready }),
+        (any::<u64>(), option::of(any::<u32>()), any::<bool>())
+            .prop_map(|(address, write, posted)| PortEvent::Register { address, write, posted }),
+        any::<bool>().prop_map(|ready| PortEvent::RegisterReady { ready }),
+        any::<u32>().prop_map(|value| PortEvent::RegisterAnswer { value }),
+        any::<bool>().prop_map(|level| PortEvent::Level { level }),
+    ]
+}
+
+/// A beat and its data.
+fn beat() -> impl Strategy<Value = (PortEvent, Vec<u8>)> {
+    let data = || vec(any::<u8>(), 1..=MAX_BEAT);
+    prop_oneof![
+        (any::<u16>(), any::<bool>(), any::<bool>(), data())
+            .prop_map(|(id, last, error, data)| (PortEvent::ReadData { id, last, error }, data)),
+        (any::<u64>(), any::<bool>(), data()).prop_map(|(strobes, last, data)| {
+            let strobes = strobes & u64::MAX >> (64 - data.len().min(64));
+            (PortEvent::WriteData { strobes, last }, data)
+        }),
+    ]
+}
+
+fn driven() -> impl Strategy<Value = (Driven, Vec<u8>)> {
+    let event = prop_oneof![2 => beat(), 8 => plain_event().prop_map(|event| (event, vec![]))];
+    (port(), time(), event).prop_map(|(port, at, (event, payload))| (Driven { port, at, event }, payload))
+}
+
 /// Any message of an open session, and its payload.
 fn session_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
     let id = || any::<u32>().prop_map(RequestId);
@@ -243,6 +293,9 @@ fn session_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
         1 => (port(), any::<bool>(), time())
             .prop_map(|(port, level, time)| (Message::Notice(Notice::Interrupt { port, level, time }), vec![])),
         1 => (time(), text(64)).prop_map(|(time, text)| (Message::Notice(Notice::Warning { time, text }), vec![])),
+        5 => driven().prop_map(|(driven, payload)| (Message::Driven(driven), payload)),
+        1 => (any::<u64>(), option::of(time()))
+            .prop_map(|(heard, next)| (Message::Promised(Promised { heard, next }), vec![])),
     ]
 }
 

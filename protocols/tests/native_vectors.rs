@@ -102,6 +102,10 @@ fn welcome_with_device() -> Welcome {
     Welcome { capabilities: Capabilities::from_bits(0x87), device: Some(device), ..welcome() }
 }
 
+fn driven(name: &'static str, port: PortId, event: PortEvent) -> (&'static str, Message, Vec<u8>) {
+    (name, Message::Driven(Driven { port, at: Time(12_000), event }), Vec::new())
+}
+
 /// What each vector of `native-messages.txt` means.
 fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
     let csb = PortId(0);
@@ -287,6 +291,43 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         ("stepped", reply(17, 1_300_000, Reply::Stepped { next: Some(Time(1_301_000)) }), none()),
         ("stepped-to-rest", reply(18, 1_400_000, Reply::Stepped { next: None }), none()),
         ("welcome-with-device", Message::Welcome(Box::new(welcome_with_device())), none()),
+        ("clock", request(19, Request::Clock { reaction: Reaction::SameEdge, quantum: 0 }), none()),
+        ("promised", Message::Promised(Promised { heard: 9_000, next: Some(Time(12_000)) }), none()),
+        ("promised-for-ever", Message::Promised(Promised { heard: 9_000, next: None }), none()),
+        driven("driven-read-address", dbb, PortEvent::ReadAddress { id: 3, address: 0x8000_1000, beats: 1 }),
+        (
+            "driven-read-data",
+            Message::Driven(Driven {
+                port: dbb,
+                at: Time(12_000),
+                event: PortEvent::ReadData { id: 3, last: true, error: false },
+            }),
+            (0..8).collect(),
+        ),
+        driven(
+            "driven-write-address",
+            dbb,
+            PortEvent::WriteAddress { id: 1, address: 0x8000_2000, beats: 1 },
+        ),
+        (
+            "driven-write-data",
+            Message::Driven(Driven {
+                port: dbb,
+                at: Time(12_000),
+                event: PortEvent::WriteData { strobes: 0xf0, last: true },
+            }),
+            (8..16).collect(),
+        ),
+        driven("driven-write-response", dbb, PortEvent::WriteResponse { id: 1, error: false }),
+        driven("driven-ready", dbb, PortEvent::Ready { channel: AxiChannel::ReadData, ready: false }),
+        driven(
+            "driven-register",
+            csb,
+            PortEvent::Register { address: 0xb010, write: Some(1), posted: false },
+        ),
+        driven("driven-register-ready", csb, PortEvent::RegisterReady { ready: true }),
+        driven("driven-register-answer", csb, PortEvent::RegisterAnswer { value: 0x3231_3030 }),
+        driven("driven-level", irq, PortEvent::Level { level: true }),
     ]
 }
 
@@ -359,8 +400,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 14 requests, 9 replies, 2 posted writes, 2 notices.
-    assert_eq!(seen.len(), 4 + 14 + 9 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 15 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 15 + 9 + 2 + 2 + 2, "{seen:?}");
 }
 
 #[test]

@@ -42,10 +42,10 @@ use thiserror::Error;
 
 use super::ledger::Ledger;
 use super::{
-    Breach, Bye, Capabilities, DEFAULT_MAX_IN_FLIGHT, DEFAULT_MAX_PAYLOAD, Decoder, Device, EmitError,
-    ErrorCode, Frame, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Magic, Malformed,
-    Message, Notice, Phase, Port, Posted, Refused, Reply, Request, RequestId, Rule, SessionId, Time,
-    TimeMode, VERSION, Welcome, emit, emit_header,
+    Breach, Bye, Capabilities, DEFAULT_MAX_IN_FLIGHT, DEFAULT_MAX_PAYLOAD, Decoder, Device, Driven,
+    EmitError, ErrorCode, Frame, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Magic,
+    Malformed, Message, Notice, Phase, Port, Posted, Promised, Refused, Reply, Request, RequestId, Rule,
+    SessionId, Time, TimeMode, VERSION, Welcome, emit, emit_header,
     output::{Output, Payload},
 };
 
@@ -153,6 +153,15 @@ pub enum Event {
     },
     /// Something happened.
     Notice(Notice),
+    /// The other side of a timed port drives something.
+    Driven {
+        /// What, where, from when on.
+        driven: Driven,
+        /// The bytes of a beat of data; else empty.
+        payload: Bytes,
+    },
+    /// The other side of timed ports promises something.
+    Promised(Promised),
     /// The peer has ended the session. The connection is closed.
     Bye(Bye),
 }
@@ -334,6 +343,9 @@ impl Session {
             Message::Request { request: Request::ShareMemory(_), .. } => Capabilities::SHARED_MEMORY,
             Message::Request { request: Request::OpenRing(_), .. } => Capabilities::REGISTER_RING,
             Message::Request { request: Request::Step { .. }, .. } => Capabilities::STEPPING,
+            Message::Request { request: Request::Clock { .. }, .. }
+            | Message::Driven(_)
+            | Message::Promised(_) => Capabilities::PARTNERS,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };
@@ -497,6 +509,8 @@ impl Connection {
             {
                 Event::Notice(notice)
             }
+            (State::Open(_), Message::Driven(driven)) => Event::Driven { driven, payload },
+            (State::Open(_), Message::Promised(promised)) => Event::Promised(promised),
             _ => {
                 let (recipient, moment) = (self.side.name(), self.state.moment());
                 return Err(Violation::Unexpected { message: name, recipient, moment });
@@ -616,7 +630,27 @@ impl Connection {
         self.send_plain(Message::Notice(notice), &[])
     }
 
-    fn send_plain(&mut self, mut message: Message, payload: &[u8]) -> Result<(), SendError> {
+    /// Drives something at a timed port; the payload is the bytes of a beat of data.
+    ///
+    /// # Errors
+    /// [`SendError`]: the caller's mistakes.
+    pub fn drive<'a>(&mut self, driven: Driven, payload: impl Into<Payload<'a>>) -> Result<(), SendError> {
+        self.send_plain(Message::Driven(driven), payload)
+    }
+
+    /// Promises to be silent at timed ports.
+    ///
+    /// # Errors
+    /// [`SendError`]: the caller's mistakes.
+    pub fn promise(&mut self, promised: Promised) -> Result<(), SendError> {
+        self.send_plain(Message::Promised(promised), &[])
+    }
+
+    fn send_plain<'a>(
+        &mut self,
+        mut message: Message,
+        payload: impl Into<Payload<'a>>,
+    ) -> Result<(), SendError> {
         let State::Open(session) = &mut self.state else { return Err(self.not_now(message.name())) };
         message.cut_text();
         send(session, &message, payload.into(), &mut self.output)

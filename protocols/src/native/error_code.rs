@@ -78,6 +78,9 @@ codes! {
     WrongFiles = 25, "wrong files beside the stream";
     /// An entry of the register ring that is none.
     BadEntry = 26, "bad entry in the register ring";
+    /// A partner does not keep to the contract of time, or to the rules of its port. Also of one request: a port has a
+    /// partner already beside which this one cannot be.
+    ContractBroken = 27, "contract of time broken";
 
     // 32..: one request failed, the session goes on.
     /// The port number is not in the list of the welcome.

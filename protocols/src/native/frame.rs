@@ -148,7 +148,9 @@ impl Decoder {
         // Before a session no message has a length to be judged by the limit, so 0 does no harm there.
         message.check(payload, limit).map_err(|rule| Malformed {
             offset: match rule {
-                Rule::UnexpectedPayload { .. } | Rule::PayloadLength { .. } => field::PAYLOAD_LEN,
+                Rule::UnexpectedPayload { .. } | Rule::PayloadLength { .. } | Rule::BeatLength { .. } => {
+                    field::PAYLOAD_LEN
+                }
                 Rule::StrobesBeyondData => length - 1,
                 _ => PREFIX,
             },

@@ -276,8 +276,10 @@ impl Capabilities {
     pub const MEMORY_IN_ORDER: Self = Self(1 << 6);
     /// The [`Welcome`] says what device there is.
     pub const DEVICE: Self = Self(1 << 7);
+    /// Takes [`Clock`](super::Request::Clock), [`Driven`](super::Driven) and [`Promised`](super::Promised).
+    pub const PARTNERS: Self = Self(1 << 8);
     /// All that this crate knows and any stream can carry.
-    pub const ALL: Self = Self(0b1010_0111);
+    pub const ALL: Self = Self(0b1_1010_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);
 

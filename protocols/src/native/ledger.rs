@@ -89,7 +89,8 @@ impl Wanted {
             | Request::MemoryWrite(_)
             | Request::Reset
             | Request::ShareMemory(_)
-            | Request::OpenRing(_) => Self::Done,
+            | Request::OpenRing(_)
+            | Request::Clock { .. } => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
             Request::Statistics { .. } => Self::Statistics,

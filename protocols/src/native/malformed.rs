@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::MAX_BEAT;
+
 /// Bytes that are no frame. The stream they came from cannot be read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("malformed frame: byte {offset}: {rule}")]
@@ -104,6 +106,12 @@ pub enum Rule {
         length: u32,
         /// In bytes.
         limit: u32,
+    },
+    /// A beat of data that no bus has.
+    #[error("beat of {length} bytes; a beat has 1 to {MAX_BEAT}")]
+    BeatLength {
+        /// In bytes.
+        length: u64,
     },
     /// A strobe bit for a byte that is not there.
     #[error("strobe set behind the last data byte")]

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{ErrorCode, Hello, MAX_TEXT, Refused, Role, Rule, TimeMode, Welcome};
+use super::{Driven, ErrorCode, Hello, MAX_TEXT, Promised, Reaction, Refused, Role, Rule, TimeMode, Welcome};
 
 /// Simulated time in picoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,6 +54,11 @@ pub enum Message {
     Posted(Posted),
     /// Either way: something that happened.
     Notice(Notice),
+    /// Either way: what a side of a timed port drives. Needs [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
+    Driven(Driven),
+    /// Either way: a partner's promise, or one to a partner. Needs
+    /// [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
+    Promised(Promised),
 }
 
 /// The end of a session.
@@ -110,6 +115,15 @@ pub enum Request {
     Step {
         /// How far time moves; when that is over, what is left of the present moment is done.
         to: Time,
+    },
+    /// Client → server, before the first Attach: I have a clock of my own. What this session attaches from then on is driven
+    /// at clock edges, both ways, and simulated time waits for its promises ([`partner`](super::partner)). [`Reply::Done`].
+    /// Needs [`Capabilities::PARTNERS`](super::Capabilities::PARTNERS).
+    Clock {
+        /// When the client's outputs follow its inputs.
+        reaction: Reaction,
+        /// So many clock edges more than is certain both sides go on: what crosses may come so much later.
+        quantum: u32,
     },
 }
 
@@ -411,7 +425,7 @@ enum Payload {
 
 impl Message {
     /// How many messages version 1 has: their numbers are below.
-    pub(super) const COUNT: u32 = 8;
+    pub(super) const COUNT: u32 = 10;
 
     /// Name of the message, or of the request, reply or notice in it.
     pub fn name(&self) -> &'static str {
@@ -426,6 +440,8 @@ impl Message {
             Self::Posted(Posted::MemoryWrite(_)) => "Posted MemoryWrite",
             Self::Notice(Notice::Interrupt { .. }) => "Interrupt",
             Self::Notice(Notice::Warning { .. }) => "Warning",
+            Self::Driven(_) => "Driven",
+            Self::Promised(_) => "Promised",
         }
     }
 
@@ -451,6 +467,11 @@ impl Message {
                 return Err(Rule::LengthBeyondLimit { length: asked, limit: max_payload });
             }
             _ => (),
+        }
+        if let Self::Driven(driven) = self
+            && driven.event.has_data()
+        {
+            return driven.event.check_data(payload.len());
         }
         let expected = match self {
             Self::Reply { reply: Reply::Data | Reply::Statistics { .. }, .. } => Payload::Any,
@@ -508,6 +529,7 @@ impl Request {
             Self::ShareMemory(_) => "ShareMemory",
             Self::OpenRing(_) => "OpenRing",
             Self::Step { .. } => "Step",
+            Self::Clock { .. } => "Clock",
         }
     }
 

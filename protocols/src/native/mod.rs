@@ -5,7 +5,7 @@
 //! payload bytes. The layers, from the bytes up:
 //!
 //! * [`frame`]: prefix, header, payload. [`Decoder`] takes frames out of a stream, [`emit`] appends one.
-//! * [`message`], [`greeting`], [`statistics`]: what frames mean.
+//! * [`message`], [`greeting`], [`partner`], [`statistics`]: what frames mean.
 //! * [`connection`]: the rules of one session (handshake, ids, order, limits), seen from either side.
 //!
 //! Who only wants to speak the protocol uses [`Connection`]; who wants to look at recorded bytes uses [`Decoder`].
@@ -20,6 +20,7 @@ mod ledger;
 pub mod malformed;
 pub mod message;
 mod output;
+pub mod partner;
 pub mod statistics;
 
 pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
@@ -32,6 +33,7 @@ pub use ledger::Breach;
 pub use malformed::{Malformed, Rule};
 pub use message::*;
 pub use output::{Output, Payload};
+pub use partner::{AxiChannel, Driven, PortEvent, Promised, Reaction};
 pub use statistics::{Counter, CounterValue};
 
 /// The one version of the protocol this crate speaks.
@@ -54,5 +56,7 @@ pub const HARD_MAX_PAYLOAD: u32 = 16 << 20;
 pub const DEFAULT_MAX_IN_FLIGHT: u32 = 256;
 /// No more requests than this are in flight in one direction, whatever was offered.
 pub const HARD_MAX_IN_FLIGHT: u32 = 4096;
+/// Most bytes of one beat of data on a bus, which a [`Driven`] carries: AXI's widest bus.
+pub const MAX_BEAT: usize = 128;
 /// Free text (reasons, reports, warnings) is cut to this many bytes of UTF-8 by [`Connection`], so that it fits a header.
 pub const MAX_TEXT: usize = 2048;

@@ -59,7 +59,8 @@ pub struct Options {
     /// How long a session that ends may take to read why.
     pub farewell_timeout: Duration,
     /// How long a session that owns memory may leave a request to it unanswered, by the wall clock. Simulated time waits
-    /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without.
+    /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without. So is a partner
+    /// for whose promise simulated time waits so long.
     pub owner_timeout: Duration,
     /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
     /// told ([`vp_core::Simulation::set_delta_limit`]).

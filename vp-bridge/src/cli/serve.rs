@@ -25,7 +25,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
 
-    /// How long a client that owns memory may take for an answer before it is disconnected
+    /// How long a client that owns memory may take for an answer, or a partner for a promise, before it is disconnected
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().owner_timeout.as_secs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     owner_timeout: u64,

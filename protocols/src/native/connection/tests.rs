@@ -1,5 +1,8 @@
 use super::*;
-use crate::native::{Access, MAX_TEXT, MemoryRead, MemoryWrite, PortId, RegisterRead, RegisterWrite, Until};
+use crate::native::{
+    Access, MAX_TEXT, MemoryRead, MemoryWrite, PortEvent, PortId, Reaction, RegisterRead, RegisterWrite,
+    Until,
+};
 
 const PORT: PortId = PortId(0);
 
@@ -322,4 +325,27 @@ fn a_stranger_is_turned_away_with_the_rule_it_broke() {
     assert!(matches!(refused, Err(Violation::Malformed(_))));
     let told = Decoder::new(Phase::Welcome).decode(&mut server.output().split()).unwrap().unwrap().message;
     assert!(matches!(told, Message::Refused(Refused { code: ErrorCode::Malformed, .. })));
+}
+
+#[test]
+fn who_is_not_granted_partners_neither_sends_nor_takes_what_is_theirs() {
+    let capabilities = Capabilities::ALL.without(Capabilities::PARTNERS);
+    let clock = Request::Clock { reaction: Reaction::NextEdge, quantum: 0 };
+    let driven = Driven { port: PORT, at: Time(0), event: PortEvent::Level { level: true } };
+    let promised = Promised { heard: 0, next: None };
+    let (mut client, _) = greet(Hello { capabilities, ..hello() }, Terms::default());
+    let refused = |message| SendError::NotGranted { message };
+    assert_eq!(client.request(clock.clone(), &[]), Err(refused("Clock")));
+    assert_eq!(client.drive(driven, &[]), Err(refused("Driven")));
+    assert_eq!(client.promise(promised), Err(refused("Promised")));
+    let messages = [
+        Message::Request { id: RequestId(0), request: clock },
+        Message::Driven(driven),
+        Message::Promised(promised),
+    ];
+    for message in messages {
+        let (_, mut server) = greet(Hello { capabilities, ..hello() }, Terms::default());
+        let came = force(&mut server, &message, &[]);
+        assert_eq!(came, Err(Violation::NotGranted { message: message.name() }));
+    }
 }

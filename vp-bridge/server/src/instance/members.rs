@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
 use vp_models::platform::Warnings;
-use vp_protocols::native::{Capabilities, SessionId};
+use vp_protocols::native::{Capabilities, Promised, SessionId};
 
 use super::share::Ring;
 use super::{Permit, Permits, ToSession};
@@ -63,6 +63,17 @@ impl Member {
         self.batch.push(message);
         if self.batch.len() >= BATCH {
             self.flush();
+        }
+    }
+
+    /// Puts a promise in the place of the one that is the last message on its way, if it is one.
+    pub(super) fn replace_promise(&mut self, promised: Promised) -> bool {
+        match self.batch.last_mut() {
+            Some(ToSession::Promised(last)) => {
+                *last = promised;
+                true
+            }
+            _ => false,
         }
     }
 

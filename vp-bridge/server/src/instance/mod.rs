@@ -12,6 +12,7 @@ mod idle;
 mod inbox;
 mod members;
 mod owners;
+mod partners;
 mod permits;
 mod run;
 mod share;
@@ -31,14 +32,15 @@ use vp_models::host::{Statistics, Value};
 use vp_models::hub::{self, Hub, Input, MemoryPromise, RequestId as HubRequest, Tag};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
-    self, Attached, Capabilities, Counter, CounterValue, ErrorCode, Notice, Port, Posted, Reply, Request,
-    RequestId, SessionId, StatusReport, TimeMode,
+    self, Attached, Capabilities, Counter, CounterValue, Driven, ErrorCode, Notice, Port, Posted, Promised,
+    Reply, Request, RequestId, SessionId, StatusReport, TimeMode,
 };
 
 pub(super) use inbox::Inbox;
 use members::{Member, Members};
 use owners::Owners;
 pub(super) use owners::Token;
+use partners::Standing;
 pub(super) use permits::{Permit, Permits};
 
 use super::EndedPlatform;
@@ -60,6 +62,10 @@ pub(super) enum Command {
     Look,
     /// The answer to [`ToSession::Ask`].
     Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
+    /// A partner drives something.
+    Driven { session: SessionId, driven: Driven, payload: Bytes, permit: Permit },
+    /// A partner promises something.
+    Promised { session: SessionId, promised: Promised, permit: Permit },
     /// The last session has left: the thread ends.
     End,
     /// Whatever a model may do, for tests.
@@ -108,6 +114,10 @@ pub(super) enum ToSession {
     Ask { token: Token, request: Request, payload: Bytes },
     /// Something happened.
     Notice(Notice),
+    /// A port drives something for the session, a partner.
+    Driven { driven: Driven, payload: Bytes },
+    /// The platform promises the session something.
+    Promised(Promised),
     /// The session is put out.
     Close { code: ErrorCode, reason: String },
 }
@@ -203,6 +213,7 @@ struct PlatformThread {
     patience: Patience,
     members: Members,
     owners: Owners,
+    standing: Standing,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
     pace: Option<(Instant, hub::Pace)>,
     /// Whether commands interrupt the run of the kernel.
@@ -232,6 +243,7 @@ impl PlatformThread {
             patience,
             members: Members::default(),
             owners: Owners::default(),
+            standing: Standing::default(),
             pace: None,
             is_running: false,
             ended: false,
@@ -254,16 +266,19 @@ impl PlatformThread {
             }
             self.take_rings();
             self.put_out_silent_owner();
+            self.put_out_silent_partner();
             // Who waits for an answer, or for the line, does not wait for what the platform has to do besides.
             self.flush();
-            let wake = self.advance();
+            let (wake, sessions) = (self.advance(), self.members.len());
             self.tell();
-            if let Some(wake) = wake {
+            // Who had to go meanwhile may have left something to others that can be done now.
+            if let Some(wake) = wake
+                && self.members.len() == sessions
+            {
+                self.look_who_holds_time();
                 self.flush();
-                let patience = self
-                    .owners
-                    .oldest()
-                    .and_then(|(_, asked)| asked.checked_add(self.patience.owner_timeout));
+                let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
+                let patience = since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
                 self.idle_until(wake.0.into_iter().chain(patience).min());
             }
         }
@@ -332,6 +347,10 @@ impl PlatformThread {
                 let (party, request) = (translate::party(session), HubRequest(token));
                 self.handle(Input::Answer { party, request, result: translate::answer(reply, payload) });
             }
+            Command::Driven { session, driven, payload, permit: _permit } => {
+                self.take_driven(session, driven, payload);
+            }
+            Command::Promised { session, promised, permit: _permit } => self.take_promised(session, promised),
             Command::End => self.ended = true,
             #[cfg(test)]
             Command::Do(what) => what(&self.hub.platform().sim()),
@@ -390,6 +409,7 @@ impl PlatformThread {
     fn leave(&mut self, session: SessionId, why: &str) {
         if self.members.remove(session).is_some() {
             self.owners.forget(session);
+            self.standing.forget(session);
             self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
             let postponed = std::mem::take(&mut self.postponed);
             let of_others = postponed.into_iter().filter(|command| command.requester() != Some(session));

@@ -54,8 +54,15 @@ impl PlatformThread {
                 Output::PostedFailed { party, time, failure } => {
                     self.posted_write_failed(translate::session(party), time, &failure);
                 }
-                // No session is a partner yet: the protocol has no messages for it.
-                Output::Driven { .. } | Output::Promised { .. } | Output::Expelled { .. } => {}
+                Output::Driven { party, port, at, event } => {
+                    self.send_driven(translate::session(party), port, at, event);
+                }
+                Output::Promised { party, promise } => {
+                    self.send_promise(translate::session(party), promise);
+                }
+                Output::Expelled { party, failure, .. } => {
+                    self.expelled(translate::session(party), &failure);
+                }
                 Output::Warning { severity, time, text } => self.announce(severity, time, &text),
             }
         }
@@ -138,8 +145,14 @@ impl PlatformThread {
         if let Some(ring) = member.ring.as_mut().filter(|ring| ring.line == port) {
             ring.server.set_line(level);
         }
+        self.notify(session, ToSession::Notice(Notice::Interrupt { port, level, time }));
+    }
+
+    /// Sends what nothing holds back; a session that leaves too much of it unread has to go.
+    pub(super) fn notify(&mut self, session: SessionId, notice: ToSession) {
+        let Some(member) = self.members.get_mut(session) else { return };
         let unread = member.permits.notice_sent();
-        member.send(ToSession::Notice(Notice::Interrupt { port, level, time }));
+        member.send(notice);
         if unread >= MOST_NOTICES {
             self.put_out(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));
         }

@@ -22,7 +22,7 @@ pub(super) fn time(time: Time) -> native::Time {
     native::Time(time.as_ps())
 }
 
-fn from_time(time: native::Time) -> Time {
+pub(super) fn from_time(time: native::Time) -> Time {
     Time::ps(time.0)
 }
 
@@ -140,6 +140,13 @@ pub(super) fn command(
             Until::Idle => hub::Until::Idle,
         }),
         Request::Step { to } => hub::Command::Step { to: from_time(to) },
+        Request::Clock { reaction, quantum } => {
+            let reaction = match reaction {
+                native::Reaction::NextEdge => hub::Reaction::NextEdge,
+                native::Reaction::SameEdge => hub::Reaction::SameEdge,
+            };
+            hub::Command::Clock(hub::Clock { reaction, quantum })
+        }
         Request::Reset => hub::Command::Reset,
         Request::Status
         | Request::Statistics { .. }
@@ -260,7 +267,8 @@ pub(super) fn error_code(kind: hub::FailureKind) -> ErrorCode {
         hub::FailureKind::Misaligned => ErrorCode::Misaligned,
         hub::FailureKind::DecodeError => ErrorCode::DecodeError,
         hub::FailureKind::SlaveError | hub::FailureKind::NotAccepted => ErrorCode::SlaveError,
-        hub::FailureKind::WrongTimeMode | hub::FailureKind::ContractBroken => ErrorCode::WrongTimeMode,
+        hub::FailureKind::WrongTimeMode => ErrorCode::WrongTimeMode,
+        hub::FailureKind::ContractBroken => ErrorCode::ContractBroken,
         hub::FailureKind::Livelock => ErrorCode::Livelock,
         hub::FailureKind::Cancelled => ErrorCode::Cancelled,
         hub::FailureKind::Unsupported => ErrorCode::Unsupported,

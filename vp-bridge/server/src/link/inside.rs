@@ -80,6 +80,8 @@ pub(super) struct Core {
     asks: VecDeque<(Token, Request, Bytes)>,
     tokens: BTreeMap<RequestId, Token>,
     max_bytes: usize,
+    /// Whether the session has said that it has a clock.
+    is_partner: bool,
     /// Whether all is done that can be done without the peer.
     is_at_rest: bool,
     /// Why the session ends, as the platform's thread has found; for the task.
@@ -104,6 +106,7 @@ impl Core {
             asks: VecDeque::new(),
             tokens: BTreeMap::new(),
             max_bytes: BYTES + max_payload as usize,
+            is_partner: false,
             is_at_rest: false,
             end: None,
             over: false,
@@ -298,13 +301,15 @@ impl Core {
         if self.permits.is_within(COMMANDS, self.max_bytes) {
             return Ok(true);
         }
-        if self.connection.in_flight() == 0 {
+        // A partner's promise may be what all its other commands wait for.
+        if self.connection.in_flight() == 0 && !self.is_partner {
             return Ok(false);
         }
         if self.permits.is_within(HARD_COMMANDS, HARD_BYTES) {
             return Ok(true);
         }
-        let reason = "the platform waits for this session's memory, whose answer stands behind too much else";
+        let reason =
+            "the platform waits for this session's answer or promise, which stands behind too much else";
         self.connection.bye(Some(ErrorCode::TooManyInFlight), reason);
         Err(End::Wrong(reason.to_owned()))
     }
@@ -327,6 +332,7 @@ impl Core {
                 Command::Share { session, id, request, files }
             }
             Event::Request { id, request, payload } => {
+                self.is_partner |= matches!(request, Request::Clock { .. });
                 // What is read costs memory as what is written does, only later.
                 let bytes = match &request {
                     Request::MemoryRead(read) => read.length as usize,
@@ -343,6 +349,13 @@ impl Core {
                 Some(token) => Command::Answer { session, token, reply, payload },
                 None => return Ok(()),
             },
+            Event::Driven { driven, payload } => {
+                let permit = self.permits.permit(payload.len());
+                Command::Driven { session, driven, payload: own(payload), permit }
+            }
+            Event::Promised(promised) => {
+                Command::Promised { session, promised, permit: self.permits.permit(0) }
+            }
             Event::Bye(bye) => {
                 let reason = printable(&bye.reason);
                 return Err(match bye.code {
@@ -426,6 +439,14 @@ impl Core {
             ToSession::Notice(notice) => {
                 self.permits.notice_taken();
                 self.connection.notify(notice)
+            }
+            ToSession::Driven { driven, payload } => {
+                self.permits.notice_taken();
+                self.connection.drive(driven, payload)
+            }
+            ToSession::Promised(promised) => {
+                self.permits.notice_taken();
+                self.connection.promise(promised)
             }
             ToSession::Close { code, reason } => {
                 self.connection.bye(Some(code), reason.clone());

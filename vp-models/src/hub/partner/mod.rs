@@ -19,10 +19,14 @@ use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
 use super::input::PortIndex;
+use super::jobs::HORIZON;
 use crate::bus::axi::AxiEvent;
 
 pub(super) use pins::DrivenEvents;
 pub(super) use promise::Bound;
+
+/// Events that a partner may have driven ahead, at most: its memory is ours.
+const MOST_AHEAD: usize = 65_536;
 
 /// What a partner says of its clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +86,10 @@ pub(super) enum Broken {
     Early { at: Time, promised: Time },
     #[error("it drives something to be seen at {at}, between two clock edges of {period}")]
     OffEdge { at: Time, period: Time },
+    #[error("it drives something to be seen at {at}: times are at most 2^62 ps")]
+    Beyond { at: Time },
+    #[error("it has driven {MOST_AHEAD} events ahead, and drives one more")]
+    Many,
     #[error("it promises nothing before {next}, having promised nothing before {promised}")]
     Withdrawn { next: Time, promised: Time },
     #[error("it says to have heard {heard} events, and was sent {sent} only")]
@@ -153,6 +161,12 @@ impl Partner {
         if !at.as_ps().is_multiple_of(self.period.as_ps()) {
             return Err(Broken::OffEdge { at, period: self.period });
         }
+        if at > HORIZON {
+            return Err(Broken::Beyond { at });
+        }
+        if self.queue.len() >= MOST_AHEAD {
+            return Err(Broken::Many);
+        }
         // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
         let place = self.queue.partition_point(|(before, ..)| *before <= at);
         self.queue.insert(place, (at, port, event));
@@ -171,7 +185,9 @@ impl Partner {
         while self.reactions.len() > open {
             self.reactions.pop_front();
         }
-        self.promise = promise;
+        // Nothing is driven beyond; and time must not go there because nothing is promised after it.
+        let next = if next > HORIZON { Time::MAX } else { next };
+        self.promise = Promise { heard, next };
         if self.promised() < promised {
             return Err(Broken::Withdrawn { next, promised });
         }
@@ -216,6 +232,21 @@ mod tests {
     }
 
     #[test]
+    fn a_promise_beyond_all_times_is_one_for_ever() {
+        let mut partner = partner(Reaction::NextEdge);
+        partner.set_promise(Promise { heard: 0, next: Time::ps((1 << 62) + 1) }).unwrap();
+        assert_eq!(partner.horizon(), Time::MAX);
+    }
+
+    #[test]
+    fn no_more_is_driven_ahead_than_can_be_kept() {
+        let mut partner = partner(Reaction::NextEdge);
+        let mut drive = || partner.drive(Time::ns(9), PortIndex(0), PortEvent::Level(true));
+        (0..MOST_AHEAD).for_each(|_| drive().unwrap());
+        assert!(drive().unwrap_err().to_string().contains("65536 events ahead"));
+    }
+
+    #[test]
     fn promises_are_held_to() {
         let mut partner = partner(Reaction::NextEdge);
         partner.set_promise(promise(0, 50)).unwrap();
@@ -226,6 +257,8 @@ mod tests {
         assert!(between.to_string().contains("between two clock edges"), "{between}");
         let unsent = partner.set_promise(promise(1, 200)).unwrap_err();
         assert!(unsent.to_string().contains("heard 1 events, and was sent 0"), "{unsent}");
+        let beyond = partner.drive(Time::ns(1 << 53), PortIndex(0), PortEvent::Level(false)).unwrap_err();
+        assert!(beyond.to_string().contains("at most 2^62 ps"), "{beyond}");
         let less = partner.set_promise(promise(0, 49)).unwrap_err();
         assert!(less.to_string().contains("promises nothing before 49 ns"), "{less}");
     }

@@ -93,6 +93,22 @@ impl Hub {
         self.partners.values().all(|partner| partner.horizon() == Time::MAX)
     }
 
+    /// The partner for whose promise simulated time waits, though there is something to do, and the edge up to which it has
+    /// promised to be silent.
+    #[must_use]
+    pub fn held_by(&self) -> Option<(PartyId, Time)> {
+        let goal = match self.mode {
+            TimeMode::Lockstep => self.goal_time()?,
+            TimeMode::Free => self.next_time().map(|_| Time::MAX)?,
+        };
+        let horizons = self.partners.iter().map(|(party, partner)| (*party, partner.horizon()));
+        let (party, horizon) = horizons.min_by_key(|(_, horizon)| *horizon)?;
+        // What the owners of memories have not answered may be what time waits for, and has to be there first.
+        let is_owed = self.owed_bursts() > 0;
+        let is_held = self.is_held && !is_owed && horizon <= goal && horizon < Time::MAX;
+        is_held.then_some((party, horizon))
+    }
+
     /// Lets take effect what partners have driven to be seen by now: what came late by a quantum, too.
     pub(in crate::hub) fn apply_driven(&mut self) {
         let now = self.now();

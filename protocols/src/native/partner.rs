@@ -1,0 +1,151 @@
+//! What partners drive and promise: sessions with a clock of their own, such as RTL simulators and other platforms.
+//!
+//! Interfaces are registered: what one side drives at a clock edge the other one sees at the next. `docs/protocol.md` has the rules ("The
+//! contract of time").
+
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_BEAT, PortId, Rule, Time};
+
+/// When a partner's outputs follow its inputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Reaction {
+    /// At the next edge at the earliest: all outputs are registers.
+    #[default]
+    NextEdge,
+    /// Some outputs depend on inputs of the same edge.
+    SameEdge,
+}
+
+/// Something that one side of a timed port drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Driven {
+    /// The port.
+    pub port: PortId,
+    /// The clock edge at which the other side sees it for the first time.
+    pub at: Time,
+    /// What.
+    pub event: PortEvent,
+}
+
+/// A promise to be silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promised {
+    /// So many events that the other side has driven, from the first one on, are taken into account.
+    pub heard: u64,
+    /// No more events from here are seen before this, unless another one of the other side's comes; then none before the reaction
+    /// to it. `None`: for ever.
+    pub next: Option<Time>,
+}
+
+/// What is driven at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PortEvent {
+    /// AXI AR, from the manager: a burst to be read, of incrementing addresses and beats as wide as the bus.
+    ReadAddress {
+        /// ARID.
+        id: u16,
+        /// ARADDR.
+        address: u64,
+        /// ARLEN and one.
+        beats: u16,
+    },
+    /// AXI R, from the subordinate: one beat; payload is RDATA, as wide as the bus, the lowest address first.
+    ReadData {
+        /// RID.
+        id: u16,
+        /// RLAST.
+        last: bool,
+        /// RRESP is not OKAY.
+        error: bool,
+    },
+    /// AXI AW, from the manager: a burst to be written.
+    WriteAddress {
+        /// AWID.
+        id: u16,
+        /// AWADDR.
+        address: u64,
+        /// AWLEN and one.
+        beats: u16,
+    },
+    /// AXI W, from the manager: one beat of the first burst on AW whose beats are not complete; payload is WDATA, as for R.
+    WriteData {
+        /// WSTRB: byte *i* of the data is written if bit *i* is set.
+        strobes: u64,
+        /// WLAST.
+        last: bool,
+    },
+    /// AXI B, from the subordinate: a burst is written.
+    WriteResponse {
+        /// BID.
+        id: u16,
+        /// BRESP is not OKAY.
+        error: bool,
+    },
+    /// The ready of an AXI channel on which the other side drives. High at the beginning.
+    Ready {
+        /// Which.
+        channel: AxiChannel,
+        /// Its level from then on.
+        ready: bool,
+    },
+    /// At a register port, from the initiator: one access, which stays until it is taken.
+    Register {
+        /// Byte address.
+        address: u64,
+        /// The word to write, or `None` to read.
+        write: Option<u32>,
+        /// A write that is not answered.
+        posted: bool,
+    },
+    /// At a register port, from the target: whether it takes an access. High at the beginning.
+    RegisterReady {
+        /// Its level from then on.
+        ready: bool,
+    },
+    /// At a register port, from the target: the answer to the oldest access that has none.
+    RegisterAnswer {
+        /// The word read; 0 for a write.
+        value: u32,
+    },
+    /// At an interrupt line, from its source.
+    Level {
+        /// Whether it is high from then on.
+        level: bool,
+    },
+}
+
+/// A channel of an AXI interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AxiChannel {
+    /// AR.
+    ReadAddress,
+    /// R.
+    ReadData,
+    /// AW.
+    WriteAddress,
+    /// W.
+    WriteData,
+    /// B.
+    WriteResponse,
+}
+
+impl PortEvent {
+    /// Whether the message's payload is a beat of data.
+    pub(super) fn has_data(&self) -> bool {
+        matches!(self, Self::ReadData { .. } | Self::WriteData { .. })
+    }
+
+    /// Checks the length of a beat, and that no byte beyond it is written.
+    pub(super) fn check_data(&self, length: usize) -> Result<(), Rule> {
+        if length == 0 || length > MAX_BEAT {
+            return Err(Rule::BeatLength { length: length as u64 });
+        }
+        match self {
+            Self::WriteData { strobes, .. } if length < 64 && strobes >> length != 0 => {
+                Err(Rule::StrobesBeyondData)
+            }
+            _ => Ok(()),
+        }
+    }
+}

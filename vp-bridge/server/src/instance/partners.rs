@@ -1,0 +1,182 @@
+//! Sessions with a clock of their own: what they drive and promise, what is driven and promised to them, and how long simulated
+//! time waits for them.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use vp_core::Time;
+use vp_models::bus::axi::{AxiChannel, AxiEvent};
+use vp_models::hub::{self, Input};
+use vp_protocols::native::{self, Driven, ErrorCode, PortEvent, Promised, SessionId};
+
+use super::{PlatformThread, ToSession, translate};
+
+/// For which partner simulated time stands, at which promise, and since when by the wall clock.
+#[derive(Default)]
+pub(super) struct Standing(Option<(SessionId, Time, Instant)>);
+
+impl Standing {
+    /// Time stands for the partner, which has promised to be silent up to then; `None`: for nobody.
+    fn look(&mut self, waited_for: Option<(SessionId, Time)>) {
+        let before = self.0.take();
+        self.0 = waited_for.map(|(session, promised)| match before {
+            Some((of, at, since)) if (of, at) == (session, promised) => (of, at, since),
+            _ => (session, promised, Instant::now()),
+        });
+    }
+
+    /// For whom time stands, and since when.
+    pub(super) fn since(&self) -> Option<(SessionId, Instant)> {
+        self.0.map(|(session, _, since)| (session, since))
+    }
+
+    /// The session is gone.
+    pub(super) fn forget(&mut self, session: SessionId) {
+        self.0 = self.0.filter(|(of, ..)| *of != session);
+    }
+}
+
+impl PlatformThread {
+    /// A partner drives something.
+    pub(super) fn take_driven(&mut self, session: SessionId, driven: Driven, payload: Bytes) {
+        let party = translate::party(session);
+        let Driven { port, at, event } = driven;
+        match from_event(event, payload) {
+            Ok(event) => {
+                let (port, at) = (translate::port_index(port), translate::from_time(at));
+                self.handle(Input::Driven { party, port, at, event });
+            }
+            Err(reason) => self.put_out(session, ErrorCode::ContractBroken, &reason),
+        }
+    }
+
+    /// A partner promises something.
+    pub(super) fn take_promised(&mut self, session: SessionId, promised: Promised) {
+        let promise = hub::Promise {
+            heard: promised.heard,
+            next: promised.next.map_or(Time::MAX, translate::from_time),
+        };
+        self.handle(Input::Promised { party: translate::party(session), promise });
+    }
+
+    /// Tells a partner what a port drives.
+    pub(super) fn send_driven(
+        &mut self,
+        session: SessionId,
+        port: hub::PortIndex,
+        at: Time,
+        event: hub::PortEvent,
+    ) {
+        let (event, payload) = to_event(event);
+        let driven = Driven { port: translate::port_id(port), at: translate::time(at), event };
+        self.notify(session, ToSession::Driven { driven, payload });
+    }
+
+    /// Tells a partner what the platform promises. What follows another promise replaces it.
+    pub(super) fn send_promise(&mut self, session: SessionId, promise: hub::Promise) {
+        let hub::Promise { heard, next } = promise;
+        let next = Some(next).filter(|next| *next < Time::MAX);
+        let promised = Promised { heard, next: next.map(translate::time) };
+        let Some(member) = self.members.get_mut(session) else { return };
+        if !member.replace_promise(promised) {
+            self.notify(session, ToSession::Promised(promised));
+        }
+    }
+
+    /// A partner has broken the contract: its session ends.
+    pub(super) fn expelled(&mut self, session: SessionId, failure: &hub::Failure) {
+        let code = translate::error_code(failure.kind);
+        self.put_out(session, code, &format!("session {}: {}", session.0, failure.reason));
+    }
+
+    /// Notes for which partner simulated time stands.
+    pub(super) fn look_who_holds_time(&mut self) {
+        let held_by = self.hub.held_by().map(|(party, promised)| (translate::session(party), promised));
+        self.standing.look(held_by);
+    }
+
+    /// A partner that promises nothing must not hold time up for all others: its session has to go.
+    pub(super) fn put_out_silent_partner(&mut self) {
+        let timeout = self.patience.owner_timeout;
+        let Some((partner, promised, since)) = self.standing.0 else { return };
+        if since.elapsed() >= timeout {
+            let reason = format!(
+                "session {}: simulated time stands at {promised}, up to where it has promised to be silent, \
+                 and within {} s it has promised no more",
+                partner.0,
+                timeout.as_secs_f64()
+            );
+            self.put_out(partner, ErrorCode::NotAnswered, &reason);
+        }
+    }
+}
+
+/// What a partner drives, for the hub.
+fn from_event(event: PortEvent, data: Bytes) -> Result<hub::PortEvent, String> {
+    let axi = match event {
+        PortEvent::ReadAddress { id, address, beats } => AxiEvent::ReadAddress { id, address, beats },
+        PortEvent::ReadData { id, last, error } => AxiEvent::ReadData { id, data, last, error },
+        PortEvent::WriteAddress { id, address, beats } => AxiEvent::WriteAddress { id, address, beats },
+        PortEvent::WriteData { strobes, last } => AxiEvent::WriteData { data, strobes, last },
+        PortEvent::WriteResponse { id, error } => AxiEvent::WriteResponse { id, error },
+        PortEvent::Ready { channel, ready } => AxiEvent::Ready { channel: from_channel(channel), ready },
+        PortEvent::Register { address, write, posted } => {
+            let address = u32::try_from(address)
+                .map_err(|_| format!("an access to a register at 0x{address:x}: addresses have 32 bits"))?;
+            return Ok(hub::PortEvent::Register { address, write, posted });
+        }
+        PortEvent::RegisterReady { ready } => return Ok(hub::PortEvent::RegisterReady(ready)),
+        PortEvent::RegisterAnswer { value } => return Ok(hub::PortEvent::RegisterAnswer(value)),
+        PortEvent::Level { level } => return Ok(hub::PortEvent::Level(level)),
+    };
+    Ok(hub::PortEvent::Axi(axi))
+}
+
+/// What a port drives, with the bytes of a beat of data.
+fn to_event(event: hub::PortEvent) -> (PortEvent, Bytes) {
+    let event = match event {
+        hub::PortEvent::Axi(AxiEvent::ReadData { id, data, last, error }) => {
+            return (PortEvent::ReadData { id, last, error }, data);
+        }
+        hub::PortEvent::Axi(AxiEvent::WriteData { data, strobes, last }) => {
+            return (PortEvent::WriteData { strobes, last }, data);
+        }
+        hub::PortEvent::Axi(AxiEvent::ReadAddress { id, address, beats }) => {
+            PortEvent::ReadAddress { id, address, beats }
+        }
+        hub::PortEvent::Axi(AxiEvent::WriteAddress { id, address, beats }) => {
+            PortEvent::WriteAddress { id, address, beats }
+        }
+        hub::PortEvent::Axi(AxiEvent::WriteResponse { id, error }) => PortEvent::WriteResponse { id, error },
+        hub::PortEvent::Axi(AxiEvent::Ready { channel, ready }) => {
+            PortEvent::Ready { channel: to_channel(channel), ready }
+        }
+        hub::PortEvent::Register { address, write, posted } => {
+            PortEvent::Register { address: address.into(), write, posted }
+        }
+        hub::PortEvent::RegisterReady(ready) => PortEvent::RegisterReady { ready },
+        hub::PortEvent::RegisterAnswer(value) => PortEvent::RegisterAnswer { value },
+        hub::PortEvent::Level(level) => PortEvent::Level { level },
+    };
+    (event, Bytes::new())
+}
+
+fn from_channel(channel: native::AxiChannel) -> AxiChannel {
+    match channel {
+        native::AxiChannel::ReadAddress => AxiChannel::ReadAddress,
+        native::AxiChannel::ReadData => AxiChannel::ReadData,
+        native::AxiChannel::WriteAddress => AxiChannel::WriteAddress,
+        native::AxiChannel::WriteData => AxiChannel::WriteData,
+        native::AxiChannel::WriteResponse => AxiChannel::WriteResponse,
+    }
+}
+
+fn to_channel(channel: AxiChannel) -> native::AxiChannel {
+    match channel {
+        AxiChannel::ReadAddress => native::AxiChannel::ReadAddress,
+        AxiChannel::ReadData => native::AxiChannel::ReadData,
+        AxiChannel::WriteAddress => native::AxiChannel::WriteAddress,
+        AxiChannel::WriteData => native::AxiChannel::WriteData,
+        AxiChannel::WriteResponse => native::AxiChannel::WriteResponse,
+    }
+}
