@@ -19,6 +19,7 @@
 mod instance;
 mod link;
 mod listener;
+pub mod partner_event;
 mod registry;
 mod session;
 mod stream;

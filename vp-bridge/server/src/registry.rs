@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use vp_models::platform::Description;
+use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::TimeMode;
 
 use super::EndedPlatform;
@@ -45,7 +45,7 @@ impl Registry {
     pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
         let start =
             |name| Instance::start(name, self.description.clone(), mode, self.patience, self.ended.clone());
-        let Some(name) = name else { return start(&self.description.name) };
+        let Some(name) = self.shared_name(name) else { return start(&self.description.name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)
             && found.instance.inbox().is_open()
@@ -59,6 +59,13 @@ impl Registry {
         Ok(instance)
     }
 
+    /// The name of the platform that a session is for; none if that is its own. One whose device is outside is for all: the
+    /// device is a session, too.
+    fn shared_name<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
+        let is_outside = matches!(self.description.device, DeviceDescription::Outside(_));
+        name.or_else(|| is_outside.then_some(self.description.name.as_str()))
+    }
+
     /// The platform of that name, if there is one.
     #[cfg(test)]
     pub(super) fn find(&self, name: &str) -> Option<Instance> {
@@ -67,7 +74,7 @@ impl Registry {
 
     /// A session has left; with its last session a platform ends.
     pub(super) fn leave(&self, name: Option<&str>, instance: &Instance) {
-        if let Some(name) = name {
+        if let Some(name) = self.shared_name(name) {
             let mut shared = self.shared();
             if let Some(found) = shared.get_mut(name)
                 && found.instance.is(instance)

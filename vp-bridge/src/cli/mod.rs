@@ -3,6 +3,7 @@
 //! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
 //! an exit status. Results go to standard output, everything else to standard error.
 
+mod attach_device;
 mod compare_rtl;
 mod demo;
 mod hosts;
@@ -38,6 +39,8 @@ enum Command {
     Run(run::Args),
     /// Serve a platform to programs that connect
     Serve(serve::Args),
+    /// Be a part of a served platform: its device, or a memory with its times
+    AttachDevice(attach_device::Args),
     /// Start QEMU with a platform's device in its guest
     #[cfg(target_os = "linux")]
     Qemu(qemu::Args),
@@ -116,6 +119,7 @@ pub(super) fn main() -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
+        Command::AttachDevice(args) => attach_device::main(&args),
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),
         Command::Regs(args) => regs::main(&args),

@@ -39,15 +39,25 @@ impl LinkedHub {
     /// # Errors
     /// One of the hubs refuses a port.
     pub fn new(
-        mut hub: Hub,
+        hub: Hub,
         (other, party): (&mut Hub, PartyId),
         (name, clock): (&str, Clock),
         ports: Vec<LinkedPort>,
     ) -> Result<LinkedHub, Failure> {
-        enter(&mut hub, OTHER, "the other side", Clock::default());
         enter(other, party, name, clock);
         for port in &ports {
             attach(other, party, port.there, port.role)?;
+        }
+        LinkedHub::to_elsewhere(hub, party, ports)
+    }
+
+    /// The same for a hub in another process, where somebody else takes the ports for this one.
+    ///
+    /// # Errors
+    /// The hub refuses a port.
+    pub fn to_elsewhere(mut hub: Hub, party: PartyId, ports: Vec<LinkedPort>) -> Result<LinkedHub, Failure> {
+        enter(&mut hub, OTHER, "the other side", Clock::default());
+        for port in &ports {
             attach(&mut hub, OTHER, port.here, port.role.opposite())?;
         }
         Ok(LinkedHub { hub, party, ports })

@@ -81,6 +81,12 @@ impl Pace {
 }
 
 impl Hub {
+    /// Lets time pass to a moment before anybody is here: a hub that becomes a part of another one has that one's time.
+    pub fn start_at(&mut self, time: Time) {
+        // An interruption ends a run early.
+        while self.now() < time && self.platform.simulation_mut().run_until(time) == Stop::Requested {}
+    }
+
     /// Free mode: lets time move up to this moment, and no further; [`Time::MAX`], as at the beginning, is no limit.
     pub fn grant(&mut self, to: Time) {
         self.granted = to;

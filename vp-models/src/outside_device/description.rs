@@ -6,7 +6,7 @@ use crate::device::{Identity, MemoryInterface};
 use crate::nvdla::config::{CapabilityRom, Config};
 use crate::nvdla::registers::RegisterMap;
 use crate::nvdla::timing::RtlTree;
-use crate::platform::NvdlaDescription;
+use crate::platform::{DeviceDescription, NvdlaDescription};
 
 /// A device outside: the section `[outside_device]`.
 ///
@@ -141,6 +141,23 @@ impl OutsideInterface {
 }
 
 impl OutsideDescription {
+    /// A device outside in the place of one that is described: of the same ports, window and names.
+    #[must_use]
+    pub fn in_place_of(device: &DeviceDescription) -> OutsideDescription {
+        let nvdla = match device {
+            DeviceDescription::Nvdla(nvdla) => Some(nvdla.clone()),
+            DeviceDescription::Outside(outside) => return (**outside).clone(),
+            DeviceDescription::FpgaAiSuite(_) => None,
+        };
+        OutsideDescription {
+            nvdla,
+            window: RegisterMap::SPACE_BYTES,
+            compatible: device.identity().compatible,
+            dbb0: OutsideInterface::of(device.primary()),
+            sram0: device.secondary().map(OutsideInterface::of),
+        }
+    }
+
     /// A device outside that has the ports, the window and the names of a built-in NVDLA.
     ///
     /// # Errors
@@ -149,14 +166,7 @@ impl OutsideDescription {
         let config = Config::named(name).map_err(|_| OutsideError::Like(name.to_owned()))?;
         let rtl = RtlTree::published(&config);
         let nvdla = NvdlaDescription { rtl, capability_rom: CapabilityRom::default(), config };
-        let Identity { compatible, .. } = nvdla.identity();
-        Ok(OutsideDescription {
-            window: RegisterMap::SPACE_BYTES,
-            compatible,
-            dbb0: OutsideInterface::of(nvdla.config.primary()),
-            sram0: nvdla.config.secondary().map(OutsideInterface::of),
-            nvdla: Some(Box::new(nvdla)),
-        })
+        Ok(OutsideDescription::in_place_of(&DeviceDescription::Nvdla(Box::new(nvdla))))
     }
 
     /// Refuses what cannot be.

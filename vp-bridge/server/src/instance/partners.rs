@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use vp_core::Time;
-use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{self, Input};
-use vp_protocols::native::{self, Driven, ErrorCode, PortEvent, Promised, SessionId};
+use vp_protocols::native::{Driven, ErrorCode, Promised, SessionId};
 
 use super::{PlatformThread, ToSession, translate};
+use crate::partner_event;
 
 /// For which partner simulated time stands, at which promise, and since when by the wall clock.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl PlatformThread {
     pub(super) fn take_driven(&mut self, session: SessionId, driven: Driven, payload: Bytes) {
         let party = translate::party(session);
         let Driven { port, at, event } = driven;
-        match from_event(event, payload) {
+        match partner_event::from_event(event, payload) {
             Ok(event) => {
                 let (port, at) = (translate::port_index(port), translate::from_time(at));
                 self.handle(Input::Driven { party, port, at, event });
@@ -67,7 +67,7 @@ impl PlatformThread {
         at: Time,
         event: hub::PortEvent,
     ) {
-        let (event, payload) = to_event(event);
+        let (event, payload) = partner_event::to_event(event);
         let driven = Driven { port: translate::port_id(port), at: translate::time(at), event };
         self.notify(session, ToSession::Driven { driven, payload });
     }
@@ -108,75 +108,5 @@ impl PlatformThread {
             );
             self.put_out(partner, ErrorCode::NotAnswered, &reason);
         }
-    }
-}
-
-/// What a partner drives, for the hub.
-fn from_event(event: PortEvent, data: Bytes) -> Result<hub::PortEvent, String> {
-    let axi = match event {
-        PortEvent::ReadAddress { id, address, beats } => AxiEvent::ReadAddress { id, address, beats },
-        PortEvent::ReadData { id, last, error } => AxiEvent::ReadData { id, data, last, error },
-        PortEvent::WriteAddress { id, address, beats } => AxiEvent::WriteAddress { id, address, beats },
-        PortEvent::WriteData { strobes, last } => AxiEvent::WriteData { data, strobes, last },
-        PortEvent::WriteResponse { id, error } => AxiEvent::WriteResponse { id, error },
-        PortEvent::Ready { channel, ready } => AxiEvent::Ready { channel: from_channel(channel), ready },
-        PortEvent::Register { address, write, posted } => {
-            let address = u32::try_from(address)
-                .map_err(|_| format!("an access to a register at 0x{address:x}: addresses have 32 bits"))?;
-            return Ok(hub::PortEvent::Register { address, write, posted });
-        }
-        PortEvent::RegisterReady { ready } => return Ok(hub::PortEvent::RegisterReady(ready)),
-        PortEvent::RegisterAnswer { value } => return Ok(hub::PortEvent::RegisterAnswer(value)),
-        PortEvent::Level { level } => return Ok(hub::PortEvent::Level(level)),
-    };
-    Ok(hub::PortEvent::Axi(axi))
-}
-
-/// What a port drives, with the bytes of a beat of data.
-fn to_event(event: hub::PortEvent) -> (PortEvent, Bytes) {
-    let event = match event {
-        hub::PortEvent::Axi(AxiEvent::ReadData { id, data, last, error }) => {
-            return (PortEvent::ReadData { id, last, error }, data);
-        }
-        hub::PortEvent::Axi(AxiEvent::WriteData { data, strobes, last }) => {
-            return (PortEvent::WriteData { strobes, last }, data);
-        }
-        hub::PortEvent::Axi(AxiEvent::ReadAddress { id, address, beats }) => {
-            PortEvent::ReadAddress { id, address, beats }
-        }
-        hub::PortEvent::Axi(AxiEvent::WriteAddress { id, address, beats }) => {
-            PortEvent::WriteAddress { id, address, beats }
-        }
-        hub::PortEvent::Axi(AxiEvent::WriteResponse { id, error }) => PortEvent::WriteResponse { id, error },
-        hub::PortEvent::Axi(AxiEvent::Ready { channel, ready }) => {
-            PortEvent::Ready { channel: to_channel(channel), ready }
-        }
-        hub::PortEvent::Register { address, write, posted } => {
-            PortEvent::Register { address: address.into(), write, posted }
-        }
-        hub::PortEvent::RegisterReady(ready) => PortEvent::RegisterReady { ready },
-        hub::PortEvent::RegisterAnswer(value) => PortEvent::RegisterAnswer { value },
-        hub::PortEvent::Level(level) => PortEvent::Level { level },
-    };
-    (event, Bytes::new())
-}
-
-fn from_channel(channel: native::AxiChannel) -> AxiChannel {
-    match channel {
-        native::AxiChannel::ReadAddress => AxiChannel::ReadAddress,
-        native::AxiChannel::ReadData => AxiChannel::ReadData,
-        native::AxiChannel::WriteAddress => AxiChannel::WriteAddress,
-        native::AxiChannel::WriteData => AxiChannel::WriteData,
-        native::AxiChannel::WriteResponse => AxiChannel::WriteResponse,
-    }
-}
-
-fn to_channel(channel: AxiChannel) -> native::AxiChannel {
-    match channel {
-        AxiChannel::ReadAddress => native::AxiChannel::ReadAddress,
-        AxiChannel::ReadData => native::AxiChannel::ReadData,
-        AxiChannel::WriteAddress => native::AxiChannel::WriteAddress,
-        AxiChannel::WriteData => native::AxiChannel::WriteData,
-        AxiChannel::WriteResponse => native::AxiChannel::WriteResponse,
     }
 }
