@@ -201,6 +201,9 @@ fn serve_part(client: &mut Client<Heard>, mut linked: LinkedHub) -> Result<Verdi
             tell(client, input).map_err(Failure::new)?;
         }
         client.flush().map_err(Failure::new)?;
+        if let Some(broken) = linked.broken() {
+            return Err(Failure::new(format!("the server does not keep the contract of time: {broken}")));
+        }
         let heard = client.wait(None, |client| {
             let heard = &mut client.handler_mut().0;
             (!heard.is_empty()).then(|| std::mem::take(heard))

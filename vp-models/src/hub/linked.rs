@@ -28,6 +28,8 @@ pub struct LinkedHub {
     /// Who it is there.
     party: PartyId,
     ports: Vec<LinkedPort>,
+    /// What the other hub has broken, if it has.
+    broken: Option<Failure>,
 }
 
 /// Who the other hub is here.
@@ -60,13 +62,19 @@ impl LinkedHub {
         for port in &ports {
             attach(&mut hub, OTHER, port.here, port.role.opposite())?;
         }
-        Ok(LinkedHub { hub, party, ports })
+        Ok(LinkedHub { hub, party, ports, broken: None })
     }
 
     /// The hub.
     #[must_use]
     pub fn hub(&self) -> &Hub {
         &self.hub
+    }
+
+    /// The rule that the other side has broken, if it has: this hub hears it no more.
+    #[must_use]
+    pub fn broken(&self) -> Option<&Failure> {
+        self.broken.as_ref()
     }
 
     /// The party that it is in the other hub.
@@ -122,6 +130,7 @@ impl LinkedHub {
                     });
                     inputs.push(Input::Answer { party: self.party, request: RequestId(tag.0), result });
                 }
+                Output::Expelled { party: OTHER, failure, .. } => self.broken = Some(failure),
                 Output::Promised { party: OTHER, promise } => {
                     inputs.push(Input::Promised { party: self.party, promise });
                 }

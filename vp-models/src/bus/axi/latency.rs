@@ -107,6 +107,17 @@ pub enum LatencyError {
 const MAX: u32 = 1_000_000;
 
 impl Latency {
+    /// The fewest cycles that it can come out as.
+    #[must_use]
+    pub fn least(&self) -> u32 {
+        match *self {
+            Latency::Fixed(cycles) => cycles,
+            Latency::Drawn(
+                Drawn::Uniform { min, .. } | Drawn::Normal { min, .. } | Drawn::Exponential { min, .. },
+            ) => min,
+        }
+    }
+
     /// Refuses what makes no sense.
     pub fn check(&self) -> Result<(), LatencyError> {
         let finite = |name, value: f64| match value >= 0.0 && value.is_finite() {

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, Warning, What};
 use vp_core::{Event, Sim, Time};
 
 use super::{RegisterAccess, RegisterBus, RegisterError, RegisterRequest, RegisterResponse};
@@ -17,6 +17,9 @@ type Responder = Box<dyn Fn(RegisterResponse)>;
 
 /// Takes the accesses that are driven, and the edge at which the target sees each.
 pub type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
+
+/// Whether an access makes a device begin its work.
+pub type IsStart = Box<dyn Fn(&RegisterRequest) -> bool>;
 
 /// A register bus whose target is a partner.
 pub struct OutsideRegisters {
@@ -29,6 +32,7 @@ pub struct OutsideRegisters {
     lost: Event,
     /// How many answers are due.
     unanswered: Cell<usize>,
+    is_start: IsStart,
 }
 
 struct State {
@@ -39,13 +43,19 @@ struct State {
     open: Option<RegisterRequest>,
     /// Accesses that nobody answers, and why.
     lost: VecDeque<(RegisterRequest, String)>,
+    /// Of the first access that makes the device begin: how many were driven before it, and when it was taken.
+    start: Option<(u64, Option<Time>)>,
+    driven: u64,
+    /// Whether it was said that nobody is there.
+    is_told: bool,
 }
 
 impl OutsideRegisters {
     /// A bus that no target is attached to.
-    pub fn new(sim: &Sim, name: &'static str, period: Time) -> Rc<OutsideRegisters> {
+    pub fn new(sim: &Sim, name: &'static str, period: Time, is_start: IsStart) -> Rc<OutsideRegisters> {
         let (queue, lost) = (VecDeque::new(), VecDeque::new());
-        let state = State { period, target: None, queue, open: None, lost };
+        let state =
+            State { period, target: None, queue, open: None, lost, start: None, driven: 0, is_told: false };
         let registers = Rc::new(OutsideRegisters {
             name,
             sim: sim.clone(),
@@ -54,6 +64,7 @@ impl OutsideRegisters {
             responder: RefCell::default(),
             lost: sim.work_event(format!("{name}.lost")),
             unanswered: Cell::new(0),
+            is_start,
         });
         sim.server(format!("{name}.refuse"), registers.clone().refuse());
         registers
@@ -63,6 +74,14 @@ impl OutsideRegisters {
     pub fn attach(&self, sink: RegisterSink) {
         let state = &mut *self.state.borrow_mut();
         state.target = Some((sink, Driven::new(state.period)));
+        (state.driven, state.is_told) = (0, false);
+    }
+
+    /// When the first access was taken that makes the device begin its work.
+    pub fn started(&self) -> Option<Time> {
+        let state = &mut *self.state.borrow_mut();
+        state.settle(Time::MAX);
+        state.start?.1
     }
 
     /// The target goes: what it owes fails.
@@ -91,8 +110,7 @@ impl OutsideRegisters {
         let request = {
             let state = &mut *self.state.borrow_mut();
             let Some((_, driven)) = &mut state.target else { return Ok(()) };
-            driven.settle(self.sim.now()).for_each(drop);
-            if state.open.is_some() && driven.waiting() > 0 {
+            if state.open.is_some() && driven.free() > self.sim.now() + state.period {
                 return Err("an answer to an access that it has not taken");
             }
             state.open.take().ok_or("an answer to no access")?
@@ -122,7 +140,8 @@ impl OutsideRegisters {
     /// Drives what need not wait for an answer.
     fn go_on(&self) {
         let state = &mut *self.state.borrow_mut();
-        let State { target, queue, open, lost, .. } = state;
+        state.settle(self.sim.now());
+        let State { target, queue, open, lost, start, driven: count, .. } = state;
         while open.is_none()
             && let Some(request) = queue.pop_front()
         {
@@ -135,7 +154,10 @@ impl OutsideRegisters {
                 self.lost.notify_delta();
                 continue;
             };
-            driven.settle(self.sim.now()).for_each(drop);
+            if start.is_none() && (self.is_start)(&request) {
+                *start = Some((*count, None));
+            }
+            *count += 1;
             driven.drive(self.sim.now());
             sink(self.sim.now(), request);
             match request.access.is_answered() {
@@ -154,7 +176,26 @@ impl OutsideRegisters {
                 Some((request, reason)) if request.access.is_answered() => {
                     self.respond(request.tag, Err(RegisterError { reason }));
                 }
-                Some(_) => {}
+                Some((_, reason)) => {
+                    if !std::mem::replace(&mut self.state.borrow_mut().is_told, true) {
+                        self.sim.report(self.source, What::Warning(Warning::Once(&reason)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// Takes what is taken before `now`.
+    fn settle(&mut self, now: Time) {
+        let Some((_, driven)) = &mut self.target else { return };
+        let before = driven.taken();
+        for (index, edge) in (before..).zip(driven.settle(now)) {
+            if let Some((start, taken @ None)) = &mut self.start
+                && *start == index
+            {
+                *taken = Some(edge);
             }
         }
     }
@@ -179,10 +220,8 @@ impl RegisterBus for OutsideRegisters {
 
     fn backlog(&self) -> usize {
         let state = &mut *self.state.borrow_mut();
-        let waiting = state.target.as_mut().map_or(0, |(_, driven)| {
-            driven.settle(self.sim.now()).for_each(drop);
-            driven.waiting()
-        });
+        state.settle(self.sim.now());
+        let waiting = state.target.as_ref().map_or(0, |(_, driven)| driven.waiting());
         state.queue.len() + waiting
     }
 

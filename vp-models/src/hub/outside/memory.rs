@@ -18,7 +18,7 @@ use vp_core::{Sim, Time};
 
 use super::DirectRange;
 use super::requests::{Pages, Requests, Waits, pages};
-use crate::bus::axi::{Answer, AxiTarget, Burst, Completion, Drawn, Latency, Unmapped};
+use crate::bus::axi::{Answer, AxiTarget, Burst, Completion, Unmapped};
 use crate::hub::input::{AccessKind, PartyId, PortIndex};
 use crate::hub::output::MemoryAccess;
 use crate::hub::ports::Holding;
@@ -60,8 +60,8 @@ impl OutsideMemory {
             direct: holding.direct.clone(),
             inside: memory.ram(),
             written: Pages::default(),
-            read_latency: config.period * least(config.read_latency),
-            write_latency: config.period * least(config.write_latency),
+            read_latency: config.period * u64::from(config.read_latency.least()),
+            write_latency: config.period * u64::from(config.write_latency.least()),
             names: Cell::new(0),
         }
     }
@@ -120,17 +120,6 @@ impl OutsideMemory {
 /// The direct memory has ended before its range does.
 fn outgrown(burst: &Burst) -> Unmapped {
     Unmapped { address: burst.address, bytes: burst.bytes, why: "the memory shared ends before".to_owned() }
-}
-
-/// The fewest cycles that a latency can come out as.
-fn least(latency: Latency) -> u64 {
-    let cycles = match latency {
-        Latency::Fixed(cycles) => cycles,
-        Latency::Drawn(
-            Drawn::Uniform { min, .. } | Drawn::Normal { min, .. } | Drawn::Exponential { min, .. },
-        ) => min,
-    };
-    u64::from(cycles)
 }
 
 impl AxiTarget for OutsideMemory {

@@ -62,6 +62,14 @@ impl Hub {
             }
             (PortKind::Axi, Role::Initiator) => {
                 if let Some(memory) = self.memory(port) {
+                    let config = memory.interconnect().config();
+                    if config.read_latency.least() == 0 || config.write_latency.least() == 0 {
+                        let reason = format!(
+                            "{} answers at the edge of the address: a master outside needs a latency of 1 at least",
+                            memory.name()
+                        );
+                        return Err(Failure::new(FailureKind::Unsupported, reason));
+                    }
                     let pins =
                         SubordinatePins::new(memory.interconnect().config(), self.axi_sink(party, port));
                     let name = format!("{}.outside", memory.name());

@@ -217,10 +217,7 @@ impl Hub {
             TimeMode::Free => now,
         };
         // An access to a register outside is seen at the same edge, what it does inside a device later.
-        let is_device_outside = self.holdings.iter().any(|holding| {
-            let port = self.ports.get(usize::from(holding.port.0));
-            holding.role == Role::Target && port.is_some_and(|port| port.kind == PortKind::Registers)
-        });
+        let is_device_outside = self.platform.outside_registers().is_some();
         if is_device_outside { from } else { later(from, self.platform.description().period) }
     }
 

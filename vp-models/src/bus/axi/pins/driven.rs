@@ -72,7 +72,7 @@ impl Driven {
     }
 
     /// Takes what is taken before `now`, in which it may not be known yet; gives the edges.
-    pub fn settle(&mut self, now: Time) -> impl Iterator<Item = Time> + '_ {
+    pub fn settle(&mut self, now: Time) -> impl Iterator<Item = Time> {
         std::iter::from_fn(move || {
             let front = *self.waiting.front()?;
             let edge = self.ready.high_from(front.max(self.free)).filter(|edge| *edge < now)?;
