@@ -66,12 +66,12 @@ impl Writes {
         }
     }
 
-    fn end(channel: &mut Channel, given: Given, why: Option<String>, now: Time) {
-        let Burst { address, bytes, .. } = given.burst;
+    fn end(channel: &mut Channel, Given { burst, client, .. }: Given, why: Option<String>, now: Time) {
+        let Burst { address, bytes, .. } = burst;
         let answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why })));
         channel.last_acknowledged = now;
         channel.outstanding.close(now);
-        channel.given.push_back(Given { acknowledged: now, answer, ..given });
+        channel.given.push_back(Given { burst, client, acknowledged: now, answer });
     }
 
     // A master outside.

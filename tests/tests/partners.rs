@@ -1,0 +1,262 @@
+//! What partners of a hub must not do, and what comes of it: each rule is named, and the others go on.
+
+use bytes::Bytes;
+use vp_core::Time;
+use vp_models::bus::axi::{AxiChannel, AxiEvent};
+use vp_models::hub::{
+    Access, Clock, Command, Completion, Failure, FailureKind, Hub, Input, MemoryPromise, Operation, Output,
+    PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Role, Tag, TimeMode,
+};
+use vp_models::outside_device::OutsideDescription;
+use vp_models::platform::{Description, DeviceDescription, Platform};
+
+const CSB: PortIndex = PortIndex(0);
+const LINE: PortIndex = PortIndex(1);
+const MEMORY: PortIndex = PortIndex(2);
+const CPU: PartyId = PartyId(1);
+const PARTNER: PartyId = PartyId(2);
+
+struct Stage {
+    hub: Hub,
+    tag: u64,
+    heard: Vec<Output>,
+}
+
+impl Stage {
+    /// A platform of nv_small with a CPU; its device is outside, or inside.
+    fn new(is_outside: bool) -> Stage {
+        let mut description = Description::named("nv_small").unwrap();
+        if is_outside {
+            let outside = OutsideDescription::in_place_of(&description.device);
+            description.device = DeviceDescription::Outside(Box::new(outside));
+        }
+        let hub = Hub::new(Platform::build(&description).unwrap(), TimeMode::Lockstep);
+        let mut stage = Stage { hub, tag: 0, heard: Vec::new() };
+        stage.enter(CPU, "the CPU");
+        stage.attach(CPU, CSB, Role::Initiator).unwrap();
+        stage
+    }
+
+    fn enter(&mut self, party: PartyId, name: &str) {
+        self.hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryPromise::default() });
+    }
+
+    fn partner(&mut self, party: PartyId, reaction: Reaction) {
+        self.enter(party, &format!("partner {}", party.0));
+        self.command(party, Command::Clock(Clock { reaction, quantum: 0 })).unwrap();
+    }
+
+    fn attach(&mut self, party: PartyId, port: PortIndex, role: Role) -> Result<Completion, Failure> {
+        self.command(party, Command::Attach { port, role, range: None })
+    }
+
+    /// What comes of a command, as far as it comes without a partner's doing.
+    fn command(&mut self, party: PartyId, command: Command) -> Result<Completion, Failure> {
+        let tag = self.begin(party, command);
+        self.done(party, tag).expect("an end")
+    }
+
+    fn begin(&mut self, party: PartyId, command: Command) -> Tag {
+        self.tag += 1;
+        self.hub.handle(Input::Command { party, tag: Tag(self.tag), command });
+        Tag(self.tag)
+    }
+
+    fn read_begun(&mut self) -> Tag {
+        let operation = Operation::RegisterRead { address: 0 };
+        self.begin(CPU, Command::Access(Access { port: CSB, at: None, operation }))
+    }
+
+    /// Lets time move as far as it may; the end of a command, if it has come.
+    fn done(&mut self, party: PartyId, tag: Tag) -> Option<Result<Completion, Failure>> {
+        loop {
+            self.heard.extend(std::iter::from_fn(|| self.hub.poll()));
+            let is_end = |output: &Output| matches!(output, Output::Completed { party: of, tag: it, .. } if (*of, *it) == (party, tag));
+            if let Some(at) = self.heard.iter().position(is_end)
+                && let Output::Completed { result, .. } = self.heard.remove(at)
+            {
+                return Some(result);
+            }
+            if self.hub.run(Time::MAX) == Ran::Waiting {
+                let before = self.heard.len();
+                self.heard.extend(std::iter::from_fn(|| self.hub.poll()));
+                if self.heard.len() == before {
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn promise(&mut self, heard: u64, next: Time) {
+        self.hub.handle(Input::Promised { party: PARTNER, promise: Promise { heard, next } });
+    }
+
+    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) {
+        self.hub.handle(Input::Driven { party: PARTNER, port, at, event });
+    }
+
+    /// Why the partner was put out, if it was.
+    fn expelled(&mut self) -> Option<String> {
+        while self.hub.run(Time::MAX) != Ran::Waiting {}
+        self.heard.extend(std::iter::from_fn(|| self.hub.poll()));
+        self.heard.iter().find_map(|output| match output {
+            Output::Expelled { party: PARTNER, failure, .. } => Some(failure.reason.clone()),
+            _ => None,
+        })
+    }
+}
+
+fn refused(result: Result<Completion, Failure>) -> (FailureKind, String) {
+    let failure = result.expect_err("a refusal");
+    (failure.kind, failure.reason)
+}
+
+/// A partner that is the memory of a platform whose CPU is waiting for a register does this, and is put out for that reason.
+fn is_put_out(does: impl Fn(&mut Stage), reason: &str) {
+    let mut stage = Stage::new(false);
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.attach(PARTNER, MEMORY, Role::Target).unwrap();
+    does(&mut stage);
+    let tag = stage.read_begun();
+    let value = stage.done(CPU, tag);
+    let why = stage.expelled().unwrap_or_else(|| panic!("not put out; expected: {reason}"));
+    assert!(why.contains(reason), "{why}");
+    assert!(matches!(value, Some(Ok(Completion::Value(_)))), "{value:?}");
+    let warned = stage.heard.iter().any(|output| {
+        matches!(output, Output::Warning { text, .. } if text.contains("partner 2") && text.contains(reason))
+    });
+    assert!(warned, "nobody was told");
+}
+
+fn axi(event: AxiEvent) -> PortEvent {
+    PortEvent::Axi(event)
+}
+
+#[test]
+fn a_memory_that_answers_what_nobody_asked_is_put_out() {
+    let data = Bytes::from_static(&[0; 8]);
+    let beat = AxiEvent::ReadData { id: 3, data, last: true, error: false };
+    is_put_out(|stage| stage.drive(MEMORY, Time::ZERO, axi(beat.clone())), "R with id 3: no read of that id");
+    let response = AxiEvent::WriteResponse { id: 1, error: false };
+    is_put_out(
+        |stage| stage.drive(MEMORY, Time::ZERO, axi(response.clone())),
+        "B with id 1: no write of that id",
+    );
+}
+
+#[test]
+fn beats_have_the_width_of_the_bus() {
+    let beat = AxiEvent::ReadData { id: 3, data: Bytes::from_static(&[0; 4]), last: true, error: false };
+    is_put_out(
+        |stage| stage.drive(MEMORY, Time::ZERO, axi(beat.clone())),
+        "4 bytes: the bus is 8 bytes wide",
+    );
+}
+
+#[test]
+fn channels_are_driven_from_their_side() {
+    let address = AxiEvent::ReadAddress { id: 0, address: 0, beats: 1 };
+    is_put_out(
+        |stage| stage.drive(MEMORY, Time::ZERO, axi(address.clone())),
+        "AR is not driven from that side",
+    );
+    is_put_out(|stage| stage.drive(MEMORY, Time::ZERO, PortEvent::Level(true)), "an interrupt line");
+    is_put_out(|stage| stage.drive(LINE, Time::ZERO, PortEvent::Level(true)), "an interrupt line");
+    is_put_out(|stage| stage.drive(PortIndex(99), Time::ZERO, PortEvent::Level(true)), "an interrupt line");
+}
+
+#[test]
+fn promises_are_held() {
+    let ready = || axi(AxiEvent::Ready { channel: AxiChannel::ReadAddress, ready: false });
+    is_put_out(
+        |stage| {
+            stage.promise(0, Time::ns(9));
+            stage.drive(MEMORY, Time::ns(8), ready());
+        },
+        "to be seen at 8 ns, having promised nothing before 9 ns",
+    );
+    is_put_out(
+        |stage| {
+            stage.promise(0, Time::ns(9));
+            stage.promise(0, Time::ns(8));
+        },
+        "promises nothing before 8 ns, having promised nothing before 9 ns",
+    );
+    is_put_out(|stage| stage.drive(MEMORY, Time::ps(1_500), ready()), "between two clock edges of 1 ns");
+    is_put_out(|stage| stage.promise(7, Time::ns(9)), "heard 7 events, and was sent 0 only");
+}
+
+#[test]
+fn a_port_has_one_device() {
+    let mut stage = Stage::new(true);
+    let other = PartyId(3);
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.partner(other, Reaction::NextEdge);
+    for (port, role) in [(CSB, Role::Target), (LINE, Role::Source), (MEMORY, Role::Initiator)] {
+        stage.attach(PARTNER, port, role).unwrap();
+        let (kind, reason) = refused(stage.attach(other, port, role));
+        assert_eq!(kind, FailureKind::PortBusy, "{reason}");
+        assert!(reason.contains("partner 2"), "{reason}");
+    }
+}
+
+#[test]
+fn a_device_inside_is_nobody_elses_and_one_outside_has_a_clock() {
+    let mut stage = Stage::new(false);
+    stage.partner(PARTNER, Reaction::NextEdge);
+    let (kind, reason) = refused(stage.attach(PARTNER, CSB, Role::Target));
+    assert_eq!(kind, FailureKind::WrongRole);
+    assert!(reason.contains("[outside_device]"), "{reason}");
+    let mut stage = Stage::new(true);
+    stage.enter(PARTNER, "no partner");
+    let (_, reason) = refused(stage.attach(PARTNER, CSB, Role::Target));
+    assert!(reason.contains("declare a clock first"), "{reason}");
+}
+
+#[test]
+fn one_side_of_a_path_is_registered() {
+    let mut stage = Stage::new(true);
+    let other = PartyId(3);
+    stage.partner(PARTNER, Reaction::SameEdge);
+    stage.partner(other, Reaction::SameEdge);
+    stage.attach(PARTNER, MEMORY, Role::Initiator).unwrap();
+    let (kind, reason) = refused(stage.attach(other, MEMORY, Role::Target));
+    assert_eq!(kind, FailureKind::ContractBroken);
+    assert!(reason.contains("dbb0") && reason.contains("partner 2"), "{reason}");
+}
+
+#[test]
+fn without_a_device_the_cpu_sees_a_bus_error_and_a_device_that_goes_leaves_one() {
+    let mut stage = Stage::new(true);
+    let tag = stage.read_begun();
+    let (kind, reason) = refused(stage.done(CPU, tag).expect("an end"));
+    assert_eq!(kind, FailureKind::SlaveError);
+    assert!(reason.contains("no device is attached to csb0"), "{reason}");
+
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.attach(PARTNER, CSB, Role::Target).unwrap();
+    stage.attach(PARTNER, LINE, Role::Source).unwrap();
+    stage.promise(0, Time::ns(50));
+    let tag = stage.read_begun();
+    assert_eq!(stage.done(CPU, tag), None, "nobody has answered");
+    let asked = stage.heard.iter().any(|output| {
+        matches!(output, Output::Driven { event: PortEvent::Register { address: 0, write: None, .. }, .. })
+    });
+    assert!(asked, "{:?}", stage.heard);
+    stage.hub.handle(Input::Leave { party: PARTNER, why: "it went".to_owned() });
+    let (kind, reason) = refused(stage.done(CPU, tag).expect("an end"));
+    assert_eq!(kind, FailureKind::SlaveError);
+    assert!(reason.contains("partner 2") && reason.contains("it went"), "{reason}");
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_ends_a_device() {
+    let mut stage = Stage::new(true);
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.attach(PARTNER, CSB, Role::Target).unwrap();
+    stage.drive(CSB, Time::ZERO, PortEvent::RegisterAnswer(1));
+    assert!(stage.expelled().unwrap().contains("csb0, at 0 s: an answer to no access"));
+    let tag = stage.read_begun();
+    let (kind, reason) = refused(stage.done(CPU, tag).expect("an end"));
+    assert_eq!(kind, FailureKind::SlaveError, "{reason}");
+}
