@@ -342,7 +342,7 @@ impl<H: Handler> Client<H> {
 
     /// Makes this session a partner: one that has a clock of its own. What it attaches from then on is timed: the [`Handler`] is told what
     /// the ports [drive](Handler::driven), the program [drives](Client::drive) its side, and simulated time waits for its
-    /// [promises](Client::promise). `quantum`: so many edges more than is certain both sides go on.
+    /// [promises](Client::promise). `quantum`: 0 today.
     ///
     /// # Errors
     /// [`Error`]: among others, a port is attached already.

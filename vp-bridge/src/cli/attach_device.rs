@@ -39,11 +39,6 @@ pub(super) struct Args {
     /// Join a platform whose time moves by itself, and not in lockstep with a CPU
     #[arg(long)]
     free: bool,
-
-    /// Go on so many clock cycles more than is certain: faster, and what crosses may come so much later. Cycles are then not
-    /// those of the whole any more
-    #[arg(long, value_name = "CYCLES", default_value_t = 0)]
-    quantum: u32,
 }
 
 /// A part of a platform.
@@ -138,7 +133,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut client = Client::connect(&args.address, &options, Heard::default())
         .map_err(|error| Failure::new(format!("{}: {error}", args.address)))?;
     let ports = links(&args.part, &client, &platform)?;
-    client.clock(native::Reaction::NextEdge, args.quantum).map_err(Failure::new)?;
+    client.clock(native::Reaction::NextEdge, 0).map_err(Failure::new)?;
     for port in &ports {
         client.attach(PortId(port.there.0), role(port.role), None).map_err(Failure::new)?;
     }

@@ -5,7 +5,7 @@ use super::platform_args::{PlatformArgs, headline};
 use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::local::LocalHost;
-use vp_models::platform::{Description, Platform};
+use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_transport::Address;
 
@@ -18,6 +18,10 @@ pub(super) struct HostArgs {
     /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR", help_heading = "Server")]
     pub(super) connect: Option<Address>,
+
+    /// The server's shared platform of that name, in place of one of its own
+    #[arg(long, value_name = "NAME", requires = "connect", help_heading = "Server")]
+    pub(super) shared: Option<String>,
 
     /// Give up when this much simulated time has passed, such as `10 ms`
     #[arg(long, value_name = "TIME")]
@@ -70,6 +74,11 @@ impl HostArgs {
         match &self.connect {
             None => {
                 let description = self.platform.description(default)?;
+                if let DeviceDescription::Outside(_) = description.device {
+                    return Err(Failure::new("the device of this platform is outside, and nobody can attach here").hint(
+                        "serve it with `vp serve`, attach the device with `vp attach-device ADDR`, and say --connect ADDR",
+                    ));
+                }
                 let platform = Platform::build(&description).map_err(Failure::new)?;
                 let headline = headline(&description);
                 let host = LocalHost::new(platform);
@@ -85,7 +94,7 @@ impl HostArgs {
     /// A session of its own, which has a platform of its own.
     fn open_remote(&self, address: &Address) -> Result<Place, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
-        let options = RemoteOptions { memory, ..RemoteOptions::default() };
+        let options = RemoteOptions { memory, platform: self.shared.clone(), ..RemoteOptions::default() };
         let host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         let whose = if self.own_memory { ", memory on this side" } else { "" };
         let headline = format!("{} at {address}{whose}", host.welcome().platform);

@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use vp_models::platform::DeviceDescription;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
@@ -78,6 +79,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let status = runtime.block_on(async {
         let server = Options { ended: Some(ended), ..Options::default() };
         let server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
+        if let DeviceDescription::Outside(_) = device {
+            anstream::eprintln!("the device is outside: attach it with `vp attach-device {address} --free`");
+        }
         let mut command = command(args, &options, &plugin, &address);
         child::end_with_parent(&mut command);
         let mut child = command.spawn().map_err(|error| {

@@ -33,7 +33,7 @@ const MOST_AHEAD: usize = 65_536;
 pub struct Clock {
     /// When its outputs follow its inputs.
     pub reaction: Reaction,
-    /// So many edges more than is certain both sides go on: faster, and what crosses may come so much later.
+    /// Edges that both sides may go on beyond what is certain: 0, until handshakes can bear more.
     pub quantum: u32,
 }
 
@@ -113,8 +113,6 @@ pub(super) struct Partner {
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
     /// What it was promised last.
     told: Promise,
-    /// Up to where it may have come by what it was promised.
-    granted: Time,
 }
 
 impl Partner {
@@ -129,7 +127,6 @@ impl Partner {
             driven: 0,
             queue: VecDeque::new(),
             told: nothing,
-            granted: now,
         }
     }
 
@@ -141,7 +138,7 @@ impl Partner {
 
     /// Up to where the simulation may come.
     fn horizon(&self) -> Time {
-        later(self.promised(), self.period * u64::from(self.clock.quantum))
+        self.promised()
     }
 
     /// It is sent something, to be seen at `at`; `at_once`: it may react at the same edge, whatever its clock says.

@@ -25,6 +25,11 @@ impl Hub {
             let reason = "a clock is declared before the first port is attached";
             return Err(Failure::new(FailureKind::WrongRole, reason));
         }
+        if clock.quantum > 0 {
+            let reason =
+                "a quantum above 0: both sides count handshakes edge by edge, and must not drift apart";
+            return Err(Failure::new(FailureKind::Unsupported, reason));
+        }
         self.partners.insert(party, Partner::new(clock, period, now));
         Ok(())
     }
@@ -109,7 +114,7 @@ impl Hub {
         is_held.then_some((party, horizon))
     }
 
-    /// Lets take effect what partners have driven to be seen by now: what came late by a quantum, too.
+    /// Lets take effect what partners have driven to be seen by now.
     pub(in crate::hub) fn apply_driven(&mut self) {
         let now = self.now();
         let parties: Vec<PartyId> = self.partners.keys().copied().collect();
@@ -143,8 +148,6 @@ impl Hub {
     ) {
         let at_once = self.may_react_at_once(party, port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
-        // With a quantum the partner may be ahead of it.
-        let at = at.max(if partner.clock.quantum > 0 { partner.granted } else { at });
         partner.send(at, at_once);
         self.outputs.push_back(Output::Driven { party, port, at, event });
     }
@@ -180,11 +183,9 @@ impl Hub {
             let others = through.iter().filter(|(other, _)| other != party).map(|(_, through)| *through);
             let own = own.min(reaction);
             let next = others.chain([own]).min().unwrap_or(own);
-            let next = later(next, partner.period * u64::from(partner.clock.quantum));
             let promise = Promise { heard: partner.driven, next };
             if promise != partner.told {
                 partner.told = promise;
-                partner.granted = partner.granted.max(next);
                 self.outputs.push_back(Output::Promised { party: *party, promise });
             }
         }

@@ -179,6 +179,14 @@ pub enum AxiViolation {
         /// The channel.
         channel: &'static str,
     },
+    /// More beats wait on a channel than anybody drives ahead.
+    #[error("{channel}: {beats} beats driven ahead")]
+    Ahead {
+        /// The channel.
+        channel: &'static str,
+        /// How many.
+        beats: usize,
+    },
     /// More addresses on a channel than one that waits.
     #[error("{channel}: another address before the one in front of it was taken")]
     Unstable {

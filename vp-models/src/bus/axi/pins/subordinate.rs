@@ -12,6 +12,9 @@ use crate::bus::axi::{AxiConfig, Burst};
 /// Beats of write data that are kept for addresses which have not come.
 const MOST_WRITE_DATA: usize = 64;
 
+/// Beats that may wait to be taken.
+const MOST_AHEAD: usize = 4_096;
+
 /// A ready that this side drives.
 #[derive(Clone, Copy)]
 struct Ready {
@@ -303,7 +306,10 @@ impl SubordinatePins {
                 if data.len() != width as usize {
                     return Err(AxiViolation::Width { channel: "W", bytes: data.len(), width });
                 }
-                state.beat += 1;
+                if state.arriving.len() >= MOST_AHEAD {
+                    return Err(AxiViolation::Ahead { channel: "W", beats: MOST_AHEAD + 1 });
+                }
+                state.beat = state.beat.saturating_add(1);
                 // Data may come before its address: then its length is not known yet.
                 if let Some(&beats) = state.lengths.front() {
                     let beat = state.beat;
