@@ -252,6 +252,9 @@ fn without_a_device_the_cpu_sees_a_bus_error_and_a_device_that_goes_leaves_one()
 #[test]
 fn an_answer_that_nobody_waits_for_ends_a_device() {
     let mut stage = Stage::new(true);
+    // The first instant is over then.
+    let tag = stage.read_begun();
+    assert!(stage.done(CPU, tag).is_some());
     stage.partner(PARTNER, Reaction::NextEdge);
     stage.attach(PARTNER, CSB, Role::Target).unwrap();
     stage.drive(CSB, Time::ZERO, PortEvent::RegisterAnswer(1));

@@ -135,7 +135,11 @@ impl LocalHost {
                     if self.run_linked() {
                         continue;
                     }
-                    let report = "a memory outside has not answered".to_owned();
+                    let broken = self.linked.iter().find_map(LinkedHub::broken);
+                    let report = match broken {
+                        Some(broken) => format!("this side has broken the contract of time: {broken}"),
+                        None => "somebody outside has not answered".to_owned(),
+                    };
                     return Err(HostError::Idle { time, report });
                 }
             }

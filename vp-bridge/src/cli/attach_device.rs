@@ -71,7 +71,11 @@ impl fmt::Display for Part {
 
 /// What the server has said, in its order.
 #[derive(Default)]
-struct Heard(Vec<Output>);
+struct Heard {
+    outputs: Vec<Output>,
+    /// What this program does not understand.
+    odd: Option<String>,
+}
 
 /// Whatever is heard is for the one party that this process is.
 const PARTY: PartyId = PartyId(0);
@@ -88,23 +92,25 @@ impl Handler for Heard {
         let (kind, axi_id, at) = (AccessKind::Debug, 0, None);
         let access = MemoryAccess { address, length, write, kind, axi_id, at };
         let request = hub::RequestId(id.0.into());
-        self.0.push(Output::Request { party: PARTY, request, port: PortIndex(port.0), access });
+        self.outputs.push(Output::Request { party: PARTY, request, port: PortIndex(port.0), access });
         Answered::Later
     }
 
     fn driven(&mut self, driven: Driven, data: &Bytes) {
         let Driven { port, at, event } = driven;
-        // What the hub does not have no platform drives.
-        if let Ok(event) = partner_event::from_event(event, data.clone()) {
-            let (port, at) = (PortIndex(port.0), Time::ps(at.0));
-            self.0.push(Output::Driven { party: PARTY, port, at, event });
+        match partner_event::from_event(event, data.clone()) {
+            Ok(event) => {
+                let (port, at) = (PortIndex(port.0), Time::ps(at.0));
+                self.outputs.push(Output::Driven { party: PARTY, port, at, event });
+            }
+            Err(reason) => self.odd = Some(reason),
         }
     }
 
     fn promised(&mut self, promised: Promised) {
         let next = promised.next.map_or(Time::MAX, |next| Time::ps(next.0));
         let promise = Promise { heard: promised.heard, next };
-        self.0.push(Output::Promised { party: PARTY, promise });
+        self.outputs.push(Output::Promised { party: PARTY, promise });
     }
 
     fn warning(&mut self, time: WireTime, text: String) {
@@ -200,11 +206,18 @@ fn serve_part(client: &mut Client<Heard>, mut linked: LinkedHub) -> Result<Verdi
             return Err(Failure::new(format!("the server does not keep the contract of time: {broken}")));
         }
         let heard = client.wait(None, |client| {
-            let heard = &mut client.handler_mut().0;
-            (!heard.is_empty()).then(|| std::mem::take(heard))
+            let heard = client.handler_mut();
+            (!heard.outputs.is_empty() || heard.odd.is_some()).then(|| std::mem::take(heard))
         });
         match heard {
-            Ok(heard) => heard.into_iter().flatten().for_each(|output| linked.take(output)),
+            Ok(Some(Heard { odd: Some(reason), .. })) => {
+                return Err(Failure::new(format!(
+                    "the server drives what this program does not know: {reason}"
+                )));
+            }
+            Ok(heard) => {
+                heard.into_iter().flat_map(|heard| heard.outputs).for_each(|output| linked.take(output));
+            }
             Err(vp_client::Error::Ended(reason)) => {
                 return Err(Failure::new(format!("the server has ended the session: {reason}")));
             }

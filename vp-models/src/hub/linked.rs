@@ -62,6 +62,7 @@ impl LinkedHub {
         for port in &ports {
             attach(&mut hub, OTHER, port.here, port.role.opposite())?;
         }
+        hub.is_closed = true;
         Ok(LinkedHub { hub, party, ports, broken: None })
     }
 

@@ -103,6 +103,8 @@ pub struct Hub {
     /// The parties that have a clock.
     partners: BTreeMap<PartyId, Partner>,
     driven: Rc<DrivenEvents>,
+    /// Whether no more parties come.
+    is_closed: bool,
     on_bus: VecDeque<OnBus>,
     next_bus_tag: u64,
     /// Accesses of a partner to registers that are not answered: by the bus's tag.
@@ -145,6 +147,7 @@ impl Hub {
             parties: Parties::default(),
             partners: BTreeMap::new(),
             driven: Rc::default(),
+            is_closed: false,
             on_bus: VecDeque::new(),
             next_bus_tag: 0,
             driven_accesses: VecDeque::new(),

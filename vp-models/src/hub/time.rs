@@ -114,7 +114,10 @@ impl Hub {
     }
 
     fn run_once(&mut self, until: Time) -> Ran {
-        self.apply_driven();
+        // What partners drive takes effect at the end of an instant.
+        if self.platform.simulation().next_time() != Some(self.now()) {
+            self.apply_driven();
+        }
         if !self.port_events.borrow().is_empty() {
             // What a register outside has answered may be what somebody waits for.
             self.collect();

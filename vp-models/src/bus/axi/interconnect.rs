@@ -147,15 +147,17 @@ impl Interconnect {
     /// Puts the pins of a memory outside in the place of the memory behind the interface, or takes them away: for `why` its
     /// bursts then end with errors.
     pub fn attach_memory(&self, pins: Result<Rc<ManagerPins>, &str>) {
-        let (pins, why) = (pins.as_ref().ok().cloned(), pins.err());
-        if let Some(why) = why {
-            let before = self.reads.partners.borrow().memory.clone();
-            if let Some(before) = before {
-                before.go(why);
-            }
-        } else {
-            self.change_partners(|partners| partners.memory.clone_from(&pins));
+        let (pins, why) = match pins {
+            Ok(pins) => (Some(pins), "another memory has taken its place"),
+            Err(why) => (None, why),
+        };
+        if let Some(before) = &self.reads.partners.borrow().memory {
+            before.go(why);
         }
+        self.change_partners(|partners| {
+            let before = std::mem::replace(&mut partners.memory, pins.clone());
+            partners.gone.extend(before);
+        });
         self.wake_both();
     }
 
@@ -179,14 +181,18 @@ impl Interconnect {
         };
         self.reads.partners.borrow_mut().master = Some((pins.clone(), reader));
         self.writes.partners.borrow_mut().master = Some((pins, writer));
-        self.change_partners(|_| {});
+        self.change_partners(|partners| partners.generation += 1);
         self.wake_both();
     }
 
     /// The master outside goes.
     pub fn detach_master(&self) {
-        if let Some((pins, _)) = &self.reads.partners.borrow().master {
+        if let Some((pins, reader)) = &self.reads.partners.borrow().master {
             pins.go();
+            self.reads.forget(*reader);
+        }
+        if let Some((_, writer)) = &self.writes.partners.borrow().master {
+            self.writes.forget(*writer);
         }
         self.wake_both();
     }
@@ -225,7 +231,7 @@ impl Interconnect {
         ] {
             let mut partners = partners.borrow_mut();
             change(&mut partners);
-            has.set(partners.memory.is_some() || partners.master.is_some());
+            has.set(partners.is_any());
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct InFlight {
     pub(super) place: u64,
     /// …and whether it is there already.
     pub(super) placed: bool,
+    /// Which of the masters outside has asked for it, if one has.
+    pub(super) generation: u32,
 }
 
 /// A read that a memory with a time of its own has been given.
@@ -176,6 +178,12 @@ impl Reads {
     /// A client asks.
     pub(super) fn ask(&self, client: usize) {
         self.asking.set(self.asking.get() | 1 << client);
+    }
+
+    /// A master outside asks for nothing any more.
+    pub(super) fn forget(&self, client: usize) {
+        self.clients.borrow()[client].forget_outside();
+        self.asking.set(self.asking.get() & !(1 << client));
     }
 
     /// A client makes reads by itself from now on.
@@ -337,7 +345,8 @@ impl Reads {
         now: Time,
         observed: &mut Observed,
     ) {
-        if let Some(memory) = &self.partners.borrow().memory {
+        let memory = self.partners.borrow().memory.clone();
+        if let Some(memory) = &memory {
             observed.see(now, Stage::Request, false, &burst);
             return self.ask_pins(memory, channel, (number, burst), client, now);
         }
@@ -355,7 +364,9 @@ impl Reads {
             };
             client.granted();
             let (first, last, placed) = (Time::MAX, Time::MAX, answer.is_none());
-            let read = InFlight { burst, client: number, requested: now, first, last, place, placed };
+            let generation = self.partners.borrow().generation;
+            let read =
+                InFlight { burst, client: number, requested: now, first, last, place, placed, generation };
             let Some(timed) = &self.timed else {
                 let served = self.config.serve(&channel.memory_free, now, &burst);
                 let ready = served + self.config.period * channel.latency.draw();
@@ -386,6 +397,7 @@ impl Reads {
                 last,
                 place,
                 placed,
+                generation: 0,
             });
         }
         client.granted();

@@ -177,6 +177,14 @@ impl ReadClient {
         }
     }
 
+    /// A master outside has gone.
+    pub(super) fn forget_outside(&self) {
+        if let Some(outside) = &self.outside {
+            outside.borrow_mut().clear();
+            self.waiting.set(0);
+        }
+    }
+
     /// How many bursts wait for the arbiter.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.get()

@@ -36,8 +36,19 @@ pub(super) struct Driving {
 #[derive(Default)]
 pub(super) struct Partners {
     pub(super) memory: Option<Rc<ManagerPins>>,
+    /// Memories that have gone, whose bursts have not been ended.
+    pub(super) gone: Vec<Rc<ManagerPins>>,
     /// And its number among the clients.
     pub(super) master: Option<(Rc<SubordinatePins>, usize)>,
+    /// How many masters there have been: what one has begun is none of the next one's.
+    pub(super) generation: u32,
+}
+
+impl Partners {
+    /// Whether anything is to be done at pins.
+    pub(super) fn is_any(&self) -> bool {
+        self.memory.is_some() || self.master.is_some() || !self.gone.is_empty()
+    }
 }
 
 impl Reads {
@@ -49,20 +60,19 @@ impl Reads {
         now: Time,
         observed: &mut Observed,
     ) -> Result<Time, Pending> {
-        let gone = self.partners.borrow().memory.as_ref().and_then(|memory| memory.take_gone());
-        if let Some((why, open)) = gone {
+        let gone = std::mem::take(&mut self.partners.borrow_mut().gone);
+        for (why, open) in gone.iter().filter_map(|memory| memory.take_gone()) {
             open.iter().for_each(|read| self.refuse(read, &why, channel, clients, now, observed));
-            self.partners.borrow_mut().memory = None;
-            self.has_partners.set(self.partners.borrow().master.is_some());
         }
+        self.has_partners.set(self.partners.borrow().is_any());
         let partners = self.partners.borrow();
         let mut due = Time::MAX;
         if let Some(memory) = &partners.memory {
-            let master = partners.master.as_ref().map(|(master, _)| &**master);
-            due = self.take_data((memory, master), channel, clients, now, observed);
+            due = self.take_data(memory, &partners, channel, clients, now, observed);
         }
         if let Some((master, number)) = &partners.master {
-            due = due.min(self.drive_bus(master, channel, clients, now, observed)?);
+            let generation = partners.generation;
+            due = due.min(self.drive_bus((master, generation), channel, clients, now, observed)?);
             let client = &clients[*number];
             if !client.asks()
                 && let Some(burst) = master.take_read(now, self.room(channel, now))
@@ -105,7 +115,11 @@ impl Reads {
         if !client.is_outside() {
             channel.beats.add_open(burst.beats);
         }
-        let place = if client.is_outside() { 0 } else { client.reserve(&burst) };
+        // A master outside takes its data at its pins; whose it is shows in its place.
+        let place = match client.is_outside() {
+            true => u64::from(self.partners.borrow().generation),
+            false => client.reserve(&burst),
+        };
         memory.read(now, burst, number, place);
         client.granted();
     }
@@ -113,7 +127,8 @@ impl Reads {
     /// Takes what is on R; tells when it takes more.
     fn take_data(
         &self,
-        (memory, master): (&ManagerPins, Option<&SubordinatePins>),
+        memory: &ManagerPins,
+        partners: &Partners,
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
@@ -128,7 +143,9 @@ impl Reads {
             let client = &clients[number];
             if client.is_outside() {
                 let is_last = taken == burst.beats;
-                if let Some(master) = master {
+                if let Some((master, _)) = &partners.master
+                    && place == u64::from(partners.generation)
+                {
                     master.send_data(now, beat.id, beat.data, (is_last, beat.error));
                 }
                 channel.bus_free = now + self.config.period;
@@ -178,7 +195,10 @@ impl Reads {
         observed.refused(now, &client.name, false, &refused, "zeros returned");
         client.refused.borrow_mut().get_or_insert(refused);
         if client.is_outside() {
-            if let Some((master, _)) = &self.partners.borrow().master {
+            let partners = self.partners.borrow();
+            if let Some((master, _)) = &partners.master
+                && read.place == u64::from(partners.generation)
+            {
                 let zeros = Bytes::from(vec![0; self.config.beat_bytes as usize]);
                 for beat in taken..burst.beats {
                     let is_last = beat + 1 == burst.beats;
@@ -208,7 +228,7 @@ impl Reads {
     /// Puts on R what is to be there now; tells when there is more to do.
     fn drive_bus(
         &self,
-        master: &SubordinatePins,
+        (master, generation): (&SubordinatePins, u32),
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
@@ -218,6 +238,13 @@ impl Reads {
         loop {
             if let Some(driving) = &mut channel.driving {
                 let burst = driving.read.burst;
+                if driving.read.generation != generation {
+                    // Who has asked for it has gone.
+                    observed.expect(driving.read.requested, true, now, now, &burst);
+                    channel.outstanding.close(now);
+                    channel.driving = None;
+                    continue;
+                }
                 let is_last = driving.beat + 1 == burst.beats;
                 if !driving.is_driven {
                     if channel.bus_free > now {

@@ -32,6 +32,10 @@ pub(super) struct Moving {
     pub(super) is_sent: bool,
     /// Beats of a master outside that were passed on to a memory outside.
     pub(super) passed_on: u32,
+    /// Whether the memory that it was sent to has gone.
+    pub(super) is_lost: bool,
+    /// Which of the masters outside it is of, if of one.
+    pub(super) generation: u32,
 }
 
 /// A write that the memory has been given.
@@ -40,6 +44,8 @@ pub(super) struct Given {
     pub(super) client: usize,
     pub(super) acknowledged: Time,
     pub(super) answer: Option<Answer<()>>,
+    /// Which of the masters outside it is of, if of one.
+    pub(super) generation: u32,
 }
 
 /// A write that a memory with a time of its own has been given.
@@ -142,6 +148,12 @@ impl Writes {
         self.asking.set(self.asking.get() | 1 << client);
     }
 
+    /// A master outside asks for nothing any more.
+    pub(super) fn forget(&self, client: usize) {
+        self.clients.borrow()[client].forget_outside();
+        self.asking.set(self.asking.get() & !(1 << client));
+    }
+
     /// Does all that is due by now, and tells what is next.
     pub(super) fn step(&self, now: Time, observed: &mut Observed) -> Next {
         let clients = self.clients.borrow();
@@ -229,11 +241,12 @@ impl Writes {
             channel.free = Time::MAX;
             channel.outstanding.add_open();
             observed.see(now, Stage::Request, true, &burst);
-            let mut moving = Moving::open(burst, client, now);
+            let generation = self.partners.borrow().generation;
+            let mut moving = Moving { generation, ..Moving::open(burst, client, now) };
             if let Some(memory) = &self.partners.borrow().memory {
                 memory.write_address(now, &burst);
                 moving.is_sent = true;
-                Self::await_response(channel, burst, client);
+                Self::await_response(channel, burst, client, generation);
             }
             channel.moving.push_back(moving);
         } else {
@@ -260,7 +273,7 @@ impl Writes {
             observed.see(now, Stage::Request, true, &burst);
             clients[client].give(&burst, |data| memory.write(now, &burst, data));
             channel.moving.push_back(Moving { is_sent: true, ..moving });
-            return Self::await_response(channel, burst, client);
+            return Self::await_response(channel, burst, client, 0);
         }
         if self.timed.is_some() {
             channel.outstanding.add_open();
@@ -281,15 +294,15 @@ impl Writes {
     }
 
     /// A memory outside will respond to this.
-    fn await_response(channel: &mut Channel, burst: Burst, client: usize) {
-        let given = Given { burst, client, acknowledged: Time::MAX, answer: None };
+    fn await_response(channel: &mut Channel, burst: Burst, client: usize, generation: u32) {
+        let given = Given { burst, client, acknowledged: Time::MAX, answer: None, generation };
         channel.asked.entry(burst.id).or_default().push_back(Asked { tag: 0, given, served: false });
     }
 
     /// Gives the memory what it has all data of.
     fn store(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time, observed: &mut Observed) {
         while channel.moving.front().is_some_and(|moving| moving.stored <= now)
-            && let Some(Moving { burst, client, acknowledged, arrived, is_sent, .. }) =
+            && let Some(Moving { burst, client, acknowledged, arrived, is_sent, generation, .. }) =
                 channel.moving.pop_front()
         {
             observed.see(now, Stage::Data, true, &burst);
@@ -305,9 +318,15 @@ impl Writes {
                 other => Some(other),
             };
             if let Some(acknowledged) = acknowledged {
-                channel.given.push_back(Given { burst, client, acknowledged, answer });
+                channel.given.push_back(Given { burst, client, acknowledged, answer, generation });
+            } else if burst.bytes == 0 {
+                // No strobe was set: the memory has nothing to do.
+                let acknowledged = now.max(channel.last_acknowledged) + self.config.period;
+                channel.last_acknowledged = acknowledged;
+                channel.outstanding.close(acknowledged);
+                channel.given.push_back(Given { burst, client, acknowledged, answer, generation });
             } else if let Some(timed) = &self.timed {
-                let given = Given { burst, client, acknowledged: Time::MAX, answer };
+                let given = Given { burst, client, acknowledged: Time::MAX, answer, generation };
                 let tag = channel.tags;
                 channel.tags += 1;
                 channel.ids.insert(tag, burst.id);
@@ -359,7 +378,8 @@ impl Writes {
                     }
                 },
             };
-            let (Given { burst, client, .. }, is_refused) = (&*given, answer.is_err());
+            let (Given { burst, client, generation, .. }, is_refused) = (&*given, answer.is_err());
+            let generation = *generation;
             let (burst, client) = (*burst, &clients[*client]);
             if let Err(refused) = answer {
                 observed.refused(now, &client.name, true, &refused, "data lost");
@@ -367,9 +387,14 @@ impl Writes {
             }
             channel.given.pop_front();
             observed.see(now, Stage::Response, true, &burst);
-            match &self.partners.borrow().master {
-                Some((master, _)) if client.is_outside() => master.respond(now, burst.id as u16, is_refused),
-                _ => client.acknowledge(),
+            let partners = self.partners.borrow();
+            match &partners.master {
+                _ if !client.is_outside() => client.acknowledge(),
+                Some((master, _)) if generation == partners.generation => {
+                    master.respond(now, burst.id as u16, is_refused);
+                }
+                // Who has sent it has gone.
+                _ => {}
             }
         }
         None

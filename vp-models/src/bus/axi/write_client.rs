@@ -109,6 +109,13 @@ impl WriteClient {
         }
     }
 
+    /// A master outside has gone.
+    pub(super) fn forget_outside(&self) {
+        if let Some(outside) = &self.outside {
+            outside.take();
+        }
+    }
+
     /// The burst of a master outside asks from `at` on, if there is one that did not: whether that is so.
     pub(super) fn ask_outside(&self, at: Time) -> bool {
         let Some(outside) = &self.outside else { return false };

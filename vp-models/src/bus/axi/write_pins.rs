@@ -11,14 +11,16 @@ use vp_core::Time;
 impl Writes {
     /// Does what is due at the pins; tells when something is due next there.
     pub(super) fn step_pins(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time) -> Time {
-        let gone = self.partners.borrow().memory.as_ref().and_then(|memory| memory.take_gone());
-        if let Some((why, _)) = gone {
+        let gone = std::mem::take(&mut self.partners.borrow_mut().gone);
+        for (why, _) in gone.iter().filter_map(|memory| memory.take_gone()) {
             for asked in std::mem::take(&mut channel.asked).into_values().flatten() {
                 Self::end(channel, asked.given, Some(why.clone()), now);
             }
-            self.partners.borrow_mut().memory = None;
-            self.has_partners.set(self.partners.borrow().master.is_some());
+            if let Some(moving) = channel.moving.back_mut().filter(|moving| moving.is_sent) {
+                moving.is_lost = true;
+            }
         }
+        self.has_partners.set(self.partners.borrow().is_any());
         let partners = self.partners.borrow();
         if let Some(memory) = &partners.memory {
             Self::take_responses(memory, channel, now);
@@ -26,9 +28,14 @@ impl Writes {
         match &partners.master {
             Some((master, number)) => {
                 let due = master.take_write_data(now);
-                match &partners.memory {
-                    Some(memory) => self.pass_on(memory, master, channel, now),
-                    None => self.arrive(master, channel, now),
+                let open = channel.moving.back().filter(|moving| moving.stored == Time::MAX);
+                if let Some(is_sent) = open.map(|moving| moving.is_sent) {
+                    let is_its = channel.moving.back().is_some_and(|it| it.generation == partners.generation);
+                    let master = Some(&**master).filter(|master| is_its && !master.is_gone());
+                    match is_sent {
+                        true => self.pass_on(partners.memory.as_deref(), master, channel, now),
+                        false => self.arrive(master, channel, now),
+                    }
                 }
                 self.take_asked(master, (*number, &clients[*number]), channel, now);
                 due
@@ -66,12 +73,17 @@ impl Writes {
         }
     }
 
-    fn end(channel: &mut Channel, Given { burst, client, .. }: Given, why: Option<String>, now: Time) {
+    fn end(
+        channel: &mut Channel,
+        Given { burst, client, generation, .. }: Given,
+        why: Option<String>,
+        now: Time,
+    ) {
         let Burst { address, bytes, .. } = burst;
         let answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why })));
         channel.last_acknowledged = now;
         channel.outstanding.close(now);
-        channel.given.push_back(Given { burst, client, acknowledged: now, answer });
+        channel.given.push_back(Given { burst, client, acknowledged: now, answer, generation });
     }
 
     // A master outside.
@@ -97,39 +109,47 @@ impl Writes {
     }
 
     /// Passes on to a memory outside what has come of the write that is moving.
-    fn pass_on(&self, memory: &ManagerPins, master: &SubordinatePins, channel: &mut Channel, now: Time) {
+    fn pass_on(
+        &self,
+        memory: Option<&ManagerPins>,
+        master: Option<&SubordinatePins>,
+        channel: &mut Channel,
+        now: Time,
+    ) {
         let Some(moving) = channel.moving.back_mut().filter(|moving| moving.stored == Time::MAX) else {
             return;
         };
         while moving.passed_on < moving.burst.beats {
-            let beat = match master.is_gone() {
+            let beat = match master {
                 // The burst has to end.
-                true => (Bytes::from(vec![0; self.config.beat_bytes as usize]), 0),
-                false => match master.next_beat() {
+                None => (Bytes::from(vec![0; self.config.beat_bytes as usize]), 0),
+                Some(master) => match master.next_beat() {
                     Some(beat) => beat,
                     None => return,
                 },
             };
             moving.passed_on += 1;
-            memory.write_data(now, beat.0, (beat.1, moving.passed_on == moving.burst.beats));
+            if let Some(memory) = memory.filter(|_| !moving.is_lost) {
+                memory.write_data(now, beat.0, (beat.1, moving.passed_on == moving.burst.beats));
+            }
         }
         moving.stored = now;
         channel.free = now + self.config.period;
     }
 
     /// All data of the write that is moving has come, if it has: when the memory has it is known then.
-    fn arrive(&self, master: &SubordinatePins, channel: &mut Channel, now: Time) {
+    fn arrive(&self, master: Option<&SubordinatePins>, channel: &mut Channel, now: Time) {
         let Some(moving) = channel.moving.back_mut().filter(|moving| moving.stored == Time::MAX) else {
             return;
         };
-        let arrived = match master.is_gone() {
-            true => Arrived {
+        let arrived = match master {
+            None => Arrived {
                 data: Vec::new(),
                 written: Vec::new(),
                 base: 0,
                 burst: Burst { bytes: 0, ..moving.burst },
             },
-            false => match master.arrived(&moving.burst) {
+            Some(master) => match master.arrived(&moving.burst) {
                 Some(arrived) => arrived,
                 None => return,
             },
@@ -182,6 +202,8 @@ impl Moving {
             arrived: None,
             is_sent: false,
             passed_on: 0,
+            is_lost: false,
+            generation: 0,
         }
     }
 }

@@ -75,12 +75,13 @@ impl OutsideRegisters {
         let state = &mut *self.state.borrow_mut();
         state.target = Some((sink, Driven::new(state.period)));
         (state.driven, state.is_told) = (0, false);
+        state.start = state.start.filter(|(_, taken)| taken.is_some());
     }
 
     /// When the first access was taken that makes the device begin its work.
     pub fn started(&self) -> Option<Time> {
         let state = &mut *self.state.borrow_mut();
-        state.settle(Time::MAX);
+        state.settle(self.sim.now());
         state.start?.1
     }
 

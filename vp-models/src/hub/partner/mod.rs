@@ -28,6 +28,9 @@ pub(super) use promise::Bound;
 /// Events that a partner may have driven ahead, at most: its memory is ours.
 const MOST_AHEAD: usize = 65_536;
 
+/// Bytes of the widest data bus that there is.
+const MOST_BEAT: usize = 64;
+
 /// What a partner says of its clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clock {
@@ -111,8 +114,10 @@ pub(super) struct Partner {
     driven: u64,
     /// What it has driven, in the order of the edges, that has not taken effect.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
-    /// What it was promised last.
+    /// What it was promised last…
     told: Promise,
+    /// …and the earliest reaction to what it has driven since.
+    floor: Time,
 }
 
 impl Partner {
@@ -127,6 +132,7 @@ impl Partner {
             driven: 0,
             queue: VecDeque::new(),
             told: nothing,
+            floor: Time::MAX,
         }
     }
 
@@ -149,11 +155,24 @@ impl Partner {
         self.sent += 1;
     }
 
-    /// It drives something.
-    fn drive(&mut self, at: Time, port: PortIndex, event: PortEvent) -> Result<(), Broken> {
+    /// The edge before which it can count on seeing nothing more.
+    fn least(&self) -> Time {
+        self.told.next.min(self.floor)
+    }
+
+    /// It drives something; `at_once`: the platform may react at the same edge.
+    fn drive(&mut self, at: Time, port: PortIndex, event: PortEvent, at_once: bool) -> Result<(), Broken> {
         let promised = self.promised();
         if at < promised {
             return Err(Broken::Early { at, promised });
+        }
+        if let PortEvent::Axi(AxiEvent::ReadData { data, .. } | AxiEvent::WriteData { data, .. }) = &event
+            && data.len() > MOST_BEAT
+        {
+            return Err(Broken::Pins(format!(
+                "a beat of {} bytes: the widest bus has {MOST_BEAT}",
+                data.len()
+            )));
         }
         if !at.as_ps().is_multiple_of(self.period.as_ps()) {
             return Err(Broken::OffEdge { at, period: self.period });
@@ -168,11 +187,14 @@ impl Partner {
         let place = self.queue.partition_point(|(before, ..)| *before <= at);
         self.queue.insert(place, (at, port, event));
         self.driven += 1;
+        self.floor = self.floor.min(if at_once { at } else { later(at, self.period) });
         Ok(())
     }
 
     fn set_promise(&mut self, promise: Promise) -> Result<(), Broken> {
         let Promise { heard, next } = promise;
+        // Nothing is seen between two edges.
+        let next = Time::ps(next.as_ps().checked_next_multiple_of(self.period.as_ps()).unwrap_or(u64::MAX));
         let sent = self.sent;
         if heard > sent {
             return Err(Broken::Unsent { heard, sent });
@@ -238,7 +260,7 @@ mod tests {
     #[test]
     fn no_more_is_driven_ahead_than_can_be_kept() {
         let mut partner = partner(Reaction::NextEdge);
-        let mut drive = || partner.drive(Time::ns(9), PortIndex(0), PortEvent::Level(true));
+        let mut drive = || partner.drive(Time::ns(9), PortIndex(0), PortEvent::Level(true), false);
         (0..MOST_AHEAD).for_each(|_| drive().unwrap());
         assert!(drive().unwrap_err().to_string().contains("65536 events ahead"));
     }
@@ -248,13 +270,14 @@ mod tests {
         let mut partner = partner(Reaction::NextEdge);
         partner.set_promise(promise(0, 50)).unwrap();
         let level = PortEvent::Level(true);
-        let early = partner.drive(Time::ns(49), PortIndex(0), level.clone()).unwrap_err();
+        let early = partner.drive(Time::ns(49), PortIndex(0), level.clone(), false).unwrap_err();
         assert!(early.to_string().contains("nothing before 50 ns"), "{early}");
-        let between = partner.drive(Time::ps(50_500), PortIndex(0), level).unwrap_err();
+        let between = partner.drive(Time::ps(50_500), PortIndex(0), level, false).unwrap_err();
         assert!(between.to_string().contains("between two clock edges"), "{between}");
         let unsent = partner.set_promise(promise(1, 200)).unwrap_err();
         assert!(unsent.to_string().contains("heard 1 events, and was sent 0"), "{unsent}");
-        let beyond = partner.drive(Time::ns(1 << 53), PortIndex(0), PortEvent::Level(false)).unwrap_err();
+        let beyond =
+            partner.drive(Time::ns(1 << 53), PortIndex(0), PortEvent::Level(false), false).unwrap_err();
         assert!(beyond.to_string().contains("at most 2^62 ps"), "{beyond}");
         let less = partner.set_promise(promise(0, 49)).unwrap_err();
         assert!(less.to_string().contains("promises nothing before 49 ns"), "{less}");

@@ -30,6 +30,9 @@ impl Hub {
                 "a quantum above 0: both sides count handshakes edge by edge, and must not drift apart";
             return Err(Failure::new(FailureKind::Unsupported, reason));
         }
+        if self.is_partner(party) {
+            return Err(Failure::new(FailureKind::WrongRole, "a clock is declared once"));
+        }
         self.partners.insert(party, Partner::new(clock, period, now));
         Ok(())
     }
@@ -45,8 +48,9 @@ impl Hub {
         (port, at): (PortIndex, Time),
         event: PortEvent,
     ) {
+        let at_once = self.is_answered_at_once(party, port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
-        if let Err(broken) = partner.drive(at, port, event) {
+        if let Err(broken) = partner.drive(at, port, event, at_once) {
             self.expel(party, Some(port), &broken);
         }
     }
@@ -148,6 +152,9 @@ impl Hub {
     ) {
         let at_once = self.may_react_at_once(party, port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
+        // Where a party has gone without a warning, what follows may be later than its cause: nothing is seen earlier than was
+        // promised.
+        let at = at.max(partner.least());
         partner.send(at, at_once);
         self.outputs.push_back(Output::Driven { party, port, at, event });
     }
@@ -183,26 +190,29 @@ impl Hub {
             let others = through.iter().filter(|(other, _)| other != party).map(|(_, through)| *through);
             let own = own.min(reaction);
             let next = others.chain([own]).min().unwrap_or(own);
-            let promise = Promise { heard: partner.driven, next };
+            // What was promised before stays promised.
+            let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
             if promise != partner.told {
                 partner.told = promise;
+                partner.floor = Time::MAX;
                 self.outputs.push_back(Output::Promised { party: *party, promise });
             }
         }
     }
 
+    /// Whether a CPU of the platform's may react at the same edge to what a partner drives there.
+    fn is_answered_at_once(&self, party: PartyId, port: PortIndex) -> bool {
+        match self.ports.get(usize::from(port.0)).map(|port| port.kind) {
+            Some(PortKind::Registers) => self.holds(party, port, Role::Target),
+            Some(PortKind::Irq) => self.holds(party, port, Role::Source),
+            _ => false,
+        }
+    }
+
     /// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
     fn reaction_to(&self, party: PartyId, partner: &Partner) -> Time {
-        let at_once = |port: PortIndex| {
-            let kind = self.ports.get(usize::from(port.0)).map(|port| port.kind);
-            match kind {
-                Some(PortKind::Registers) => self.holds(party, port, Role::Target),
-                Some(PortKind::Irq) => self.holds(party, port, Role::Source),
-                _ => false,
-            }
-        };
         let reaction = |&(at, port, _): &(Time, PortIndex, PortEvent)| {
-            if at_once(port) { at } else { later(at, partner.period) }
+            if self.is_answered_at_once(party, port) { at } else { later(at, partner.period) }
         };
         partner.queue.iter().map(reaction).min().unwrap_or(Time::MAX)
     }
@@ -210,7 +220,7 @@ impl Hub {
     /// The earliest edge at which something that a party without a clock does from now on could reach a partner.
     fn next_command_time(&self) -> Time {
         let now = self.now();
-        if self.parties.iter().all(|(party, _)| self.is_partner(party)) {
+        if self.is_closed && self.parties.iter().all(|(party, _)| self.is_partner(party)) {
             return Time::MAX;
         }
         let from = match self.mode {

@@ -68,6 +68,9 @@ impl Driven {
 
     /// The ready is so from `at` on.
     pub fn set_ready(&mut self, at: Time, ready: bool) {
+        if self.waiting.is_empty() {
+            self.ready.forget(at);
+        }
         self.ready.changes.push_back((at, ready));
     }
 

@@ -185,6 +185,7 @@ impl SubordinatePins {
     ) {
         let state = &mut *self.state.borrow_mut();
         if !state.is_gone {
+            state.read_data.settle(now).for_each(drop);
             state.read_data.drive(now);
             (self.sink)(now, AxiEvent::ReadData { id, data, last, error });
         }
