@@ -241,7 +241,9 @@ mod tests {
                 }
             };
             let (_far, all) = reader.join().unwrap();
-            assert_eq!((all, more), (written, 1));
+            // The reader may have had the last byte with the others.
+            assert!((written..=written + 1).contains(&all), "{all} of {written}");
+            assert_eq!(more, 1);
         }
     }
 

@@ -5,8 +5,9 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use common::{Served, copy, description, run};
+use common::{Served, copy, description, run, start_copy};
 use vp_models::bus::axi::Latency;
+use vp_models::host::Host;
 use vp_models::local::LocalHost;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -97,20 +98,48 @@ fn a_platform_of_two_processes_takes_the_same_cycles_over_a_unix_socket() {
 }
 
 #[test]
+fn cpus_come_and_go_beside_a_device_and_devices_beside_a_cpu() {
+    let description = described(50, 256);
+    let mut around = description.clone();
+    around.device =
+        DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&description.device)));
+    let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
+    let trace = copy(8, 8, 32);
+    let device = attach(&served, &description, &[]);
+    let (outcome, _) = run(&trace, &mut served.host(MemoryPlace::Inside));
+    assert!(outcome.passed(), "{outcome:?}");
+    let mut cpu = served.host(MemoryPlace::Inside);
+    assert!(Host::read(&mut cpu, 0).is_ok());
+    // It goes with a layer begun.
+    start_copy(&mut cpu, 32, 32, 32);
+    drop(device);
+    let gone = loop {
+        match Host::read(&mut cpu, 0) {
+            Ok(_) => {}
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(gone.contains("gone") || gone.contains("no device"), "{gone}");
+    let _device = attach(&served, &description, &[]);
+    let (outcome, _) = run(&trace, &mut cpu);
+    assert!(outcome.passed(), "{outcome:?}");
+}
+
+#[test]
 fn without_its_device_a_platform_answers_with_bus_errors_and_says_why() {
     let mut around = description();
     let outside = OutsideDescription::in_place_of(&around.device);
     around.device = DeviceDescription::Outside(Box::new(outside));
     let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
     let mut cpu = served.host(MemoryPlace::Inside);
-    let refused = vp_models::host::Host::read(&mut cpu, 0).unwrap_err().to_string();
+    let refused = Host::read(&mut cpu, 0).unwrap_err().to_string();
     assert!(refused.contains("no device is attached to csb0"), "{refused}");
     let device = attach(&served, &description(), &[]);
-    assert!(vp_models::host::Host::read(&mut cpu, 0).is_ok());
+    assert!(Host::read(&mut cpu, 0).is_ok());
     drop(device);
     // The CPU goes on when the device has gone.
     let gone = loop {
-        match vp_models::host::Host::read(&mut cpu, 0) {
+        match Host::read(&mut cpu, 0) {
             Ok(_) => {}
             Err(error) => break error.to_string(),
         }

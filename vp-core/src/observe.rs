@@ -331,6 +331,13 @@ impl EventHash {
     }
 
     /// Begins anew, as if nothing had been observed.
+    ///
+    /// ```
+    /// use vp_core::observe::EventHash;
+    /// let hash = EventHash::default();
+    /// hash.restart();
+    /// assert_eq!((hash.value(), hash.count()), (0, 0));
+    /// ```
     pub fn restart(&self) {
         self.hash.set(0);
         self.count.set(0);

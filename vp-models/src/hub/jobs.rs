@@ -4,8 +4,8 @@
 //! moves for it alone: a register read until its answer is there, an Advance until what it waits for. A posted write is
 //! over as soon as the bus has queued it: time does not move for it, the next job carries it along.
 //!
-//! Timed memory accesses from outside find their place among the party's jobs and take effect there at once: the model
-//! has no AXI port into which another master could feed bursts.
+//! Timed memory accesses of a party without a clock find their place among its jobs and take effect there at once: they are no
+//! bursts. A master that makes bursts is a partner.
 
 use vp_core::Time;
 

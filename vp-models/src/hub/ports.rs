@@ -173,6 +173,9 @@ impl Hub {
         let window = base..base.saturating_add(size);
         let range = match (range, role) {
             (None, _) => window,
+            (Some(_), _) if self.is_partner(party) => {
+                return Err(Failure::new(FailureKind::BadRange, "a partner takes all of a port"));
+            }
             (Some(range), Role::Target) => {
                 if range.is_empty() || range.start < window.start || range.end > window.end {
                     let (from, to) = (window.start, window.end - 1);
@@ -307,7 +310,8 @@ impl Hub {
         let held = self.holdings.iter().position(|holding| holding.party == party && holding.port == port);
         let Some(held) = held else { return };
         let holding = self.holdings.remove(held);
-        let reason = format!("{}, which owned the memory, is gone: {why}", self.parties.name(party));
+        let what = if self.memory(port).is_some() { "owned the memory" } else { "was the device" };
+        let reason = format!("{}, which {what}, is gone: {why}", self.parties.name(party));
         let owed = match holding.is_timed {
             true => self.disconnect_partner(port, holding.role, &reason),
             false => 0,
@@ -315,10 +319,11 @@ impl Hub {
         if holding.role != Role::Target {
             return;
         }
-        if let Some(memory) = self.memory(port) {
-            memory.attach(None);
-        }
         let name = self.ports.get(usize::from(port.0)).map_or("", |port| port.name);
+        match self.memory(port) {
+            Some(memory) => memory.attach(None),
+            None => return self.warn(Severity::Warning, format!("{name}: {reason}; accesses fail")),
+        }
         let bursts = owed + self.abandon(party, port, &reason);
         let text = format!(
             "{name}: {reason}; {bursts} bursts failed, the memory inside the platform is in its place"

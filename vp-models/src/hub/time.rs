@@ -114,8 +114,9 @@ impl Hub {
     }
 
     fn run_once(&mut self, until: Time) -> Ran {
-        // What partners drive takes effect at the end of an instant.
-        if self.platform.simulation().next_time() != Some(self.now()) {
+        // What partners drive takes effect at the end of an instant, or before the very first one.
+        let simulation = self.platform.simulation();
+        if simulation.activations() == 0 || simulation.next_time() != Some(simulation.now()) {
             self.apply_driven();
         }
         if !self.port_events.borrow().is_empty() {
