@@ -35,10 +35,11 @@ pub(super) struct Driving {
 /// The partners of an interface.
 #[derive(Default)]
 pub(super) struct Partners {
+    /// The memory outside.
     pub(super) memory: Option<Rc<ManagerPins>>,
     /// Memories that have gone, whose bursts have not been ended.
     pub(super) gone: Vec<Rc<ManagerPins>>,
-    /// And its number among the clients.
+    /// The master outside, and its number among the clients of that direction.
     pub(super) master: Option<(Rc<SubordinatePins>, usize)>,
     /// How many masters there have been: what one has begun is none of the next one's.
     pub(super) generation: u32,
