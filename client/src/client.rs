@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use vp_protocols::native::{
-    Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted, Promised, Refused,
-    Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
+    Bye, Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted, Promised,
+    Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
 use vp_transport::{Address, Readiness, Stream, Watch};
 
@@ -82,6 +82,8 @@ pub struct Client<H> {
     time: Time,
     deadline: Option<Instant>,
     ended: Option<String>,
+    /// What the server has said at the end, if it has.
+    bye: Option<Bye>,
     /// The same, for who has the ring.
     pub(crate) over: Arc<AtomicBool>,
 }
@@ -127,6 +129,7 @@ impl<H: Handler> Client<H> {
             line: None,
             deadline: None,
             ended: None,
+            bye: None,
             over: Arc::default(),
         })
     }
@@ -162,6 +165,11 @@ impl<H: Handler> Client<H> {
     /// What the system says.
     pub fn watch(&self) -> std::io::Result<Watch> {
         self.wire.stream.watch()
+    }
+
+    /// What the server has said when it ended the session, if it has.
+    pub fn bye(&self) -> Option<&Bye> {
+        self.bye.as_ref()
     }
 
     /// Says goodbye, with what is still to be written before.
@@ -475,7 +483,9 @@ impl<H: Handler> Client<H> {
             Event::Promised(promised) => self.handler.promised(promised),
             Event::Bye(bye) => {
                 let code = bye.code.map(|code| format!("{code}: ")).unwrap_or_default();
-                return Err(self.end(format!("the server ended the session: {code}{}", bye.reason)));
+                let ended = self.end(format!("the server ended the session: {code}{}", bye.reason));
+                self.bye = Some(bye);
+                return Err(ended);
             }
             Event::Hello(_) | Event::Welcome(_) | Event::Refused(_) => {}
         }

@@ -66,6 +66,8 @@ pub struct Options {
     /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
     /// told ([`vp_core::Simulation::set_delta_limit`]).
     pub delta_limit: u64,
+    /// Whether all sessions have one platform, those that name another one apart.
+    pub one_platform: bool,
     /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
     pub terms: Terms,
     /// Program and version, as sessions are told.
@@ -92,6 +94,7 @@ impl Default for Options {
             farewell_timeout: Duration::from_secs(2),
             owner_timeout: Duration::from_secs(30),
             delta_limit: vp_core::Simulation::DELTA_LIMIT,
+            one_platform: false,
             terms: Terms {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
@@ -154,7 +157,12 @@ impl Server {
         description.check().map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address).await?;
         let house = House {
-            registry: Registry::new(description, options.patience(), options.ended.clone()),
+            registry: Registry::new(
+                description,
+                options.patience(),
+                options.one_platform,
+                options.ended.clone(),
+            ),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),

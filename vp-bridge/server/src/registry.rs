@@ -14,6 +14,8 @@ use super::instance::{Command, Instance, Patience};
 pub(super) struct Registry {
     description: Description,
     patience: Patience,
+    /// Whether all sessions have one platform.
+    is_one: bool,
     /// See [`Options`](super::Options::ended).
     ended: Option<Sender<EndedPlatform>>,
     shared: Mutex<HashMap<String, Shared>>,
@@ -28,9 +30,12 @@ impl Registry {
     pub(super) fn new(
         description: Description,
         patience: Patience,
+        one_platform: bool,
         ended: Option<Sender<EndedPlatform>>,
     ) -> Self {
-        Self { description, patience, ended, shared: Mutex::default() }
+        let is_outside = matches!(description.device, DeviceDescription::Outside(_));
+        let is_one = one_platform || is_outside;
+        Self { description, patience, is_one, ended, shared: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -59,11 +64,10 @@ impl Registry {
         Ok(instance)
     }
 
-    /// The name of the platform that a session is for; none if that is its own. One whose device is outside is for all: the
-    /// device is a session, too.
+    /// The name of the platform that a session is for; none if that is its own. One whose device is outside is for all who name
+    /// no other: the device is a session, too.
     fn shared_name<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
-        let is_outside = matches!(self.description.device, DeviceDescription::Outside(_));
-        name.or_else(|| is_outside.then_some(self.description.name.as_str()))
+        name.or_else(|| self.is_one.then_some(self.description.name.as_str()))
     }
 
     /// The platform of that name, if there is one.

@@ -151,7 +151,8 @@ async fn enter(
     let mut stay = Stay { house, platform, instance: &instance, id, link: &link, end: None };
     let (joined, answer) = oneshot::channel();
     let to = Outlet::new(&link);
-    let join = Join { session: id, capabilities, max_in_flight, permits, to, joined };
+    let join =
+        Join { session: id, time_mode: hello.time_mode, capabilities, max_in_flight, permits, to, joined };
     let _ = instance.inbox().send(&mut vec![Command::Join(join)]);
 
     let end = match answer.await {

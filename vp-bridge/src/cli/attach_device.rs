@@ -16,13 +16,14 @@ use vp_models::platform::{DeviceDescription, Platform};
 use vp_server::partner_event;
 use vp_transport::Address;
 
+use super::parts::CONNECT;
 use super::platform_args::{PlatformArgs, headline};
 use super::{Failure, Verdict, serve};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Where the platform is: tcp:HOST:PORT or unix:PATH
-    #[arg(value_name = "ADDR")]
+    #[arg(value_name = "ADDR", env = CONNECT)]
     address: Address,
 
     /// Which part: `device`, all of it but the memories, or `memory:dbb0`, `memory:sram0`, one memory with its times
@@ -35,10 +36,6 @@ pub(super) struct Args {
     /// The shared platform of that name. Left out where its device is outside: then all sessions have one
     #[arg(long, value_name = "NAME")]
     shared: Option<String>,
-
-    /// Join a platform whose time moves by itself, and not in lockstep with a CPU
-    #[arg(long)]
-    free: bool,
 }
 
 /// A part of a platform.
@@ -129,10 +126,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         return Err(Failure::new("the device of this platform is outside, too: name one that has it inside"));
     }
     let platform = Platform::build(&description).map_err(Failure::new)?;
-    let time_mode = if args.free { native::TimeMode::Free } else { native::TimeMode::Lockstep };
     let options = Options {
         platform: args.shared.clone(),
-        time_mode,
         share: false,
         ..Options::new(concat!("vp attach-device ", env!("CARGO_PKG_VERSION")))
     };
@@ -218,12 +213,19 @@ fn serve_part(client: &mut Client<Heard>, mut linked: LinkedHub) -> Result<Verdi
             Ok(heard) => {
                 heard.into_iter().flat_map(|heard| heard.outputs).for_each(|output| linked.take(output));
             }
+            // So ends every platform, and its parts with it.
+            Err(_) if is_regular_end(client) => return Ok(Verdict::Right),
             Err(vp_client::Error::Ended(reason)) => {
                 return Err(Failure::new(format!("the server has ended the session: {reason}")));
             }
             Err(error) => return Err(Failure::new(error)),
         }
     }
+}
+
+/// Whether the server has ended the session because its platform has ended.
+fn is_regular_end(client: &Client<Heard>) -> bool {
+    client.bye().is_some_and(|bye| matches!(bye.code, None | Some(native::ErrorCode::ShuttingDown)))
 }
 
 fn tell(client: &mut Client<Heard>, input: Input) -> Result<(), vp_client::Error> {

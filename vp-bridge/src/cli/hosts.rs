@@ -1,11 +1,12 @@
 //! Where a program runs: on a platform in this process, or on one behind a socket.
 
 use super::Failure;
+use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
 use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::local::LocalHost;
-use vp_models::platform::{Description, DeviceDescription, Platform};
+use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_transport::Address;
 
@@ -27,6 +28,14 @@ pub(super) struct HostArgs {
     #[arg(long, value_name = "TIME")]
     pub(super) limit: Option<Time>,
 
+    #[command(flatten)]
+    pub(super) parts: PartArgs,
+
+    /// Where parts that somebody else starts attach, such as with `vp attach-device ADDR`: tcp:HOST:PORT or unix:PATH. Left out:
+    /// an address of its own, which is said
+    #[arg(long, value_name = "ADDR", conflicts_with = "connect", help_heading = "Parts in other programs")]
+    pub(super) listen: Option<Address>,
+
     /// Keep the RAM on this side of the connection: the device's DMA crosses it
     #[arg(long, requires = "connect", help_heading = "Server")]
     pub(super) own_memory: bool,
@@ -34,6 +43,8 @@ pub(super) struct HostArgs {
 
 /// A CPU's place at a platform, and what is known of that platform.
 pub(super) struct Place {
+    /// What takes part in the platform from other programs, if anything does; to be dropped after the host.
+    pub(super) parts: Option<PartsOutside>,
     pub(super) host: Box<dyn Host>,
     /// The platform, if it is in this process.
     pub(super) description: Option<Description>,
@@ -45,7 +56,7 @@ impl HostArgs {
     /// Refuses options that contradict each other.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.connect.is_some()
-            && let Some(option) = self.platform.first_given()
+            && let Some(option) = self.platform.first_given().or(self.parts.first_given())
         {
             return Err(Failure::new(format!("{option} is the server's to say when --connect is given"))
                 .hint(format!("start the server with it: vp serve {option} …")));
@@ -73,11 +84,11 @@ impl HostArgs {
     fn open_unlimited(&self, default: &str, watched: bool) -> Result<Place, Failure> {
         match &self.connect {
             None => {
-                let description = self.platform.description(default)?;
-                if let DeviceDescription::Outside(_) = description.device {
-                    return Err(Failure::new("the device of this platform is outside, and nobody can attach here").hint(
-                        "serve it with `vp serve`, attach the device with `vp attach-device ADDR`, and say --connect ADDR",
-                    ));
+                let mut description = self.platform.description(default)?;
+                if let Some((host, parts)) = self.parts.open(&mut description, self.listen.as_ref())? {
+                    let headline = headline(&description);
+                    let description = Some(description);
+                    return Ok(Place { parts: Some(parts), host: Box::new(host), description, headline });
                 }
                 let platform = Platform::build(&description).map_err(Failure::new)?;
                 let headline = headline(&description);
@@ -85,7 +96,7 @@ impl HostArgs {
                 if watched {
                     host.watch();
                 }
-                Ok(Place { host: Box::new(host), description: Some(description), headline })
+                Ok(Place { parts: None, host: Box::new(host), description: Some(description), headline })
             }
             Some(address) => self.open_remote(address),
         }
@@ -98,7 +109,7 @@ impl HostArgs {
         let host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         let whose = if self.own_memory { ", memory on this side" } else { "" };
         let headline = format!("{} at {address}{whose}", host.welcome().platform);
-        Ok(Place { host: Box::new(host), description: None, headline })
+        Ok(Place { parts: None, host: Box::new(host), description: None, headline })
     }
 }
 

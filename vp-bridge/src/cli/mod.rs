@@ -4,10 +4,13 @@
 //! an exit status. Results go to standard output, everything else to standard error.
 
 mod attach_device;
+#[cfg(target_os = "linux")]
+mod child;
 mod compare_rtl;
 mod demo;
 mod hosts;
 mod memory;
+mod parts;
 mod platform;
 mod platform_args;
 #[cfg(target_os = "linux")]

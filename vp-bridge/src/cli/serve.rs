@@ -1,8 +1,8 @@
 //! `vp serve`: offers a platform to programs that connect.
 
+use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
-use std::time::Duration;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use vp_server::{Options, Server};
@@ -25,10 +25,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
 
-    /// How long a client that owns memory may take for an answer, or a partner for a promise, before it is disconnected
-    #[arg(long, value_name = "SECONDS", default_value_t = Options::default().owner_timeout.as_secs())]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    owner_timeout: u64,
+    #[command(flatten)]
+    parts: PartArgs,
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
@@ -37,15 +35,21 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     if args.guest_memory {
         into_guest_memory(&mut description);
     }
+    let parts = args.parts.of(&mut description)?;
     let what = headline(&description);
-    let owner_timeout = Duration::from_secs(args.owner_timeout);
-    let options = Options { max_sessions: args.max_sessions, owner_timeout, ..Options::default() };
+    let options = Options {
+        max_sessions: args.max_sessions,
+        owner_timeout: args.parts.owner_timeout(),
+        one_platform: !parts.is_empty(),
+        ..Options::default()
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
         // The line that scripts wait for, on standard output: it names the port that was really taken.
         anstream::println!("listening on {}", server.local_address());
         info!("serving {what}");
+        let _programs = parts.start(server.local_address())?;
         server.run(interrupted()).await;
         info!("stopped");
         Ok(Verdict::Right)

@@ -8,6 +8,7 @@ use vp_core::Time;
 
 use super::output::Failure;
 use super::partner::{Clock, PortEvent, Promise};
+use super::time::TimeMode;
 
 /// Names a party. The adapter that brings the party in chooses the number and does not use it for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -74,6 +75,8 @@ pub enum Input {
         /// What the hub may rely on if the party owns a memory.
         memory: MemoryPromise,
     },
+    /// Who lets time move from now on. Taken as long as all parties are partners, who have no part in that.
+    Mode(TimeMode),
     /// A party goes; all that it holds or asked for ends.
     Leave {
         /// Who.

@@ -223,6 +223,12 @@ impl Hub {
         self.parties.iter().count()
     }
 
+    /// Whether all parties are partners, or there are none.
+    #[must_use]
+    pub fn are_all_partners(&self) -> bool {
+        self.parties.iter().all(|(party, _)| self.is_partner(party))
+    }
+
     /// Whether a party is here.
     #[must_use]
     pub fn has_party(&self, party: PartyId) -> bool {
@@ -252,6 +258,11 @@ impl Hub {
                 self.collect();
                 self.parties.insert(party, Party::new(name, memory));
                 self.review_trust();
+            }
+            Input::Mode(mode) => {
+                if self.are_all_partners() {
+                    self.mode = mode;
+                }
             }
             Input::Leave { party, why } => self.leave(party, &why),
             Input::Command { party, tag, command } => {

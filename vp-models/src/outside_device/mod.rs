@@ -64,6 +64,7 @@ impl Device for OutsideDevice {
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {
         // As seen at the ports: layers that end while the line is high are not seen.
+        statistics.note("nvdla.cycles.until", "the last rise of the interrupt line");
         let Some(enabled) = self.outside.started() else { return };
         statistics.count("nvdla.enabled", enabled.as_ps(), "ps");
         if let Some(done) = self.done.get().filter(|done| *done >= enabled) {

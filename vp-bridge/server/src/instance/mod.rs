@@ -88,6 +88,8 @@ impl Command {
 /// A session that comes.
 pub(super) struct Join {
     pub(super) session: SessionId,
+    /// What it asks for; a platform has the mode of the first session that is no partner.
+    pub(super) time_mode: TimeMode,
     pub(super) capabilities: Capabilities,
     /// Requests to it that may be unanswered.
     pub(super) max_in_flight: u32,
@@ -392,7 +394,12 @@ impl PlatformThread {
     }
 
     fn join(&mut self, join: Join) {
-        let Join { session, capabilities, max_in_flight, permits, to, joined } = join;
+        let Join { session, time_mode, capabilities, max_in_flight, permits, to, joined } = join;
+        let mode = translate::time_mode(time_mode);
+        self.handle(Input::Mode(mode));
+        if self.hub.mode() == mode && self.hub.are_all_partners() {
+            (self.mode, self.pace) = (time_mode, None);
+        }
         let time = translate::time(self.hub.now());
         let (ports, device) = (self.hub.ports(), self.hub.platform().identity());
         let (ports, device) = (translate::ports(ports), translate::device(device));

@@ -38,7 +38,7 @@ struct Ran {
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
     let samples = chosen(args.images)?;
-    let Place { mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let Place { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => described(host.as_mut())?,

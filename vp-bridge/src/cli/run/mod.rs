@@ -251,7 +251,7 @@ fn platform_of(source: &TraceSource) -> &str {
 }
 
 fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<Ran, Failure> {
-    let Place { mut host, description, headline } = args.host.open(default)?;
+    let Place { parts: _parts, mut host, description, headline } = args.host.open(default)?;
     let map = host.map();
     let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
     let outcome = played.map_err(|error| Failure {

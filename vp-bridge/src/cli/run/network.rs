@@ -66,7 +66,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         }
         host.platform.also("arithmetic=skipped");
     }
-    let Place { mut host, description, headline } = host.open_watched(DEFAULT_PLATFORM)?;
+    let Place { parts: _parts, mut host, description, headline } = host.open_watched(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,

@@ -77,9 +77,10 @@ fn show_time(out: &mut impl Write, statistics: &Statistics, rtl: Option<u64>) ->
         let period = Time::ps(statistics.get("period").unwrap_or(1_000));
         writeln!(
             out,
-            "{:<10} {}, from the first enable to the last interrupt ({} at {})",
+            "{:<10} {}, from the first enable to {} ({} at {})",
             "time",
             counted(cycles, "cycle"),
+            statistics.text("nvdla.cycles.until").unwrap_or("the last interrupt"),
             period * cycles,
             text::frequency(period)
         )?;

@@ -41,7 +41,7 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
         return Err(Failure::new(format!("{} has no inputs", job.model.name))
             .hint(format!("give --input FILE, of {elements} bytes an input, or a job file")));
     }
-    let Place { mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let Place { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => {

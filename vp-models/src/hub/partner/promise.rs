@@ -220,7 +220,7 @@ impl Hub {
     /// The earliest edge at which something that a party without a clock does from now on could reach a partner.
     fn next_command_time(&self) -> Time {
         let now = self.now();
-        if self.is_closed && self.parties.iter().all(|(party, _)| self.is_partner(party)) {
+        if self.is_closed && self.are_all_partners() {
             return Time::MAX;
         }
         let from = match self.mode {

@@ -1,9 +1,6 @@
 //! `vp qemu`: a platform and a QEMU whose guest has its device; both end together, and what the platform did is shown.
 
-mod child;
-
 use std::ffi::OsString;
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,13 +11,13 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use vp_models::platform::DeviceDescription;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
+use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
-use super::{Failure, Verdict, serve};
+use super::{Failure, Verdict, child, serve};
 
 const LIBRARY: &str = "libvp_qemu.so";
 
@@ -38,6 +35,9 @@ device is a PCI function.
 pub(super) struct Args {
     #[command(flatten)]
     platform: PlatformArgs,
+
+    #[command(flatten)]
+    parts: PartArgs,
 
     /// The QEMU to start
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
@@ -64,6 +64,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let options = platform.take_settings(&DEVICE_OPTIONS);
     let described = platform.description("nv_small");
     let mut description = described.map_err(|failure| name_device_options(failure, &platform))?;
+    let parts = args.parts.of(&mut description)?;
+    let one_platform = !parts.is_empty();
     let headline = headline(&description);
     let device = description.device.clone();
     into_guest_memory(&mut description);
@@ -71,19 +73,16 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         Some(plugin) => plugin.clone(),
         None => find_plugin()?,
     };
-    // Without a file, so that none is left behind, and of a name that nobody else has.
-    let unique = RandomState::new().hash_one(std::process::id());
-    let address = Address::Unix(format!("@vp-qemu-{}-{unique:x}", std::process::id()).into());
+    let address = own_address();
     let (ended, platforms) = mpsc::channel();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let status = runtime.block_on(async {
-        let server = Options { ended: Some(ended), ..Options::default() };
+        let owner_timeout = args.parts.owner_timeout();
+        let server = Options { ended: Some(ended), owner_timeout, one_platform, ..Options::default() };
         let server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
-        if let DeviceDescription::Outside(_) = device {
-            anstream::eprintln!("the device is outside: attach it with `vp attach-device {address} --free`");
-        }
+        let _programs = parts.start(server.local_address())?;
         let mut command = command(args, &options, &plugin, &address);
-        child::end_with_parent(&mut command);
+        child::end_with_parent(command.as_std_mut());
         let mut child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))
                 .hint("install it (Debian: qemu-system-arm or qemu-system-x86), or name another with --qemu")

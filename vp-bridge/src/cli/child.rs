@@ -3,15 +3,16 @@
 #![expect(unsafe_code, reason = "what a child does between fork and exec")]
 
 use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpid, getppid};
-use tokio::process::Command;
 
 /// Has the system kill the child when the thread that starts it is gone: to be started from the main thread.
-pub(super) fn end_with_parent(command: &mut Command) {
+pub(in crate::cli) fn end_with_parent(command: &mut Command) {
     let parent = getpid();
     let ask = move || {
         set_pdeathsig(Signal::SIGKILL)?;
