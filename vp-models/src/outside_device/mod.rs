@@ -59,7 +59,7 @@ impl Device for OutsideDevice {
     }
 
     fn unfinished(&self, _: &[OpenWork<'_>]) -> Vec<String> {
-        Vec::new()
+        self.outside.gone().into_iter().map(|why| format!("csb0: {why}")).collect()
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {

@@ -46,6 +46,8 @@ struct State {
     /// Of the first access that makes the device begin: how many were driven before it, and when it was taken.
     start: Option<(u64, Option<Time>)>,
     driven: u64,
+    /// Why there is no target any more, if there was one.
+    gone: Option<String>,
     /// Whether it was said that nobody is there.
     is_told: bool,
 }
@@ -54,8 +56,17 @@ impl OutsideRegisters {
     /// A bus that no target is attached to.
     pub fn new(sim: &Sim, name: &'static str, period: Time, is_start: IsStart) -> Rc<OutsideRegisters> {
         let (queue, lost) = (VecDeque::new(), VecDeque::new());
-        let state =
-            State { period, target: None, queue, open: None, lost, start: None, driven: 0, is_told: false };
+        let state = State {
+            period,
+            target: None,
+            queue,
+            open: None,
+            lost,
+            start: None,
+            driven: 0,
+            gone: None,
+            is_told: false,
+        };
         let registers = Rc::new(OutsideRegisters {
             name,
             sim: sim.clone(),
@@ -74,8 +85,13 @@ impl OutsideRegisters {
     pub fn attach(&self, sink: RegisterSink) {
         let state = &mut *self.state.borrow_mut();
         state.target = Some((sink, Driven::new(state.period)));
-        (state.driven, state.is_told) = (0, false);
+        (state.driven, state.is_told, state.gone) = (0, false, None);
         state.start = state.start.filter(|(_, taken)| taken.is_some());
+    }
+
+    /// Why there is no target any more, if there was one.
+    pub fn gone(&self) -> Option<String> {
+        self.state.borrow().gone.clone()
     }
 
     /// When the first access was taken that makes the device begin its work.
@@ -89,6 +105,7 @@ impl OutsideRegisters {
     pub fn detach(&self, why: &str) {
         let state = &mut *self.state.borrow_mut();
         state.target = None;
+        state.gone = Some(why.to_owned());
         let owed = state.open.take().into_iter().chain(state.queue.drain(..));
         state.lost.extend(owed.map(|request| (request, why.to_owned())));
         if !state.lost.is_empty() {
