@@ -274,7 +274,7 @@ impl Kernel {
                 return if idle { Stop::Idle } else { Stop::Limit };
             };
             if self.observing.wants_watermarks() {
-                self.observing.complete_until(Time::ps(time));
+                self.observing.complete_until(Time::ps(time), false);
             }
             self.now.set(time);
             if self.count_delta() {
@@ -441,13 +441,13 @@ impl Simulation {
     /// before (unless the run came back for another reason). A limit of [`Time::MAX`] is none: time then
     /// stands where the last thing happened.
     pub fn run_until(&mut self, limit: Time) -> Stop {
-        let stop = self.run_up_to(limit);
+        let stop = self.run_unflushed(limit);
         // Time was granted up to the limit, whether or not anything used it.
         if limit != Time::MAX && matches!(stop, Stop::Idle | Stop::Limit) {
             let now = &self.kernel.now;
             now.set(now.get().max(last(limit)));
-            self.kernel.flush_observers();
         }
+        self.kernel.flush_observers();
         stop
     }
 
@@ -464,11 +464,15 @@ impl Simulation {
     /// assert_eq!(simulation.now(), Time::ns(10));
     /// ```
     pub fn run_up_to(&mut self, limit: Time) -> Stop {
+        let stop = self.run_unflushed(limit);
+        self.kernel.flush_observers();
+        stop
+    }
+
+    fn run_unflushed(&mut self, limit: Time) -> Stop {
         let kernel = &self.kernel;
         kernel.limit.set(last(limit));
-        let stop = kernel.run(&Sim(kernel.clone()), last(limit));
-        kernel.flush_observers();
-        stop
+        kernel.run(&Sim(kernel.clone()), last(limit))
     }
 
     /// Ends all processes and methods, and takes back every notification that is outstanding: what a reset of everything

@@ -176,9 +176,11 @@ pub trait Observer {
     /// different sources need not.
     fn observe(&self, observation: &Observation<'_>);
 
-    /// Called with the watermark whenever it has moved, if the observer wants [`Kinds::WATERMARKS`]: nothing earlier
-    /// than `watermark` comes any more, though more at that very time may. That is before time moves on, as far as
-    /// the scheduler moves it, at the end of a run, and when observers are flushed ([`crate::Sim::flush_observers`]).
+    /// Called with the watermark, if the observer wants [`Kinds::WATERMARKS`]: nothing earlier than `watermark` comes any
+    /// more, though more at that very time may. It never decreases.
+    ///
+    /// Called before the scheduler moves time on, if the watermark has moved; and whenever observers are flushed
+    /// ([`crate::Sim::flush_observers`]), as at the end of a run, when all that has happened up to `watermark` has been told.
     fn complete_until(&self, watermark: Time) {
         let _ = watermark;
     }

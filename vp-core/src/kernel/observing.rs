@@ -38,17 +38,19 @@ impl Observing {
         self.wanted.get().intersects(Kinds::WATERMARKS)
     }
 
-    /// Tells that nothing earlier than `until` comes any more, except from sources that keep something back.
+    /// Tells that nothing earlier than `until` comes any more, except from sources that keep something back. That the watermark has not
+    /// moved is told as well if sources have been flushed: then all of its time has come that is known.
     #[cold]
-    pub(super) fn complete_until(&self, until: Time) {
+    pub(super) fn complete_until(&self, until: Time, is_flushed: bool) {
         let buffered = self.buffered.borrow();
         let told_until = buffered.iter().filter_map(Weak::upgrade).map(|source| source.told_until());
         let watermark = told_until.fold(until, Time::min);
         drop(buffered);
         self.each(|member| {
-            if member.wants.intersects(Kinds::WATERMARKS) && watermark > member.watermark.get() {
-                member.watermark.set(watermark);
-                member.observer.complete_until(watermark);
+            let has_moved = watermark > member.watermark.get();
+            if member.wants.intersects(Kinds::WATERMARKS) && (has_moved || is_flushed) {
+                member.watermark.set(member.watermark.get().max(watermark));
+                member.observer.complete_until(member.watermark.get());
             }
         });
     }
@@ -98,7 +100,7 @@ impl Kernel {
             at += 1;
         }
         if observing.wants_watermarks() {
-            observing.complete_until(self.now());
+            observing.complete_until(self.now(), true);
         }
     }
 }
