@@ -3,17 +3,20 @@
 //! [`Simulation`] owns everything and is driven from outside; [`Sim`] is the handle that models keep.
 
 mod advance;
+mod observing;
 mod watchdog;
+
+pub use observing::Subscription;
 
 use crate::body::Body;
 use crate::event::Event;
 use crate::inject::{Bell, Drain, Injector};
 use crate::name::Name;
-use crate::observe::{Observation, Observer, Source, Transfers, What};
 use crate::process::{MethodBuilder, Process, Trigger, Wait, WaitState};
 use crate::report::{IdleReport, Livelock};
 use crate::schedule::{Kind, NOBODY, Shared};
 use crate::time::Time;
+use observing::Observing;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
@@ -47,11 +50,7 @@ pub(crate) struct Kernel {
     asked_trigger: Cell<Option<Trigger>>,
     doors: RefCell<Vec<Rc<dyn Drain>>>,
     bell: Arc<Bell>,
-    observers: RefCell<Vec<Rc<dyn Observer>>>,
-    observed: Cell<bool>,
-    sources: RefCell<Vec<Name>>,
-    /// Those whose owners [`Simulation::end_all`] has ended, until they are named again.
-    ownerless: RefCell<Vec<u32>>,
+    observing: Observing,
     watchdog: Watchdog,
 }
 
@@ -274,6 +273,9 @@ impl Kernel {
                 let idle = self.schedule.earliest().is_none_or(|time| time == u64::MAX);
                 return if idle { Stop::Idle } else { Stop::Limit };
             };
+            if self.observing.wants_watermarks() {
+                self.observing.complete_until(Time::ps(time), false);
+            }
             self.now.set(time);
             if self.count_delta() {
                 self.look_later();
@@ -408,10 +410,7 @@ impl Simulation {
             asked_trigger: Cell::new(None),
             doors: RefCell::default(),
             bell: Arc::default(),
-            observers: RefCell::default(),
-            observed: Cell::new(false),
-            sources: RefCell::default(),
-            ownerless: RefCell::default(),
+            observing: Observing::default(),
             watchdog: Watchdog::default(),
         };
         kernel.set_delta_limit(Simulation::DELTA_LIMIT);
@@ -442,12 +441,13 @@ impl Simulation {
     /// before (unless the run came back for another reason). A limit of [`Time::MAX`] is none: time then
     /// stands where the last thing happened.
     pub fn run_until(&mut self, limit: Time) -> Stop {
-        let stop = self.run_up_to(limit);
+        let stop = self.run_unflushed(limit);
         // Time was granted up to the limit, whether or not anything used it.
         if limit != Time::MAX && matches!(stop, Stop::Idle | Stop::Limit) {
             let now = &self.kernel.now;
             now.set(now.get().max(last(limit)));
         }
+        self.kernel.flush_observers();
         stop
     }
 
@@ -464,29 +464,36 @@ impl Simulation {
     /// assert_eq!(simulation.now(), Time::ns(10));
     /// ```
     pub fn run_up_to(&mut self, limit: Time) -> Stop {
+        let stop = self.run_unflushed(limit);
+        self.kernel.flush_observers();
+        stop
+    }
+
+    fn run_unflushed(&mut self, limit: Time) -> Stop {
         let kernel = &self.kernel;
         kernel.limit.set(last(limit));
         kernel.run(&Sim(kernel.clone()), last(limit))
     }
 
     /// Ends all processes and methods, and takes back every notification that is outstanding: what a reset of everything
-    /// begins with. Channels are updated before. Time, events, injectors and observers stay as they are. Who then names a source as before
+    /// begins with. Channels are updated before. Time, events, injectors and observers stay as they are. Who then announces a source as before
     /// gets the same one, so that observers of it need not be told.
     ///
     /// What a destructor starts meanwhile is ended too.
     ///
     /// ```
+    /// use vp_core::observe::SourceKind;
     /// use vp_core::{Simulation, Time};
     /// let mut simulation = Simulation::new();
     /// let (sim, tick) = (simulation.sim(), simulation.sim().event("tick"));
-    /// let source = sim.source("worker");
+    /// let source = sim.source("worker", SourceKind::Work);
     /// let clock = sim.clone();
     /// sim.process("worker", async move { clock.wait(Time::ns(9)).await });
     /// tick.notify_after(Time::ns(5));
     /// simulation.run_until(Time::ns(1));
     /// simulation.end_all();
     /// assert_eq!((simulation.next_time(), simulation.now()), (None, Time::ns(1)));
-    /// assert_eq!(sim.source("worker"), source);
+    /// assert_eq!(sim.source("worker", SourceKind::Work), source);
     /// ```
     pub fn end_all(&mut self) {
         let kernel = &self.kernel;
@@ -497,8 +504,7 @@ impl Simulation {
         kernel.update(&mut Vec::new());
         kernel.schedule.cancel_all();
         kernel.stop.set(None);
-        let count = kernel.sources.borrow().len() as u32;
-        *kernel.ownerless.borrow_mut() = (0..count).collect();
+        kernel.observing.disown_sources();
     }
 
     /// When the next thing happens by itself, if anything does.
@@ -612,7 +618,7 @@ impl Drop for Simulation {
         // step takes under a borrow and drops after it, since what is dropped may come back to the kernel.
         let kernel = &self.kernel;
         drop(kernel.schedule.take_bodies());
-        drop((kernel.doors.take(), kernel.observers.take(), kernel.asked_trigger.take()));
+        drop((kernel.doors.take(), kernel.observing.end(), kernel.asked_trigger.take()));
         drop(kernel.schedule.take_processes());
     }
 }
@@ -802,79 +808,6 @@ impl Sim {
         let (injector, door) = crate::inject::door(self.0.bell.clone(), handle);
         self.0.doors.borrow_mut().push(door);
         injector
-    }
-
-    /// Adds an observer, which is told everything from now on.
-    pub fn observe(&self, observer: Rc<dyn Observer>) {
-        self.0.observers.borrow_mut().push(observer);
-        self.0.observed.set(true);
-    }
-
-    /// Names something that reports to observers.
-    pub fn source(&self, name: impl Into<Name>) -> Source {
-        let name = name.into();
-        let (mut sources, mut ownerless) = (self.0.sources.borrow_mut(), self.0.ownerless.borrow_mut());
-        if let Some(place) = ownerless.iter().position(|&source| sources[source as usize] == name) {
-            return Source(ownerless.remove(place));
-        }
-        sources.push(name);
-        Source((sources.len() - 1) as u32)
-    }
-
-    /// The name of a source.
-    pub fn source_name(&self, source: Source) -> Name {
-        self.0.sources.borrow()[source.0 as usize].clone()
-    }
-
-    /// Whether anyone listens: lets a model skip work that only observers need.
-    ///
-    /// ```
-    /// use std::rc::Rc;
-    /// use vp_core::Simulation;
-    /// use vp_core::observe::{EventHash, Warning, What};
-    /// let sim = Simulation::new().sim();
-    /// let source = sim.source("engine");
-    /// assert_eq!((&*sim.source_name(source), sim.is_observed()), ("engine", false));
-    /// sim.observe(Rc::new(EventHash::default()));
-    /// if sim.is_observed() {
-    ///     let text = format!("{} lines are idle", 3); // dear to make
-    ///     sim.report(source, What::Warning(Warning::Once(&text)));
-    /// }
-    /// ```
-    pub fn is_observed(&self) -> bool {
-        self.0.observed.get()
-    }
-
-    /// Tells the observers.
-    pub fn report(&self, source: Source, what: What<'_>) {
-        if !self.0.observed.get() {
-            return;
-        }
-        let observation = Observation { time: self.now(), delta: self.delta(), source, what };
-        for observer in self.0.observers.borrow().iter() {
-            observer.observe(&observation);
-        }
-    }
-
-    /// Tells the observers of some transfers, each with its time, in order; nobody else has reported meanwhile.
-    ///
-    /// ```
-    /// use std::rc::Rc;
-    /// use vp_core::observe::{EventHash, Stage, Transfer, Transfers};
-    /// use vp_core::{Simulation, Time};
-    /// let sim = Simulation::new().sim();
-    /// let hash = Rc::new(EventHash::default());
-    /// sim.observe(hash.clone());
-    /// let transfer = Transfer { stage: Stage::Request, write: false, id: 3, address: 0x8000, bytes: 64 };
-    /// let answered = Transfer { stage: Stage::Data, ..transfer };
-    /// let both = [(Time::ns(1), transfer), (Time::ns(9), answered)];
-    /// sim.report_transfers(sim.source("bus"), &Transfers::new(&both, &[], [0..0, 0..0, 0..0]));
-    /// assert_eq!(hash.count(), 2);
-    /// ```
-    pub fn report_transfers(&self, source: Source, transfers: &Transfers<'_>) {
-        for observer in self.0.observers.borrow().iter() {
-            observer.observe_transfers(self.delta(), source, transfers);
-        }
     }
 
     pub(crate) fn request_update(&self, channel: Rc<dyn Update>) {

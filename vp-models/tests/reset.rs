@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
-use vp_core::observe::{Observation, Observer, Source, Transfers};
+use vp_core::observe::{Observation, Observer};
 use vp_core::{Sim, Time};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor};
@@ -65,13 +65,6 @@ impl Observer for Told {
     fn observe(&self, &Observation { time, source, what, .. }: &Observation<'_>) {
         let (time, source) = (time - self.since.get(), self.sim.source_name(source));
         self.lines.borrow_mut().push(format!("{time} {source} {what:?}"));
-    }
-
-    fn observe_transfers(&self, delta: u64, source: Source, transfers: &Transfers<'_>) {
-        for (time, transfer) in transfers.iter() {
-            let what = vp_core::observe::What::Transfer(transfer);
-            self.observe(&Observation { time, delta, source, what });
-        }
     }
 }
 

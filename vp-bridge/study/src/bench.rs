@@ -256,8 +256,12 @@ impl Watched {
             true => sources.map(|source| Rc::new(Outstanding::new(source, period))).collect(),
             false => Vec::new(),
         };
-        latencies.iter().for_each(|it| sim.observe(it.clone()));
-        outstanding.iter().for_each(|it| sim.observe(it.clone()));
+        for latencies in &latencies {
+            sim.observe(latencies.clone());
+        }
+        for outstanding in &outstanding {
+            sim.observe(outstanding.clone());
+        }
         let buffer = Rc::new(RefCell::new([Gauge::new(period), Gauge::new(period)]));
         if closely {
             let gauges = buffer.clone();

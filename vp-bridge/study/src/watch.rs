@@ -4,7 +4,7 @@ use super::measured::{Histogram, Levels};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use vp_core::Time;
-use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, Transfers, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
 
 /// How long the bursts of an interface took.
 pub(super) struct Latencies {
@@ -68,7 +68,6 @@ impl Pending {
         self.buckets[bucket] += 1;
     }
 
-    /// A transfer that is told by itself.
     fn see(&mut self, time: Time, transfer: &Transfer, period: Time) {
         // A read's latency ends with its first data, a write's with its acknowledgement.
         let answered = if transfer.write { Stage::Response } else { Stage::Data };
@@ -83,6 +82,10 @@ impl Pending {
 }
 
 impl Observer for Latencies {
+    fn wants(&self) -> Kinds {
+        Kinds::TRANSFERS
+    }
+
     fn observe(&self, observation: &Observation<'_>) {
         if let What::Transfer(transfer) = observation.what
             && observation.source == self.source
@@ -90,17 +93,6 @@ impl Observer for Latencies {
             let direction = &mut self.directions.borrow_mut()[usize::from(transfer.write)];
             direction.see(observation.time, &transfer, self.period);
         }
-    }
-
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
-        if source != self.source {
-            return;
-        }
-        let [reads, writes] = &mut *self.directions.borrow_mut();
-        // Reads told together come with all their times.
-        transfers.begun().iter().for_each(|read| reads.took(read.first - read.requested, self.period));
-        let single = transfers.single().iter().filter(|(_, transfer)| transfer.write);
-        single.for_each(|(time, transfer)| writes.see(*time, transfer, self.period));
     }
 }
 
@@ -204,6 +196,10 @@ impl Outstanding {
 }
 
 impl Observer for Outstanding {
+    fn wants(&self) -> Kinds {
+        Kinds::TRANSFERS
+    }
+
     fn observe(&self, observation: &Observation<'_>) {
         if let What::Transfer(transfer) = observation.what
             && observation.source == self.source
@@ -222,7 +218,7 @@ impl Observer for Outstanding {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use vp_core::observe::Read;
+    use vp_core::observe::SourceKind;
 
     #[test]
     fn buckets_follow_each_other_without_gaps() {
@@ -244,24 +240,23 @@ mod tests {
 
     #[test]
     fn a_latency_is_counted_when_the_first_data_comes() {
-        let simulation = vp_core::Simulation::new();
-        let source = simulation.sim().source("dbb0");
-        let latencies = Latencies::new(source, Time::ns(1));
-        let read = |requested, first| Read {
-            requested: Time::ns(requested),
-            first: Time::ns(first),
-            last: Time::ns(first),
-            told: false,
-            id: 1,
-            bytes: 64,
-            address: 0,
-        };
-        let write =
-            |time, stage| (Time::ns(time), Transfer { stage, write: true, id: 1, address: 0, bytes: 64 });
-        let reads = [read(0, 20), read(1, 21)];
-        let writes = [write(2, Stage::Request), write(30, Stage::Data), write(33, Stage::Response)];
-        latencies.observe_transfers(0, source, &Transfers::new(&writes, &reads, [0..2, 0..1, 0..0]));
-        latencies.observe_transfers(0, source, &Transfers::new(&[], &reads, [2..2, 1..2, 0..2]));
+        let sim = vp_core::Simulation::new().sim();
+        let source = sim.source("dbb0", SourceKind::Transfers);
+        let latencies = std::rc::Rc::new(Latencies::new(source, Time::ns(1)));
+        sim.observe(latencies.clone());
+        let (request, data, response) = (Stage::Request, Stage::Data, Stage::Response);
+        for (time, stage, write) in [
+            (0, request, false),
+            (1, request, false),
+            (2, request, true),
+            (20, data, false),
+            (21, data, false),
+            (30, data, true),
+            (33, response, true),
+        ] {
+            let transfer = Transfer { stage, write, id: 1, address: 0, bytes: 64 };
+            sim.report_at(Time::ns(time), source, What::Transfer(transfer));
+        }
         let [reads, writes] = latencies.histograms();
         assert_eq!((reads.0, writes.0), (vec![(20, 2)], vec![(31, 1)]));
     }

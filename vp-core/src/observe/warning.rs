@@ -5,9 +5,9 @@
 ///
 /// ```
 /// use vp_core::Simulation;
-/// use vp_core::observe::{Warning, What};
+/// use vp_core::observe::{SourceKind, Warning, What};
 /// let sim = Simulation::new().sim();
-/// let engine = sim.source("engine");
+/// let engine = sim.source("engine", SourceKind::Work);
 /// sim.report(engine, What::Warning(Warning::Once("layer refused: a line of no pixels")));
 /// for left in [3, 2] {
 ///     let text = format!("command lost, {left} entries are left");

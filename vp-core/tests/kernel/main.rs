@@ -8,6 +8,7 @@ mod events;
 mod life;
 mod livelock;
 mod methods;
+mod observing;
 mod processes;
 mod reference;
 

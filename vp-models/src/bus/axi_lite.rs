@@ -22,15 +22,16 @@ pub struct AxiLiteTiming {
 pub struct AxiLite(Rc<Pipeline>);
 
 impl AxiLite {
-    /// A bus with the given clock period in front of `target`.
+    /// A bus with the given clock period in front of `target`, whose registers take `window` bytes.
     pub fn new(
         sim: &Sim,
         name: &'static str,
         period: Time,
+        window: u32,
         timing: AxiLiteTiming,
         target: Rc<dyn RegisterTarget>,
     ) -> Rc<AxiLite> {
-        let pipeline = Pipeline::new(sim, name, period, timing.answer);
+        let pipeline = Pipeline::new(sim, name, period, window, timing.answer);
         sim.server(format!("{name}.accept"), accept(sim.clone(), pipeline.clone(), period, timing.effect));
         pipeline.start(target);
         Rc::new(AxiLite(pipeline))
@@ -91,7 +92,7 @@ mod tests {
         let mut simulation = Simulation::new();
         let sim = simulation.sim();
         let timing = AxiLiteTiming { effect: 2, answer: 2 };
-        let bus = AxiLite::new(&sim, "csr0", Time::ns(1), timing, Rc::new(Echo));
+        let bus = AxiLite::new(&sim, "csr0", Time::ns(1), 0x800, timing, Rc::new(Echo));
         let seen = Rc::new(RefCell::new(Vec::new()));
         let log = seen.clone();
         bus.on_response(Box::new(move |RegisterResponse { tag, result }| {

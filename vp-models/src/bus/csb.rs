@@ -31,6 +31,9 @@ pub struct CsbTiming {
     pub answer: u32,
 }
 
+/// Bytes that a CSB reaches: 16-bit word addresses.
+const WINDOW: u32 = 4 << 16;
+
 /// The bus between one CPU side and one device.
 pub struct Csb {
     pipeline: Rc<Pipeline>,
@@ -49,7 +52,7 @@ impl Csb {
         timing: CsbTiming,
         target: Rc<dyn RegisterTarget>,
     ) -> Rc<Csb> {
-        let pipeline = Pipeline::new(sim, name, period, timing.answer);
+        let pipeline = Pipeline::new(sim, name, period, WINDOW, timing.answer);
         let ready = Told::default();
         let accept = accept(sim.clone(), (pipeline.clone(), ready.clone()), period, timing);
         sim.server(format!("{name}.accept"), accept);

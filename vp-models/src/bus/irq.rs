@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Signal, Sim, Time};
 
 type Sink = Box<dyn Fn(bool, Time)>;
@@ -21,7 +21,7 @@ pub struct IrqLine {
 impl IrqLine {
     /// A line, low.
     pub fn new(sim: &Sim, name: &str) -> IrqLine {
-        let (level, source) = (Signal::line(sim, name, false), sim.source(name));
+        let (level, source) = (Signal::line(sim, name, false), sim.source(name, SourceKind::LINE));
         let line = IrqLine { sim: sim.clone(), source, level, sinks: Rc::default() };
         let (level, sinks) = (line.level.clone(), line.sinks.clone());
         sim.method(format!("{name}.changed")).sensitive(line.level.changed()).dont_initialize().run(

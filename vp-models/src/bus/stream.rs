@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use thiserror::Error;
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
 /// Bytes that cannot be sent.
@@ -57,9 +57,10 @@ impl InputStream {
         beat_bytes: u32,
         capacity: usize,
     ) -> Rc<InputStream> {
+        let bits = usize::BITS - capacity.leading_zeros();
         Rc::new(InputStream {
             sim: sim.clone(),
-            source: sim.source(name),
+            source: sim.source(name, SourceKind::Level { bits: bits.max(1), unit: "bytes" }),
             name,
             cycle,
             beat_bytes: beat_bytes.max(1),

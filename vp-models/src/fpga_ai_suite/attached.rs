@@ -34,7 +34,7 @@ impl Architecture {
     pub(crate) fn build(&self, wiring: Wiring<'_>) -> Box<dyn Device> {
         let (sim, cycle) = (wiring.sim, wiring.cycle);
         let suite = Suite::new(self.clone(), wiring);
-        let registers = AxiLite::new(sim, "csr0", cycle, BUS_TIMING, suite.clone());
+        let registers = AxiLite::new(sim, "csr0", cycle, WINDOW, BUS_TIMING, suite.clone());
         Box::new(Attached { suite, registers })
     }
 }

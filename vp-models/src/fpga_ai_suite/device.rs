@@ -16,7 +16,7 @@ use crate::bus::register::RegisterTarget;
 use crate::bus::stream::InputStream;
 use crate::device::Wiring;
 use crate::occupancy::Occupancy;
-use vp_core::observe::{Source, Warning, What};
+use vp_core::observe::{Source, SourceKind, Warning, What};
 use vp_core::{Event, Fifo, Semaphore, Sim, Time};
 
 /// The transaction ids of the memory interface.
@@ -128,8 +128,8 @@ impl Suite {
             cycle,
             skips_arithmetic,
             occupancy,
-            job_source: sim.source("fpga_ai_suite.job"),
-            layer_source: sim.source("fpga_ai_suite.layer"),
+            job_source: sim.source("fpga_ai_suite.job", SourceKind::Work),
+            layer_source: sim.source("fpga_ai_suite.layer", SourceKind::Work),
             csr: RefCell::new(Csr::new(&architecture)),
             line: interrupt,
             queue: RefCell::new(Queue::new(&architecture)),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
 /// Which line of a set makes room.
@@ -123,7 +123,7 @@ impl Cache {
     ) -> Rc<Cache> {
         let cache = Rc::new(Cache {
             sim: sim.clone(),
-            source: sim.source(format!("{name}.cache")),
+            source: sim.source(format!("{name}.cache"), SourceKind::Counts),
             period,
             config,
             state: RefCell::new(State {

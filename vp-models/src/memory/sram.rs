@@ -4,7 +4,7 @@ use super::level::{Answers, Done, Level, Part};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
 /// What an SRAM is like.
@@ -45,7 +45,7 @@ impl Sram {
             sim: sim.clone(),
             period,
             config,
-            source: sim.source(format!("{name}.sram")),
+            source: sim.source(format!("{name}.sram"), SourceKind::Counts),
             free: RefCell::new(vec![Time::ZERO; config.banks as usize]),
             answers: Answers::new(sim, &format!("{name}.sram")),
             room: sim.event(format!("{name}.sram.room")),

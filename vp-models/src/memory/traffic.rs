@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::observe::{Source, Stage, Transfer, What};
+use vp_core::observe::{Source, SourceKind, Stage, Transfer, What};
 use vp_core::{Event, Sim, Time};
 
 /// In which order a generator goes through its range.
@@ -113,7 +113,7 @@ impl Traffic {
             period,
             beat_bytes,
             base,
-            source: sim.source(name),
+            source: sim.source(name, SourceKind::Transfers),
             own,
             beside,
             under_way: RefCell::new(vec![None; config.outstanding as usize]),

@@ -3,7 +3,7 @@
 use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use vp_core::observe::{Source, Warning, What};
+use vp_core::observe::{Source, SourceKind, Warning, What};
 use vp_core::{Event, Name, Sim, Time};
 
 /// One unit: its register file, and who waits for its groups.
@@ -24,7 +24,7 @@ impl Control {
         let name: Name = format!("nvdla.{}", unit.name().to_lowercase()).into();
         Rc::new(Control {
             sim: sim.clone(),
-            source: sim.source(name.clone()),
+            source: sim.source(name.clone(), SourceKind::Work),
             registers: RefCell::new(RegisterFile::new(unit, map)),
             enabled: sim.work_event(format!("{name}.op_enable")),
             name,

@@ -22,7 +22,7 @@ use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use vp_core::observe::{Warning, What};
+use vp_core::observe::{SourceKind, Warning, What};
 use vp_core::{Sim, Time};
 
 /// What a device is built from.
@@ -218,8 +218,9 @@ impl Nvdla {
     /// Says once if the registers accessed are another map's.
     fn look_for_another_map(&self, address: u32, write: bool) {
         if let Some(text) = self.other_map.borrow_mut().accessed(address, write) {
-            // Named only now: runs without this warning have the sources that they always had.
-            self.sim.report(self.sim.source("nvdla"), What::Warning(Warning::Once(&text)));
+            // Announced only now: runs without this warning have the sources that they always had.
+            let source = self.sim.source("nvdla", SourceKind::Warnings);
+            self.sim.report(source, What::Warning(Warning::Once(&text)));
         }
     }
 

@@ -28,7 +28,8 @@ impl OutsideDescription {
     pub(crate) fn build(&self, wiring: &Wiring<'_>) -> Box<dyn Device> {
         let map = self.nvdla.as_ref().map(|nvdla| nvdla.config.register_map);
         let is_start = move |request: &RegisterRequest| map.is_some_and(|map| is_enable(map, request));
-        let outside = OutsideRegisters::new(wiring.sim, "csb0", wiring.cycle, Box::new(is_start));
+        let outside =
+            OutsideRegisters::new(wiring.sim, "csb0", wiring.cycle, self.window, Box::new(is_start));
         let done = Rc::new(Cell::new(None));
         let seen = done.clone();
         wiring.interrupt.connect(move |level, time| {

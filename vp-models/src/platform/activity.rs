@@ -10,7 +10,7 @@ use crate::occupancy::{Occupancy, Spans};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;
-use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, Transfers, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
 
 /// One direction of an interface.
 #[derive(Default)]
@@ -86,17 +86,15 @@ impl PortActivity {
 }
 
 impl Observer for PortActivity {
+    fn wants(&self) -> Kinds {
+        Kinds::TRANSFERS
+    }
+
     fn observe(&self, observation: &Observation<'_>) {
         if let What::Transfer(transfer) = observation.what
             && observation.source == self.source
         {
             self.see(observation.time, &transfer);
-        }
-    }
-
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
-        if source == self.source {
-            transfers.iter().for_each(|(time, transfer)| self.see(time, &transfer));
         }
     }
 }

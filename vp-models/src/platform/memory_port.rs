@@ -83,7 +83,9 @@ impl MemoryPort {
     /// Counts from now on.
     pub(super) fn observe(&self, sim: &Sim) {
         sim.observe(self.statistics.clone());
-        self.masters.iter().for_each(|(_, statistics)| sim.observe(statistics.clone()));
+        for (_, statistics) in &self.masters {
+            sim.observe(statistics.clone());
+        }
     }
 
     /// Takes the place of a port of the same description: what counted for that one begins anew, and counts for this one.

@@ -4,7 +4,7 @@
 use super::warnings::Warnings;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use vp_core::observe::{Observation, Observer, Source, Transfers, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, What};
 use vp_core::{Name, Sim, Time};
 
 /// How many layers are kept; older ones are forgotten.
@@ -58,13 +58,15 @@ impl Tally {
 }
 
 impl Observer for Tally {
+    fn wants(&self) -> Kinds {
+        Kinds::COUNTS
+    }
+
     fn observe(&self, observation: &Observation<'_>) {
         let What::Count { label, .. } = observation.what else { return };
         let mut counts = self.0.borrow_mut();
         *counts.entry((observation.source, label.to_owned())).or_default() += 1;
     }
-
-    fn observe_transfers(&self, _: u64, _: Source, _: &Transfers<'_>) {}
 }
 
 /// Keeps layers and warnings.
@@ -142,6 +144,10 @@ impl Chronicle {
 }
 
 impl Observer for Chronicle {
+    fn wants(&self) -> Kinds {
+        Kinds::WORK | Kinds::WARNINGS
+    }
+
     fn observe(&self, observation: &Observation<'_>) {
         let &Observation { time, source, what, .. } = observation;
         match what {
@@ -167,8 +173,6 @@ impl Observer for Chronicle {
             _ => {}
         }
     }
-
-    fn observe_transfers(&self, _: u64, _: Source, _: &Transfers<'_>) {}
 }
 
 fn keep<T>(list: &mut VecDeque<T>, item: T) {

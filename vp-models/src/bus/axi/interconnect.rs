@@ -14,7 +14,7 @@ use super::write_client::WriteClient;
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
 use std::cell::Cell;
 use std::rc::Rc;
-use vp_core::observe::Source;
+use vp_core::observe::{BufferedSource, Source, SourceKind};
 use vp_core::{Event, Sim, Time};
 
 /// The directions.
@@ -24,7 +24,7 @@ const WRITES: usize = 1;
 /// One memory interface.
 pub struct Interconnect {
     sim: Sim,
-    source: Source,
+    observed: Observed,
     config: AxiConfig,
     reads: Reads,
     writes: Writes,
@@ -55,7 +55,7 @@ impl Interconnect {
         let memory_free = Rc::new(Cell::new(Time::ZERO));
         let interconnect = Rc::new(Interconnect {
             sim: sim.clone(),
-            source: sim.source(name),
+            observed: Observed::new(sim, sim.source(name, SourceKind::Transfers)),
             reads: Reads::new(&config, (target.clone(), timed.clone()), memory_free.clone()),
             writes: Writes::new(&config, (target, timed.clone()), memory_free),
             due: Default::default(),
@@ -69,6 +69,7 @@ impl Interconnect {
                 interconnect.follow(name, &timed, direction);
             }
         }
+        sim.add_buffered(&interconnect);
         sim.server(format!("{name}.interface"), interconnect.clone().serve());
         interconnect
     }
@@ -107,7 +108,7 @@ impl Interconnect {
 
     /// What the interface's transfers are reported as.
     pub fn source(&self) -> Source {
-        self.source
+        self.observed.source()
     }
 
     pub(super) fn sim(&self) -> &Sim {
@@ -278,7 +279,8 @@ impl Interconnect {
     /// Does what is due. Tells if an answer has to be waited for before it can go on.
     ///
     /// Reads go on as long as nothing else happens: so time may have come further.
-    fn step(&self, now: Time, observed: &mut Observed) -> Option<Pending> {
+    fn step(&self, now: Time) -> Option<Pending> {
+        let observed = &self.observed;
         if self.due[READS].get() <= now {
             let until = self.due[WRITES].get();
             match self.reads.step(self, until, observed) {
@@ -297,10 +299,10 @@ impl Interconnect {
     }
 
     async fn serve(self: Rc<Self>) {
-        let mut observed = Observed::new(&self.sim, self.source);
+        let observed = &self.observed;
         loop {
             self.next.set(Time::ZERO);
-            if let Some(pending) = self.step(self.sim.now(), &mut observed) {
+            if let Some(pending) = self.step(self.sim.now()) {
                 observed.tell(self.sim.now());
                 match pending {
                     Pending::Read(completion) => completion.done(&self.sim).await,
@@ -311,6 +313,7 @@ impl Interconnect {
             let work = self.due[READS].get().min(self.due[WRITES].get());
             // Observers hear of what happens until then when it has.
             if self.advance(work) {
+                observed.tell_much(self.sim.now());
                 continue;
             }
             let now = self.sim.now();
@@ -325,6 +328,16 @@ impl Interconnect {
             }
             self.work.wait().await;
         }
+    }
+}
+
+impl BufferedSource for Interconnect {
+    fn told_until(&self) -> Time {
+        self.observed.told_until()
+    }
+
+    fn flush(&self, now: Time) {
+        self.observed.tell(now);
     }
 }
 

@@ -1,13 +1,20 @@
 //! What an interface has done and its observers have not been told yet.
 
 use super::{Burst, Unmapped};
-use vp_core::observe::{Read, Source, Stage, Transfer, Transfers, Warning, What};
+use std::cell::RefCell;
+use vp_core::observe::{Kinds, Source, Stage, Transfer, Warning, What};
 use vp_core::{Sim, Time};
 
-/// Transfers are told several at once, before anybody else runs: so observers hear of everything in its order.
+/// The transfers of an interface, told in order of time, several at once. Of one time, those that end come before those that
+/// begin.
 pub(super) struct Observed {
     sim: Sim,
     source: Source,
+    untold: RefCell<Untold>,
+}
+
+#[derive(Default)]
+struct Untold {
     /// What is seen as it happens.
     single: Vec<(Time, Transfer)>,
     /// Reads of which it is known when their data will be on the bus, in that order…
@@ -16,80 +23,154 @@ pub(super) struct Observed {
     told: [usize; 3],
 }
 
+/// A read of which all times are known.
+struct Read {
+    requested: Time,
+    first: Time,
+    last: Time,
+    /// Its request is told as it happens.
+    is_asked: bool,
+    id: u32,
+    bytes: u32,
+    address: u64,
+}
+
+impl Read {
+    fn at(&self, stage: Stage) -> Transfer {
+        Transfer { stage, write: false, id: self.id, address: self.address, bytes: self.bytes }
+    }
+}
+
 /// Transfers that are told at once, more or less.
 const MOST: usize = 256;
 
 impl Observed {
     pub(super) fn new(sim: &Sim, source: Source) -> Observed {
-        Observed { sim: sim.clone(), source, single: Vec::new(), reads: Vec::new(), told: [0; 3] }
+        Observed { sim: sim.clone(), source, untold: RefCell::default() }
+    }
+
+    /// What transfers are reported as.
+    pub(super) fn source(&self) -> Source {
+        self.source
     }
 
     /// A burst has got so far.
     #[inline]
-    pub(super) fn see(&mut self, now: Time, stage: Stage, write: bool, burst: &Burst) {
-        if self.sim.is_observed() {
+    pub(super) fn see(&self, now: Time, stage: Stage, write: bool, burst: &Burst) {
+        if self.sim.is_observed(Kinds::TRANSFERS) {
             let Burst { id, address, bytes, .. } = *burst;
-            self.single.push((now, Transfer { stage, write, id, address, bytes }));
-            if self.single.len() >= MOST {
-                self.tell(now);
-            }
+            let single = &mut self.untold.borrow_mut().single;
+            single.push((now, Transfer { stage, write, id, address, bytes }));
         }
     }
 
-    /// A burst is asked for at `requested`, if that was not `told` already, and its data is on the bus from `first` to
-    /// `last`, after that of all reads before.
+    /// A burst is asked for at `requested`, if that was not seen already (`is_asked`), and its data is on the bus from `first`
+    /// to `last`, after that of all reads before.
     #[inline]
-    pub(super) fn expect(&mut self, requested: Time, told: bool, first: Time, last: Time, burst: &Burst) {
-        if self.sim.is_observed() {
+    pub(super) fn expect(&self, requested: Time, is_asked: bool, first: Time, last: Time, burst: &Burst) {
+        if self.sim.is_observed(Kinds::TRANSFERS) {
+            let reads = &mut self.untold.borrow_mut().reads;
             // Nothing of it is seen before the same of the read before.
-            let (first, last) = match self.reads.last() {
+            let (first, last) = match reads.last() {
                 Some(before) => (first.max(before.first), last.max(before.last)),
                 None => (first, last),
             };
             let Burst { id, address, bytes, .. } = *burst;
-            self.reads.push(Read { requested, first, last, told, id, bytes, address });
-            if self.reads.len() - self.told[0] >= MOST && !told {
-                self.tell(requested);
-            }
+            reads.push(Read { requested, first, last, is_asked, id, bytes, address });
         }
     }
 
     /// When the next of what is expected will be seen; [`Time::MAX`] if nothing is.
     pub(super) fn due(&self) -> Time {
+        self.untold.borrow().due()
+    }
+
+    /// Nothing earlier will be told; [`Time::MAX`] if everything is told.
+    pub(super) fn told_until(&self) -> Time {
+        let untold = &*self.untold.borrow();
+        let single = untold.single.first().map_or(Time::MAX, |&(time, _)| time);
+        let asked = untold.reads[untold.told[0]..].iter().find(|read| !read.is_asked);
+        single.min(asked.map_or(Time::MAX, |read| read.requested)).min(untold.due())
+    }
+
+    /// Memory did not serve a client's burst; `became` says what that means for its data.
+    pub(super) fn refused(&self, now: Time, client: &str, write: bool, refused: &Unmapped, became: &str) {
+        if self.sim.is_observed(Kinds::WARNINGS) {
+            self.tell(now);
+            let Unmapped { address, bytes, ref why } = *refused;
+            let text = &format!("no memory there: {why}; {became}");
+            let warning = Warning::Access { client, write, address, bytes, text };
+            self.sim.report(self.source, What::Warning(warning));
+        }
+    }
+
+    /// Tells the observers what has been seen by now, if that is much.
+    #[inline]
+    pub(super) fn tell_much(&self, now: Time) {
+        let untold = self.untold.borrow();
+        if untold.single.len() >= MOST || untold.reads.len() - untold.told[0] >= MOST {
+            drop(untold);
+            self.tell(now);
+        }
+    }
+
+    /// Tells the observers what has been seen by now.
+    pub(super) fn tell(&self, now: Time) {
+        // Nothing is added meanwhile: observers look on.
+        let mut untold = self.untold.take();
+        untold.tell(now, |time, transfer| self.sim.report_at(time, self.source, What::Transfer(transfer)));
+        self.untold.replace(untold);
+    }
+}
+
+impl Untold {
+    fn due(&self) -> Time {
         let [_, begun, over] = self.told;
         let first = self.reads.get(begun).map_or(Time::MAX, |read| read.first);
         let last = self.reads[..begun].get(over).map_or(Time::MAX, |read| read.last);
         first.min(last)
     }
 
-    /// Memory did not serve a client's burst; `became` says what that means for its data.
-    pub(super) fn refused(&mut self, now: Time, client: &str, write: bool, refused: &Unmapped, became: &str) {
-        self.tell(now);
-        let Unmapped { address, bytes, ref why } = *refused;
-        let text = format!("no memory there: {why}; {became}");
-        self.sim.report(
-            self.source,
-            What::Warning(Warning::Access { client, write, address, bytes, text: &text }),
-        );
-    }
-
-    /// Tells the observers what has been seen by now.
-    pub(super) fn tell(&mut self, now: Time) {
-        let [asked, begun, over] = self.told;
-        let reads = &self.reads[..];
-        let begins = begun + reads[begun..].partition_point(|read| read.first <= now);
-        let ends = over + reads[over..begins].partition_point(|read| read.last <= now);
-        if self.single.is_empty() && [asked, begun, over] == [reads.len(), begins, ends] {
-            return;
+    /// Tells what is up to `now`.
+    fn tell(&mut self, now: Time, report: impl Fn(Time, Transfer)) {
+        let Untold { single, reads, told: [asked, begun, over] } = self;
+        let at = |read: Option<&Read>, of: fn(&Read) -> Time| read.map_or(Time::MAX, of);
+        let mut seen = single.iter().peekable();
+        loop {
+            while reads.get(*asked).is_some_and(|read| read.is_asked) {
+                *asked += 1;
+            }
+            let requested = at(reads.get(*asked), |read| read.requested);
+            // A read begins after it was asked for, and ends after it began.
+            let first = at(reads[..*asked].get(*begun), |read| read.first);
+            let last = at(reads[..*begun].get(*over), |read| read.last);
+            let single = seen.peek().map_or(Time::MAX, |(time, _)| *time);
+            let next = last.min(first).min(requested).min(single);
+            if next > now || next == Time::MAX {
+                break;
+            }
+            // Of what is seen at one time, the request of a read may be that of the one that begins.
+            let is_own_request = next == single && next == first && reads[*begun].is_asked;
+            if !is_own_request && next == last {
+                report(next, reads[*over].at(Stage::Response));
+                *over += 1;
+            } else if !is_own_request && next == first {
+                report(next, reads[*begun].at(Stage::Data));
+                *begun += 1;
+            } else if !is_own_request && next == requested {
+                report(next, reads[*asked].at(Stage::Request));
+                *asked += 1;
+            } else if let Some((time, transfer)) = seen.next() {
+                report(*time, *transfer);
+            }
         }
-        let ranges = [asked..reads.len(), begun..begins, over..ends];
-        self.sim.report_transfers(self.source, &Transfers::new(&self.single, reads, ranges));
-        self.single.clear();
-        self.told = [reads.len(), begins, ends];
+        let left = seen.len();
+        single.drain(..single.len() - left);
         // Those that are over are not worth moving the others for each time.
-        if ends == self.reads.len() || ends >= MOST.max(self.reads.len() - ends) {
-            self.reads.drain(..ends);
-            self.told = self.told.map(|told| told - ends);
+        let over = *over;
+        if over == reads.len() || over >= MOST.max(reads.len() - over) {
+            reads.drain(..over);
+            self.told = self.told.map(|told| told - over);
         }
     }
 }

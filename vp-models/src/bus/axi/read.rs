@@ -193,7 +193,7 @@ impl Reads {
 
     /// Does all that is due by now, and then what is due next, as long as that comes before `until` and time can be moved
     /// on; tells what is next.
-    pub(super) fn step(&self, time: &impl Advance, until: Time, observed: &mut Observed) -> Next {
+    pub(super) fn step(&self, time: &impl Advance, until: Time, observed: &Observed) -> Next {
         let clients = self.clients.borrow();
         let channel = &mut *self.channel.borrow_mut();
         let (mut now, mut made) = (time.now(), Time::ZERO);
@@ -238,6 +238,7 @@ impl Reads {
                 return Next::At(next);
             }
             now = next;
+            observed.tell_much(now);
         }
     }
 
@@ -305,7 +306,7 @@ impl Reads {
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Time {
         let at = self.next_grant(channel, now);
         if at > now {
@@ -343,7 +344,7 @@ impl Reads {
         (number, burst): (usize, Burst),
         client: &ReadClient,
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) {
         let memory = self.partners.borrow().memory.clone();
         if let Some(memory) = &memory {
@@ -471,7 +472,7 @@ impl Reads {
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Option<Pending> {
         while channel.in_flight.front().is_some_and(|read| read.first <= now) {
             let read = channel.in_flight.pop_front()?;
@@ -506,7 +507,7 @@ fn place(
     client: &ReadClient,
     answer: Result<Vec<u8>, Unmapped>,
     now: Time,
-    observed: &mut Observed,
+    observed: &Observed,
 ) {
     let burst = &read.burst;
     match answer {

@@ -59,7 +59,7 @@ impl Reads {
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Result<Time, Pending> {
         let gone = std::mem::take(&mut self.partners.borrow_mut().gone);
         for (why, open) in gone.iter().filter_map(|memory| memory.take_gone()) {
@@ -133,7 +133,7 @@ impl Reads {
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Time {
         while memory.has_data() {
             if channel.bus_free > now {
@@ -187,7 +187,7 @@ impl Reads {
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) {
         let OpenRead { burst, requested, first, client: number, taken, .. } = *read;
         let client = &clients[number];
@@ -233,7 +233,7 @@ impl Reads {
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Result<Time, Pending> {
         let (period, width) = (self.config.period, self.config.beat_bytes as usize);
         loop {

@@ -50,7 +50,7 @@ impl Reads {
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         (mut until, quiet): (Time, Time),
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Option<Time> {
         let (asking, period, target) = (self.asking.get(), self.config.period, &*self.target);
         let mut granting = std::mem::take(&mut channel.granting);
@@ -85,6 +85,7 @@ impl Reads {
             channel.free = now + period;
             let (first, last) = self.request(channel, &of.burst, client, now);
             observed.expect(now, false, first, last, &of.burst);
+            observed.tell_much(now);
             client.deliver(&of.burst, first);
             of.burst.address = of.burst.address.wrapping_add(of.burst.bytes.into());
             of.done += 1;

@@ -3,7 +3,7 @@
 use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use vp_core::Time;
-use vp_core::observe::{Observation, Observer, Source, Stage, Transfer, Transfers, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
 
 /// The traffic of one transaction id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Traffic {
         &mut self.clients[self.last_client]
     }
 
-    /// A transfer told by itself: of its client's, requests are answered in order.
+    /// A client's requests are answered in order.
     fn see(&mut self, time: Time, transfer: &Transfer) {
         // A read's latency ends with its first data, a write's with its acknowledgement.
         let answered = if transfer.write { Stage::Response } else { Stage::Data };
@@ -88,43 +88,6 @@ impl Traffic {
         }
         if transfer.stage == Stage::Response {
             self.end(time);
-        }
-    }
-
-    /// Reads told together, of each of which the times are known.
-    fn see_reads(&mut self, transfers: &Transfers<'_>) {
-        if transfers.single().iter().all(|(_, transfer)| transfer.write) {
-            let mut over = transfers.over().iter().map(|read| read.last).peekable();
-            for read in transfers.asked() {
-                while let Some(last) = over.next_if(|last| *last < read.requested) {
-                    self.end(last);
-                }
-                self.request(read.requested, read.id, read.bytes);
-            }
-            over.for_each(|last| self.end(last));
-        } else {
-            for (time, transfer) in transfers.iter().filter(|(_, transfer)| !transfer.write) {
-                match transfer.stage {
-                    Stage::Request => self.request(time, transfer.id, transfer.bytes),
-                    Stage::Data => {}
-                    Stage::Response => self.end(time),
-                }
-            }
-        }
-        self.answer_all(transfers.begun().iter().map(|read| read.first - read.requested));
-    }
-
-    /// Several at once.
-    fn answer_all(&mut self, latencies: impl ExactSizeIterator<Item = Time>) {
-        let count = latencies.len() as u64;
-        let all = (Time::MAX, Time::ZERO, Time::ZERO);
-        let (least, most, sum) = latencies
-            .fold(all, |(least, most, sum), latency| (least.min(latency), most.max(latency), sum + latency));
-        if count > 0 {
-            self.completed += count;
-            self.latency_sum += sum;
-            self.latency_min = Some(self.latency_min.map_or(least, |before| before.min(least)));
-            self.latency_max = self.latency_max.max(most);
         }
     }
 
@@ -191,6 +154,10 @@ impl AxiStatistics {
 }
 
 impl Observer for AxiStatistics {
+    fn wants(&self) -> Kinds {
+        Kinds::TRANSFERS
+    }
+
     fn observe(&self, observation: &Observation<'_>) {
         if let What::Transfer(transfer) = observation.what
             && observation.source == self.source
@@ -199,16 +166,5 @@ impl Observer for AxiStatistics {
             let (reads, writes) = &mut *traffic;
             if transfer.write { writes } else { reads }.see(observation.time, &transfer);
         }
-    }
-
-    fn observe_transfers(&self, _: u64, source: Source, transfers: &Transfers<'_>) {
-        if source != self.source {
-            return;
-        }
-        let mut traffic = self.traffic.borrow_mut();
-        let (reads, writes) = &mut *traffic;
-        reads.see_reads(transfers);
-        let single = transfers.single().iter().filter(|(_, transfer)| transfer.write);
-        single.for_each(|(time, transfer)| writes.see(*time, transfer));
     }
 }

@@ -155,7 +155,7 @@ impl Writes {
     }
 
     /// Does all that is due by now, and tells what is next.
-    pub(super) fn step(&self, now: Time, observed: &mut Observed) -> Next {
+    pub(super) fn step(&self, now: Time, observed: &Observed) -> Next {
         let clients = self.clients.borrow();
         let channel = &mut *self.channel.borrow_mut();
         let mut at_pins = Time::MAX;
@@ -225,7 +225,7 @@ impl Writes {
         channel: &mut Channel,
         clients: &[Rc<WriteClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Time {
         let (asking, at) = self.next_grant(channel, clients, now);
         if at > now {
@@ -263,7 +263,7 @@ impl Writes {
         clients: &[Rc<WriteClient>],
         client: usize,
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) {
         let config = &self.config;
         let last_beat = now + config.period * u64::from(burst.beats - 1);
@@ -300,7 +300,7 @@ impl Writes {
     }
 
     /// Gives the memory what it has all data of.
-    fn store(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time, observed: &mut Observed) {
+    fn store(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time, observed: &Observed) {
         while channel.moving.front().is_some_and(|moving| moving.stored <= now)
             && let Some(Moving { burst, client, acknowledged, arrived, is_sent, generation, .. }) =
                 channel.moving.pop_front()
@@ -362,7 +362,7 @@ impl Writes {
         channel: &mut Channel,
         clients: &[Rc<WriteClient>],
         now: Time,
-        observed: &mut Observed,
+        observed: &Observed,
     ) -> Option<Pending> {
         while let Some(given) = channel.given.front_mut()
             && given.acknowledged <= now

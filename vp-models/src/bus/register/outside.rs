@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use vp_core::observe::{Source, Warning, What};
+use vp_core::observe::{Source, SourceKind, Warning, What};
 use vp_core::{Event, Sim, Time};
 
 use super::{RegisterAccess, RegisterBus, RegisterError, RegisterRequest, RegisterResponse};
@@ -53,8 +53,15 @@ struct State {
 }
 
 impl OutsideRegisters {
-    /// A bus that no target is attached to.
-    pub fn new(sim: &Sim, name: &'static str, period: Time, is_start: IsStart) -> Rc<OutsideRegisters> {
+    /// A bus in front of `window` bytes of registers, which no target is attached to.
+    pub fn new(
+        sim: &Sim,
+        name: &'static str,
+        period: Time,
+        window: u32,
+        is_start: IsStart,
+    ) -> Rc<OutsideRegisters> {
+        let address_bits = window.next_power_of_two().ilog2();
         let (queue, lost) = (VecDeque::new(), VecDeque::new());
         let state = State {
             period,
@@ -70,7 +77,7 @@ impl OutsideRegisters {
         let registers = Rc::new(OutsideRegisters {
             name,
             sim: sim.clone(),
-            source: sim.source(name),
+            source: sim.source(name, SourceKind::Registers { address_bits }),
             state: RefCell::new(state),
             responder: RefCell::default(),
             lost: sim.work_event(format!("{name}.lost")),

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
 use super::{RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
@@ -29,11 +29,19 @@ pub(in crate::bus) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(in crate::bus) fn new(sim: &Sim, name: &'static str, period: Time, answer: u32) -> Rc<Pipeline> {
+    /// A pipeline in front of `window` bytes of registers, whose answers take so many cycles.
+    pub(in crate::bus) fn new(
+        sim: &Sim,
+        name: &'static str,
+        period: Time,
+        window: u32,
+        answer: u32,
+    ) -> Rc<Pipeline> {
+        let address_bits = window.next_power_of_two().ilog2();
         Rc::new(Pipeline {
             name,
             sim: sim.clone(),
-            source: sim.source(name),
+            source: sim.source(name, SourceKind::Registers { address_bits }),
             period,
             answer,
             queue: RefCell::default(),

@@ -8,7 +8,7 @@ use super::{DramConfig, PagePolicy};
 use crate::memory::level::Answers;
 use std::cell::RefCell;
 use std::rc::Rc;
-use vp_core::observe::{Source, What};
+use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time, select};
 
 struct State {
@@ -46,7 +46,7 @@ impl Channel {
         let banks = (organisation.groups * organisation.banks) as usize;
         let channel = Rc::new(Channel {
             sim: sim.clone(),
-            source: sim.source(name),
+            source: sim.source(name, SourceKind::Counts),
             timing,
             clock: Time::ps(timing.tCK),
             latency: config.latency,

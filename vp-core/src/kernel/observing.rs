@@ -1,0 +1,270 @@
+//! Who is told what happens: sources, observers that join and leave, and up to when observations are complete.
+
+use super::{Kernel, Sim};
+use crate::name::Name;
+use crate::observe::{BufferedSource, Kinds, Observation, Observer, Source, SourceInfo, SourceKind, What};
+use crate::time::Time;
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+/// The observers of a simulation, and what they observe.
+#[derive(Default)]
+pub(super) struct Observing {
+    /// What any of the observers wants.
+    wanted: Cell<Kinds>,
+    /// Replaced as a whole when somebody joins or leaves, which an observer may do while it is told.
+    observers: RefCell<Rc<[Rc<Member>]>>,
+    /// An observer is being told.
+    is_telling: Cell<bool>,
+    sources: RefCell<Vec<SourceInfo>>,
+    /// Those whose owners [`crate::Simulation::end_all`] has ended, until they are announced again.
+    ownerless: RefCell<Vec<u32>>,
+    buffered: RefCell<Vec<Weak<dyn BufferedSource>>>,
+}
+
+/// An observer that has joined.
+struct Member {
+    observer: Rc<dyn Observer>,
+    wants: Kinds,
+    has_left: Cell<bool>,
+    /// The last watermark that it was told.
+    watermark: Cell<Time>,
+}
+
+impl Observing {
+    /// Whether somebody wants watermarks.
+    #[inline(always)]
+    pub(super) fn wants_watermarks(&self) -> bool {
+        self.wanted.get().intersects(Kinds::WATERMARKS)
+    }
+
+    /// Tells that nothing earlier than `until` comes any more, except from sources that keep something back. That the watermark has not
+    /// moved is told as well if sources have been flushed: then all of its time has come that is known.
+    #[cold]
+    pub(super) fn complete_until(&self, until: Time, is_flushed: bool) {
+        let buffered = self.buffered.borrow();
+        let told_until = buffered.iter().filter_map(Weak::upgrade).map(|source| source.told_until());
+        let watermark = told_until.fold(until, Time::min);
+        drop(buffered);
+        self.each(|member| {
+            let has_moved = watermark > member.watermark.get();
+            if member.wants.intersects(Kinds::WATERMARKS) && (has_moved || is_flushed) {
+                member.watermark.set(member.watermark.get().max(watermark));
+                member.observer.complete_until(member.watermark.get());
+            }
+        });
+    }
+
+    /// All sources may be announced again.
+    pub(super) fn disown_sources(&self) {
+        *self.ownerless.borrow_mut() = (0..self.sources.borrow().len() as u32).collect();
+    }
+
+    /// Nobody observes any more. What is returned is to be dropped when nothing is borrowed.
+    pub(super) fn end(&self) -> impl Drop + use<> {
+        self.wanted.set(Kinds::NONE);
+        self.observers.take()
+    }
+
+    /// Tells each observer something.
+    fn each(&self, tell: impl Fn(&Member)) {
+        let was_telling = self.is_telling.replace(true);
+        let observers = self.observers.borrow().clone();
+        observers.iter().filter(|member| !member.has_left.get()).for_each(|member| tell(member));
+        self.is_telling.set(was_telling);
+    }
+
+    fn change_observers(&self, change: impl FnOnce(&mut Vec<Rc<Member>>)) {
+        let mut observers = self.observers.borrow().to_vec();
+        change(&mut observers);
+        let wanted = observers.iter().fold(Kinds::NONE, |all, member| all | member.wants);
+        self.wanted.set(wanted);
+        // Who has left is dropped after this, as its destructor may come back here.
+        let before = self.observers.replace(observers.into());
+        drop(before);
+    }
+}
+
+impl Kernel {
+    /// Has all sources tell what they keep back, and tells the watermark.
+    pub(super) fn flush_observers(&self) {
+        let observing = &self.observing;
+        if observing.wanted.get() == Kinds::NONE || observing.is_telling.get() {
+            return;
+        }
+        let mut at = 0;
+        while let Some(source) = observing.buffered.borrow().get(at).map(Weak::upgrade) {
+            if let Some(source) = source {
+                source.flush(self.now());
+            }
+            at += 1;
+        }
+        if observing.wants_watermarks() {
+            observing.complete_until(self.now(), true);
+        }
+    }
+}
+
+/// The place of an observer among those of a simulation, by which it leaves again; made by [`Sim::observe`].
+///
+/// Who drops this has the observer stay.
+pub struct Subscription {
+    sim: Sim,
+    member: Rc<Member>,
+}
+
+impl Subscription {
+    /// Takes the observer away. Before, it is told what sources have kept back; from then on, nothing.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use vp_core::Simulation;
+    /// use vp_core::observe::{EventHash, Kinds, SourceKind, Subscription, What};
+    /// let sim = Simulation::new().sim();
+    /// let irq = sim.source("irq", SourceKind::LINE);
+    /// let hash = Rc::new(EventHash::default());
+    /// let subscription: Subscription = sim.observe(hash.clone());
+    /// sim.report(irq, What::Level(1));
+    /// subscription.cancel();
+    /// sim.report(irq, What::Level(0));
+    /// assert_eq!((hash.count(), sim.is_observed(Kinds::ALL)), (1, false));
+    /// ```
+    pub fn cancel(self) {
+        self.sim.flush_observers();
+        self.member.has_left.set(true);
+        let left = |member: &Rc<Member>| Rc::ptr_eq(member, &self.member);
+        self.sim.0.observing.change_observers(|members| members.retain(|member| !left(member)));
+    }
+}
+
+impl Sim {
+    /// Adds an observer. It is told at once of all sources that there are, and from now on what it wants.
+    ///
+    /// It may join at any time; what had begun before then may end without a beginning, or not be seen.
+    pub fn observe(&self, observer: Rc<dyn Observer>) -> Subscription {
+        // What happened before is for those who were there.
+        self.flush_observers();
+        let observing = &self.0.observing;
+        let mut at = 0;
+        let info = |at: usize| observing.sources.borrow().get(at).cloned();
+        while let Some(info) = info(at) {
+            observer.announced(Source(at as u32), &info);
+            at += 1;
+        }
+        let (has_left, watermark) = (Cell::new(false), Cell::new(Time::ZERO));
+        let member = Rc::new(Member { wants: observer.wants(), observer, has_left, watermark });
+        observing.change_observers(|members| members.push(member.clone()));
+        Subscription { sim: self.clone(), member }
+    }
+
+    /// Announces something that reports to observers, and what it reports.
+    pub fn source(&self, name: impl Into<Name>, kind: SourceKind) -> Source {
+        let (observing, info) = (&self.0.observing, SourceInfo { name: name.into(), kind });
+        let (mut sources, mut ownerless) = (observing.sources.borrow_mut(), observing.ownerless.borrow_mut());
+        if let Some(place) = ownerless.iter().position(|&source| sources[source as usize] == info) {
+            return Source(ownerless.remove(place));
+        }
+        let source = Source(sources.len() as u32);
+        sources.push(info.clone());
+        drop((sources, ownerless));
+        observing.each(|member| member.observer.announced(source, &info));
+        source
+    }
+
+    /// The name of a source.
+    pub fn source_name(&self, source: Source) -> Name {
+        self.0.observing.sources.borrow()[source.0 as usize].name.clone()
+    }
+
+    /// Registers a source that keeps observations back, until it is dropped.
+    pub fn add_buffered<B: BufferedSource + 'static>(&self, source: &Rc<B>) {
+        let source: Weak<B> = Rc::downgrade(source);
+        let mut buffered = self.0.observing.buffered.borrow_mut();
+        buffered.retain(|source| source.strong_count() > 0);
+        buffered.push(source);
+    }
+
+    /// Whether anyone wants observations of these kinds: lets a model skip work that only observers need.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use vp_core::Simulation;
+    /// use vp_core::observe::{EventHash, Kinds, SourceKind, Warning, What};
+    /// let sim = Simulation::new().sim();
+    /// let source = sim.source("engine", SourceKind::Work);
+    /// assert_eq!((&*sim.source_name(source), sim.is_observed(Kinds::ALL)), ("engine", false));
+    /// sim.observe(Rc::new(EventHash::default()));
+    /// if sim.is_observed(Kinds::WARNINGS) {
+    ///     let text = format!("{} lines are idle", 3); // dear to make
+    ///     sim.report(source, What::Warning(Warning::Once(&text)));
+    /// }
+    /// ```
+    #[inline]
+    pub fn is_observed(&self, kinds: Kinds) -> bool {
+        self.0.observing.wanted.get().intersects(kinds)
+    }
+
+    /// Tells the observers what happens now.
+    #[inline]
+    pub fn report(&self, source: Source, what: What<'_>) {
+        self.report_at(self.now(), source, what);
+    }
+
+    /// Tells the observers what happened at `time`: for sources that tell several observations at once
+    /// ([`BufferedSource`]). A source reports in the order of time.
+    #[inline]
+    pub fn report_at(&self, time: Time, source: Source, what: What<'_>) {
+        if self.is_observed(what.kind()) {
+            let (observation, kind) = (Observation { time, delta: self.delta(), source, what }, what.kind());
+            self.0.observing.each(|member| {
+                if member.wants.intersects(kind) {
+                    member.observer.observe(&observation);
+                }
+            });
+        }
+    }
+
+    /// Has all sources tell what they keep back. Who wants it is then told the watermark, which is the present time, unless a
+    /// source still keeps something back.
+    ///
+    /// The end of each run does that by itself, and so does an observer that joins or leaves. It is of no effect while an observer is being told.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use std::rc::Rc;
+    /// use vp_core::observe::{Kinds, Observation, Observer};
+    /// use vp_core::{Simulation, Time};
+    ///
+    /// #[derive(Default)]
+    /// struct Complete(Cell<Time>);
+    ///
+    /// impl Observer for Complete {
+    ///     fn wants(&self) -> Kinds {
+    ///         Kinds::ALL | Kinds::WATERMARKS
+    ///     }
+    ///
+    ///     fn observe(&self, seen: &Observation<'_>) {
+    ///         assert!(seen.time >= self.0.get());
+    ///     }
+    ///
+    ///     fn complete_until(&self, watermark: Time) {
+    ///         self.0.set(watermark);
+    ///     }
+    /// }
+    ///
+    /// let mut simulation = Simulation::new();
+    /// let (sim, complete) = (simulation.sim(), Rc::new(Complete::default()));
+    /// sim.observe(complete.clone());
+    /// let seen = complete.clone();
+    /// sim.clone().process("p", async move {
+    ///     sim.wait(Time::ns(3)).await;
+    ///     assert_eq!(seen.0.get(), Time::ns(3)); // told before time moved
+    ///     sim.flush_observers();
+    /// });
+    /// simulation.run_until(Time::ns(8));
+    /// assert_eq!(complete.0.get(), Time::ns(8));
+    /// ```
+    pub fn flush_observers(&self) {
+        self.0.flush_observers();
+    }
+}
