@@ -81,8 +81,8 @@ fn with_device_elsewhere(description: &Description, memories: &[&str], clock: Cl
 }
 
 /// Both are elsewhere, each at another place.
-fn with_all_elsewhere(description: &Description, memories: &[&str]) -> LocalHost {
-    let mut host = with_device_elsewhere(description, memories, Clock::default());
+fn with_all_elsewhere(description: &Description, memories: &[&str], clock: Clock) -> LocalHost {
+    let mut host = with_device_elsewhere(description, memories, clock);
     let there = built(description);
     let link = |name: &&str| LinkedPort {
         there: port(host.platform(), name),
@@ -91,7 +91,7 @@ fn with_all_elsewhere(description: &Description, memories: &[&str]) -> LocalHost
     };
     let links = memories.iter().map(link).collect();
     let hub = Hub::new(there, TimeMode::Free);
-    host.link(hub, ("the memory", Clock::default()), links).unwrap_or_else(|error| panic!("{error}"));
+    host.link(hub, ("the memory", clock), links).unwrap_or_else(|error| panic!("{error}"));
     host
 }
 
@@ -203,7 +203,9 @@ fn registers_and_line_may_be_elsewhere() {
 
 #[test]
 fn device_and_memory_may_be_at_different_places() {
-    compare("device and memory", &FEW, |description| with_all_elsewhere(description, memories(description)));
+    compare("device and memory", &FEW, |description| {
+        with_all_elsewhere(description, memories(description), Clock::default())
+    });
 }
 
 /// Then the platform's outputs go first, and the edges alternate.
@@ -216,4 +218,59 @@ fn partners_whose_outputs_depend_on_inputs_of_the_same_edge_take_the_same_cycles
     compare("device without registers", &FEW, |description| {
         with_device_elsewhere(description, memories(description), clock)
     });
+}
+
+/// The same with memories that take so much longer to answer.
+fn slower(description: &Description, cycles: u32) -> Description {
+    let mut description = description.clone();
+    for memory in [&mut description.dbb0, &mut description.sram0] {
+        for latency in [memory.read_latency.as_mut(), Some(&mut memory.write_latency)].into_iter().flatten() {
+            let Latency::Fixed(fixed) = latency else { panic!("{latency:?}") };
+            *fixed += cycles;
+        }
+    }
+    description
+}
+
+/// Plays own traces cut by links that delay: a memory behind `links` of them is one that answers two quanta a link later.
+fn compare_delayed(links: u32, cut: impl Fn(&Description, Clock) -> LocalHost) {
+    let mut messages = Vec::new();
+    for quantum in [0, 1, 7, 64] {
+        let clock = Clock { quantum, ..Clock::default() };
+        let mut sent = 0;
+        for source in discover(&traces::folder()).unwrap_or_else(|error| panic!("{error}")) {
+            let Some(config) = &source.configuration else { continue };
+            let trace = Trace::load(&source.script).unwrap_or_else(|error| panic!("{error}"));
+            for (latency, limit) in FEW {
+                let description = described(config, latency, limit);
+                let uncut = slower(&description, 2 * links * quantum);
+                let uncut = play(&trace, &mut LocalHost::new(built(&uncut)));
+                let mut host = cut(&description, clock);
+                let found = play(&trace, &mut host);
+                let what = format!("{config}/{}, latency {latency}, quantum {quantum}", source.name);
+                assert!(found.passed, "{what}: {:?}", host.warnings());
+                assert_eq!(found.cycles, uncut.cycles, "{what}");
+                assert_eq!(found, play(&trace, &mut cut(&description, clock)), "{what}, once more");
+                sent += host.linked().iter().map(|linked| linked.hub().position().outputs).sum::<u64>();
+            }
+        }
+        messages.push(sent);
+    }
+    shared::say(&format!("messages with a quantum of 0, 1, 7 and 64: {messages:?}"));
+    assert!(messages.is_sorted_by(|before, after| before > after), "{messages:?}");
+}
+
+#[test]
+fn a_memory_behind_a_link_that_delays_answers_two_quanta_later() {
+    compare_delayed(1, |description, clock| with_memory_elsewhere(description, memories(description), clock));
+}
+
+#[test]
+fn a_device_behind_a_link_that_delays_is_answered_two_quanta_later() {
+    compare_delayed(1, |description, clock| with_device_elsewhere(description, memories(description), clock));
+}
+
+#[test]
+fn two_links_that_delay_add_up() {
+    compare_delayed(2, |description, clock| with_all_elsewhere(description, memories(description), clock));
 }

@@ -8,7 +8,7 @@ use vp_core::Time;
 
 use super::input::{Access, AccessKind, Command, Input, Operation, PartyId, PortIndex, RequestId, Role, Tag};
 use super::output::{Completion, Failure, MemoryAccess, Output};
-use super::partner::Clock;
+use super::partner::{Clock, Reaction};
 use super::{Hub, MemoryPromise, Ran};
 
 /// A port of one hub that is a port of another one.
@@ -46,19 +46,26 @@ impl LinkedHub {
         (name, clock): (&str, Clock),
         ports: Vec<LinkedPort>,
     ) -> Result<LinkedHub, Failure> {
-        enter(other, party, name, clock);
+        enter(other, party, name, clock)?;
         for port in &ports {
             attach(other, party, port.there, port.role)?;
         }
-        LinkedHub::to_elsewhere(hub, party, ports)
+        LinkedHub::to_elsewhere(hub, party, clock.quantum, ports)
     }
 
-    /// The same for a hub in another process, where somebody else takes the ports for this one.
+    /// The same for a hub in another process, where somebody else takes the ports for this one, with a clock of that quantum.
     ///
     /// # Errors
     /// The hub refuses a port.
-    pub fn to_elsewhere(mut hub: Hub, party: PartyId, ports: Vec<LinkedPort>) -> Result<LinkedHub, Failure> {
-        enter(&mut hub, OTHER, "the other side", Clock::default());
+    pub fn to_elsewhere(
+        mut hub: Hub,
+        party: PartyId,
+        quantum: u32,
+        ports: Vec<LinkedPort>,
+    ) -> Result<LinkedHub, Failure> {
+        // The other hub is registered as this one is.
+        let clock = Clock { reaction: Reaction::NextEdge, quantum };
+        enter(&mut hub, OTHER, "the other side", clock)?;
         for port in &ports {
             attach(&mut hub, OTHER, port.here, port.role.opposite())?;
         }
@@ -142,15 +149,19 @@ impl LinkedHub {
     }
 }
 
-fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) {
+fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) -> Result<(), Failure> {
     hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryPromise::default() });
-    hub.handle(Input::Command { party, tag: Tag(0), command: Command::Clock(clock) });
+    command(hub, party, Command::Clock(clock))
 }
 
-/// Attaches a port; what else the hub tells meanwhile stays to be polled.
 fn attach(hub: &mut Hub, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
+    command(hub, party, Command::Attach { port, role, range: None })
+}
+
+/// Carries a command out that is done at once; what else the hub tells meanwhile stays to be polled.
+fn command(hub: &mut Hub, party: PartyId, command: Command) -> Result<(), Failure> {
     let tag = Tag(0);
-    hub.handle(Input::Command { party, tag, command: Command::Attach { port, role, range: None } });
+    hub.handle(Input::Command { party, tag, command });
     let mut done = Ok(());
     hub.outputs.retain(|output| match output {
         Output::Completed { party: of, result, .. } if *of == party => {

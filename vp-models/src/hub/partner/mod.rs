@@ -25,8 +25,13 @@ use crate::bus::axi::AxiEvent;
 pub(super) use pins::DrivenEvents;
 pub(super) use promise::Bound;
 
-/// Events that a partner may have driven ahead, at most: its memory is ours.
+/// Events that a partner may have driven ahead, at most: its memory is ours…
 const MOST_AHEAD: usize = 65_536;
+/// …and so many more for each edge of its quantum, which lie on the way.
+const MOST_AN_EDGE: usize = 64;
+
+/// The longest quantum.
+const MOST_QUANTUM: u32 = 1_024;
 
 /// Bytes of the widest data bus that there is.
 const MOST_BEAT: usize = 64;
@@ -36,8 +41,17 @@ const MOST_BEAT: usize = 64;
 pub struct Clock {
     /// When its outputs follow its inputs.
     pub reaction: Reaction,
-    /// Edges that both sides may go on beyond what is certain: 0, until handshakes can bear more.
+    /// Edges by which all that crosses its ports, either way, is seen later: the delay of a link (H. Li, J. Li and A. Kaufmann,
+    /// "SimBricks", SIGCOMM 2022). Each side may then go so many edges further beyond what it knows of the other one. At most
+    /// 1024.
     pub quantum: u32,
+}
+
+impl Clock {
+    /// What the link delays, if a clock cycle is that long.
+    fn delay(self, period: Time) -> Time {
+        period * u64::from(self.quantum)
+    }
 }
 
 /// When outputs follow inputs.
@@ -91,8 +105,8 @@ pub(super) enum Broken {
     OffEdge { at: Time, period: Time },
     #[error("it drives something to be seen at {at}: times are at most 2^62 ps")]
     Beyond { at: Time },
-    #[error("it has driven {MOST_AHEAD} events ahead, and drives one more")]
-    Many,
+    #[error("it has driven {most} events ahead, and drives one more")]
+    Many { most: usize },
     #[error("it promises nothing before {next}, having promised nothing before {promised}")]
     Withdrawn { next: Time, promised: Time },
     #[error("it says to have heard {heard} events, and was sent {sent} only")]
@@ -142,6 +156,12 @@ impl Partner {
         reactions.chain([self.promise.next]).min().unwrap_or(Time::MAX)
     }
 
+    /// The edge of the earliest reaction to what is seen at `at`, as who has driven that sees it; `at_once`: at the same edge.
+    fn reaction(&self, at: Time, at_once: bool) -> Time {
+        let seen = later(at, self.clock.delay(self.period));
+        if at_once { seen } else { later(seen, self.period) }
+    }
+
     /// Up to where the simulation may come.
     fn horizon(&self) -> Time {
         self.promised()
@@ -150,8 +170,7 @@ impl Partner {
     /// It is sent something, to be seen at `at`; `at_once`: it may react at the same edge, whatever its clock says.
     fn send(&mut self, at: Time, at_once: bool) {
         let is_same = at_once || self.clock.reaction == Reaction::SameEdge;
-        let reaction = if is_same { at } else { later(at, self.period) };
-        self.reactions.push_back(reaction);
+        self.reactions.push_back(self.reaction(at, is_same));
         self.sent += 1;
     }
 
@@ -180,14 +199,15 @@ impl Partner {
         if at > HORIZON {
             return Err(Broken::Beyond { at });
         }
-        if self.queue.len() >= MOST_AHEAD {
-            return Err(Broken::Many);
+        let most = MOST_AHEAD + MOST_AN_EDGE * self.clock.quantum as usize;
+        if self.queue.len() >= most {
+            return Err(Broken::Many { most });
         }
         // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
         let place = self.queue.partition_point(|(before, ..)| *before <= at);
         self.queue.insert(place, (at, port, event));
         self.driven += 1;
-        self.floor = self.floor.min(if at_once { at } else { later(at, self.period) });
+        self.floor = self.floor.min(self.reaction(at, at_once));
         Ok(())
     }
 
@@ -248,6 +268,17 @@ mod tests {
         partner.set_promise(promise(0, 50)).unwrap();
         partner.send(Time::ns(7), false);
         assert_eq!(partner.horizon(), Time::ns(7));
+    }
+
+    #[test]
+    fn what_a_quantum_delays_is_reacted_to_so_much_later() {
+        let mut partner =
+            Partner::new(Clock { reaction: Reaction::NextEdge, quantum: 5 }, Time::ns(1), Time::ZERO);
+        partner.set_promise(promise(0, 50)).unwrap();
+        partner.send(Time::ns(7), false);
+        assert_eq!(partner.horizon(), Time::ns(13));
+        partner.send(Time::ns(6), true);
+        assert_eq!(partner.horizon(), Time::ns(11));
     }
 
     #[test]

@@ -70,8 +70,9 @@ impl Hub {
                         );
                         return Err(Failure::new(FailureKind::Unsupported, reason));
                     }
+                    let sink = self.axi_sink(party, port);
                     let pins =
-                        SubordinatePins::new(memory.interconnect().config(), self.axi_sink(party, port));
+                        SubordinatePins::new(memory.interconnect().config(), self.quantum(party), sink);
                     let name = format!("{}.outside", memory.name());
                     memory.interconnect().attach_master(&name, Rc::new(pins));
                 }

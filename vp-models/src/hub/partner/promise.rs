@@ -2,7 +2,7 @@
 
 use vp_core::Time;
 
-use super::{Broken, Clock, Partner, PortEvent, Promise, Reaction, later};
+use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, Reaction, later};
 use crate::hub::input::{PartyId, PortIndex, Role};
 use crate::hub::output::{Failure, FailureKind, Output, Severity};
 use crate::hub::{Hub, TimeMode};
@@ -25,9 +25,8 @@ impl Hub {
             let reason = "a clock is declared before the first port is attached";
             return Err(Failure::new(FailureKind::WrongRole, reason));
         }
-        if clock.quantum > 0 {
-            let reason =
-                "a quantum above 0: both sides count handshakes edge by edge, and must not drift apart";
+        if clock.quantum > MOST_QUANTUM {
+            let reason = format!("a quantum of {} edges: at most {MOST_QUANTUM}", clock.quantum);
             return Err(Failure::new(FailureKind::Unsupported, reason));
         }
         if self.is_partner(party) {
@@ -39,6 +38,11 @@ impl Hub {
 
     pub(in crate::hub) fn is_partner(&self, party: PartyId) -> bool {
         self.partners.contains_key(&party)
+    }
+
+    /// Edges by which what crosses a partner's ports is delayed.
+    pub(in crate::hub) fn quantum(&self, party: PartyId) -> u32 {
+        self.partners.get(&party).map_or(0, |partner| partner.clock.quantum)
     }
 
     /// A partner drives something.
@@ -152,6 +156,7 @@ impl Hub {
     ) {
         let at_once = self.may_react_at_once(party, port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
+        let at = later(at, partner.clock.delay(partner.period));
         // Where a party has gone without a warning, what follows may be later than its cause: nothing is seen earlier than was
         // promised.
         let at = at.max(partner.least());
@@ -188,8 +193,8 @@ impl Hub {
             self.partners.iter().map(|(party, partner)| self.reaction_to(*party, partner)).collect();
         for ((party, partner), reaction) in self.partners.iter_mut().zip(reactions) {
             let others = through.iter().filter(|(other, _)| other != party).map(|(_, through)| *through);
-            let own = own.min(reaction);
             let next = others.chain([own]).min().unwrap_or(own);
+            let next = later(next, partner.clock.delay(partner.period)).min(reaction);
             // What was promised before stays promised.
             let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
             if promise != partner.told {
@@ -212,7 +217,7 @@ impl Hub {
     /// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
     fn reaction_to(&self, party: PartyId, partner: &Partner) -> Time {
         let reaction = |&(at, port, _): &(Time, PortIndex, PortEvent)| {
-            if self.is_answered_at_once(party, port) { at } else { later(at, partner.period) }
+            partner.reaction(at, self.is_answered_at_once(party, port))
         };
         partner.queue.iter().map(reaction).min().unwrap_or(Time::MAX)
     }
