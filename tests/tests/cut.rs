@@ -1,5 +1,6 @@
 //! A platform that is cut at its ports takes the cycles that it takes uncut.
 
+use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::host::Host;
 use vp_models::host::trace::player::{self, PlayOptions};
@@ -273,4 +274,64 @@ fn a_device_behind_a_link_that_delays_is_answered_two_quanta_later() {
 #[test]
 fn two_links_that_delay_add_up() {
     compare_delayed(2, |description, clock| with_all_elsewhere(description, memories(description), clock));
+}
+
+/// Ends a trace by a limit in its middle, resets, and plays it to its end: what came of that.
+fn play_behind_resets(trace: &Trace, host: &mut LocalHost, limits: &[u64]) -> Seen {
+    let map = host.map();
+    for &limit in limits {
+        let now = host.now().unwrap_or_else(|error| panic!("{error}"));
+        host.set_limit(now + Time::ns(limit));
+        let ended = player::play(trace, host, &map, &PlayOptions::default());
+        assert!(!ended.is_ok_and(|outcome| outcome.passed()), "it has come to its end in {limit} cycles");
+        host.reset().unwrap_or_else(|error| panic!("{error}"));
+        host.set_limit(Time::MAX);
+    }
+    let since = host.now().unwrap_or_else(|error| panic!("{error}")).as_ps();
+    let seen = play(trace, host);
+    Seen { time: seen.time - since, ..seen }
+}
+
+/// A reset in mid-layer puts every part back: the layer then takes the cycles that it takes behind a reset of the whole.
+fn compare_resets(cut: impl Fn(&Description, Clock) -> LocalHost, links: u32) {
+    for (config, name) in [
+        ("nv_small", "conv_sdp_pdp_3x3_prelu_maxpool_12x10x8x16"),
+        ("nv_small", "sdp_residual_sum_8x8x16"),
+        ("nv_large", "conv_3x3_bias_relu_6x5x70x40"),
+    ] {
+        let script = traces::folder().join(config).join(name).join(format!("{name}.cfg"));
+        let trace = Trace::load(&script).unwrap_or_else(|error| panic!("{error}"));
+        for (latency, limit) in FEW {
+            let description = described(config, latency, limit);
+            let whole = play(&trace, &mut LocalHost::new(built(&description))).time / 1000;
+            for limits in [vec![whole / 3], vec![whole / 2, whole * 2 / 3, 100], vec![whole * 9 / 10]] {
+                for quantum in [0, 5] {
+                    let uncut = slower(&description, 2 * links * quantum);
+                    let uncut = play_behind_resets(&trace, &mut LocalHost::new(built(&uncut)), &limits);
+                    let mut host = cut(&description, Clock { quantum, ..Clock::default() });
+                    let found = play_behind_resets(&trace, &mut host, &limits);
+                    let what = format!("{config}/{name}, latency {latency}, quantum {quantum}, {limits:?}");
+                    match quantum {
+                        0 => assert_eq!(found, uncut, "{what}: {:?}", host.warnings()),
+                        _ => assert_eq!((found.passed, found.cycles), (true, uncut.cycles), "{what}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_memory_elsewhere_is_reset_with_the_platform() {
+    compare_resets(|description, clock| with_memory_elsewhere(description, memories(description), clock), 1);
+}
+
+#[test]
+fn a_device_elsewhere_is_reset_with_the_platform() {
+    compare_resets(|description, clock| with_device_elsewhere(description, memories(description), clock), 1);
+}
+
+#[test]
+fn device_and_memory_at_different_places_are_reset_with_the_platform() {
+    compare_resets(|description, clock| with_all_elsewhere(description, memories(description), clock), 2);
 }

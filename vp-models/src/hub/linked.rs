@@ -3,6 +3,8 @@
 //! Two platforms that are one, cut at ports: what one drives there the other sees. Both keep to the contract of time; so the
 //! whole takes the cycles that it would take uncut.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use vp_core::Time;
 
@@ -28,6 +30,8 @@ pub struct LinkedHub {
     /// Who it is there.
     party: PartyId,
     ports: Vec<LinkedPort>,
+    /// Accesses round time that wait for a reset before them.
+    waiting: VecDeque<(Tag, Access)>,
     /// What the other hub has broken, if it has.
     broken: Option<Failure>,
 }
@@ -70,7 +74,8 @@ impl LinkedHub {
             attach(&mut hub, OTHER, port.here, port.role.opposite())?;
         }
         hub.is_closed = true;
-        Ok(LinkedHub { hub, party, ports, broken: None })
+        hub.follow(OTHER);
+        Ok(LinkedHub { hub, party, ports, waiting: VecDeque::new(), broken: None })
     }
 
     /// The hub.
@@ -107,17 +112,40 @@ impl LinkedHub {
                     Some((data, strobes)) => Operation::MemoryWrite { address, data, strobes, kind },
                     None => Operation::MemoryRead { address, length, kind },
                 };
-                let command = Command::Access(Access { port: linked.here, at: None, operation });
-                self.hub.handle(Input::Command { party: OTHER, tag: Tag(request.0), command });
+                self.waiting.push_back((Tag(request.0), Access { port: linked.here, at: None, operation }));
+                if self.hub.has_reset_ahead() {
+                    // What was reset has what is written after it, and not the other way round.
+                    self.run_hub();
+                }
+                self.access_round_time();
             }
             Output::Promised { promise, .. } => self.hub.handle(Input::Promised { party: OTHER, promise }),
             _ => {}
         }
     }
 
+    fn run_hub(&mut self) {
+        loop {
+            let ran = self.hub.run(Time::MAX);
+            self.access_round_time();
+            if ran == Ran::Waiting {
+                return;
+            }
+        }
+    }
+
+    /// Carries out the accesses round time that have come, if no reset before them is to take effect.
+    fn access_round_time(&mut self) {
+        if !self.hub.has_reset_ahead() {
+            for (tag, access) in self.waiting.drain(..) {
+                self.hub.handle(Input::Command { party: OTHER, tag, command: Command::Access(access) });
+            }
+        }
+    }
+
     /// Goes on as far as can be, and gives what the other hub is to be told.
     pub fn run(&mut self) -> Vec<Input> {
-        while !matches!(self.hub.run(Time::MAX), Ran::Waiting) {}
+        self.run_hub();
         let mut inputs = Vec::new();
         while let Some(output) = self.hub.poll() {
             match output {

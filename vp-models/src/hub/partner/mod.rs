@@ -12,8 +12,9 @@
 
 mod pins;
 mod promise;
+mod reset;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
@@ -24,6 +25,7 @@ use crate::bus::axi::AxiEvent;
 
 pub(super) use pins::DrivenEvents;
 pub(super) use promise::Bound;
+pub(super) use reset::ResetRound;
 
 /// Events that a partner may have driven ahead, at most: its memory is ours…
 const MOST_AHEAD: usize = 65_536;
@@ -84,6 +86,9 @@ pub enum PortEvent {
     RegisterAnswer(u32),
     /// At an interrupt line: its level.
     Level(bool),
+    /// At any port, from the platform: all that was in flight there, both ways, is void, and the port is as at the beginning. The
+    /// partner drives it back when its side is so, too: what it has driven before is void.
+    Reset,
 }
 
 /// What a side has promised.
@@ -111,6 +116,8 @@ pub(super) enum Broken {
     Withdrawn { next: Time, promised: Time },
     #[error("it says to have heard {heard} events, and was sent {sent} only")]
     Unsent { heard: u64, sent: u64 },
+    #[error("it drives a reset that nobody has asked for: a partner drives one for each that it is sent")]
+    Unasked,
     #[error("{0}")]
     Pins(String),
 }
@@ -126,6 +133,10 @@ pub(super) struct Partner {
     reactions: VecDeque<Time>,
     /// How many events it has driven.
     driven: u64,
+    /// How many resets it was sent at a port that it has not driven back: until then what it drives there is void.
+    resets: BTreeMap<PortIndex, u32>,
+    /// Whether its resets are obeyed: this platform is a part of its own.
+    is_leader: bool,
     /// What it has driven, in the order of the edges, that has not taken effect.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
     /// What it was promised last…
@@ -144,6 +155,8 @@ impl Partner {
             sent: 0,
             reactions: VecDeque::new(),
             driven: 0,
+            resets: BTreeMap::new(),
+            is_leader: false,
             queue: VecDeque::new(),
             told: nothing,
             floor: Time::MAX,
@@ -154,6 +167,11 @@ impl Partner {
     fn promised(&self) -> Time {
         let reactions = self.reactions.iter().copied();
         reactions.chain([self.promise.next]).min().unwrap_or(Time::MAX)
+    }
+
+    /// It holds a port no more.
+    pub(super) fn forget_resets(&mut self, port: PortIndex) {
+        self.resets.remove(&port);
     }
 
     /// The edge of the earliest reaction to what is seen at `at`, as who has driven that sees it; `at_once`: at the same edge.
@@ -203,9 +221,25 @@ impl Partner {
         if self.queue.len() >= most {
             return Err(Broken::Many { most });
         }
-        // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
-        let place = self.queue.partition_point(|(before, ..)| *before <= at);
-        self.queue.insert(place, (at, port, event));
+        let is_reset = event == PortEvent::Reset;
+        match self.resets.get_mut(&port) {
+            Some(open) if is_reset => {
+                *open -= 1;
+                self.resets.retain(|_, open| *open > 0);
+            }
+            Some(_) => {}
+            None if is_reset && !self.is_leader => return Err(Broken::Unasked),
+            None => {
+                if is_reset {
+                    // What it has driven ahead at that port never comes; a reset before this one is still to be driven back.
+                    self.queue
+                        .retain(|(seen, of, event)| *seen < at || *of != port || *event == PortEvent::Reset);
+                }
+                // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
+                let place = self.queue.partition_point(|(before, ..)| *before <= at);
+                self.queue.insert(place, (at, port, event));
+            }
+        }
         self.driven += 1;
         self.floor = self.floor.min(self.reaction(at, at_once));
         Ok(())
@@ -286,6 +320,36 @@ mod tests {
         let mut partner = partner(Reaction::NextEdge);
         partner.set_promise(Promise { heard: 0, next: Time::ps((1 << 62) + 1) }).unwrap();
         assert_eq!(partner.horizon(), Time::MAX);
+    }
+
+    #[test]
+    fn until_it_drives_a_reset_back_what_it_drives_is_void() {
+        let mut partner = partner(Reaction::NextEdge);
+        let port = PortIndex(2);
+        let mut drive = |event, asked: u32| {
+            *partner.resets.entry(port).or_default() += asked;
+            partner.resets.retain(|_, open| *open > 0);
+            partner.drive(Time::ns(9), port, event, false).map(|()| (partner.driven, partner.queue.len()))
+        };
+        assert_eq!(drive(PortEvent::Level(true), 2), Ok((1, 0)));
+        assert_eq!(drive(PortEvent::Reset, 0), Ok((2, 0)));
+        assert_eq!(drive(PortEvent::Level(true), 0), Ok((3, 0)));
+        assert_eq!(drive(PortEvent::Reset, 0), Ok((4, 0)));
+        assert_eq!(drive(PortEvent::Level(true), 0), Ok((5, 1)));
+        assert_eq!(drive(PortEvent::Reset, 0), Err(Broken::Unasked));
+    }
+
+    #[test]
+    fn a_reset_voids_what_was_driven_ahead_at_its_port() {
+        let mut partner = partner(Reaction::NextEdge);
+        partner.is_leader = true;
+        let level = |at, port| (Time::ns(at), PortIndex(port), PortEvent::Level(true));
+        for (at, port, event) in [level(8, 0), level(9, 0), level(9, 1), level(12, 0)] {
+            partner.drive(at, port, event, false).unwrap();
+        }
+        partner.drive(Time::ns(9), PortIndex(0), PortEvent::Reset, false).unwrap();
+        let left: Vec<_> = partner.queue.into_iter().collect();
+        assert_eq!(left, [level(8, 0), level(9, 1), (Time::ns(9), PortIndex(0), PortEvent::Reset)]);
     }
 
     #[test]

@@ -53,9 +53,16 @@ impl Hub {
         event: PortEvent,
     ) {
         let at_once = self.is_answered_at_once(party, port);
+        let ends_livelock = event == PortEvent::Reset && self.livelock.is_some();
         let Some(partner) = self.partners.get_mut(&party) else { return };
         if let Err(broken) = partner.drive(at, port, event, at_once) {
-            self.expel(party, Some(port), &broken);
+            return self.expel(party, Some(port), &broken);
+        }
+        if ends_livelock && self.is_leader(party) {
+            // Time would never come to the reset's edge.
+            if let Err(failure) = self.reset(Some(party)) {
+                self.expel(party, Some(port), &Broken::Pins(failure.reason));
+            }
         }
     }
 
@@ -122,9 +129,9 @@ impl Hub {
         is_held.then_some((party, horizon))
     }
 
-    /// Lets take effect what partners have driven to be seen by now.
-    pub(in crate::hub) fn apply_driven(&mut self) {
-        let now = self.now();
+    /// Lets take effect what partners have driven to be seen by now; tells whether a reset was among it.
+    pub(in crate::hub) fn apply_driven(&mut self) -> bool {
+        let (now, mut is_reset) = (self.now(), false);
         let parties: Vec<PartyId> = self.partners.keys().copied().collect();
         for party in parties {
             while let Some(partner) = self.partners.get_mut(&party)
@@ -132,11 +139,13 @@ impl Hub {
                 && let Some((_, port, event)) = partner.queue.pop_front()
             {
                 self.is_instant_over = false;
+                is_reset |= event == PortEvent::Reset;
                 if let Err(broken) = self.apply_event(party, port, event) {
                     self.expel(party, Some(port), &broken);
                 }
             }
         }
+        is_reset
     }
 
     /// Tells what partners were sent during a run.
