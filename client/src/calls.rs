@@ -342,7 +342,8 @@ impl<H: Handler> Client<H> {
 
     /// Makes this session a partner: one that has a clock of its own. What it attaches from then on is timed: the [`Handler`] is told what
     /// the ports [drive](Handler::driven), the program [drives](Client::drive) its side, and simulated time waits for its
-    /// [promises](Client::promise). `quantum`: 0 today.
+    /// [promises](Client::promise). `quantum`: edges
+    /// by which a link between both delays what crosses it, each way.
     ///
     /// # Errors
     /// [`Error`]: among others, a port is attached already.

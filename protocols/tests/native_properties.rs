@@ -257,6 +257,7 @@ fn plain_event() -> impl Strategy<Value = PortEvent> {
         any::<bool>().prop_map(|ready| PortEvent::RegisterReady { ready }),
         any::<u32>().prop_map(|value| PortEvent::RegisterAnswer { value }),
         any::<bool>().prop_map(|level| PortEvent::Level { level }),
+        Just(PortEvent::Reset),
     ]
 }
 

@@ -328,6 +328,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         driven("driven-register-ready", csb, PortEvent::RegisterReady { ready: true }),
         driven("driven-register-answer", csb, PortEvent::RegisterAnswer { value: 0x3231_3030 }),
         driven("driven-level", irq, PortEvent::Level { level: true }),
+        driven("driven-reset", dbb, PortEvent::Reset),
     ]
 }
 

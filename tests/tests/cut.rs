@@ -1,5 +1,6 @@
 //! A platform that is cut at its ports takes the cycles that it takes uncut.
 
+use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::host::Host;
 use vp_models::host::trace::player::{self, PlayOptions};
@@ -81,8 +82,8 @@ fn with_device_elsewhere(description: &Description, memories: &[&str], clock: Cl
 }
 
 /// Both are elsewhere, each at another place.
-fn with_all_elsewhere(description: &Description, memories: &[&str]) -> LocalHost {
-    let mut host = with_device_elsewhere(description, memories, Clock::default());
+fn with_all_elsewhere(description: &Description, memories: &[&str], clock: Clock) -> LocalHost {
+    let mut host = with_device_elsewhere(description, memories, clock);
     let there = built(description);
     let link = |name: &&str| LinkedPort {
         there: port(host.platform(), name),
@@ -91,7 +92,7 @@ fn with_all_elsewhere(description: &Description, memories: &[&str]) -> LocalHost
     };
     let links = memories.iter().map(link).collect();
     let hub = Hub::new(there, TimeMode::Free);
-    host.link(hub, ("the memory", Clock::default()), links).unwrap_or_else(|error| panic!("{error}"));
+    host.link(hub, ("the memory", clock), links).unwrap_or_else(|error| panic!("{error}"));
     host
 }
 
@@ -203,7 +204,9 @@ fn registers_and_line_may_be_elsewhere() {
 
 #[test]
 fn device_and_memory_may_be_at_different_places() {
-    compare("device and memory", &FEW, |description| with_all_elsewhere(description, memories(description)));
+    compare("device and memory", &FEW, |description| {
+        with_all_elsewhere(description, memories(description), Clock::default())
+    });
 }
 
 /// Then the platform's outputs go first, and the edges alternate.
@@ -216,4 +219,119 @@ fn partners_whose_outputs_depend_on_inputs_of_the_same_edge_take_the_same_cycles
     compare("device without registers", &FEW, |description| {
         with_device_elsewhere(description, memories(description), clock)
     });
+}
+
+/// The same with memories that take so much longer to answer.
+fn slower(description: &Description, cycles: u32) -> Description {
+    let mut description = description.clone();
+    for memory in [&mut description.dbb0, &mut description.sram0] {
+        for latency in [memory.read_latency.as_mut(), Some(&mut memory.write_latency)].into_iter().flatten() {
+            let Latency::Fixed(fixed) = latency else { panic!("{latency:?}") };
+            *fixed += cycles;
+        }
+    }
+    description
+}
+
+/// Plays own traces cut by links that delay: a memory behind `links` of them is one that answers two quanta a link later.
+fn compare_delayed(links: u32, cut: impl Fn(&Description, Clock) -> LocalHost) {
+    let mut messages = Vec::new();
+    for quantum in [0, 1, 7, 64] {
+        let clock = Clock { quantum, ..Clock::default() };
+        let mut sent = 0;
+        for source in discover(&traces::folder()).unwrap_or_else(|error| panic!("{error}")) {
+            let Some(config) = &source.configuration else { continue };
+            let trace = Trace::load(&source.script).unwrap_or_else(|error| panic!("{error}"));
+            for (latency, limit) in FEW {
+                let description = described(config, latency, limit);
+                let uncut = slower(&description, 2 * links * quantum);
+                let uncut = play(&trace, &mut LocalHost::new(built(&uncut)));
+                let mut host = cut(&description, clock);
+                let found = play(&trace, &mut host);
+                let what = format!("{config}/{}, latency {latency}, quantum {quantum}", source.name);
+                assert!(found.passed, "{what}: {:?}", host.warnings());
+                assert_eq!(found.cycles, uncut.cycles, "{what}");
+                assert_eq!(found, play(&trace, &mut cut(&description, clock)), "{what}, once more");
+                sent += host.linked().iter().map(|linked| linked.hub().position().outputs).sum::<u64>();
+            }
+        }
+        messages.push(sent);
+    }
+    shared::say(&format!("messages with a quantum of 0, 1, 7 and 64: {messages:?}"));
+    assert!(messages.is_sorted_by(|before, after| before > after), "{messages:?}");
+}
+
+#[test]
+fn a_memory_behind_a_link_that_delays_answers_two_quanta_later() {
+    compare_delayed(1, |description, clock| with_memory_elsewhere(description, memories(description), clock));
+}
+
+#[test]
+fn a_device_behind_a_link_that_delays_is_answered_two_quanta_later() {
+    compare_delayed(1, |description, clock| with_device_elsewhere(description, memories(description), clock));
+}
+
+#[test]
+fn two_links_that_delay_add_up() {
+    compare_delayed(2, |description, clock| with_all_elsewhere(description, memories(description), clock));
+}
+
+/// Ends a trace by a limit in its middle, resets, and plays it to its end: what came of that.
+fn play_behind_resets(trace: &Trace, host: &mut LocalHost, limits: &[u64]) -> Seen {
+    let map = host.map();
+    for &limit in limits {
+        let now = host.now().unwrap_or_else(|error| panic!("{error}"));
+        host.set_limit(now + Time::ns(limit));
+        let ended = player::play(trace, host, &map, &PlayOptions::default());
+        assert!(!ended.is_ok_and(|outcome| outcome.passed()), "it has come to its end in {limit} cycles");
+        host.reset().unwrap_or_else(|error| panic!("{error}"));
+        host.set_limit(Time::MAX);
+    }
+    let since = host.now().unwrap_or_else(|error| panic!("{error}")).as_ps();
+    let seen = play(trace, host);
+    Seen { time: seen.time - since, ..seen }
+}
+
+/// A reset in mid-layer puts every part back: the layer then takes the cycles that it takes behind a reset of the whole.
+fn compare_resets(cut: impl Fn(&Description, Clock) -> LocalHost, links: u32) {
+    for (config, name) in [
+        ("nv_small", "conv_sdp_pdp_3x3_prelu_maxpool_12x10x8x16"),
+        ("nv_small", "sdp_residual_sum_8x8x16"),
+        ("nv_large", "conv_3x3_bias_relu_6x5x70x40"),
+    ] {
+        let script = traces::folder().join(config).join(name).join(format!("{name}.cfg"));
+        let trace = Trace::load(&script).unwrap_or_else(|error| panic!("{error}"));
+        for (latency, limit) in FEW {
+            let description = described(config, latency, limit);
+            let whole = play(&trace, &mut LocalHost::new(built(&description))).time / 1000;
+            for limits in [vec![whole / 3], vec![whole / 2, whole * 2 / 3, 100], vec![whole * 9 / 10]] {
+                for quantum in [0, 5] {
+                    let uncut = slower(&description, 2 * links * quantum);
+                    let uncut = play_behind_resets(&trace, &mut LocalHost::new(built(&uncut)), &limits);
+                    let mut host = cut(&description, Clock { quantum, ..Clock::default() });
+                    let found = play_behind_resets(&trace, &mut host, &limits);
+                    let what = format!("{config}/{name}, latency {latency}, quantum {quantum}, {limits:?}");
+                    match quantum {
+                        0 => assert_eq!(found, uncut, "{what}: {:?}", host.warnings()),
+                        _ => assert_eq!((found.passed, found.cycles), (true, uncut.cycles), "{what}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_memory_elsewhere_is_reset_with_the_platform() {
+    compare_resets(|description, clock| with_memory_elsewhere(description, memories(description), clock), 1);
+}
+
+#[test]
+fn a_device_elsewhere_is_reset_with_the_platform() {
+    compare_resets(|description, clock| with_device_elsewhere(description, memories(description), clock), 1);
+}
+
+#[test]
+fn device_and_memory_at_different_places_are_reset_with_the_platform() {
+    compare_resets(|description, clock| with_all_elsewhere(description, memories(description), clock), 2);
 }

@@ -187,6 +187,38 @@ fn promises_are_held() {
 }
 
 #[test]
+fn a_quantum_has_an_end() {
+    let mut stage = Stage::new(false);
+    stage.enter(PARTNER, "a partner");
+    let clock = |quantum| Command::Clock(Clock { reaction: Reaction::NextEdge, quantum });
+    let (kind, reason) = refused(stage.command(PARTNER, clock(1025)));
+    assert_eq!((kind, reason.as_str()), (FailureKind::Unsupported, "a quantum of 1025 edges: at most 1024"));
+    stage.command(PARTNER, clock(1024)).unwrap();
+}
+
+/// With a quantum a master sees a ready late that goes low: so many addresses may wait, and no more.
+#[test]
+fn addresses_wait_as_many_as_a_quantum_explains() {
+    for quantum in [0, 3] {
+        let mut stage = Stage::new(true);
+        stage.enter(PARTNER, "partner 2");
+        stage.command(PARTNER, Command::Clock(Clock { reaction: Reaction::NextEdge, quantum })).unwrap();
+        stage.attach(PARTNER, MEMORY, Role::Initiator).unwrap();
+        let most = 2 * quantum + 1;
+        for _ in 0..most {
+            stage.drive(
+                MEMORY,
+                Time::ZERO,
+                axi(AxiEvent::ReadAddress { id: 1, address: 0x8000_0000, beats: 1 }),
+            );
+        }
+        assert_eq!(stage.expelled(), None, "{most} addresses");
+        stage.drive(MEMORY, Time::ZERO, axi(AxiEvent::ReadAddress { id: 1, address: 0x8000_0000, beats: 1 }));
+        assert!(stage.expelled().unwrap().contains("AR: another address"), "{most} addresses and one");
+    }
+}
+
+#[test]
 fn a_port_has_one_device() {
     let mut stage = Stage::new(true);
     let other = PartyId(3);

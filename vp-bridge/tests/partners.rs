@@ -14,6 +14,7 @@ use vp_client::{Client, Error, Handler, Options, Refusal};
 use vp_models::bus::axi::Latency;
 use vp_models::host::Host as _;
 use vp_models::host::trace::Trace;
+use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::local::LocalHost;
 use vp_models::memory::Ram;
 use vp_models::platform::{Description, Platform};
@@ -59,6 +60,8 @@ struct PinMemory {
     writes: Vec<(u16, u64, u16)>,
     /// How many events of the platform's it has taken into account.
     heard: u64,
+    /// Whether it drives resets back.
+    drives_back: bool,
 }
 
 fn attached(served: &Served) -> Client<Pins> {
@@ -74,7 +77,7 @@ fn attached(served: &Served) -> Client<Pins> {
 impl PinMemory {
     fn new(served: &Served) -> PinMemory {
         let client = attached(served);
-        PinMemory { client, free: 0, writes: Vec::new(), heard: 0 }
+        PinMemory { client, free: 0, writes: Vec::new(), heard: 0, drives_back: true }
     }
 
     fn drive(&mut self, at: u64, event: PortEvent, data: &[u8]) -> Result<(), Error> {
@@ -109,6 +112,12 @@ impl PinMemory {
                 }
             }
             PortEvent::Ready { channel: AxiChannel::ReadData | AxiChannel::WriteResponse, .. } => {}
+            PortEvent::Reset => {
+                (self.free, self.writes) = (0, Vec::new());
+                if self.drives_back {
+                    self.drive(at + PERIOD, PortEvent::Reset, &[])?;
+                }
+            }
             other => panic!("{other:?}"),
         }
         Ok(())
@@ -193,7 +202,63 @@ fn a_memory_at_pins_over_a_unix_socket_takes_the_cycles_that_one_inside_takes() 
     a_memory_at_pins_is_the_same_run_over(&format!("unix:{}", folder.path().join("vp.sock").display()));
 }
 
-/// The partner breaks the contract: its session ends and says why, the platform goes on with the memory inside.
+/// Lets the trace end in the middle of its layer.
+fn begin(host: &mut impl vp_models::host::Host) {
+    let (map, now) = (host.map(), host.now().unwrap());
+    host.set_limit(now + vp_core::Time::ns(700));
+    let ended = player::play(&trace(), host, &map, &PlayOptions::default());
+    assert!(!ended.is_ok_and(|outcome| outcome.passed()));
+    host.set_limit(vp_core::Time::MAX);
+}
+
+#[test]
+fn a_memory_at_pins_that_drives_resets_back_takes_the_same_cycles_behind_them() {
+    let mut local = LocalHost::new(Platform::build(&described()).unwrap());
+    begin(&mut local);
+    local.reset().unwrap();
+    let (_, local) = run(&trace(), &mut local);
+    let served = Served::at("tcp:127.0.0.1:0", vp_server::Options::default());
+    let mut cpu = cpu(&served, TimeMode::Lockstep);
+    let memory = serve(PinMemory::new(&served));
+    for _ in 0..3 {
+        begin(&mut cpu);
+        cpu.reset().unwrap();
+    }
+    let (outcome, remote) = run(&trace(), &mut cpu);
+    assert!(outcome.passed(), "{outcome:?}");
+    assert!(local.get("nvdla.cycles").is_some());
+    assert_eq!(remote.get("nvdla.cycles"), local.get("nvdla.cycles"));
+    drop(cpu);
+    drop(served);
+    assert!(matches!(memory.join().unwrap(), Error::Ended(_)));
+}
+
+#[test]
+fn what_a_partner_drives_that_drives_no_reset_back_is_not_looked_at() {
+    let served = Served::at("tcp:127.0.0.1:0", vp_server::Options::default());
+    let mut cpu = cpu(&served, TimeMode::Lockstep);
+    let memory = serve(PinMemory { drives_back: false, ..PinMemory::new(&served) });
+    begin(&mut cpu);
+    cpu.reset().unwrap();
+    let map = cpu.map();
+    // No read is ever answered, and no rule is broken.
+    let ended = player::play(&trace(), &mut cpu, &map, &PlayOptions::default());
+    assert!(!ended.is_ok_and(|outcome| outcome.passed()));
+    drop(cpu);
+    drop(served);
+    let Error::Ended(reason) = memory.join().unwrap() else { panic!("an end") };
+    assert!(!reason.contains("contract"), "{reason}");
+}
+
+#[test]
+fn a_partner_that_resets_by_itself_has_to_go() {
+    is_expelled(
+        |partner| partner.drive(DBB, Time(0), PortEvent::Reset, &[]).unwrap(),
+        "dbb0, at 0 s: it drives a reset that nobody has asked for: a partner drives one for each that it is sent",
+    );
+}
+
+/// The partner breaks the contract: its/// The partner breaks the contract: its session ends and says why, the platform goes on with the memory inside.
 fn is_expelled(breaks: impl FnOnce(&mut Client<Pins>), why: &str) {
     let served = Served::tcp();
     let mut cpu = cpu(&served, TimeMode::Lockstep);

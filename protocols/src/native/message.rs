@@ -122,7 +122,7 @@ pub enum Request {
     Clock {
         /// When the client's outputs follow its inputs.
         reaction: Reaction,
-        /// So many clock edges more than is certain both sides go on: what crosses may come so much later.
+        /// All that crosses the session's ports, either way, is seen so many clock edges later.
         quantum: u32,
     },
 }

@@ -113,6 +113,9 @@ pub enum PortEvent {
         /// Whether it is high from then on.
         level: bool,
     },
+    /// At any port, from the server: all that was in flight there, both ways, is void, and the port is as at the beginning. From the
+    /// client, once for each of the server's: its side is so, too, and what it has driven before is void.
+    Reset,
 }
 
 /// A channel of an AXI interface.

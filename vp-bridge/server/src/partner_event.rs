@@ -25,6 +25,7 @@ pub fn from_event(event: PortEvent, data: Bytes) -> Result<hub::PortEvent, Strin
         PortEvent::RegisterReady { ready } => return Ok(hub::PortEvent::RegisterReady(ready)),
         PortEvent::RegisterAnswer { value } => return Ok(hub::PortEvent::RegisterAnswer(value)),
         PortEvent::Level { level } => return Ok(hub::PortEvent::Level(level)),
+        PortEvent::Reset => return Ok(hub::PortEvent::Reset),
     };
     Ok(hub::PortEvent::Axi(axi))
 }
@@ -55,6 +56,7 @@ pub fn to_event(event: hub::PortEvent) -> (PortEvent, Bytes) {
         hub::PortEvent::RegisterReady(ready) => PortEvent::RegisterReady { ready },
         hub::PortEvent::RegisterAnswer(value) => PortEvent::RegisterAnswer { value },
         hub::PortEvent::Level(level) => PortEvent::Level { level },
+        hub::PortEvent::Reset => PortEvent::Reset,
     };
     (event, Bytes::new())
 }

@@ -36,6 +36,10 @@ pub(super) struct Args {
     /// The shared platform of that name. Left out where its device is outside: then all sessions have one
     #[arg(long, value_name = "NAME")]
     shared: Option<String>,
+
+    /// Clock edges by which all that crosses the ports is seen later, each way: fewer messages, but more cycles
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    quantum: u32,
 }
 
 /// A part of a platform.
@@ -134,14 +138,19 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut client = Client::connect(&args.address, &options, Heard::default())
         .map_err(|error| Failure::new(format!("{}: {error}", args.address)))?;
     let ports = links(&args.part, &client, &platform)?;
-    client.clock(native::Reaction::NextEdge, 0).map_err(Failure::new)?;
+    client.clock(native::Reaction::NextEdge, args.quantum).map_err(Failure::new)?;
     for port in &ports {
         client.attach(PortId(port.there.0), role(port.role), None).map_err(Failure::new)?;
     }
     let mut hub = Hub::new(platform, TimeMode::Free);
     hub.start_at(Time::ps(client.time().0));
-    let linked = LinkedHub::to_elsewhere(hub, PARTY, ports).map_err(Failure::new)?;
-    anstream::println!("attached to {} as {}", args.address, args.part);
+    let linked = LinkedHub::to_elsewhere(hub, PARTY, args.quantum, ports).map_err(Failure::new)?;
+    let delays = match args.quantum {
+        0 => String::new(),
+        1 => "; delays what crosses by 1 edge each way".to_owned(),
+        quantum => format!("; delays what crosses by {quantum} edges each way"),
+    };
+    anstream::println!("attached to {} as {}{delays}", args.address, args.part);
     tracing::info!("{}", headline(&description));
     serve_part(&mut client, linked)
 }

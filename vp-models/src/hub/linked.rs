@@ -3,12 +3,14 @@
 //! Two platforms that are one, cut at ports: what one drives there the other sees. Both keep to the contract of time; so the
 //! whole takes the cycles that it would take uncut.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use vp_core::Time;
 
 use super::input::{Access, AccessKind, Command, Input, Operation, PartyId, PortIndex, RequestId, Role, Tag};
 use super::output::{Completion, Failure, MemoryAccess, Output};
-use super::partner::Clock;
+use super::partner::{Clock, Reaction};
 use super::{Hub, MemoryPromise, Ran};
 
 /// A port of one hub that is a port of another one.
@@ -28,6 +30,8 @@ pub struct LinkedHub {
     /// Who it is there.
     party: PartyId,
     ports: Vec<LinkedPort>,
+    /// Accesses round time that wait for a reset before them.
+    waiting: VecDeque<(Tag, Access)>,
     /// What the other hub has broken, if it has.
     broken: Option<Failure>,
 }
@@ -46,24 +50,32 @@ impl LinkedHub {
         (name, clock): (&str, Clock),
         ports: Vec<LinkedPort>,
     ) -> Result<LinkedHub, Failure> {
-        enter(other, party, name, clock);
+        enter(other, party, name, clock)?;
         for port in &ports {
             attach(other, party, port.there, port.role)?;
         }
-        LinkedHub::to_elsewhere(hub, party, ports)
+        LinkedHub::to_elsewhere(hub, party, clock.quantum, ports)
     }
 
-    /// The same for a hub in another process, where somebody else takes the ports for this one.
+    /// The same for a hub in another process, where somebody else takes the ports for this one, with a clock of that quantum.
     ///
     /// # Errors
     /// The hub refuses a port.
-    pub fn to_elsewhere(mut hub: Hub, party: PartyId, ports: Vec<LinkedPort>) -> Result<LinkedHub, Failure> {
-        enter(&mut hub, OTHER, "the other side", Clock::default());
+    pub fn to_elsewhere(
+        mut hub: Hub,
+        party: PartyId,
+        quantum: u32,
+        ports: Vec<LinkedPort>,
+    ) -> Result<LinkedHub, Failure> {
+        // The other hub is registered as this one is.
+        let clock = Clock { reaction: Reaction::NextEdge, quantum };
+        enter(&mut hub, OTHER, "the other side", clock)?;
         for port in &ports {
             attach(&mut hub, OTHER, port.here, port.role.opposite())?;
         }
         hub.is_closed = true;
-        Ok(LinkedHub { hub, party, ports, broken: None })
+        hub.follow(OTHER);
+        Ok(LinkedHub { hub, party, ports, waiting: VecDeque::new(), broken: None })
     }
 
     /// The hub.
@@ -100,17 +112,40 @@ impl LinkedHub {
                     Some((data, strobes)) => Operation::MemoryWrite { address, data, strobes, kind },
                     None => Operation::MemoryRead { address, length, kind },
                 };
-                let command = Command::Access(Access { port: linked.here, at: None, operation });
-                self.hub.handle(Input::Command { party: OTHER, tag: Tag(request.0), command });
+                self.waiting.push_back((Tag(request.0), Access { port: linked.here, at: None, operation }));
+                if self.hub.has_reset_ahead() {
+                    // What was reset has what is written after it, and not the other way round.
+                    self.run_hub();
+                }
+                self.access_round_time();
             }
             Output::Promised { promise, .. } => self.hub.handle(Input::Promised { party: OTHER, promise }),
             _ => {}
         }
     }
 
+    fn run_hub(&mut self) {
+        loop {
+            let ran = self.hub.run(Time::MAX);
+            self.access_round_time();
+            if ran == Ran::Waiting {
+                return;
+            }
+        }
+    }
+
+    /// Carries out the accesses round time that have come, if no reset before them is to take effect.
+    fn access_round_time(&mut self) {
+        if !self.hub.has_reset_ahead() {
+            for (tag, access) in self.waiting.drain(..) {
+                self.hub.handle(Input::Command { party: OTHER, tag, command: Command::Access(access) });
+            }
+        }
+    }
+
     /// Goes on as far as can be, and gives what the other hub is to be told.
     pub fn run(&mut self) -> Vec<Input> {
-        while !matches!(self.hub.run(Time::MAX), Ran::Waiting) {}
+        self.run_hub();
         let mut inputs = Vec::new();
         while let Some(output) = self.hub.poll() {
             match output {
@@ -142,15 +177,19 @@ impl LinkedHub {
     }
 }
 
-fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) {
+fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) -> Result<(), Failure> {
     hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryPromise::default() });
-    hub.handle(Input::Command { party, tag: Tag(0), command: Command::Clock(clock) });
+    command(hub, party, Command::Clock(clock))
 }
 
-/// Attaches a port; what else the hub tells meanwhile stays to be polled.
 fn attach(hub: &mut Hub, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
+    command(hub, party, Command::Attach { port, role, range: None })
+}
+
+/// Carries a command out that is done at once; what else the hub tells meanwhile stays to be polled.
+fn command(hub: &mut Hub, party: PartyId, command: Command) -> Result<(), Failure> {
     let tag = Tag(0);
-    hub.handle(Input::Command { party, tag, command: Command::Attach { port, role, range: None } });
+    hub.handle(Input::Command { party, tag, command });
     let mut done = Ok(());
     hub.outputs.retain(|output| match output {
         Output::Completed { party: of, result, .. } if *of == party => {

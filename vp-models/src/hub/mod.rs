@@ -71,7 +71,7 @@ use crate::platform::{Platform, Port};
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
-use partner::{DrivenEvents, Partner};
+use partner::{DrivenEvents, Partner, ResetRound};
 use party::{Parties, Party};
 use ports::Holding;
 
@@ -103,6 +103,7 @@ pub struct Hub {
     /// The parties that have a clock.
     partners: BTreeMap<PartyId, Partner>,
     driven: Rc<DrivenEvents>,
+    reset_round: ResetRound,
     /// Whether no more parties come.
     is_closed: bool,
     on_bus: VecDeque<OnBus>,
@@ -147,6 +148,7 @@ impl Hub {
             parties: Parties::default(),
             partners: BTreeMap::new(),
             driven: Rc::default(),
+            reset_round: ResetRound::default(),
             is_closed: false,
             on_bus: VecDeque::new(),
             next_bus_tag: 0,
@@ -292,7 +294,7 @@ impl Hub {
             Command::Clock(clock) => self.set_clock(party, clock),
             Command::Attach { port, role, range } => self.attach(party, port, role, range),
             Command::Detach { port } => self.detach(party, port),
-            Command::Reset => self.may_rule(party).and_then(|()| self.reset()),
+            Command::Reset => self.may_rule(party).and_then(|()| self.reset(None)),
             Command::Access(access) => return self.take_access(party, Some(tag), access),
             Command::Advance(_) | Command::Step { .. } => {
                 return self.take_time_command(party, tag, &command);
@@ -329,12 +331,9 @@ impl Hub {
         self.requests.borrow_mut().trust(ordered);
     }
 
-    /// Puts everything back to power-on. Time goes on, ports stay attached, what is in flight fails.
-    fn reset(&mut self) -> Result<(), Failure> {
-        if !self.partners.is_empty() {
-            let reason = "a platform with partners cannot be reset: they have no part in it";
-            return Err(Failure::new(FailureKind::Unsupported, reason));
-        }
+    /// Puts everything back to power-on, for a partner that is reset itself or for anybody else. Time goes on, ports stay
+    /// attached, what is in flight fails.
+    fn reset(&mut self, by: Option<PartyId>) -> Result<(), Failure> {
         let now = self.now();
         let was_high = self.platform.irq().level();
         self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
@@ -346,10 +345,14 @@ impl Hub {
         self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
         for holding in self.holdings.clone() {
-            self.connect_memory(&holding);
+            match holding.is_timed {
+                true => self.connect_partner(&holding),
+                false => self.connect_memory(&holding),
+            }
         }
+        self.reset_partners(by);
         if was_high {
-            self.level_changed(false, now);
+            self.tell_level(false, now);
         }
         Ok(())
     }
@@ -419,18 +422,19 @@ impl Hub {
     }
 
     fn level_changed(&mut self, level: bool, time: Time) {
-        let (of_partners, sinks): (Vec<&Holding>, Vec<&Holding>) = (self.holdings.iter())
-            .filter(|holding| holding.role == Role::Sink)
-            .partition(|holding| self.is_partner(holding.party));
-        let told = |holding: &Holding| {
-            let Holding { party, port, .. } = *holding;
-            Output::Level { party, port, level, time }
-        };
-        self.outputs.extend(sinks.into_iter().map(told));
-        let of_partners: Vec<_> = of_partners.into_iter().map(|held| (held.party, held.port)).collect();
-        for (party, port) in of_partners {
+        self.tell_level(level, time);
+        let timed = self.holdings.iter().filter(|held| held.role == Role::Sink && held.is_timed);
+        let timed: Vec<_> = timed.map(|held| (held.party, held.port)).collect();
+        for (party, port) in timed {
             self.send_driven(party, port, time, partner::PortEvent::Level(level));
         }
+    }
+
+    /// Tells those without a clock.
+    fn tell_level(&mut self, level: bool, time: Time) {
+        let sinks = self.holdings.iter().filter(|held| held.role == Role::Sink && !held.is_timed);
+        let told = sinks.map(|&Holding { party, port, .. }| Output::Level { party, port, level, time });
+        self.outputs.extend(told);
     }
 
     fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {

@@ -203,7 +203,8 @@ impl Hub {
         let is_timed = self.is_partner(party);
         let holding = Holding { party, port, role, range, direct: Rc::default(), is_timed };
         if is_timed {
-            self.connect_partner(&holding)?;
+            self.check_partner(&holding)?;
+            self.connect_partner(&holding);
         } else {
             self.connect_memory(&holding);
         }
@@ -310,6 +311,9 @@ impl Hub {
         let held = self.holdings.iter().position(|holding| holding.party == party && holding.port == port);
         let Some(held) = held else { return };
         let holding = self.holdings.remove(held);
+        if let Some(partner) = self.partners.get_mut(&party) {
+            partner.forget_resets(port);
+        }
         let what = if self.memory(port).is_some() { "owned the memory" } else { "was the device" };
         let reason = format!("{}, which {what}, is gone: {why}", self.parties.name(party));
         let owed = match holding.is_timed {

@@ -117,7 +117,11 @@ impl Hub {
         // What partners drive takes effect at the end of an instant, or before the very first one.
         let simulation = self.platform.simulation();
         if simulation.activations() == 0 || simulation.next_time() != Some(simulation.now()) {
-            self.apply_driven();
+            let is_reset = self.apply_driven();
+            if is_reset {
+                // What waits for it goes before all that follows.
+                return Ran::Again;
+            }
         }
         if !self.port_events.borrow().is_empty() {
             // What a register outside has answered may be what somebody waits for.
@@ -144,6 +148,7 @@ impl Hub {
         let bound = self.bound(limit);
         let stop = match bound {
             None => self.run_kernel(limit, until),
+            Some(Bound::Event(at) | Bound::Horizon(at)) if until < at => self.run_kernel(Time::MAX, until),
             Some(Bound::Event(at)) => self.run_kernel(at, until),
             // Time is the partners', too: it passes where nothing happens here.
             Some(Bound::Horizon(at)) if self.mode == TimeMode::Free => self.run_kernel(at, until),

@@ -12,8 +12,9 @@
 
 mod pins;
 mod promise;
+mod reset;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
@@ -24,9 +25,15 @@ use crate::bus::axi::AxiEvent;
 
 pub(super) use pins::DrivenEvents;
 pub(super) use promise::Bound;
+pub(super) use reset::ResetRound;
 
-/// Events that a partner may have driven ahead, at most: its memory is ours.
+/// Events that a partner may have driven ahead, at most: its memory is ours…
 const MOST_AHEAD: usize = 65_536;
+/// …and so many more for each edge of its quantum, which lie on the way.
+const MOST_AN_EDGE: usize = 64;
+
+/// The longest quantum.
+const MOST_QUANTUM: u32 = 1_024;
 
 /// Bytes of the widest data bus that there is.
 const MOST_BEAT: usize = 64;
@@ -36,8 +43,17 @@ const MOST_BEAT: usize = 64;
 pub struct Clock {
     /// When its outputs follow its inputs.
     pub reaction: Reaction,
-    /// Edges that both sides may go on beyond what is certain: 0, until handshakes can bear more.
+    /// Edges by which all that crosses its ports, either way, is seen later: the delay of a link (H. Li, J. Li and A. Kaufmann,
+    /// "SimBricks", SIGCOMM 2022). Each side may then go so many edges further beyond what it knows of the other one. At most
+    /// 1024.
     pub quantum: u32,
+}
+
+impl Clock {
+    /// What the link delays, if a clock cycle is that long.
+    fn delay(self, period: Time) -> Time {
+        period * u64::from(self.quantum)
+    }
 }
 
 /// When outputs follow inputs.
@@ -70,6 +86,9 @@ pub enum PortEvent {
     RegisterAnswer(u32),
     /// At an interrupt line: its level.
     Level(bool),
+    /// At any port, from the platform: all that was in flight there, both ways, is void, and the port is as at the beginning. The
+    /// partner drives it back when its side is so, too: what it has driven before is void.
+    Reset,
 }
 
 /// What a side has promised.
@@ -91,12 +110,14 @@ pub(super) enum Broken {
     OffEdge { at: Time, period: Time },
     #[error("it drives something to be seen at {at}: times are at most 2^62 ps")]
     Beyond { at: Time },
-    #[error("it has driven {MOST_AHEAD} events ahead, and drives one more")]
-    Many,
+    #[error("it has driven {most} events ahead, and drives one more")]
+    Many { most: usize },
     #[error("it promises nothing before {next}, having promised nothing before {promised}")]
     Withdrawn { next: Time, promised: Time },
     #[error("it says to have heard {heard} events, and was sent {sent} only")]
     Unsent { heard: u64, sent: u64 },
+    #[error("it drives a reset that nobody has asked for: a partner drives one for each that it is sent")]
+    Unasked,
     #[error("{0}")]
     Pins(String),
 }
@@ -112,6 +133,10 @@ pub(super) struct Partner {
     reactions: VecDeque<Time>,
     /// How many events it has driven.
     driven: u64,
+    /// How many resets it was sent at a port that it has not driven back: until then what it drives there is void.
+    resets: BTreeMap<PortIndex, u32>,
+    /// Whether its resets are obeyed: this platform is a part of its own.
+    is_leader: bool,
     /// What it has driven, in the order of the edges, that has not taken effect.
     queue: VecDeque<(Time, PortIndex, PortEvent)>,
     /// What it was promised last…
@@ -130,6 +155,8 @@ impl Partner {
             sent: 0,
             reactions: VecDeque::new(),
             driven: 0,
+            resets: BTreeMap::new(),
+            is_leader: false,
             queue: VecDeque::new(),
             told: nothing,
             floor: Time::MAX,
@@ -142,6 +169,17 @@ impl Partner {
         reactions.chain([self.promise.next]).min().unwrap_or(Time::MAX)
     }
 
+    /// It holds a port no more.
+    pub(super) fn forget_resets(&mut self, port: PortIndex) {
+        self.resets.remove(&port);
+    }
+
+    /// The edge of the earliest reaction to what is seen at `at`, as who has driven that sees it; `at_once`: at the same edge.
+    fn reaction(&self, at: Time, at_once: bool) -> Time {
+        let seen = later(at, self.clock.delay(self.period));
+        if at_once { seen } else { later(seen, self.period) }
+    }
+
     /// Up to where the simulation may come.
     fn horizon(&self) -> Time {
         self.promised()
@@ -150,8 +188,7 @@ impl Partner {
     /// It is sent something, to be seen at `at`; `at_once`: it may react at the same edge, whatever its clock says.
     fn send(&mut self, at: Time, at_once: bool) {
         let is_same = at_once || self.clock.reaction == Reaction::SameEdge;
-        let reaction = if is_same { at } else { later(at, self.period) };
-        self.reactions.push_back(reaction);
+        self.reactions.push_back(self.reaction(at, is_same));
         self.sent += 1;
     }
 
@@ -180,14 +217,31 @@ impl Partner {
         if at > HORIZON {
             return Err(Broken::Beyond { at });
         }
-        if self.queue.len() >= MOST_AHEAD {
-            return Err(Broken::Many);
+        let most = MOST_AHEAD + MOST_AN_EDGE * self.clock.quantum as usize;
+        if self.queue.len() >= most {
+            return Err(Broken::Many { most });
         }
-        // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
-        let place = self.queue.partition_point(|(before, ..)| *before <= at);
-        self.queue.insert(place, (at, port, event));
+        let is_reset = event == PortEvent::Reset;
+        match self.resets.get_mut(&port) {
+            Some(open) if is_reset => {
+                *open -= 1;
+                self.resets.retain(|_, open| *open > 0);
+            }
+            Some(_) => {}
+            None if is_reset && !self.is_leader => return Err(Broken::Unasked),
+            None => {
+                if is_reset {
+                    // What it has driven ahead at that port never comes; a reset before this one is still to be driven back.
+                    self.queue
+                        .retain(|(seen, of, event)| *seen < at || *of != port || *event == PortEvent::Reset);
+                }
+                // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
+                let place = self.queue.partition_point(|(before, ..)| *before <= at);
+                self.queue.insert(place, (at, port, event));
+            }
+        }
         self.driven += 1;
-        self.floor = self.floor.min(if at_once { at } else { later(at, self.period) });
+        self.floor = self.floor.min(self.reaction(at, at_once));
         Ok(())
     }
 
@@ -251,10 +305,51 @@ mod tests {
     }
 
     #[test]
+    fn what_a_quantum_delays_is_reacted_to_so_much_later() {
+        let mut partner =
+            Partner::new(Clock { reaction: Reaction::NextEdge, quantum: 5 }, Time::ns(1), Time::ZERO);
+        partner.set_promise(promise(0, 50)).unwrap();
+        partner.send(Time::ns(7), false);
+        assert_eq!(partner.horizon(), Time::ns(13));
+        partner.send(Time::ns(6), true);
+        assert_eq!(partner.horizon(), Time::ns(11));
+    }
+
+    #[test]
     fn a_promise_beyond_all_times_is_one_for_ever() {
         let mut partner = partner(Reaction::NextEdge);
         partner.set_promise(Promise { heard: 0, next: Time::ps((1 << 62) + 1) }).unwrap();
         assert_eq!(partner.horizon(), Time::MAX);
+    }
+
+    #[test]
+    fn until_it_drives_a_reset_back_what_it_drives_is_void() {
+        let mut partner = partner(Reaction::NextEdge);
+        let port = PortIndex(2);
+        let mut drive = |event, asked: u32| {
+            *partner.resets.entry(port).or_default() += asked;
+            partner.resets.retain(|_, open| *open > 0);
+            partner.drive(Time::ns(9), port, event, false).map(|()| (partner.driven, partner.queue.len()))
+        };
+        assert_eq!(drive(PortEvent::Level(true), 2), Ok((1, 0)));
+        assert_eq!(drive(PortEvent::Reset, 0), Ok((2, 0)));
+        assert_eq!(drive(PortEvent::Level(true), 0), Ok((3, 0)));
+        assert_eq!(drive(PortEvent::Reset, 0), Ok((4, 0)));
+        assert_eq!(drive(PortEvent::Level(true), 0), Ok((5, 1)));
+        assert_eq!(drive(PortEvent::Reset, 0), Err(Broken::Unasked));
+    }
+
+    #[test]
+    fn a_reset_voids_what_was_driven_ahead_at_its_port() {
+        let mut partner = partner(Reaction::NextEdge);
+        partner.is_leader = true;
+        let level = |at, port| (Time::ns(at), PortIndex(port), PortEvent::Level(true));
+        for (at, port, event) in [level(8, 0), level(9, 0), level(9, 1), level(12, 0)] {
+            partner.drive(at, port, event, false).unwrap();
+        }
+        partner.drive(Time::ns(9), PortIndex(0), PortEvent::Reset, false).unwrap();
+        let left: Vec<_> = partner.queue.into_iter().collect();
+        assert_eq!(left, [level(8, 0), level(9, 1), (Time::ns(9), PortIndex(0), PortEvent::Reset)]);
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl Hub {
         Box::new(move |at, event: AxiEvent| sink(at, PortEvent::Axi(event)))
     }
 
-    /// Connects a partner's end of a port.
-    pub(in crate::hub) fn connect_partner(&self, holding: &Holding) -> Result<(), Failure> {
+    /// Refuses a partner that cannot have a port beside others.
+    pub(in crate::hub) fn check_partner(&self, holding: &Holding) -> Result<(), Failure> {
         let Holding { party, port, role, .. } = *holding;
         self.check_reaction(party, port)?;
         if let Some(other) =
@@ -52,7 +52,25 @@ impl Hub {
             let reason = format!("{name} has a partner as {}: {holder}", role.name());
             return Err(Failure::new(FailureKind::PortBusy, reason));
         }
-        let kind = self.port(port)?.kind;
+        if role == Role::Initiator
+            && let Some(memory) = self.memory(port)
+        {
+            let config = memory.interconnect().config();
+            if config.read_latency.least() == 0 || config.write_latency.least() == 0 {
+                let reason = format!(
+                    "{} answers at the edge of the address: a master outside needs a latency of 1 at least",
+                    memory.name()
+                );
+                return Err(Failure::new(FailureKind::Unsupported, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Connects a partner's end of a port.
+    pub(in crate::hub) fn connect_partner(&self, holding: &Holding) {
+        let Holding { party, port, role, .. } = *holding;
+        let Some(kind) = self.ports.get(usize::from(port.0)).map(|port| port.kind) else { return };
         match (kind, role) {
             (PortKind::Axi, Role::Target) => {
                 if let Some(memory) = self.memory(port) {
@@ -62,16 +80,9 @@ impl Hub {
             }
             (PortKind::Axi, Role::Initiator) => {
                 if let Some(memory) = self.memory(port) {
-                    let config = memory.interconnect().config();
-                    if config.read_latency.least() == 0 || config.write_latency.least() == 0 {
-                        let reason = format!(
-                            "{} answers at the edge of the address: a master outside needs a latency of 1 at least",
-                            memory.name()
-                        );
-                        return Err(Failure::new(FailureKind::Unsupported, reason));
-                    }
+                    let sink = self.axi_sink(party, port);
                     let pins =
-                        SubordinatePins::new(memory.interconnect().config(), self.axi_sink(party, port));
+                        SubordinatePins::new(memory.interconnect().config(), self.quantum(party), sink);
                     let name = format!("{}.outside", memory.name());
                     memory.interconnect().attach_master(&name, Rc::new(pins));
                 }
@@ -89,7 +100,6 @@ impl Hub {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Disconnects a partner's end of a port; says how many bursts it owed.
@@ -176,6 +186,8 @@ impl Hub {
                 Some(registers) => registers.answer(value).map_err(|rule| Broken::Pins(rule.to_owned())),
                 None => Ok(()),
             },
+            (PortEvent::Reset, Some(_)) => self.follow_reset(party, port),
+            (PortEvent::Reset, None) => wrong("a reset"),
             (PortEvent::Axi(_), _) => wrong("an AXI channel"),
             (PortEvent::Level(_), _) => wrong("an interrupt line"),
             (PortEvent::Register { .. }, _) => wrong("an access to registers"),

@@ -2,7 +2,7 @@
 
 use vp_core::Time;
 
-use super::{Broken, Clock, Partner, PortEvent, Promise, Reaction, later};
+use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, Reaction, later};
 use crate::hub::input::{PartyId, PortIndex, Role};
 use crate::hub::output::{Failure, FailureKind, Output, Severity};
 use crate::hub::{Hub, TimeMode};
@@ -25,9 +25,8 @@ impl Hub {
             let reason = "a clock is declared before the first port is attached";
             return Err(Failure::new(FailureKind::WrongRole, reason));
         }
-        if clock.quantum > 0 {
-            let reason =
-                "a quantum above 0: both sides count handshakes edge by edge, and must not drift apart";
+        if clock.quantum > MOST_QUANTUM {
+            let reason = format!("a quantum of {} edges: at most {MOST_QUANTUM}", clock.quantum);
             return Err(Failure::new(FailureKind::Unsupported, reason));
         }
         if self.is_partner(party) {
@@ -41,6 +40,11 @@ impl Hub {
         self.partners.contains_key(&party)
     }
 
+    /// Edges by which what crosses a partner's ports is delayed.
+    pub(in crate::hub) fn quantum(&self, party: PartyId) -> u32 {
+        self.partners.get(&party).map_or(0, |partner| partner.clock.quantum)
+    }
+
     /// A partner drives something.
     pub(in crate::hub) fn take_driven(
         &mut self,
@@ -49,9 +53,16 @@ impl Hub {
         event: PortEvent,
     ) {
         let at_once = self.is_answered_at_once(party, port);
+        let ends_livelock = event == PortEvent::Reset && self.livelock.is_some();
         let Some(partner) = self.partners.get_mut(&party) else { return };
         if let Err(broken) = partner.drive(at, port, event, at_once) {
-            self.expel(party, Some(port), &broken);
+            return self.expel(party, Some(port), &broken);
+        }
+        if ends_livelock && self.is_leader(party) {
+            // Time would never come to the reset's edge.
+            if let Err(failure) = self.reset(Some(party)) {
+                self.expel(party, Some(port), &Broken::Pins(failure.reason));
+            }
         }
     }
 
@@ -118,9 +129,9 @@ impl Hub {
         is_held.then_some((party, horizon))
     }
 
-    /// Lets take effect what partners have driven to be seen by now.
-    pub(in crate::hub) fn apply_driven(&mut self) {
-        let now = self.now();
+    /// Lets take effect what partners have driven to be seen by now; tells whether a reset was among it.
+    pub(in crate::hub) fn apply_driven(&mut self) -> bool {
+        let (now, mut is_reset) = (self.now(), false);
         let parties: Vec<PartyId> = self.partners.keys().copied().collect();
         for party in parties {
             while let Some(partner) = self.partners.get_mut(&party)
@@ -128,11 +139,13 @@ impl Hub {
                 && let Some((_, port, event)) = partner.queue.pop_front()
             {
                 self.is_instant_over = false;
+                is_reset |= event == PortEvent::Reset;
                 if let Err(broken) = self.apply_event(party, port, event) {
                     self.expel(party, Some(port), &broken);
                 }
             }
         }
+        is_reset
     }
 
     /// Tells what partners were sent during a run.
@@ -152,6 +165,7 @@ impl Hub {
     ) {
         let at_once = self.may_react_at_once(party, port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
+        let at = later(at, partner.clock.delay(partner.period));
         // Where a party has gone without a warning, what follows may be later than its cause: nothing is seen earlier than was
         // promised.
         let at = at.max(partner.least());
@@ -188,8 +202,8 @@ impl Hub {
             self.partners.iter().map(|(party, partner)| self.reaction_to(*party, partner)).collect();
         for ((party, partner), reaction) in self.partners.iter_mut().zip(reactions) {
             let others = through.iter().filter(|(other, _)| other != party).map(|(_, through)| *through);
-            let own = own.min(reaction);
             let next = others.chain([own]).min().unwrap_or(own);
+            let next = later(next, partner.clock.delay(partner.period)).min(reaction);
             // What was promised before stays promised.
             let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
             if promise != partner.told {
@@ -212,7 +226,7 @@ impl Hub {
     /// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
     fn reaction_to(&self, party: PartyId, partner: &Partner) -> Time {
         let reaction = |&(at, port, _): &(Time, PortIndex, PortEvent)| {
-            if self.is_answered_at_once(party, port) { at } else { later(at, partner.period) }
+            partner.reaction(at, self.is_answered_at_once(party, port))
         };
         partner.queue.iter().map(reaction).min().unwrap_or(Time::MAX)
     }

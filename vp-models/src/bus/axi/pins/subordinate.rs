@@ -32,12 +32,24 @@ impl Ready {
     }
 }
 
-/// An address that has come to the pins, or nothing.
+/// Addresses that have come to the pins.
 #[derive(Default)]
 struct Address {
-    waiting: Option<Burst>,
+    /// One, or more where a link delays the ready that the master sees.
+    waiting: VecDeque<Burst>,
     /// The edge after the last handshake.
     free: Time,
+}
+
+impl Address {
+    /// Another one has come; so many may wait.
+    fn push(&mut self, burst: Burst, most: usize, channel: &'static str) -> Result<(), AxiViolation> {
+        if self.waiting.len() >= most {
+            return Err(AxiViolation::Unstable { channel });
+        }
+        self.waiting.push_back(burst);
+        Ok(())
+    }
 }
 
 /// A beat of write data, and the edge at which it was taken.
@@ -62,6 +74,8 @@ pub(in crate::bus::axi) struct Arrived {
 pub struct SubordinatePins {
     period: Time,
     width: u32,
+    /// Addresses that may wait.
+    most_addresses: usize,
     sink: AxiSink,
     state: RefCell<State>,
 }
@@ -91,11 +105,15 @@ const W: usize = 2;
 const CHANNELS: [AxiChannel; 3] = [AxiChannel::ReadAddress, AxiChannel::WriteAddress, AxiChannel::WriteData];
 
 impl SubordinatePins {
-    /// The pins of an interface of that shape; what it drives goes to `sink`.
-    pub fn new(config: &AxiConfig, sink: AxiSink) -> SubordinatePins {
+    /// The pins of an interface of that shape, behind a link that delays by so many edges each way; what it drives goes to
+    /// `sink`.
+    pub fn new(config: &AxiConfig, delay: u32, sink: AxiSink) -> SubordinatePins {
         SubordinatePins {
             period: config.period,
             width: config.beat_bytes,
+            // A ready that goes low at edge t is low for the master from t + delay on. What it drives until then is here before
+            // t + 2 * delay; and one more waits that it has driven and does not take for taken.
+            most_addresses: 2 * delay as usize + 1,
             sink,
             state: RefCell::new(State {
                 read: Address::default(),
@@ -142,7 +160,7 @@ impl SubordinatePins {
         if !is_ready || address.free > now {
             return None;
         }
-        let burst = address.waiting.take()?;
+        let burst = address.waiting.pop_front()?;
         address.free = now + self.period;
         Some(burst)
     }
@@ -172,7 +190,8 @@ impl SubordinatePins {
     /// Whether an address waits on AR, or on AW.
     pub(in crate::bus::axi) fn is_asked(&self, write: bool) -> bool {
         let state = self.state.borrow();
-        if write { state.write.waiting.is_some() } else { state.read.waiting.is_some() }
+        let address = if write { &state.write } else { &state.read };
+        !address.waiting.is_empty()
     }
 
     /// Puts a beat on R.
@@ -265,8 +284,8 @@ impl SubordinatePins {
     pub(in crate::bus::axi) fn go(&self) {
         let state = &mut *self.state.borrow_mut();
         state.is_gone = true;
-        state.read.waiting = None;
-        state.write.waiting = None;
+        state.read.waiting.clear();
+        state.write.waiting.clear();
         state.arriving.clear();
         state.beats.clear();
     }
@@ -286,17 +305,13 @@ impl SubordinatePins {
                 let base = address & !u64::from(width - 1);
                 let (bytes, beats) = (u32::from(beats) * width, beats.into());
                 let burst = Burst { id: id.into(), address: base, bytes, beats };
-                if state.read.waiting.replace(burst).is_some() {
-                    return Err(AxiViolation::Unstable { channel: "AR" });
-                }
+                state.read.push(burst, self.most_addresses, "AR")?;
             }
             AxiEvent::WriteAddress { id, address, beats } => {
                 check_burst(AxiChannel::WriteAddress, address, beats, width)?;
                 let (bytes, beats) = (u32::from(beats) * width, beats.into());
                 let burst = Burst { id: id.into(), address, bytes, beats };
-                if state.write.waiting.replace(burst).is_some() {
-                    return Err(AxiViolation::Unstable { channel: "AW" });
-                }
+                state.write.push(burst, self.most_addresses, "AW")?;
                 match state.early.pop_front() {
                     None => state.lengths.push_back(beats),
                     Some(came) if came == beats => {}
@@ -307,8 +322,9 @@ impl SubordinatePins {
                 if data.len() != width as usize {
                     return Err(AxiViolation::Width { channel: "W", bytes: data.len(), width });
                 }
-                if state.arriving.len() >= MOST_AHEAD {
-                    return Err(AxiViolation::Ahead { channel: "W", beats: MOST_AHEAD + 1 });
+                let most = MOST_AHEAD + self.most_addresses;
+                if state.arriving.len() >= most {
+                    return Err(AxiViolation::Ahead { channel: "W", beats: most + 1 });
                 }
                 state.beat = state.beat.saturating_add(1);
                 // Data may come before its address: then its length is not known yet.
