@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 12] = [
+const ROOMS: [(&str, &str, &[&str]); 14] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -12,13 +12,28 @@ const ROOMS: [(&str, &str, &[&str]); 12] = [
     ("vp-transport", "transport", &["vp-shm"]),
     ("vp-client", "client", &["vp-protocols", "vp-shm", "vp-transport"]),
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
-    ("vp-server", "vp-bridge/server", &["vp-core", "vp-models", "vp-protocols", "vp-shm", "vp-transport"]),
+    ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
+    (
+        "vp-server",
+        "vp-bridge/server",
+        &["vp-core", "vp-models", "vp-native-values", "vp-protocols", "vp-shm", "vp-transport"],
+    ),
+    ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
     ("vp-study", "vp-bridge/study", &["vp-core", "vp-models"]),
     (
         "vp-bridge",
         "vp-bridge",
-        &["vp-client", "vp-core", "vp-models", "vp-remote", "vp-server", "vp-study", "vp-transport"],
+        &[
+            "vp-client",
+            "vp-core",
+            "vp-models",
+            "vp-partner",
+            "vp-remote",
+            "vp-server",
+            "vp-study",
+            "vp-transport",
+        ],
     ),
     (
         "vp-tests",
@@ -28,8 +43,17 @@ const ROOMS: [(&str, &str, &[&str]); 12] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 7] =
-    ["vp-core", "vp-protocols", "vp-shm", "vp-models", "vp-transport", "vp-client", "vp-qemu"];
+const BLOCKING: [&str; 9] = [
+    "vp-core",
+    "vp-protocols",
+    "vp-shm",
+    "vp-models",
+    "vp-transport",
+    "vp-client",
+    "vp-native-values",
+    "vp-partner",
+    "vp-qemu",
+];
 
 fn manifest(folder: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join("Cargo.toml");

@@ -19,7 +19,6 @@
 mod instance;
 mod link;
 mod listener;
-pub mod partner_event;
 mod registry;
 mod session;
 mod stream;

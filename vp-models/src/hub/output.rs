@@ -163,7 +163,9 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(kind: FailureKind, reason: impl Into<String>) -> Failure {
+    /// A failure, with its reason for people.
+    #[must_use]
+    pub fn new(kind: FailureKind, reason: impl Into<String>) -> Failure {
         Failure { kind, reason: reason.into() }
     }
 }

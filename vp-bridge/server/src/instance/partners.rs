@@ -9,7 +9,7 @@ use vp_models::hub::{self, Input};
 use vp_protocols::native::{Driven, ErrorCode, Promised, SessionId};
 
 use super::{PlatformThread, ToSession, translate};
-use crate::partner_event;
+use vp_native_values::partner_event;
 
 /// For which partner simulated time stands, at which promise, and since when by the wall clock.
 #[derive(Default)]

@@ -1,0 +1,245 @@
+//! A platform of which all but the device is at pins: a CPU that programs it edge by edge, and memories of fixed latency. It
+//! takes the cycles of the platform with a CPU and memories of its own.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use bytes::Bytes;
+use vp_core::Time;
+use vp_models::bus::axi::Latency;
+use vp_models::host::trace::player::{self, PlayOptions};
+use vp_models::host::trace::{Trace, discover};
+use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
+use vp_models::local::LocalHost;
+use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::{Description, Platform};
+use vp_partner::pins::{
+    Address, Beat, Handle, LineSink, ManagerPins, RegisterAccess, RegisterInitiator, Response, Subordinate,
+    SubordinatePins, TargetPins,
+};
+use vp_partner::{LocalLink, Partner, PartnerOptions};
+
+/// Edges after which a test gives up.
+const PATIENCE: u64 = 10_000_000;
+
+/// A memory of fixed latency, as RTL would be: registers that follow what was on the pins at the edge.
+struct FixedLatency {
+    handle: Handle<Subordinate>,
+    ram: std::rc::Rc<vp_models::memory::Ram>,
+    width: usize,
+    latency: u64,
+    edge: u64,
+    /// Beats of reads, and responses, with the edges at which they are on the pins at the earliest.
+    beats: VecDeque<(u64, Beat)>,
+    responses: VecDeque<(u64, Response)>,
+    writes: VecDeque<Address>,
+    beat: u16,
+    pins: SubordinatePins,
+}
+
+impl FixedLatency {
+    fn new(partner: &mut Partner, name: &str, latency: u64) -> FixedLatency {
+        let handle = partner.attach(name).unwrap();
+        let (ram, width) = (partner.memory(handle).unwrap(), partner.width(handle).unwrap());
+        FixedLatency {
+            handle,
+            ram,
+            width,
+            latency,
+            edge: 0,
+            beats: VecDeque::new(),
+            responses: VecDeque::new(),
+            writes: VecDeque::new(),
+            beat: 0,
+            pins: SubordinatePins { ar_ready: true, aw_ready: true, w_ready: true, r: None, b: None },
+        }
+    }
+
+    /// What its registers become after an edge at which these pins were seen.
+    fn edge(&mut self, seen: &ManagerPins) {
+        let now = self.edge;
+        if let Some(Address { id, address, beats }) = seen.ar {
+            for beat in 0..beats {
+                let mut data = vec![0; self.width];
+                self.ram.read(address + u64::from(beat) * self.width as u64, &mut data).unwrap();
+                let beat = Beat { id, data: Bytes::from(data), last: beat + 1 == beats, error: false };
+                self.beats.push_back((now + self.latency, beat));
+            }
+        }
+        self.writes.extend(seen.aw);
+        if let Some(beat) = &seen.w {
+            let burst = *self.writes.front().expect("the address comes with the data or before");
+            let address =
+                (burst.address & !(self.width as u64 - 1)) + u64::from(self.beat) * self.width as u64;
+            for lane in (0..self.width).filter(|lane| beat.strobes >> lane & 1 == 1) {
+                self.ram.write(address + lane as u64, &beat.data[lane..=lane]).unwrap();
+            }
+            self.beat += 1;
+            if beat.last {
+                self.responses.push_back((now + 1, Response { id: burst.id, error: false }));
+                self.writes.pop_front();
+                self.beat = 0;
+            }
+        }
+        if self.pins.r.is_some() && seen.r_ready {
+            self.pins.r = None;
+        }
+        if self.pins.b.is_some() && seen.b_ready {
+            self.pins.b = None;
+        }
+        self.edge += 1;
+        let next = self.edge;
+        if self.pins.r.is_none() && self.beats.front().is_some_and(|(at, _)| *at <= next) {
+            self.pins.r = self.beats.pop_front().map(|(_, beat)| beat);
+        }
+        if self.pins.b.is_none() && self.responses.front().is_some_and(|(at, _)| *at <= next) {
+            self.pins.b = self.responses.pop_front().map(|(_, response)| response);
+        }
+    }
+}
+
+/// A CPU and memories at pins.
+struct PinHost {
+    partner: Partner,
+    csb: Handle<RegisterInitiator>,
+    irq: Handle<LineSink>,
+    memories: Vec<FixedLatency>,
+    /// What the CPU drives.
+    access: Option<RegisterAccess>,
+    level: bool,
+    edges: u64,
+}
+
+impl PinHost {
+    fn new(description: &Description, latency: u64) -> PinHost {
+        let link = LocalLink::new(Platform::build(description).unwrap());
+        let mut partner = Partner::new(Box::new(link), PartnerOptions::default()).unwrap();
+        let (csb, irq) = (partner.attach("csb0").unwrap(), partner.attach("irq0").unwrap());
+        let names: Vec<String> = (partner.link().ports().iter())
+            .map(|port| port.name.clone())
+            .filter(|name| ["dbb0", "sram0"].contains(&name.as_str()))
+            .collect();
+        let memories = names.iter().map(|name| FixedLatency::new(&mut partner, name, latency)).collect();
+        PinHost { partner, csb, irq, memories, access: None, level: false, edges: 0 }
+    }
+
+    fn edge(&mut self) -> TargetPins {
+        self.edges += 1;
+        assert!(self.edges < PATIENCE, "it does not end");
+        let partner = &mut self.partner;
+        partner.sample(self.csb, &self.access).unwrap();
+        partner.sample(self.irq, &()).unwrap();
+        for memory in &self.memories {
+            partner.sample(memory.handle, &memory.pins).unwrap();
+        }
+        let answer = partner.seen(self.csb).unwrap();
+        self.level = partner.seen(self.irq).unwrap();
+        for memory in &mut self.memories {
+            let seen = partner.seen(memory.handle).unwrap();
+            memory.edge(&seen);
+        }
+        if answer.ready {
+            self.access = None;
+        }
+        answer
+    }
+
+    fn send(&mut self, access: RegisterAccess) -> Option<TargetPins> {
+        self.access = Some(access);
+        while self.access.is_some() {
+            self.edge();
+        }
+        if access.posted {
+            return None;
+        }
+        loop {
+            let answer = self.edge();
+            if answer.read.is_some() || answer.write_complete {
+                return Some(answer);
+            }
+        }
+    }
+}
+
+impl Host for PinHost {
+    fn write(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        self.send(RegisterAccess { address, write: Some(value), posted: true });
+        Ok(())
+    }
+
+    fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
+        let answer = self.send(RegisterAccess { address, write: Some(value), posted: false });
+        assert!(answer.is_some_and(|answer| answer.write_complete));
+        Ok(())
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, HostError> {
+        let answer = self.send(RegisterAccess { address, write: None, posted: false });
+        Ok(answer.and_then(|answer| answer.read).unwrap())
+    }
+
+    fn wait_interrupt(&mut self) -> Result<Time, HostError> {
+        while !self.level {
+            self.edge();
+        }
+        self.now()
+    }
+
+    fn now(&mut self) -> Result<Time, HostError> {
+        Ok(self.partner.now())
+    }
+
+    fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
+        self.memories[memory as usize].ram.write(address, bytes).unwrap();
+        Ok(())
+    }
+
+    fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
+        self.memories[memory as usize].ram.read(address, bytes).unwrap();
+        Ok(())
+    }
+
+    fn map(&self) -> RegisterMap {
+        RegisterMap::Small
+    }
+
+    fn device(&self) -> &str {
+        "nvdla"
+    }
+
+    fn statistics(&mut self) -> Result<Statistics, HostError> {
+        Ok(Statistics::default())
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn set_limit(&mut self, _: Time) {}
+}
+
+/// The cycles of a run, from the time that the player has measured.
+fn span(outcome: &player::Outcome) -> Time {
+    outcome.finish
+}
+
+#[test]
+fn layers_at_pins_take_the_cycles_of_layers_inside() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/nv_small");
+    let mut sources = discover(&folder).unwrap();
+    sources.sort_by(|one, other| one.name.cmp(&other.name));
+    for latency in [1, 50] {
+        for source in &sources {
+            let trace = Trace::load(&source.script).unwrap();
+            let mut description = Description::named("nv_small").unwrap();
+            description.dbb0.read_latency = Some(Latency::Fixed(latency));
+            let mut inside = LocalHost::new(Platform::build(&description).unwrap());
+            let map = inside.map();
+            let whole = player::play(&trace, &mut inside, &map, &PlayOptions::default()).unwrap();
+            let mut pins = PinHost::new(&description, u64::from(latency));
+            let outcome = player::play(&trace, &mut pins, &map, &PlayOptions::default()).unwrap();
+            assert!(outcome.passed(), "{}: {outcome:?}", source.name);
+            println!("{} at {latency}: {} {}", source.name, span(&whole), span(&outcome));
+        }
+    }
+}
