@@ -835,12 +835,74 @@ fn strobes_choose_the_bytes_that_are_written() {
 }
 
 #[test]
-fn a_server_that_shuts_down_says_so() {
+fn a_server_that_shuts_down_says_so_also_in_the_middle_of_a_layer() {
+    for is_busy in [false, true] {
+        let served = Served::tcp();
+        let mut raw = Raw::open(&served.address, None, TimeMode::Free);
+        if is_busy {
+            start_long_copy(&mut raw);
+        }
+        let ends = std::thread::spawn(move || drop(served));
+        let event = raw.next();
+        assert!(matches!(event, Event::Bye(bye) if bye.code == Some(ErrorCode::ShuttingDown)));
+        drop(raw);
+        ends.join().unwrap();
+    }
+}
+
+/// Takes the registers, and starts a layer that is still running when much else has been done.
+fn start_long_copy(cpu: &mut Raw) {
+    assert_eq!(cpu.attach(CSB, Role::Initiator), Reply::Done);
+    let map = local().map();
+    for (register, value) in common::copy_registers(16, 8192, 32) {
+        let address = u64::from(map.find(register).unwrap().address);
+        let write = RegisterWrite { port: CSB, address, value, at: None };
+        cpu.connection.post(Posted::RegisterWrite(write), &[]).unwrap();
+    }
+    assert!(matches!(cpu.ask(read(0)), Reply::Value { .. }));
+}
+
+#[test]
+fn sessions_come_and_are_answered_and_go_in_the_middle_of_a_layer() {
     let served = Served::tcp();
-    let mut raw = Raw::open(&served.address, None, TimeMode::Lockstep);
-    let ends = std::thread::spawn(move || drop(served));
-    let event = raw.next();
-    assert!(matches!(event, Event::Bye(bye) if bye.code == Some(ErrorCode::ShuttingDown)));
-    drop(raw);
-    ends.join().unwrap();
+    let mut cpu = Raw::open(&served.address, Some("p"), TimeMode::Free);
+    start_long_copy(&mut cpu);
+    let mut others: Vec<Raw> =
+        (0..20).map(|_| Raw::open(&served.address, Some("p"), TimeMode::Free)).collect();
+    for other in &mut others {
+        other.send(Request::Ping);
+        other.flush();
+    }
+    for other in &mut others {
+        assert_eq!(other.reply(&mut Vec::new()).2, Reply::Pong);
+    }
+    let sessions = |cpu: &mut Raw| match cpu.ask(Request::Status) {
+        Reply::Status(status) => {
+            assert_eq!(status.activity, Activity::Running);
+            status.sessions
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(sessions(&mut cpu), 21);
+    drop(others);
+    while sessions(&mut cpu) > 1 {}
+}
+
+#[test]
+fn what_was_sent_before_a_goodbye_is_carried_out() {
+    let served = Served::tcp();
+    let mut stays = Raw::open(&served.address, Some("p"), TimeMode::Free);
+    let mut goes = Raw::open(&served.address, Some("p"), TimeMode::Free);
+    assert_eq!(goes.attach(DBB, Role::Initiator), Reply::Done);
+    assert_eq!(stays.attach(DBB, Role::Initiator), Reply::Done);
+    let (address, length, access, axi_id, at) = (u64::from(TARGET), 4, Access::Debug, 0, None);
+    let write = MemoryWrite { port: DBB, address, length, access, axi_id, strobes: false, at };
+    goes.connection.post(Posted::MemoryWrite(write), &[1, 2, 3, 4]).unwrap();
+    goes.connection.bye(None, "done");
+    goes.flush();
+    // The server closes the stream behind what it has carried out.
+    assert_eq!(goes.stream.read(&mut [0; 16]).unwrap(), 0);
+    stays.send(memory_read(address, 4));
+    let Event::Reply { payload, .. } = stays.next() else { panic!() };
+    assert_eq!(payload[..], [1, 2, 3, 4]);
 }

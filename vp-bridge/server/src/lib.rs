@@ -13,11 +13,11 @@
 //! # }
 //! ```
 //!
-//! A session is one task with one `vp_protocols::native::Connection`; a platform is one thread. A session that errs, lags
-//! or vanishes takes nothing from others but what they had from it.
+//! A platform is one thread. A session begins as an async task, which waits for its hello, gives its socket to the thread of its
+//! platform, and has it back for the farewell. A session that errs, lags or vanishes takes nothing from others but what they
+//! had from it.
 
 mod instance;
-mod link;
 mod listener;
 mod registry;
 mod session;

@@ -8,7 +8,7 @@ use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::TimeMode;
 
 use super::EndedPlatform;
-use super::instance::{Command, Instance, Patience};
+use super::instance::{Instance, Patience, PlatformCommand};
 
 /// All platforms of a server.
 pub(super) struct Registry {
@@ -94,6 +94,6 @@ impl Registry {
             }
         }
         // A closed inbox: the thread has ended already.
-        let _ = instance.inbox().send(&mut vec![Command::End]);
+        let _ = instance.inbox().send(PlatformCommand::End);
     }
 }

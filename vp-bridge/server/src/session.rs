@@ -1,4 +1,5 @@
-//! One session from the first byte to the last: the greeting, a platform, and the farewell. What is between is [`Link`]'s.
+//! One session from the first byte to the last: the greeting, a platform, and the farewell. In between the socket is the platform's
+//! thread's, and the session's task waits for it.
 
 use std::sync::Arc;
 
@@ -7,13 +8,46 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use vp_protocols::native::{
-    Capabilities, Connection, ErrorCode, Event, Hello, Offer, SessionId, Terms, TimeMode,
+    Capabilities, Connection, ErrorCode, Event, Hello, SessionId, Terms, TimeMode, Violation,
 };
+use vp_transport::Socket;
 
 use super::House;
-use super::instance::{Command, Instance, Join, Joined, Permits};
-use super::link::{End, Link, Newcomer, Outlet, printable};
+use super::instance::{Instance, Newcomer, PlatformCommand};
 use crate::stream::Stream;
+
+/// Why a session ended: for the log.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// As it should.
+    Fine(String),
+    /// The peer did wrong.
+    Wrong(String),
+}
+
+impl End {
+    /// Why.
+    pub(crate) fn why(&self) -> &str {
+        let (Self::Fine(why) | Self::Wrong(why)) = self;
+        why
+    }
+}
+
+impl From<Violation> for End {
+    fn from(violation: Violation) -> Self {
+        Self::Wrong(violation.to_string())
+    }
+}
+
+/// What a session's task gets back from the platform's thread, which leaves the socket alone from then on.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The protocol's state, with what is left to be said.
+    pub(crate) connection: Connection,
+    pub(crate) end: End,
+}
+
+const SHUTDOWN: &str = "the server shuts down";
 
 /// Serves a connection to its end.
 pub(super) async fn run(house: &House, mut stream: Stream, id: SessionId, name: &str) {
@@ -98,8 +132,8 @@ async fn greet(
     match greeted {
         Ok(greeted) => greeted,
         Err(None) => {
-            connection.refuse(ErrorCode::ShuttingDown, "the server shuts down");
-            Err(End::Fine("the server shuts down".to_owned()))
+            connection.refuse(ErrorCode::ShuttingDown, SHUTDOWN);
+            Err(End::Fine(SHUTDOWN.to_owned()))
         }
         Err(Some(())) => {
             let reason = format!("no hello within {} s", waited.as_secs_f64());
@@ -135,54 +169,34 @@ async fn enter(
         Ok(instance) => instance,
         Err(end) => return part(house, stream, connection, name, &end).await,
     };
-    let terms = terms(house, &stream);
     let socket = match stream.into_socket() {
-        Ok(socket) => socket,
+        Ok(socket) => Arc::new(socket),
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");
             return house.registry.leave(platform, &instance);
         }
     };
-    let Terms { capabilities, max_payload, max_in_flight } = terms.agreed(&hello);
-    let permits = Arc::new(Permits::default());
-    let inbox = instance.inbox().clone();
-    let link =
-        Link::new(socket, Newcomer { id, connection, input, inbox, permits: permits.clone(), max_payload });
-    let mut stay = Stay { house, platform, instance: &instance, id, link: &link, end: None };
-    let (joined, answer) = oneshot::channel();
-    let to = Outlet::new(&link);
-    let join =
-        Join { session: id, time_mode: hello.time_mode, capabilities, max_in_flight, permits, to, joined };
-    let _ = instance.inbox().send(&mut vec![Command::Join(join)]);
-
-    let end = match answer.await {
-        Err(_) => link.refuse("the platform failed"),
-        Ok(Joined { time, time_mode, ports, device }) => {
-            let called = platform.unwrap_or(&house.registry.description().name).to_owned();
-            let offer = Offer {
-                agent: house.options.agent.clone(),
-                time_mode,
-                time,
-                platform: called.clone(),
-                session: id,
-                ports,
-                device: Some(device),
-            };
-            match link.accept(offer) {
-                Err(error) => link.refuse(&error.to_string()),
-                Ok(_) => {
-                    tracing::info!("{name}: {} on platform {called}", printable(&hello.agent));
-                    link.serve(house).await
-                }
-            }
-        }
+    let (ended, has_ended) = oneshot::channel();
+    let newcomer = Newcomer {
+        id,
+        name: name.to_owned(),
+        agent: printable(&hello.agent),
+        time_mode: hello.time_mode,
+        socket: socket.clone(),
+        connection,
+        input,
+        server: house.options.agent.clone(),
+        platform: platform.unwrap_or(&house.registry.description().name).to_owned(),
+        ended,
     };
-    let (End::Fine(why) | End::Wrong(why)) = &end;
-    stay.end = Some(why.clone());
+    let mut stay = Stay { house, platform, instance: &instance, id, socket: &socket, is_over: false };
+    // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
+    let _ = instance.inbox().send(PlatformCommand::Join(Box::new(newcomer)));
+    let ended = stay.wait(has_ended).await;
+    stay.is_over = true;
     drop(stay);
-    let (connection, socket) = link.close(house);
-    match Stream::of(socket) {
-        Ok(stream) => part(house, stream, connection, name, &end).await,
+    match Stream::of(&socket) {
+        Ok(stream) => part(house, stream, ended.connection, name, &ended.end).await,
         Err(error) => tracing::warn!("{name}: {error}; session closed"),
     }
 }
@@ -193,19 +207,51 @@ struct Stay<'a> {
     platform: Option<&'a str>,
     instance: &'a Instance,
     id: SessionId,
-    link: &'a Link,
-    /// Why it ends; none when the task is given up in the middle.
-    end: Option<String>,
+    socket: &'a Socket,
+    /// Whether the platform's thread has ended it; not so when the task is given up in the middle.
+    is_over: bool,
+}
+
+impl Stay<'_> {
+    /// Waits until the platform's thread gives the session back.
+    async fn wait(&self, mut has_ended: oneshot::Receiver<Ended>) -> Ended {
+        let ended = tokio::select! {
+            ended = &mut has_ended => ended,
+            () = self.house.shutdown.cancelled() => {
+                self.dismiss(SHUTDOWN);
+                let Ok(ended) = timeout(self.house.options.farewell_timeout, has_ended).await else {
+                    // It is in the middle of one long step of a model.
+                    self.socket.shut_down();
+                    return self.lost(&format!("{SHUTDOWN}, and the platform is busy"));
+                };
+                ended
+            }
+        };
+        // It has ended itself without having taken the session in.
+        ended.unwrap_or_else(|_| self.lost("turned away: the platform failed"))
+    }
+
+    /// The end of a session whose state does not come back.
+    fn lost(&self, why: &str) -> Ended {
+        let mut connection = Connection::server(self.house.options.terms);
+        connection.refuse(ErrorCode::Internal, why);
+        Ended { connection, end: End::Wrong(why.to_owned()) }
+    }
+
+    fn dismiss(&self, reason: &'static str) {
+        let (session, code) = (self.id, ErrorCode::ShuttingDown);
+        // A closed inbox: the session has ended with the thread.
+        let _ = self.instance.inbox().send(PlatformCommand::Dismiss { session, code, reason });
+    }
 }
 
 impl Drop for Stay<'_> {
     fn drop(&mut self) {
-        let why = self.end.take().unwrap_or_else(|| {
+        if !self.is_over {
             // Nobody says goodbye any more.
-            self.link.cut();
-            "its task was given up".to_owned()
-        });
-        let _ = self.instance.inbox().send(&mut vec![Command::Leave { session: self.id, why }]);
+            self.socket.shut_down();
+            self.dismiss("its task was given up");
+        }
         self.house.registry.leave(self.platform, self.instance);
     }
 }
@@ -222,4 +268,9 @@ fn unfit(hello: &Hello) -> Option<(ErrorCode, &'static str)> {
     let is_name = !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
     let reason = "a platform's name has 1 to 64 bytes and no control characters";
     (!is_name).then_some((ErrorCode::PlatformUnavailable, reason))
+}
+
+/// What a stranger calls itself, fit for a line of a log.
+pub(crate) fn printable(agent: &str) -> String {
+    agent.chars().take(64).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -8,7 +8,7 @@ use vp_models::host::{Host as _, HostError};
 use vp_models::platform::Description;
 use vp_protocols::native::{Activity, TimeMode};
 
-use super::instance::{Command, Instance};
+use super::instance::{Instance, PlatformCommand};
 use super::{House, Options, Server};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_transport::Address;
@@ -37,7 +37,7 @@ fn client(address: &Address, time_mode: TimeMode) -> RemoteHost {
 /// Has the platform's thread do something with its simulation.
 fn tell(house: &House, what: impl FnOnce(&Sim) + Send + 'static) -> Instance {
     let instance = house.registry.find(NAME).expect("a platform of that name");
-    instance.inbox().send(&mut vec![Command::Do(Box::new(what))]).unwrap();
+    instance.inbox().send(PlatformCommand::Do(Box::new(what))).unwrap();
     instance
 }
 

@@ -1,13 +1,13 @@
 //! What a platform's thread does when it has nothing to do.
 //!
-//! It polls its inbox, the rings and the sockets of its sessions for 50 µs, because waking a sleeping thread costs tens of
-//! microseconds; then it sleeps until one of them has something. Before a run that lasts, the sessions' tasks watch the
-//! sockets again, and interrupt the run when something comes.
+//! It polls the rings and the sockets of its sessions for 50 µs, because waking a sleeping thread costs tens of
+//! microseconds; then it sleeps until one of them has something, or a session comes.
 
 use std::hint;
-use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::PlatformThread;
 
@@ -23,14 +23,13 @@ const LOOKS: u32 = 4;
 impl PlatformThread {
     /// Waits until something is to be done, or until `wake`.
     pub(super) fn idle_until(&mut self, wake: Option<Instant>) {
-        self.members.iter().for_each(|(_, member)| member.to.link().poll_by_platform());
         let mut began = None;
-        if self.rings().next().is_none() {
+        let has_ring = self.rings().next().is_some();
+        if !has_ring {
             // Nothing is there yet of a peer that has been answered just now, and it may be waiting for this very core.
             thread::yield_now();
         }
         for round in 0_u32.. {
-            let has_ring = self.rings().next().is_some();
             if has_ring {
                 for _ in 0..GLANCES {
                     if self.is_asked() {
@@ -39,12 +38,8 @@ impl PlatformThread {
                     hint::spin_loop();
                 }
             }
-            if self.inbox.has_waiting() {
-                return;
-            }
             if !has_ring || round.is_multiple_of(ROUNDS) {
-                self.poll_sockets();
-                if !self.commands.is_empty() || self.inbox.has_waiting() {
+                if self.poll_sockets() || self.inbox.is_waiting() {
                     return;
                 }
                 if began.get_or_insert_with(Instant::now).elapsed() >= LOOK {
@@ -56,23 +51,36 @@ impl PlatformThread {
                 thread::yield_now();
             }
         }
-        // Whoever has something from now on rings; what came before is seen here.
-        if self.fall_asleep() && self.inbox.fall_asleep() {
-            let links = self.members.iter().filter_map(|(_, member)| member.to.link().polled_socket());
-            let rings = self.rings().map(|ring| ring.server.bell());
-            let files: Vec<BorrowedFd<'_>> =
-                [self.inbox.bell()].into_iter().chain(links).chain(rings).collect();
-            vp_shm::wait(&files, &[], wake.map(|wake| wake.saturating_duration_since(Instant::now())));
+        // From now on clients ring when they have asked; what came before is seen here.
+        if self.announce_sleep() {
+            self.sleep(wake);
         }
-        self.inbox.wake();
         self.wake_rings();
         self.poll_sockets();
     }
 
-    /// Polls the sockets of the sessions.
-    fn poll_sockets(&mut self) {
-        for (_, member) in self.members.iter() {
-            member.to.link().poll_socket(&mut self.commands);
+    /// Sleeps until a command comes, a socket or a ring has something, or until `wake`.
+    fn sleep(&mut self, wake: Option<Instant>) {
+        let timeout = wake.map(|wake| wake.saturating_duration_since(Instant::now()));
+        // So long a time-out that the system has no number for it is none.
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut files = vec![PollFd::from_borrowed_fd(self.inbox.bell(), PollFlags::IN)];
+        for (_, member) in self.members.iter_mut() {
+            let bell = member.ring.as_ref().map(|ring| ring.server.bell());
+            files.extend(bell.map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
+            files.extend(member.stream.wanted());
         }
+        // A signal: the caller looks again.
+        let _ = poll(&mut files, timeout.as_ref());
+    }
+
+    /// Polls the sockets of the sessions. Says whether there is something to do.
+    pub(super) fn poll_sockets(&mut self) -> bool {
+        let mut has_ended = false;
+        for (_, member) in self.members.iter_mut() {
+            member.stream.poll(&mut self.commands);
+            has_ended |= member.stream.end().is_some();
+        }
+        has_ended || !self.commands.is_empty()
     }
 }

@@ -1,131 +1,97 @@
-//! The way into an instance's thread, from any other.
-//!
-//! Commands queue up here in order. While a run lasts, each arrival interrupts it through the kernel's injector: the run ends
-//! with the present instant, and the command takes effect there. During a short run the platform's thread looks here every few
-//! cycles, and while the kernel stands, nothing has to be stopped.
+//! The way into a platform's thread from others: sessions that come or have to go. What sessions say does not pass here.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use vp_core::Injector;
-use vp_models::hub::Interruption;
+use vp_protocols::native::{ErrorCode, SessionId};
 use vp_shm::Bell;
 
-use super::Command;
+use super::Newcomer;
 
+/// What the server wants of a platform's thread.
+pub(crate) enum PlatformCommand {
+    /// To take a session in.
+    Join(Box<Newcomer>),
+    /// To end a session, which may have ended already.
+    Dismiss { session: SessionId, code: ErrorCode, reason: &'static str },
+    /// The last session has left: the thread ends.
+    End,
+    /// Whatever a model may do, for tests.
+    #[cfg(test)]
+    Do(Box<dyn FnOnce(&vp_core::Sim) + Send>),
+}
+
+/// Commands for a platform's thread, in the order in which they came.
 pub(crate) struct Inbox {
-    state: Mutex<State>,
+    /// `None` once the thread has ended.
+    commands: Mutex<Option<Vec<PlatformCommand>>>,
     /// Whether commands wait; a hint for who looks without the lock.
-    waiting: AtomicBool,
+    is_waiting: AtomicBool,
     bell: Bell,
 }
 
-struct State {
-    commands: Vec<Command>,
-    interrupter: Option<Injector<Interruption>>,
-    running: bool,
-    asleep: bool,
-    open: bool,
-}
-
-/// The instance is gone.
+/// The platform's thread has ended.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
 impl Inbox {
     pub(crate) fn new() -> std::io::Result<Self> {
-        let state =
-            State { commands: Vec::new(), interrupter: None, running: false, asleep: false, open: true };
-        Ok(Self { state: Mutex::new(state), waiting: AtomicBool::new(false), bell: Bell::new()? })
+        let commands = Mutex::new(Some(Vec::new()));
+        Ok(Self { commands, is_waiting: AtomicBool::new(false), bell: Bell::new()? })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn commands(&self) -> MutexGuard<'_, Option<Vec<PlatformCommand>>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the instance lives.
+    /// Whether the thread lives.
     pub(crate) fn is_open(&self) -> bool {
-        self.state().open
+        self.commands().is_some()
     }
 
-    /// Sends commands in, in order; leaves `commands` empty.
-    pub(crate) fn send(&self, commands: &mut Vec<Command>) -> Result<(), Closed> {
-        if commands.is_empty() {
-            return Ok(());
+    /// Sends a command, and wakes the thread.
+    ///
+    /// # Errors
+    /// [`Closed`]; the command is dropped.
+    pub(crate) fn send(&self, command: PlatformCommand) -> Result<(), Closed> {
+        match &mut *self.commands() {
+            Some(commands) => {
+                commands.push(command);
+                self.is_waiting.store(true, Ordering::Release);
+            }
+            None => return Err(Closed),
         }
-        let mut state = self.state();
-        if !state.open {
-            // Outside the lock: what a command carries may tell others when it is dropped.
-            drop(state);
-            commands.clear();
-            return Err(Closed);
-        }
-        state.commands.append(commands);
-        self.waiting.store(true, Ordering::Release);
-        if state.running
-            && let Some(interrupter) = &state.interrupter
-        {
-            interrupter.send(Interruption);
-        }
-        let is_asleep = std::mem::take(&mut state.asleep);
-        drop(state);
-        if is_asleep {
-            self.bell.ring();
-        }
+        self.bell.ring();
         Ok(())
     }
 
-    /// What interrupts runs from now on.
-    pub(super) fn interrupt_runs_with(&self, interrupter: Injector<Interruption>) {
-        self.state().interrupter = Some(interrupter);
-    }
-
-    /// Takes what has come. The kernel stands, and nobody interrupts.
-    pub(crate) fn take(&self, into: &mut Vec<Command>) {
-        let mut state = self.state();
-        state.running = false;
-        self.waiting.store(false, Ordering::Relaxed);
-        into.append(&mut state.commands);
-    }
-
-    /// From now on commands interrupt the run, unless some wait: then a run must not begin.
-    pub(super) fn begin_run(&self) -> bool {
-        let mut state = self.state();
-        state.running = state.commands.is_empty();
-        state.running
+    /// Takes what has come.
+    pub(super) fn take(&self) -> Vec<PlatformCommand> {
+        if !self.is_waiting() {
+            return Vec::new();
+        }
+        let mut commands = self.commands();
+        // A command that comes from here on is seen here before anybody sleeps, even if its ring is forgotten.
+        self.is_waiting.store(false, Ordering::Relaxed);
+        self.bell.hush();
+        commands.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Whether commands wait.
-    pub(crate) fn has_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Acquire)
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Acquire)
     }
 
-    /// Says that the thread is about to sleep, until the bell rings. `false`: not now, commands wait.
-    pub(super) fn fall_asleep(&self) -> bool {
-        let mut state = self.state();
-        state.asleep = state.commands.is_empty();
-        state.asleep
-    }
-
-    /// What rings when a command comes to a thread that sleeps.
+    /// What can be read while commands wait.
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
-    /// Ends the sleep.
-    pub(super) fn wake(&self) {
-        self.state().asleep = false;
-        self.bell.hush();
-    }
-
-    /// Lets nothing in any more.
+    /// Lets nothing in any more. The sessions that have not been taken in are told by their tasks.
     pub(super) fn close(&self) {
-        let commands = {
-            let mut state = self.state();
-            state.open = false;
-            std::mem::take(&mut state.commands)
-        };
+        let commands = self.commands().take();
+        // Outside the lock.
         drop(commands);
     }
 }

@@ -1,28 +1,22 @@
 //! The sessions that share an instance, as it sees them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
 use vp_models::platform::Warnings;
-use vp_protocols::native::{Capabilities, Promised, SessionId};
+use vp_protocols::native::{Capabilities, SessionId};
 
 use super::share::Ring;
-use super::{Permit, Permits, ToSession};
-use crate::link::Outlet;
-
-/// Messages for one session that are collected before they are handed over.
-const BATCH: usize = 64;
+use super::{Permit, SessionStream};
 
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
-    pub(super) permits: Arc<Permits>,
-    pub(super) to: Outlet,
-    /// For the session, on their way.
-    batch: Vec<ToSession>,
+    pub(super) stream: SessionStream,
     pub(super) ring: Option<Ring>,
+    /// There is one in a session's life.
+    pub(super) has_had_ring: bool,
     /// Of the requests that the hub has not completed.
     pub(super) held_permits: FxHashMap<Tag, Permit>,
     /// Of the posted writes that wait for their turn, oldest first.
@@ -33,13 +27,12 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(capabilities: Capabilities, permits: Arc<Permits>, to: Outlet) -> Self {
+    pub(super) fn new(capabilities: Capabilities, stream: SessionStream) -> Self {
         Self {
             capabilities,
-            permits,
-            to,
-            batch: Vec::new(),
+            stream,
             ring: None,
+            has_had_ring: false,
             held_permits: FxHashMap::default(),
             posted: VecDeque::new(),
             failures: Warnings::default(),
@@ -57,30 +50,6 @@ impl Member {
     /// Whether it hears of all in its stream, and carries it out in that order.
     pub(super) fn is_in_order(&self) -> bool {
         is_in_order(self.capabilities)
-    }
-
-    pub(super) fn send(&mut self, message: ToSession) {
-        self.batch.push(message);
-        if self.batch.len() >= BATCH {
-            self.flush();
-        }
-    }
-
-    /// Puts a promise in the place of the one that is the last message on its way, if it is one.
-    pub(super) fn replace_promise(&mut self, promised: Promised) -> bool {
-        match self.batch.last_mut() {
-            Some(ToSession::Promised(last)) => {
-                *last = promised;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    pub(super) fn flush(&mut self) {
-        if !self.batch.is_empty() {
-            self.to.tell(&mut self.batch);
-        }
     }
 }
 
@@ -119,6 +88,11 @@ impl Members {
 
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Member> {
         self.place(session).ok().map(|place| self.0.remove(place).1)
+    }
+
+    /// One whose stream has ended, and why.
+    pub(super) fn ended(&self) -> Option<(SessionId, String)> {
+        self.iter().find_map(|(session, member)| Some((session, member.stream.end()?.why().to_owned())))
     }
 
     pub(super) fn len(&self) -> usize {

@@ -1,8 +1,9 @@
 //! One platform on a thread of its own, and the sessions that share it.
 //!
-//! The thread alone touches the platform. Sessions send [`Command`]s through the [`Inbox`]; what comes of them goes back
-//! over each session's [`Outlet`], in order, a batch at a time. While there is nothing to do the thread attends to the
-//! sessions' sockets and rings itself (`idle.rs`), so that a request that comes then passes through no other thread.
+//! The thread alone touches the platform, and the sockets of the sessions that have joined it. It is one loop
+//! ([`PlatformThread::serve`]): carry out what the sessions want, let simulated time move for a while (`run.rs`), write the
+//! answers, read the sockets; with nothing left to do, poll and then sleep until something comes (`idle.rs`). So no request
+//! passes through another thread, and nothing here needs a lock but the [`Inbox`], through which sessions come.
 //!
 //! This is an adapter: what sessions say becomes inputs of the platform's [`Hub`], and its outputs become what they are told
 //! (`translate.rs`, `told.rs`). The rules of time, and of who may do what, are the hub's. What is here are threads, the
@@ -11,15 +12,16 @@
 mod idle;
 mod inbox;
 mod members;
+mod message;
 mod owners;
 mod partners;
 mod permits;
 mod run;
+mod session_stream;
 mod share;
 mod told;
 mod translate;
 
-use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -27,102 +29,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 use vp_models::host::{Statistics, Value};
 use vp_models::hub::{self, Hub, Input, MemoryPromise, RequestId as HubRequest, Tag};
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
-    self, Attached, Capabilities, Counter, CounterValue, Driven, ErrorCode, Notice, Port, Posted, Promised,
-    Reply, Request, RequestId, SessionId, StatusReport, TimeMode,
+    Attached, Counter, CounterValue, ErrorCode, Offer, Reply, Request, RequestId, SessionId, StatusReport,
+    TimeMode,
 };
 
-pub(super) use inbox::Inbox;
+pub(super) use inbox::{Inbox, PlatformCommand};
 use members::{Member, Members};
+pub(super) use message::Newcomer;
+use message::{SessionCommand, ToSession};
 use owners::Owners;
-pub(super) use owners::Token;
 use partners::Standing;
-pub(super) use permits::{Permit, Permits};
+use permits::Permit;
+use run::Looks;
+use session_stream::SessionStream;
 
 use super::EndedPlatform;
-use super::link::Outlet;
-
-/// What a session wants of an instance.
-pub(super) enum Command {
-    /// To belong to it.
-    Join(Join),
-    /// To leave it; everything the session held or asked for ends.
-    Leave { session: SessionId, why: String },
-    /// A request, to be answered under its id.
-    Request { session: SessionId, id: RequestId, request: Request, payload: Bytes, permit: Permit },
-    /// A write without an answer.
-    Posted { session: SessionId, posted: Posted, payload: Bytes, permit: Permit },
-    /// A request with files: of one host only.
-    Share { session: SessionId, id: RequestId, request: Request, files: Vec<OwnedFd> },
-    /// There is something in a ring.
-    Look,
-    /// The answer to [`ToSession::Ask`].
-    Answer { session: SessionId, token: Token, reply: Reply, payload: Bytes },
-    /// A partner drives something.
-    Driven { session: SessionId, driven: Driven, payload: Bytes, permit: Permit },
-    /// A partner promises something.
-    Promised { session: SessionId, promised: Promised, permit: Permit },
-    /// The last session has left: the thread ends.
-    End,
-    /// Whatever a model may do, for tests.
-    #[cfg(test)]
-    Do(Box<dyn FnOnce(&vp_core::Sim) + Send>),
-}
-
-impl Command {
-    /// The session of a request, which is carried out in the session's order.
-    fn requester(&self) -> Option<SessionId> {
-        match self {
-            Self::Request { session, .. } | Self::Posted { session, .. } | Self::Share { session, .. } => {
-                Some(*session)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// A session that comes.
-pub(super) struct Join {
-    pub(super) session: SessionId,
-    /// What it asks for; a platform has the mode of the first session that is no partner.
-    pub(super) time_mode: TimeMode,
-    pub(super) capabilities: Capabilities,
-    /// Requests to it that may be unanswered.
-    pub(super) max_in_flight: u32,
-    pub(super) permits: Arc<Permits>,
-    pub(super) to: Outlet,
-    pub(super) joined: oneshot::Sender<Joined>,
-}
-
-/// What a session finds.
-pub(super) struct Joined {
-    pub(super) time: native::Time,
-    pub(super) time_mode: TimeMode,
-    pub(super) ports: Vec<Port>,
-    pub(super) device: native::Device,
-}
-
-/// What an instance tells a session.
-pub(super) enum ToSession {
-    /// The answer to a request. The permit, if any, is for its payload.
-    Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, permit: Option<Permit> },
-    /// All counters that were asked for; the session cuts them to what a frame holds.
-    Statistics { id: RequestId, time: native::Time, counters: Vec<Counter>, first: u32 },
-    /// A request of the platform to the memory that the session owns.
-    Ask { token: Token, request: Request, payload: Bytes },
-    /// Something happened.
-    Notice(Notice),
-    /// A port drives something for the session, a partner.
-    Driven { driven: Driven, payload: Bytes },
-    /// The platform promises the session something.
-    Promised(Promised),
-    /// The session is put out.
-    Close { code: ErrorCode, reason: String },
-}
+use super::session::End;
 
 /// How long an instance bears with others: see [`Options`](super::Options).
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +72,7 @@ pub(super) struct Instance {
 
 impl Instance {
     /// Starts the thread. The platform is built there, so what is wrong with the description shows when a session joins:
-    /// the channel closes.
+    /// it is not taken in.
     pub(super) fn start(
         name: &str,
         description: Description,
@@ -206,10 +132,10 @@ impl Drop for CloseAtEnd {
 /// The inside of an instance: lives and dies on its thread.
 struct PlatformThread {
     inbox: Arc<Inbox>,
-    /// What this thread has read from the sockets itself: before all that waits in the inbox.
-    commands: Vec<Command>,
+    /// What has been read from the sockets.
+    commands: Vec<(SessionId, SessionCommand)>,
     /// Requests that wait for a session to leave whose peer has gone already, and what came behind them.
-    postponed: Vec<Command>,
+    postponed: Vec<(SessionId, SessionCommand)>,
     hub: Hub,
     mode: TimeMode,
     patience: Patience,
@@ -218,9 +144,8 @@ struct PlatformThread {
     standing: Standing,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
     pace: Option<(Instant, hub::Pace)>,
-    /// Whether commands interrupt the run of the kernel.
-    is_running: bool,
-    ended: bool,
+    looks: Looks,
+    has_ended: bool,
 }
 
 type Failure = (ErrorCode, String);
@@ -235,7 +160,6 @@ impl PlatformThread {
         let platform = Platform::build(description).map_err(|error| error.to_string())?;
         let mut hub = Hub::new(platform, translate::time_mode(mode));
         hub.set_delta_limit(patience.delta_limit);
-        inbox.interrupt_runs_with(hub.interrupter());
         Ok(Self {
             inbox: inbox.clone(),
             commands: Vec::new(),
@@ -247,22 +171,24 @@ impl PlatformThread {
             owners: Owners::default(),
             standing: Standing::default(),
             pace: None,
-            is_running: false,
-            ended: false,
+            looks: Looks::new(),
+            has_ended: false,
         })
     }
 
+    /// The loop: carry out, run, answer, listen.
     fn serve(&mut self) {
         loop {
-            let mut commands = std::mem::take(&mut self.commands);
-            if std::mem::take(&mut self.is_running) || self.inbox.has_waiting() {
-                self.inbox.take(&mut commands);
+            for command in self.inbox.take() {
+                self.platform_command(command);
             }
-            for command in commands.drain(..) {
-                self.command(command);
+            let mut commands = std::mem::take(&mut self.commands);
+            for (session, command) in commands.drain(..) {
+                self.session_command(session, command);
             }
             self.commands = commands;
-            if self.ended {
+            self.remove_ended_sessions();
+            if self.has_ended {
                 // A platform that runs by itself might have much to do, and nobody could end that any more.
                 break;
             }
@@ -273,18 +199,28 @@ impl PlatformThread {
             self.flush();
             let (wake, sessions) = (self.advance(), self.members.len());
             self.tell();
-            // Who had to go meanwhile may have left something to others that can be done now.
-            if let Some(wake) = wake
-                && self.members.len() == sessions
-            {
-                self.look_who_holds_time();
-                self.flush();
-                let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
-                let patience = since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
-                self.idle_until(wake.0.into_iter().chain(patience).min());
+            match wake {
+                // Who had to go meanwhile may have left something to others that can be done now.
+                Some(wake) if self.members.len() == sessions => {
+                    self.look_who_holds_time();
+                    self.flush();
+                    let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
+                    let patience =
+                        since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
+                    self.idle_until(wake.0.into_iter().chain(patience).min());
+                    self.looks = Looks::new();
+                }
+                _ => self.look(),
             }
         }
         self.flush();
+    }
+
+    /// Sessions whose stream has ended leave.
+    fn remove_ended_sessions(&mut self) {
+        while let Some((session, why)) = self.members.ended() {
+            self.leave(session, &why);
+        }
     }
 
     /// A memory that does not answer must not hold time up for all others: its session has to go.
@@ -299,12 +235,16 @@ impl PlatformThread {
     }
 
     fn put_out(&mut self, session: SessionId, code: ErrorCode, reason: &str) {
+        self.close(session, code, End::Wrong(reason.to_owned()));
+    }
+
+    /// Ends a session: its peer is told why.
+    fn close(&mut self, session: SessionId, code: ErrorCode, end: End) {
+        let why = end.why().to_owned();
         if let Some(member) = self.members.get_mut(session) {
-            member.send(ToSession::Close { code, reason: reason.to_owned() });
-            member.flush();
-            member.permits.put_out();
+            member.stream.close(code, end);
         }
-        self.leave(session, reason);
+        self.leave(session, &why);
     }
 
     fn name(&self) -> &str {
@@ -314,7 +254,7 @@ impl PlatformThread {
     /// Hands on what sessions are told, and takes more of those whose posted writes have had their turn.
     fn flush(&mut self) {
         for (session, member) in self.members.iter_mut() {
-            member.flush();
+            member.stream.flush();
             if !member.posted.is_empty() {
                 member.keep_posted(self.hub.waiting(translate::party(session)));
             }
@@ -323,55 +263,62 @@ impl PlatformThread {
 
     // Commands.
 
-    fn command(&mut self, command: Command) {
-        if self.is_early(&command) {
-            return self.postponed.push(command);
+    fn platform_command(&mut self, command: PlatformCommand) {
+        match command {
+            PlatformCommand::Join(newcomer) => self.join(*newcomer),
+            PlatformCommand::Dismiss { session, code, reason } => {
+                self.close(session, code, End::Fine(reason.to_owned()));
+            }
+            PlatformCommand::End => self.has_ended = true,
+            #[cfg(test)]
+            PlatformCommand::Do(what) => what(&self.hub.platform().sim()),
+        }
+    }
+
+    fn session_command(&mut self, session: SessionId, command: SessionCommand) {
+        if self.is_early(session, &command) {
+            return self.postponed.push((session, command));
         }
         match command {
-            Command::Join(join) => self.join(join),
-            Command::Leave { session, why } => self.leave(session, &why),
-            Command::Request { session, id, request, payload, permit } => {
+            SessionCommand::Request { id, request, payload, permit } => {
                 self.take_ring(session);
                 if self.members.contains(session) {
                     self.request(session, id, request, &payload, permit);
                 }
             }
-            Command::Posted { session, posted, payload, permit } => {
+            SessionCommand::Posted { posted, payload, permit } => {
                 self.take_ring(session);
                 let Some(member) = self.members.get(session) else { return };
                 let access = translate::posted(posted, &payload, member.capabilities, self.hub.ports());
                 self.post(session, access, Some(permit));
             }
-            Command::Share { session, id, request, files } => self.share(session, id, &request, files),
-            Command::Look => self.wake_rings(),
-            Command::Answer { session, token, reply, payload } => {
+            SessionCommand::Share { id, request, files } => self.share(session, id, &request, files),
+            SessionCommand::Answer { token, reply, payload } => {
                 self.owners.answered(token);
                 let (party, request) = (translate::party(session), HubRequest(token));
                 self.handle(Input::Answer { party, request, result: translate::answer(reply, payload) });
             }
-            Command::Driven { session, driven, payload, permit: _permit } => {
+            SessionCommand::Driven { driven, payload, permit: _permit } => {
                 self.take_driven(session, driven, payload);
             }
-            Command::Promised { session, promised, permit: _permit } => self.take_promised(session, promised),
-            Command::End => self.ended = true,
-            #[cfg(test)]
-            Command::Do(what) => what(&self.hub.platform().sim()),
+            SessionCommand::Promised { promised, permit: _permit } => self.take_promised(session, promised),
         }
     }
 
     /// Whether a request has to wait: for a port whose holder's peer has gone, or behind one that does.
-    fn is_early(&self, command: &Command) -> bool {
-        let waits = |session| self.postponed.iter().any(|other| other.requester() == Some(session));
-        if !self.postponed.is_empty() && command.requester().is_some_and(waits) {
+    fn is_early(&mut self, session: SessionId, command: &SessionCommand) -> bool {
+        if command.is_request() && self.postponed.iter().any(|(other, _)| *other == session) {
             return true;
         }
-        let Command::Request { session, request: Request::Attach(attach), .. } = command else {
+        let SessionCommand::Request { request: Request::Attach(attach), .. } = command else {
             return false;
         };
         let (port, role) = (translate::port_index(attach.port), translate::from_role(attach.role));
-        let holder = self.hub.in_the_way(translate::party(*session), port, role).map(translate::session);
-        let holder = holder.filter(|holder| holder != session).and_then(|holder| self.members.get(holder));
-        holder.is_some_and(|holder| holder.to.link().is_deserted())
+        let holder = self.hub.in_the_way(translate::party(session), port, role).map(translate::session);
+        let holder = holder.filter(|holder| *holder != session);
+        holder
+            .and_then(|holder| self.members.get_mut(holder))
+            .is_some_and(|holder| holder.stream.is_deserted())
     }
 
     /// Gives the hub an input, and tells the sessions what comes of it.
@@ -393,24 +340,40 @@ impl PlatformThread {
         }
     }
 
-    fn join(&mut self, join: Join) {
-        let Join { session, time_mode, capabilities, max_in_flight, permits, to, joined } = join;
+    fn join(&mut self, newcomer: Newcomer) {
+        let Newcomer { id, name, agent, time_mode, socket, mut connection, input, server, platform, ended } =
+            newcomer;
+        if ended.is_closed() {
+            // Its task was given up.
+            return;
+        }
         let mode = translate::time_mode(time_mode);
         self.handle(Input::Mode(mode));
         if self.hub.mode() == mode && self.hub.are_all_partners() {
             (self.mode, self.pace) = (time_mode, None);
         }
-        let time = translate::time(self.hub.now());
-        let (ports, device) = (self.hub.ports(), self.hub.platform().identity());
-        let (ports, device) = (translate::ports(ports), translate::device(device));
-        let found = Joined { time, time_mode: self.mode, ports, device };
-        if joined.send(found).is_ok() {
-            let member = Member::new(capabilities, permits, to);
-            let memory = MemoryPromise { in_order: member.is_in_order().then_some(max_in_flight) };
-            self.members.insert(session, member);
-            let name = format!("session {}", session.0);
-            self.handle(Input::Enter { party: translate::party(session), name, memory });
-        }
+        let offer = Offer {
+            agent: server,
+            time_mode: self.mode,
+            time: translate::time(self.hub.now()),
+            platform: platform.clone(),
+            session: id,
+            ports: translate::ports(self.hub.ports()),
+            device: Some(translate::device(self.hub.platform().identity())),
+        };
+        let accepted = connection.accept(offer);
+        let mut stream = SessionStream::new(id, socket, connection, input, ended);
+        let welcome = match accepted {
+            Ok(welcome) => welcome,
+            Err(error) => {
+                return stream.close(ErrorCode::Internal, End::Wrong(format!("turned away: {error}")));
+            }
+        };
+        tracing::info!("{name}: {agent} on platform {platform}");
+        let member = Member::new(welcome.capabilities, stream);
+        let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
+        self.members.insert(id, member);
+        self.handle(Input::Enter { party: translate::party(id), name: format!("session {}", id.0), memory });
     }
 
     fn leave(&mut self, session: SessionId, why: &str) {
@@ -418,9 +381,11 @@ impl PlatformThread {
             self.owners.forget(session);
             self.standing.forget(session);
             self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
-            let postponed = std::mem::take(&mut self.postponed);
-            let of_others = postponed.into_iter().filter(|command| command.requester() != Some(session));
-            of_others.for_each(|command| self.command(command));
+            for (of, command) in std::mem::take(&mut self.postponed) {
+                if of != session {
+                    self.session_command(of, command);
+                }
+            }
         }
     }
 
@@ -507,30 +472,52 @@ fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::link::{Link, Newcomer};
     use super::*;
+    use bytes::BytesMut;
+    use std::os::unix::net::UnixStream;
+    use tokio::sync::oneshot;
+    use vp_protocols::native::{Connection, Event, Terms};
+    use vp_transport::Socket;
+
+    use crate::session::Ended;
 
     #[tokio::test]
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
         let (mode, patience) = (TimeMode::Lockstep, Patience::default());
         let instance = Instance::start("p", description, mode, patience, None).unwrap();
-        let (near, _far) = tokio::net::UnixStream::pair().unwrap();
-        let socket = crate::stream::Stream::Unix(near).into_socket().unwrap();
-        let (id, capabilities) = (SessionId(1), Capabilities::NONE);
-        let newcomer = Newcomer::silent(id, instance.inbox());
-        let permits = newcomer.permits.clone();
-        let link = Link::new(socket, newcomer);
-        let (joined, answer) = oneshot::channel();
-        let to = Outlet::new(&link);
-        let join = Join { session: id, capabilities, max_in_flight: 1, permits, to, joined };
-        instance.inbox().send(&mut vec![Command::Join(join)]).unwrap();
-        answer.await.unwrap();
-        assert!(!link.is_hung_up());
-        instance.inbox().send(&mut vec![Command::Do(Box::new(|_| panic!("a model's fault")))]).unwrap();
-        while instance.inbox().is_open() || !link.is_hung_up() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();
+        let mut connection = Connection::server(Terms::default());
+        let mut input = BytesMut::new();
+        while !client.output().is_empty() {
+            let chunk = bytes::Buf::copy_to_bytes(client.output(), 1);
+            input.extend_from_slice(&chunk);
+        }
+        assert!(matches!(connection.receive(&mut input), Ok(Some(Event::Hello(_)))));
+        let (ended, mut has_ended) = oneshot::channel();
+        let newcomer = Newcomer {
+            id: SessionId(1),
+            name: "session 1".to_owned(),
+            agent: "x".to_owned(),
+            time_mode: TimeMode::Lockstep,
+            socket: Arc::new(Socket::Unix(near)),
+            connection,
+            input,
+            server: "vp".to_owned(),
+            platform: "p".to_owned(),
+            ended,
+        };
+        instance.inbox().send(PlatformCommand::Join(Box::new(newcomer))).unwrap();
+        assert!(has_ended.try_recv().is_err());
+        instance.inbox().send(PlatformCommand::Do(Box::new(|_| panic!("a model's fault")))).unwrap();
+        let Ended { mut connection, end } = has_ended.await.unwrap();
+        assert_eq!(end.why(), "the platform failed");
+        assert!(connection.is_closed() && !connection.output().is_empty());
+        while instance.inbox().is_open() {
             tokio::task::yield_now().await;
         }
-        assert!(instance.inbox().send(&mut vec![Command::End]).is_err());
+        assert!(instance.inbox().send(PlatformCommand::End).is_err());
     }
 }

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use vp_protocols::native::SessionId;
 
-/// Names a request to a memory owner between instance and session: the hub's number of it.
-pub(crate) type Token = u64;
+/// Names a request to a memory owner between platform and session: the hub's number of it.
+pub(super) type Token = u64;
 
 /// Requests without an answer, in the order in which they were asked.
 #[derive(Default)]

@@ -78,7 +78,7 @@ impl PlatformThread {
         let next = Some(next).filter(|next| *next < Time::MAX);
         let promised = Promised { heard, next: next.map(translate::time) };
         let Some(member) = self.members.get_mut(session) else { return };
-        if !member.replace_promise(promised) {
+        if !member.stream.replace_promise(promised) {
             self.notify(session, ToSession::Promised(promised));
         }
     }

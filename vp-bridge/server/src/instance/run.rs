@@ -1,4 +1,4 @@
-//! How the platform's thread lets its hub run: in short pieces while somebody may be waiting, in one when the run lasts.
+//! How the platform's thread lets its hub run: piece by piece, so that sessions are heard while a run lasts.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +8,38 @@ use vp_protocols::native::TimeMode;
 
 use super::PlatformThread;
 
-/// Cycles between two looks at the rings and at the inbox, and at how long a run has lasted: more than a register access takes.
-const BETWEEN_LOOKS: u64 = 32;
-/// Looks after which a run is one that lasts.
-const MANY_LOOKS: u32 = 16;
-/// A run that has taken so long is one that lasts, however little has happened in it.
-const LASTS: Duration = Duration::from_millis(2);
+/// Cycles of a piece: more than a register access takes. Shorter than this, the pieces would cost something.
+const PIECE: u64 = 32;
+/// How long a run lasts, after something has come, before the sockets are looked at again: who waits for an answer asks
+/// more, soon.
+const SHORTEST: Duration = Duration::from_micros(10);
+/// The same after many looks at which nothing had come.
+const LONGEST: Duration = Duration::from_micros(160);
+/// Many sockets are looked at more rarely: the run has at least so many times what a look takes.
+const SHARE_OF_RUN: u32 = 16;
+
+/// When the sockets are looked at while a run lasts.
+pub(super) struct Looks {
+    next: Instant,
+    interval: Duration,
+}
+
+impl Looks {
+    pub(super) fn new() -> Self {
+        Self { next: Instant::now() + SHORTEST, interval: SHORTEST }
+    }
+
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.next
+    }
+}
 
 /// Until when to sleep; without a time, until a command comes.
 pub(super) struct Wake(pub(super) Option<Instant>);
 
 impl PlatformThread {
-    /// Lets simulated time move as far as the mode allows. `Some`: nothing more until a command comes or, if given, until
-    /// then.
+    /// Lets simulated time move as far as the mode allows, until the sockets are to be looked at. `None`: there may be more to
+    /// do at once. `Some`: nothing more until a command comes or, if given, until then.
     pub(super) fn advance(&mut self) -> Option<Wake> {
         let granted = self.grant();
         let ran = self.run_hub(granted);
@@ -47,52 +66,38 @@ impl PlatformThread {
         granted
     }
 
-    /// Runs the hub. A run that turns out to last can be interrupted by others, if there are no rings; else this thread
-    /// looks in its course whether there is something to do. Nobody who is owed an answer waits for its end.
+    /// Runs the hub until nothing is left to do, or somebody has to be looked at. What it tells goes out after each piece.
     fn run_hub(&mut self, granted: Time) -> Ran {
-        if self.inbox.has_waiting() {
-            return Ran::Again;
-        }
-        let has_ring = self.rings().next().is_some();
-        let (mut began, mut lasts) = (None, false);
-        let between = self.hub.platform().description().period * BETWEEN_LOOKS;
-        for looks in 1_u32.. {
-            // Nothing ahead: the run says so, and takes time to where it belongs.
-            let Some(next) = self.hub.next_time().filter(|next| *next < granted) else { break };
-            let piece = next + between;
+        let length = self.hub.platform().description().period * PIECE;
+        // Nothing ahead: the run says so, and takes time to where it belongs.
+        while let Some(next) = self.hub.next_time().filter(|next| *next < granted) {
+            let piece = next + length;
             match self.hub.run(piece) {
                 Ran::Limit if piece < granted => {}
-                Ran::InInstant => {
-                    self.let_tasks_poll();
-                    return Ran::Again;
-                }
                 ran => return ran,
             }
-            // Register accesses are over before the clock is looked at.
-            if !lasts {
-                lasts = looks >= MANY_LOOKS || began.get_or_insert_with(Instant::now).elapsed() >= LASTS;
-                if lasts {
-                    self.let_tasks_poll();
-                }
-            }
-            if self.inbox.has_waiting() || self.is_asked() {
+            self.tell();
+            self.flush();
+            if self.is_asked() || self.looks.is_due() {
                 return Ran::Again;
-            }
-            if lasts && !has_ring {
-                self.is_running = self.inbox.begin_run();
-                if !self.is_running {
-                    return Ran::Again;
-                }
-                break;
             }
         }
         self.hub.run(Time::MAX)
     }
 
-    /// From here on this thread is busy: the sessions' tasks watch their sockets.
-    fn let_tasks_poll(&mut self) {
-        self.tell();
-        self.flush();
-        self.members.iter().for_each(|(_, member)| member.to.link().poll_by_task());
+    /// Looks at the sockets between two pieces of a run, if that is due.
+    pub(super) fn look(&mut self) {
+        let Looks { next, interval } = self.looks;
+        let began = Instant::now();
+        if began < next {
+            return;
+        }
+        if self.poll_sockets() {
+            self.looks = Looks::new();
+            return;
+        }
+        let took = began.elapsed();
+        let interval = (2 * interval).min(LONGEST).max(took * SHARE_OF_RUN);
+        self.looks = Looks { next: began + took + interval, interval };
     }
 }

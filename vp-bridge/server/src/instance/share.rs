@@ -1,6 +1,6 @@
 //! What a session of the same host shares: its memory, mapped here, and a ring for its register accesses.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use vp_models::hub::{self, Command, DirectMemory, DirectRange, Tag};
@@ -99,16 +99,18 @@ impl PlatformThread {
         }
         let level = self.hub.platform().irq().level();
         let Some(member) = self.members.get_mut(session) else { return Ok(()) };
+        if member.has_had_ring {
+            return Err((ErrorCode::PortBusy, "the session has, or has had, a ring".to_owned()));
+        }
         let refuse = |why: String| (ErrorCode::Unsupported, why);
         let Ok([memory, own, client]) = <[OwnedFd; 3]>::try_from(files) else {
             return Err(refuse("a ring has three files".to_owned()));
         };
         let mut server =
             ring::Server::open(&memory, own, client).map_err(|error| refuse(error.to_string()))?;
-        let bell = server.bell().as_fd().try_clone_to_owned().map_err(|error| refuse(error.to_string()))?;
-        if !member.to.link().set_bell(bell) {
-            return Err((ErrorCode::PortBusy, "the session has, or has had, a ring".to_owned()));
-        }
+        member.has_had_ring = true;
+        // From now on this thread looks at it.
+        server.wake();
         server.set_line(level);
         member.ring = Some(Ring { server, port, line });
         Ok(())
@@ -146,7 +148,7 @@ impl PlatformThread {
     }
 
     /// Has the clients ring when they have asked. `false`: one has.
-    pub(super) fn fall_asleep(&self) -> bool {
+    pub(super) fn announce_sleep(&self) -> bool {
         self.open_rings().all(|(_, ring)| ring.server.fall_asleep())
     }
 

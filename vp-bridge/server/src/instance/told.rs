@@ -18,7 +18,7 @@ const MOST_NOTICES: usize = 65_536;
 impl PlatformThread {
     pub(super) fn send(&mut self, session: SessionId, message: ToSession) {
         if let Some(member) = self.members.get_mut(session) {
-            member.send(message);
+            member.stream.send(message);
         }
     }
 
@@ -74,7 +74,7 @@ impl PlatformThread {
         match u32::try_from(tag.0) {
             Ok(id) => {
                 let permit = member.held_permits.remove(&tag);
-                member.send(ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
+                member.stream.send(ToSession::Reply { id: RequestId(id), time, reply, payload, permit });
             }
             Err(_) => member.answer_in_ring(&reply, time),
         }
@@ -127,7 +127,7 @@ impl PlatformThread {
         if !member.capabilities.contains(Capabilities::WARNINGS) {
             return false;
         }
-        if member.permits.notices() >= MOST_WARNINGS {
+        if member.stream.permits().notices() >= MOST_WARNINGS {
             member.lost_warnings += 1;
             return false;
         }
@@ -135,8 +135,8 @@ impl PlatformThread {
             0 => text,
             lost => format!("{text} ({lost} warnings before this one were left out: nobody read them)"),
         };
-        member.permits.notice_sent();
-        member.send(ToSession::Notice(Notice::Warning { time, text }));
+        member.stream.permits().notice_sent();
+        member.stream.send(ToSession::Notice(Notice::Warning { time, text }));
         true
     }
 
@@ -151,8 +151,8 @@ impl PlatformThread {
     /// Sends what nothing holds back; a session that leaves too much of it unread has to go.
     pub(super) fn notify(&mut self, session: SessionId, notice: ToSession) {
         let Some(member) = self.members.get_mut(session) else { return };
-        let unread = member.permits.notice_sent();
-        member.send(notice);
+        let unread = member.stream.permits().notice_sent();
+        member.stream.send(notice);
         if unread >= MOST_NOTICES {
             self.put_out(session, ErrorCode::TooManyInFlight, &format!("{unread} notices were not read"));
         }

@@ -1,0 +1,76 @@
+//! What passes between sessions and their platform's thread.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tokio::sync::oneshot;
+use vp_protocols::native::{
+    self, Connection, Counter, Driven, Notice, Posted, Promised, Reply, Request, RequestId, SessionId,
+    TimeMode,
+};
+use vp_transport::Socket;
+
+use super::Permit;
+use super::owners::Token;
+use crate::session::Ended;
+
+/// What a session wants of its platform.
+pub(super) enum SessionCommand {
+    /// A request, to be answered under its id.
+    Request { id: RequestId, request: Request, payload: Bytes, permit: Permit },
+    /// A write without an answer.
+    Posted { posted: Posted, payload: Bytes, permit: Permit },
+    /// A request with files: of one host only.
+    Share { id: RequestId, request: Request, files: Vec<OwnedFd> },
+    /// The answer to [`ToSession::Ask`].
+    Answer { token: Token, reply: Reply, payload: Bytes },
+    /// A partner drives something.
+    Driven { driven: Driven, payload: Bytes, permit: Permit },
+    /// A partner promises something.
+    Promised { promised: Promised, permit: Permit },
+}
+
+impl SessionCommand {
+    /// Whether it is carried out in the order in which the session has sent it.
+    pub(super) fn is_request(&self) -> bool {
+        matches!(self, Self::Request { .. } | Self::Posted { .. } | Self::Share { .. })
+    }
+}
+
+/// A session that has said hello, on its way to its platform. If it is dropped on the way its task is told.
+pub(crate) struct Newcomer {
+    pub(crate) id: SessionId,
+    /// What the log calls it.
+    pub(crate) name: String,
+    /// What the client calls itself, fit for the log.
+    pub(crate) agent: String,
+    /// What it asks for; a platform has the mode of the first session that is no partner.
+    pub(crate) time_mode: TimeMode,
+    pub(crate) socket: Arc<Socket>,
+    /// Waits for an offer.
+    pub(crate) connection: Connection,
+    /// What has come behind the hello.
+    pub(crate) input: BytesMut,
+    /// Program and version of the server.
+    pub(crate) server: String,
+    /// What the session calls the platform.
+    pub(crate) platform: String,
+    pub(crate) ended: oneshot::Sender<Ended>,
+}
+
+/// What a platform tells a session.
+pub(super) enum ToSession {
+    /// The answer to a request. The permit, if any, is for its payload.
+    Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, permit: Option<Permit> },
+    /// All counters that were asked for; the session cuts them to what a frame holds.
+    Statistics { id: RequestId, time: native::Time, counters: Vec<Counter>, first: u32 },
+    /// A request of the platform to the memory that the session owns.
+    Ask { token: Token, request: Request, payload: Bytes },
+    /// Something happened.
+    Notice(Notice),
+    /// A port drives something for the session, a partner.
+    Driven { driven: Driven, payload: Bytes },
+    /// The platform promises the session something.
+    Promised(Promised),
+}

@@ -1,0 +1,448 @@
+//! A session's stream within its platform's thread: bytes become the session's commands, and what the platform tells the
+//! session becomes bytes.
+//!
+//! The socket never blocks. [`SessionStream::poll`] moves on what can be moved: it writes, decodes and reads once. Who has no
+//! time to look again soon sleeps until the socket is ready for [what the stream waits for](SessionStream::wanted).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags};
+use tokio::sync::oneshot;
+use vp_protocols::native::statistics::emit_counters;
+use vp_protocols::native::{
+    Breach, Capabilities, Connection, ErrorCode, Event, Promised, Reply, Request, RequestId, SendError,
+    SessionId, Terms,
+};
+use vp_transport::Socket;
+
+use super::message::{SessionCommand, ToSession};
+use super::owners::Token;
+use super::permits::Permits;
+use crate::session::{End, Ended, printable};
+
+/// Commands that a session may have in its platform before it is read no further.
+const COMMANDS: usize = 4096;
+/// Bytes of data, likewise, beside one longest payload.
+const BYTES: usize = 1 << 20;
+/// While the platform waits for the session's own memory its answer may stand behind more of its requests. So these
+/// are taken, up to here; a peer that goes beyond makes its own answer unreachable.
+const HARD_COMMANDS: usize = 65_536;
+const HARD_BYTES: usize = 32 << 20;
+/// Bytes read at once, unless a payload is known to be longer.
+const READ: usize = 64 << 10;
+/// Files that came beside the stream and that no request has taken, at most.
+const FILES: usize = 64;
+/// Messages for the session that are collected before they are written.
+const BATCH: usize = 64;
+
+/// A session's socket and the protocol's state of it. When it is dropped the session's task gets both back.
+pub(super) struct SessionStream {
+    id: SessionId,
+    socket: Arc<Socket>,
+    connection: Connection,
+    input: BytesMut,
+    landing: Box<[u8]>,
+    files: VecDeque<OwnedFd>,
+    permits: Rc<Permits>,
+    /// Decoded, and not yet handed to the platform.
+    commands: Vec<SessionCommand>,
+    /// From the platform, not yet encoded: collected, or the peer lags behind.
+    outgoing: VecDeque<ToSession>,
+    /// Requests of the platform, while the peer has as many as it takes.
+    asks: VecDeque<(Token, Request, Bytes)>,
+    tokens: BTreeMap<RequestId, Token>,
+    max_bytes: usize,
+    /// Whether the session has said that it has a clock.
+    is_partner: bool,
+    /// Whether all that was read is decoded, as far as it is whole: more may be read.
+    wants_input: bool,
+    /// Why the session ends.
+    end: Option<End>,
+    /// Where its task waits for the end.
+    ended: Option<oneshot::Sender<Ended>>,
+}
+
+impl SessionStream {
+    /// The stream of a session that is open; `input` has come behind its hello.
+    pub(super) fn new(
+        id: SessionId,
+        socket: Arc<Socket>,
+        connection: Connection,
+        input: BytesMut,
+        ended: oneshot::Sender<Ended>,
+    ) -> Self {
+        Self {
+            id,
+            socket,
+            max_bytes: BYTES + connection.max_payload() as usize,
+            connection,
+            input,
+            landing: vec![0; READ].into(),
+            files: VecDeque::new(),
+            permits: Rc::default(),
+            commands: Vec::new(),
+            outgoing: VecDeque::new(),
+            asks: VecDeque::new(),
+            tokens: BTreeMap::new(),
+            is_partner: false,
+            wants_input: false,
+            end: None,
+            ended: Some(ended),
+        }
+    }
+
+    /// What the session has under way.
+    pub(super) fn permits(&self) -> &Permits {
+        &self.permits
+    }
+
+    /// Why the session ends, if it does.
+    pub(super) fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// Ends the session: the peer is told why, after what was sent before as far as it reads that.
+    pub(super) fn close(&mut self, code: ErrorCode, end: End) {
+        self.flush();
+        if self.end.is_none() {
+            self.connection.bye(Some(code), end.why());
+            self.end = Some(end);
+        }
+    }
+
+    /// Collects a message for the session. A few are written at once.
+    pub(super) fn send(&mut self, message: ToSession) {
+        self.outgoing.push_back(message);
+        if self.outgoing.len() == BATCH {
+            self.flush();
+        }
+    }
+
+    /// Puts a promise in the place of the one that is the last message on its way, if it is one.
+    pub(super) fn replace_promise(&mut self, promised: Promised) -> bool {
+        match self.outgoing.back_mut() {
+            Some(ToSession::Promised(last)) => {
+                *last = promised;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes what has been collected, as far as the peer reads.
+    pub(super) fn flush(&mut self) {
+        if self.outgoing.is_empty() {
+            return;
+        }
+        if self.end.is_some() {
+            return self.outgoing.clear();
+        }
+        let done = self.deliver().and_then(|()| self.write());
+        self.note(done);
+    }
+
+    /// Writes, reads once and decodes. What the session wants is appended to `commands`; whether it ends then is for
+    /// [`end`](Self::end) to say.
+    pub(super) fn poll(&mut self, commands: &mut Vec<(SessionId, SessionCommand)>) {
+        if self.end.is_some() {
+            return;
+        }
+        let done = self.advance();
+        self.note(done);
+        let id = self.id;
+        commands.extend(self.commands.drain(..).map(|command| (id, command)));
+    }
+
+    /// What to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
+    pub(super) fn wanted(&mut self) -> Option<PollFd<'_>> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, self.wants_input);
+        flags.set(PollFlags::OUT, !self.connection.output().is_empty());
+        // The end of a stream is always told. Nobody could do anything about it now.
+        (!flags.is_empty()).then(|| PollFd::new(&*self.socket, flags))
+    }
+
+    /// Whether the peer has gone: its session ends as soon as what it has sent is read. A peer that has only sent all it has to
+    /// say, and does not read either, is there.
+    pub(super) fn is_deserted(&mut self) -> bool {
+        let socket: BorrowedFd<'_> = self.socket.as_fd();
+        vp_shm::wait(&[], &[socket], Some(Duration::ZERO))
+            || (vp_shm::stream::has_sent_all(socket) && self.connection.output().is_empty())
+    }
+
+    fn note(&mut self, done: Result<(), End>) {
+        if let Err(end) = done {
+            self.end.get_or_insert(end);
+        }
+    }
+
+    fn advance(&mut self) -> Result<(), End> {
+        let is_at_rest = self.wants_input && self.outgoing.is_empty() && self.connection.output().is_empty();
+        if !is_at_rest {
+            self.settle()?;
+        }
+        if self.wants_input && self.read()? {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Decodes, encodes and writes what can be without reading.
+    fn settle(&mut self) -> Result<(), End> {
+        loop {
+            self.deliver()?;
+            self.wants_input = self.decode()?;
+            // Replies may have made room for requests.
+            self.deliver()?;
+            let lagged = self.connection.is_backlogged();
+            self.write()?;
+            if !lagged || self.connection.is_backlogged() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<(), End> {
+        while !self.connection.output().is_empty() {
+            match self.socket.write(self.connection.output()) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => return Err(End::Wrong(format!("stream broken: {error}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once. Says whether something was there.
+    fn read(&mut self) -> Result<bool, End> {
+        let lacking = self.connection.lacking(&self.input);
+        // The rest of a long payload goes straight to where it stays; nothing else is read with it.
+        let read = match lacking < READ {
+            true if self.takes_files() => self.socket.receive(&mut self.landing, &mut self.files),
+            true => self.socket.read(&mut self.landing),
+            false => self.socket.read_onto(lacking, &mut self.input),
+        };
+        match read {
+            Ok(None) => Ok(false),
+            Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
+            Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
+            Ok(Some(read)) => {
+                if lacking < READ {
+                    self.input.extend_from_slice(&self.landing[..read]);
+                }
+                if self.files.len() > FILES {
+                    return Err(self.wrong_files(format!("more than {FILES} files that no request needs")));
+                }
+                Ok(true)
+            }
+            Err(error) => Err(End::Wrong(format!("stream broken: {error}"))),
+        }
+    }
+
+    fn takes_files(&self) -> bool {
+        self.connection.capabilities().intersection(Capabilities::LOCAL) != Capabilities::NONE
+    }
+
+    fn wrong_files(&mut self, reason: String) -> End {
+        self.connection.bye(Some(ErrorCode::WrongFiles), reason.clone());
+        End::Wrong(reason)
+    }
+
+    /// Decodes what has been read. Says whether more bytes are wanted; not while the peer lags behind or has as much under
+    /// way as it may.
+    fn decode(&mut self) -> Result<bool, End> {
+        loop {
+            if self.connection.is_backlogged() || !self.may_ask()? {
+                return Ok(false);
+            }
+            match self.connection.receive(&mut self.input)? {
+                Some(event) => self.event(event)?,
+                None => return Ok(true),
+            }
+        }
+    }
+
+    /// Whether the platform takes more of this session.
+    fn may_ask(&mut self) -> Result<bool, End> {
+        if self.permits.is_within(COMMANDS, self.max_bytes) {
+            return Ok(true);
+        }
+        // A partner's promise may be what all its other commands wait for.
+        if self.connection.in_flight() == 0 && !self.is_partner {
+            return Ok(false);
+        }
+        if self.permits.is_within(HARD_COMMANDS, HARD_BYTES) {
+            return Ok(true);
+        }
+        let reason =
+            "the platform waits for this session's answer or promise, which stands behind too much else";
+        self.connection.bye(Some(ErrorCode::TooManyInFlight), reason);
+        Err(End::Wrong(reason.to_owned()))
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), End> {
+        let command = match event {
+            Event::Request {
+                id,
+                request: request @ (Request::ShareMemory(_) | Request::OpenRing(_)),
+                ..
+            } => {
+                let wanted = request.files();
+                if self.files.len() < wanted {
+                    let name = request.name();
+                    let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
+                    return Err(self.wrong_files(reason));
+                }
+                let files = self.files.drain(..wanted).collect();
+                SessionCommand::Share { id, request, files }
+            }
+            Event::Request { id, request, payload } => {
+                self.is_partner |= matches!(request, Request::Clock { .. });
+                // What is read costs memory as what is written does, only later.
+                let bytes = match &request {
+                    Request::MemoryRead(read) => read.length as usize,
+                    _ => payload.len(),
+                };
+                let permit = self.permits.permit(bytes);
+                SessionCommand::Request { id, request, payload: own(payload), permit }
+            }
+            Event::Posted { posted, payload } => {
+                let permit = self.permits.permit(payload.len());
+                SessionCommand::Posted { posted, payload: own(payload), permit }
+            }
+            Event::Reply { id, reply, payload, .. } => match self.tokens.remove(&id) {
+                Some(token) => SessionCommand::Answer { token, reply, payload },
+                None => return Ok(()),
+            },
+            Event::Driven { driven, payload } => {
+                let permit = self.permits.permit(payload.len());
+                SessionCommand::Driven { driven, payload: own(payload), permit }
+            }
+            Event::Promised(promised) => {
+                SessionCommand::Promised { promised, permit: self.permits.permit(0) }
+            }
+            Event::Bye(bye) => {
+                let reason = printable(&bye.reason);
+                return Err(match bye.code {
+                    None => End::Fine("the peer said goodbye".to_owned()),
+                    Some(code) => End::Wrong(format!("the peer gave up: {code}: {reason}")),
+                });
+            }
+            other => {
+                let reason = match other {
+                    Event::Notice(_) => "no port here takes interrupts from outside",
+                    _ => "a greeting in an open session",
+                };
+                self.connection.bye(Some(ErrorCode::UnexpectedMessage), reason);
+                return Err(End::Wrong(reason.to_owned()));
+            }
+        };
+        self.commands.push(command);
+        Ok(())
+    }
+
+    /// Encodes what the platform has for the peer, as far as it keeps up.
+    fn deliver(&mut self) -> Result<(), End> {
+        loop {
+            if !self.asks.is_empty() {
+                self.ask()?;
+            }
+            if self.connection.is_backlogged() {
+                return Ok(());
+            }
+            let Some(message) = self.outgoing.pop_front() else { return Ok(()) };
+            self.tell(message)?;
+        }
+    }
+
+    /// Asks the peer what the platform wants of it, as far as it takes more.
+    fn ask(&mut self) -> Result<(), End> {
+        while let Some((token, request, payload)) = self.asks.front() {
+            match self.connection.request(request.clone(), payload.clone()) {
+                Ok(id) => {
+                    self.tokens.insert(id, *token);
+                    self.asks.pop_front();
+                }
+                Err(SendError::Breach(Breach::TooManyInFlight { .. })) => break,
+                Err(error @ SendError::NotNow { .. }) => return Err(End::Wrong(error.to_string())),
+                Err(error) => {
+                    // The peer cannot be asked this: longer than it takes, or with strobes it does not know.
+                    let token = *token;
+                    let reply = Reply::Failed { code: ErrorCode::Unsupported, reason: error.to_string() };
+                    self.commands.push(SessionCommand::Answer { token, reply, payload: Bytes::new() });
+                    self.asks.pop_front();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, message: ToSession) -> Result<(), End> {
+        let sent = match message {
+            ToSession::Ask { token, request, payload } => {
+                self.asks.push_back((token, request, payload));
+                Ok(())
+            }
+            ToSession::Reply { id, time, mut reply, payload, permit } => {
+                if let Reply::Status(status) = &mut reply {
+                    let both = self.connection.in_flight() + self.connection.to_answer();
+                    status.in_flight = u32::try_from(both).unwrap_or(u32::MAX);
+                }
+                let sent = self.connection.reply(id, time, reply, payload);
+                drop(permit);
+                sent
+            }
+            ToSession::Statistics { id, time, counters, first } => {
+                let limit = self.connection.max_payload() as usize;
+                let total = u32::try_from(counters.len()).unwrap_or(u32::MAX);
+                let (payload, count) = emit_counters(counters.iter().skip(first as usize), limit);
+                self.connection.reply(id, time, Reply::Statistics { total, count }, payload.freeze())
+            }
+            ToSession::Notice(notice) => {
+                self.permits.notice_taken();
+                self.connection.notify(notice)
+            }
+            ToSession::Driven { driven, payload } => {
+                self.permits.notice_taken();
+                self.connection.drive(driven, payload)
+            }
+            ToSession::Promised(promised) => {
+                self.permits.notice_taken();
+                self.connection.promise(promised)
+            }
+        };
+        sent.map_err(|error| {
+            self.connection.bye(Some(ErrorCode::Internal), error.to_string());
+            End::Wrong(format!("cannot answer: {error}"))
+        })
+    }
+}
+
+impl Drop for SessionStream {
+    fn drop(&mut self) {
+        if self.end.is_none() {
+            // Its thread panics.
+            self.close(ErrorCode::Internal, End::Wrong("the platform failed".to_owned()));
+        }
+        let Some(end) = self.end.take() else { return };
+        let connection = std::mem::replace(&mut self.connection, Connection::server(Terms::default()));
+        if let Some(ended) = self.ended.take() {
+            // A task that was given up does not wait any more.
+            let _ = ended.send(Ended { connection, end });
+        }
+    }
+}
+
+/// A small write's data, copied: kept as it is, and it may be kept for long, it would hold on to all that was read with it.
+fn own(payload: Bytes) -> Bytes {
+    match payload.len() {
+        0 => Bytes::new(),
+        length if length < READ / 4 => Bytes::copy_from_slice(&payload),
+        _ => payload,
+    }
+}
