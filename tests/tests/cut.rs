@@ -7,8 +7,11 @@ use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
 use vp_models::hub::{Clock, Hub, LinkedPort, PortIndex, Reaction, Role, TimeMode};
 use vp_models::local::LocalHost;
+use vp_models::nvdla::registers::{Unit, glb};
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
+use vp_tests::program::Program;
+use vp_tests::random::Draw;
 use vp_tests::{shared, traces};
 
 /// What must be the same.
@@ -67,14 +70,27 @@ fn with_memory_elsewhere(description: &Description, ports: &[&str], clock: Clock
 
 /// The device is another platform's, with the ports of these names; the memories are here.
 fn with_device_elsewhere(description: &Description, memories: &[&str], clock: Clock) -> LocalHost {
+    with_ports_elsewhere(description, &["csb0", "irq0"], (memories, &[]), clock)
+}
+
+/// The device is another platform's, and linked at `device`. Of its memories some are `here`, and the others `there`, where loaders'
+/// accesses go, too.
+fn with_ports_elsewhere(
+    description: &Description,
+    device: &[&str],
+    (memories_here, memories_there): (&[&str], &[&str]),
+    clock: Clock,
+) -> LocalHost {
     let mut around = description.clone();
     let outside = OutsideDescription::like(&description.name).unwrap_or_else(|error| panic!("{error}"));
     around.device = DeviceDescription::Outside(Box::new(outside));
     let (here, there) = (built(&around), built(description));
-    let roles = [("csb0", Role::Target), ("irq0", Role::Source)];
-    let masters = memories.iter().map(|name| (*name, Role::Initiator));
-    let link = |(name, role)| LinkedPort { there: port(&here, name), role, here: port(&there, name) };
-    let links = roles.into_iter().chain(masters).map(link).collect();
+    let link = |name: &str, role| LinkedPort { there: port(&here, name), role, here: port(&there, name) };
+    let of_device =
+        device.iter().map(|name| link(name, if *name == "irq0" { Role::Source } else { Role::Target }));
+    let masters = memories_here.iter().map(|name| link(name, Role::Initiator));
+    let targets = memories_there.iter().map(|name| link(name, Role::Target));
+    let links = of_device.chain(masters).chain(targets).collect();
     let mut host = LocalHost::new(here);
     let hub = Hub::new(there, TimeMode::Free);
     host.link(hub, ("the device", clock), links).unwrap_or_else(|error| panic!("{error}"));
@@ -93,23 +109,6 @@ fn with_all_elsewhere(description: &Description, memories: &[&str], clock: Clock
     let links = memories.iter().map(link).collect();
     let hub = Hub::new(there, TimeMode::Free);
     host.link(hub, ("the memory", clock), links).unwrap_or_else(|error| panic!("{error}"));
-    host
-}
-
-/// The device is elsewhere, with its memories: only its registers and its interrupt line are cut.
-fn with_registers_elsewhere(description: &Description, memories: &[&str]) -> LocalHost {
-    let mut around = description.clone();
-    let outside = OutsideDescription::like(&description.name).unwrap_or_else(|error| panic!("{error}"));
-    around.device = DeviceDescription::Outside(Box::new(outside));
-    let (here, there) = (built(&around), built(description));
-    let roles = [("csb0", Role::Target), ("irq0", Role::Source)];
-    // Loaders' accesses go there, too.
-    let masters = memories.iter().map(|name| (*name, Role::Target));
-    let link = |(name, role)| LinkedPort { there: port(&here, name), role, here: port(&there, name) };
-    let links = roles.into_iter().chain(masters).map(link).collect();
-    let mut host = LocalHost::new(here);
-    let hub = Hub::new(there, TimeMode::Free);
-    host.link(hub, ("the device", Clock::default()), links).unwrap_or_else(|error| panic!("{error}"));
     host
 }
 
@@ -199,7 +198,60 @@ fn the_device_may_be_elsewhere() {
 
 #[test]
 fn registers_and_line_may_be_elsewhere() {
-    compare("registers", &FEW, |description| with_registers_elsewhere(description, memories(description)));
+    compare("registers", &FEW, |description| {
+        with_ports_elsewhere(description, &["csb0", "irq0"], (&[], memories(description)), Clock::default())
+    });
+}
+
+#[test]
+fn each_memory_port_may_be_cut_by_itself() {
+    let split = |description: &Description, name| {
+        memories(description).iter().copied().partition::<Vec<_>, _>(|memory| *memory == name)
+    };
+    for name in ["dbb0", "sram0"] {
+        compare(&format!("device but for what is behind {name}"), &FEW[1..], |description| {
+            let (here, there) = split(description, name);
+            with_ports_elsewhere(description, &["csb0", "irq0"], (&here, &there), Clock::default())
+        });
+        compare(&format!("memory {name}"), &FEW[1..], |description| {
+            with_memory_elsewhere(description, &split(description, name).0, Clock::default())
+        });
+    }
+}
+
+/// A CPU that polls needs no line.
+#[test]
+fn registers_may_be_cut_by_themselves() {
+    let mut draw = Draw::new("nv_small", 7);
+    let layer = draw.sdp(true);
+    let polled = |mut host: LocalHost| {
+        let map = host.map();
+        let mut program = Program::new(map);
+        program.sdp(&layer, 0);
+        program.enable_sdp(0);
+        for write in &program.writes {
+            let address = map.address(write.unit, write.register).unwrap();
+            host.write(address, write.value).unwrap();
+        }
+        let status = map.address(Unit::Glb, glb::S_INTR_STATUS).unwrap();
+        let mut polls = 0;
+        while host.read(status).unwrap() == 0 {
+            polls += 1;
+            assert!(polls < 10_000, "the layer comes to no end");
+        }
+        (polls, host.now().unwrap())
+    };
+    let description = draw.description();
+    let uncut = polled(LocalHost::new(built(description)));
+    let memories = memories(description);
+    assert_eq!(
+        polled(with_ports_elsewhere(description, &["csb0"], (memories, &[]), Clock::default())),
+        uncut
+    );
+    assert_eq!(
+        polled(with_ports_elsewhere(description, &["csb0"], (&[], memories), Clock::default())),
+        uncut
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use vp_core::Time;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
     Access, Clock, Command, Completion, Failure, FailureKind, Hub, Input, MemoryPromise, Operation, Output,
-    PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Role, Tag, TimeMode,
+    PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Role, Tag, TimeMode, Until, Why,
 };
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -230,6 +230,47 @@ fn a_port_has_one_device() {
         assert_eq!(kind, FailureKind::PortBusy, "{reason}");
         assert!(reason.contains("partner 2"), "{reason}");
     }
+}
+
+/// The line of a device outside may be another partner's than its registers.
+#[test]
+fn a_line_may_be_cut_by_itself() {
+    let mut stage = Stage::new(true);
+    let line = PartyId(3);
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.partner(line, Reaction::NextEdge);
+    stage.attach(PARTNER, CSB, Role::Target).unwrap();
+    stage.attach(line, LINE, Role::Source).unwrap();
+    stage.promise(0, Time::MAX);
+    let wait = Command::Advance(Until::Interrupt { port: LINE, limit: None });
+    let tag = stage.begin(CPU, wait);
+    assert_eq!(stage.done(CPU, tag), None);
+    let (at, event) = (Time::ns(40), PortEvent::Level(true));
+    stage.hub.handle(Input::Driven { party: line, port: LINE, at, event });
+    assert_eq!(stage.done(CPU, tag), None, "what else is seen at that edge may be to come");
+    let promise = Promise { heard: 0, next: Time::MAX };
+    stage.hub.handle(Input::Promised { party: line, promise });
+    assert_eq!(stage.done(CPU, tag), Some(Ok(Completion::Reached(Why::Interrupt))));
+    assert_eq!(stage.hub.now(), at);
+}
+
+/// A partner listens to the line of a device inside beside a CPU without a clock.
+#[test]
+fn a_partner_may_listen_to_a_line() {
+    let mut stage = Stage::new(false);
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.attach(PARTNER, LINE, Role::Sink).unwrap();
+    stage.promise(0, Time::MAX);
+    // GLB.S_INTR_SET: SDP's interrupt is set by software.
+    let operation = Operation::RegisterWrite { address: 0x1008, value: 1 };
+    let tag = stage.begin(CPU, Command::Access(Access { port: CSB, at: None, operation }));
+    assert_eq!(stage.done(CPU, tag), None, "the partner may react to the level at its edge");
+    let told = |output: &Output| {
+        matches!(output, Output::Driven { party: PARTNER, port: LINE, event: PortEvent::Level(true), .. })
+    };
+    assert!(stage.heard.iter().any(told), "{:?}", stage.heard);
+    stage.promise(1, Time::MAX);
+    assert_eq!(stage.done(CPU, tag), Some(Ok(Completion::Done)));
 }
 
 #[test]

@@ -41,6 +41,8 @@ fn attach(served: &Served, description: &Description, arguments: &[&str]) -> Par
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("attached to "), "{line:?}");
+    let is_delayed = arguments.contains(&"--quantum");
+    assert_eq!(line.contains("delays what crosses by "), is_delayed, "{line:?}");
     Part(child)
 }
 
@@ -95,6 +97,54 @@ fn a_platform_of_two_processes_takes_the_same_cycles_over_tcp() {
 fn a_platform_of_two_processes_takes_the_same_cycles_over_a_unix_socket() {
     let folder = tempfile::tempdir().unwrap();
     compare(|number| format!("unix:{}", folder.path().join(format!("vp{number}.sock")).display()));
+}
+
+/// A link's delay, and resets in mid-layer: the memory is one that answers two quanta later, and is put back with the platform.
+#[test]
+fn a_memory_behind_a_link_that_delays_is_reset_with_its_platform() {
+    let trace = copy(8, 8, 32);
+    let mut slower = described(50 + 2 * 7, 256);
+    slower.dbb0.write_latency = Latency::Fixed(1 + 2 * 7);
+    let begin = |host: &mut dyn Host| start_copy(host, 32, 32, 32);
+    let mut uncut = LocalHost::new(Platform::build(&slower).unwrap());
+    begin(&mut uncut);
+    uncut.read(0).unwrap();
+    uncut.reset().unwrap();
+    let (outcome, uncut) = run(&trace, &mut uncut);
+    assert!(outcome.passed(), "{outcome:?}");
+
+    let mut description = described(50, 256);
+    description.dbb0.write_latency = Latency::Fixed(1);
+    let served = Served::with("tcp:127.0.0.1:0", Options::default(), description.clone());
+    let shared = RemoteOptions { platform: Some("one".to_owned()), ..RemoteOptions::default() };
+    let mut cpu = served.join(shared);
+    let _memory =
+        attach(&served, &description, &["--as", "memory:dbb0", "--shared", "one", "--quantum", "7"]);
+    begin(&mut cpu);
+    cpu.read(0).unwrap();
+    cpu.reset().unwrap();
+    let (outcome, cut) = run(&trace, &mut cpu);
+    assert!(outcome.passed(), "{outcome:?}");
+    assert!(uncut.get("nvdla.cycles").is_some());
+    assert_eq!(cut.get("nvdla.cycles"), uncut.get("nvdla.cycles"));
+}
+
+#[test]
+fn a_device_that_is_reset_in_mid_layer_works_on() {
+    let description = described(50, 256);
+    let mut around = description.clone();
+    around.device =
+        DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&description.device)));
+    let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
+    let _device = attach(&served, &description, &[]);
+    let mut cpu = served.host(MemoryPlace::Inside);
+    start_copy(&mut cpu, 32, 32, 32);
+    cpu.read(0).unwrap();
+    cpu.reset().unwrap();
+    let (outcome, cut) = run(&copy(8, 8, 32), &mut cpu);
+    assert!(outcome.passed(), "{outcome:?}");
+    let (_, uncut) = run(&copy(8, 8, 32), &mut LocalHost::new(Platform::build(&description).unwrap()));
+    assert_eq!(cut.get("nvdla.cycles"), uncut.get("nvdla.cycles"));
 }
 
 #[test]

@@ -191,6 +191,7 @@ fn command(hub: &mut Hub, party: PartyId, command: Command) -> Result<(), Failur
     let tag = Tag(0);
     hub.handle(Input::Command { party, tag, command });
     let mut done = Ok(());
+    let before = hub.outputs.len();
     hub.outputs.retain(|output| match output {
         Output::Completed { party: of, result, .. } if *of == party => {
             if let Err(failure) = result {
@@ -200,5 +201,6 @@ fn command(hub: &mut Hub, party: PartyId, command: Command) -> Result<(), Failur
         }
         _ => true,
     });
+    hub.polled += (before - hub.outputs.len()) as u64;
     done
 }

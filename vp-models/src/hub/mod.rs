@@ -67,13 +67,14 @@ pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
-use crate::platform::{Platform, Port};
+use crate::platform::{Platform, Port, Warned};
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
 use partner::{DrivenEvents, Partner, ResetRound};
 use party::{Parties, Party};
 use ports::Holding;
+use record::Accessed;
 
 /// What happened at the platform's ports during a run, in order.
 enum Happened {
@@ -126,6 +127,8 @@ pub struct Hub {
     /// How many outputs have been polled.
     polled: u64,
     recorder: Option<Recorder>,
+    /// What came of direct accesses, and is to be recorded.
+    accessed: Accessed,
     /// Whether the present instant is done, as far as nothing new comes.
     is_instant_over: bool,
     has_run: bool,
@@ -162,6 +165,7 @@ impl Hub {
             outputs: VecDeque::new(),
             polled: 0,
             recorder: None,
+            accessed: Accessed::default(),
             is_instant_over: true,
             has_run: false,
         };
@@ -400,12 +404,24 @@ impl Hub {
         }
     }
 
-    /// Collects what has happened for the parties. What is asked of memories goes before all that is said later: it may be
-    /// trusted to have been done.
+    /// Collects what has happened for the parties, in the order of its times: however a run is cut into pieces. What is asked of
+    /// memories goes before all else that is said at its time: it may be trusted to have been done.
     fn collect(&mut self) {
+        let now = self.now();
+        let warned = self.platform.take_warnings();
+        let is_early = |warned: &Warned| warned.time < now;
+        // All else that happens ends the run, and is not earlier.
+        let mut early: Vec<(Time, Output)> = Vec::new();
         if self.requests.borrow().has_outbox() {
-            self.outputs.extend(self.requests.borrow_mut().take_outbox());
+            early.extend(self.requests.borrow_mut().take_outbox().map(|output| match output {
+                Output::Request { access: MemoryAccess { at: Some(at), .. }, .. } => (at, output),
+                _ => (now, output),
+            }));
         }
+        let (before, after): (Vec<Warned>, Vec<Warned>) = warned.into_iter().partition(is_early);
+        early.extend(before.into_iter().map(|warned| (warned.time, told_warning(warned))));
+        early.sort_by_key(|(time, _)| *time);
+        self.outputs.extend(early.into_iter().map(|(_, output)| output));
         self.collect_driven();
         loop {
             let Some(event) = self.port_events.borrow_mut().pop_front() else { break };
@@ -414,11 +430,7 @@ impl Hub {
                 Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
             }
         }
-        for warned in self.platform.take_warnings() {
-            let text = format!("{}: {}", warned.source, warned.text);
-            let (severity, time) = (Severity::Warning, warned.time);
-            self.outputs.push_back(Output::Warning { severity, time, text });
-        }
+        self.outputs.extend(after.into_iter().map(told_warning));
     }
 
     fn level_changed(&mut self, level: bool, time: Time) {
@@ -459,4 +471,9 @@ impl Hub {
         self.answer_was_awaited(bus_tag);
         self.fail_front();
     }
+}
+
+fn told_warning(warned: Warned) -> Output {
+    let text = format!("{}: {}", warned.source, warned.text);
+    Output::Warning { severity: Severity::Warning, time: warned.time, text }
 }

@@ -271,7 +271,7 @@ impl Hub {
         let own = |holding: &&mut Holding| {
             (holding.party, holding.port, holding.role) == (party, port, Role::Target)
         };
-        let Some(holding) = self.holdings.iter_mut().find(own) else {
+        let Some(owned) = self.holdings.iter_mut().find(own).map(|holding| holding.range.clone()) else {
             let reason = format!("{name} is not attached as target");
             return Err(Failure::new(FailureKind::NotAttached, reason));
         };
@@ -281,7 +281,7 @@ impl Hub {
                 let reason = format!("{bytes} bytes at 0x{:x} of {name}: {why}", range.start);
                 Err(Failure::new(FailureKind::BadRange, reason))
             };
-            if range.is_empty() || range.start < holding.range.start || range.end > holding.range.end {
+            if range.is_empty() || range.start < owned.start || range.end > owned.end {
                 return refuse("not all of them are the session's");
             }
             let overlaps =
@@ -290,9 +290,12 @@ impl Hub {
                 return refuse("some are in another region too");
             }
         }
-        holding.direct = Rc::from(parts);
-        let holding = holding.clone();
-        self.connect_memory(&holding);
+        let parts = self.record_direct((party, port), parts);
+        if let Some(holding) = self.holdings.iter_mut().find(own) {
+            holding.direct = Rc::from(parts);
+            let holding = holding.clone();
+            self.connect_memory(&holding);
+        }
         Ok(())
     }
 

@@ -107,8 +107,11 @@ impl Hub {
             return Ran::Waiting;
         }
         let ran = self.run_once(until);
-        if ran == Ran::Waiting || ran == Ran::Limit {
-            self.tell_promises();
+        let is_promised = matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises();
+        self.record_accessed();
+        if is_promised {
+            // What is promised depends on where a run ends.
+            self.record_run();
         }
         ran
     }

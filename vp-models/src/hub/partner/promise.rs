@@ -183,11 +183,12 @@ impl Hub {
         }
     }
 
-    /// Promises partners what can be promised, where that is more than before.
-    pub(in crate::hub) fn tell_promises(&mut self) {
+    /// Promises partners what can be promised, where that is more than before; tells whether anything was.
+    pub(in crate::hub) fn tell_promises(&mut self) -> bool {
         if self.partners.is_empty() {
-            return;
+            return false;
         }
+        let mut is_any = false;
         let now = self.now();
         let own = self.platform.simulation().next_time().map_or(Time::MAX, |next| next.max(now));
         let own = own.min(self.next_command_time());
@@ -209,9 +210,11 @@ impl Hub {
             if promise != partner.told {
                 partner.told = promise;
                 partner.floor = Time::MAX;
+                is_any = true;
                 self.outputs.push_back(Output::Promised { party: *party, promise });
             }
         }
+        is_any
     }
 
     /// Whether a CPU of the platform's may react at the same edge to what a partner drives there.
