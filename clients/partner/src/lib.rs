@@ -14,7 +14,7 @@ pub mod pins;
 mod remote;
 
 pub use error::PartnerError;
-pub use link::{FromPlatform, LinkPort, PlatformLink};
+pub use link::{DebugAccess, FromPlatform, LinkPort, PlatformLink};
 pub use local::LocalLink;
 pub use partner::{Partner, PartnerOptions};
 pub use remote::RemoteLink;
