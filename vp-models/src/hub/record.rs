@@ -87,6 +87,8 @@ pub struct Position {
     pub stops: u64,
     /// How many outputs there have been.
     pub outputs: u64,
+    /// How many events that partners have driven have taken effect.
+    pub driven: u64,
     /// Whether all of the present instant was done.
     pub is_instant_over: bool,
 }
@@ -113,6 +115,7 @@ impl Hub {
             time: self.now(),
             stops: self.stops.get(),
             outputs: self.polled + self.outputs.len() as u64,
+            driven: self.applied,
             is_instant_over: self.is_instant_over,
         }
     }
@@ -213,7 +216,9 @@ fn run_to(hub: &mut Hub, position: Position) -> Result<(), Position> {
         if at == position {
             return Ok(());
         }
-        if at == before || at.time > position.time || at.outputs > position.outputs {
+        let is_beyond =
+            at.time > position.time || at.outputs > position.outputs || at.driven > position.driven;
+        if at == before || is_beyond {
             return Err(at);
         }
     }
