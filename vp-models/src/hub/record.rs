@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use vp_core::Time;
 
-use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex};
+use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex, Ran};
 
 /// An entry of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,14 +211,16 @@ fn run_to(hub: &mut Hub, position: Position) -> Result<(), Position> {
     hub.grant(position.time);
     loop {
         let before = hub.position();
-        hub.run(position.time);
+        let ran = hub.run(position.time);
         let at = hub.position();
         if at == position {
             return Ok(());
         }
         let is_beyond =
             at.time > position.time || at.outputs > position.outputs || at.driven > position.driven;
-        if at == before || is_beyond {
+        // A run may have ended an instant, and no more.
+        let is_stuck = at == before && !matches!(ran, Ran::Again | Ran::InInstant);
+        if is_stuck || is_beyond {
             return Err(at);
         }
     }
