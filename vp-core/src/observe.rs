@@ -35,7 +35,8 @@ pub enum Stage {
 /// use vp_core::observe::{SourceKind, Stage, Transfer, What};
 /// let sim = Simulation::new().sim();
 /// let bus = sim.source("bus", SourceKind::Transfers);
-/// let transfer = Transfer { stage: Stage::Request, write: false, id: 3, address: 0x8000, bytes: 64 };
+/// let (stage, requested) = (Stage::Request, sim.now());
+/// let transfer = Transfer { stage, write: false, id: 3, address: 0x8000, bytes: 64, requested };
 /// sim.report(bus, What::Transfer(transfer));
 /// sim.report(bus, What::Transfer(Transfer { stage: Stage::Response, ..transfer }));
 /// ```
@@ -51,6 +52,8 @@ pub struct Transfer {
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
+    /// When its request was on the bus: of each stage, so that nobody has to remember it.
+    pub requested: Time,
 }
 
 /// What was seen.

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
-use vp_core::observe::{Observation, Observer};
+use vp_core::observe::{Observation, Observer, Transfer, What};
 use vp_core::{Sim, Time};
 use vp_models::fpga_ai_suite::Architecture;
 use vp_models::fpga_ai_suite::graph::{Converter, Graph, Operation, Shape, Sums, Tensor};
@@ -63,7 +63,14 @@ struct Told {
 
 impl Observer for Told {
     fn observe(&self, &Observation { time, source, what, .. }: &Observation<'_>) {
-        let (time, source) = (time - self.since.get(), self.sim.source_name(source));
+        let (since, source) = (self.since.get(), self.sim.source_name(source));
+        let time = time - since;
+        let what = match what {
+            What::Transfer(transfer) => {
+                What::Transfer(Transfer { requested: transfer.requested - since, ..transfer })
+            }
+            other => other,
+        };
         self.lines.borrow_mut().push(format!("{time} {source} {what:?}"));
     }
 }

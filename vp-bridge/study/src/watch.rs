@@ -2,22 +2,15 @@
 
 use super::measured::{Histogram, Levels};
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
 use vp_core::Time;
-use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, What};
 
 /// How long the bursts of an interface took.
 pub(super) struct Latencies {
     source: Source,
     period: Time,
-    directions: RefCell<[Pending; 2]>,
-}
-
-#[derive(Default)]
-struct Pending {
-    /// When bursts were asked for, by id: each id is answered in order.
-    asked: HashMap<u32, VecDeque<Time>>,
-    buckets: Vec<u64>,
+    /// Of each direction, how often which bucket was met.
+    directions: RefCell<[Vec<u64>; 2]>,
 }
 
 impl Latencies {
@@ -29,7 +22,7 @@ impl Latencies {
     pub(super) fn histograms(&self) -> [Histogram; 2] {
         let directions = self.directions.borrow();
         [&directions[0], &directions[1]].map(|direction| {
-            let seen = direction.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+            let seen = direction.iter().enumerate().filter(|(_, count)| **count > 0);
             Histogram(seen.map(|(bucket, count)| (lower_end(bucket), *count)).collect())
         })
     }
@@ -59,28 +52,6 @@ fn lower_end(bucket: usize) -> u64 {
     }
 }
 
-impl Pending {
-    fn took(&mut self, time: Time, period: Time) {
-        let bucket = bucket(time.cycles(period));
-        if self.buckets.len() <= bucket {
-            self.buckets.resize(bucket + 1, 0);
-        }
-        self.buckets[bucket] += 1;
-    }
-
-    fn see(&mut self, time: Time, transfer: &Transfer, period: Time) {
-        // A read's latency ends with its first data, a write's with its acknowledgement.
-        let answered = if transfer.write { Stage::Response } else { Stage::Data };
-        if transfer.stage == Stage::Request {
-            self.asked.entry(transfer.id).or_default().push_back(time);
-        } else if transfer.stage == answered
-            && let Some(asked) = self.asked.get_mut(&transfer.id).and_then(VecDeque::pop_front)
-        {
-            self.took(time - asked, period);
-        }
-    }
-}
-
 impl Observer for Latencies {
     fn wants(&self) -> Kinds {
         Kinds::TRANSFERS
@@ -90,8 +61,16 @@ impl Observer for Latencies {
         if let What::Transfer(transfer) = observation.what
             && observation.source == self.source
         {
-            let direction = &mut self.directions.borrow_mut()[usize::from(transfer.write)];
-            direction.see(observation.time, &transfer, self.period);
+            // A read's latency ends with its first data, a write's with its acknowledgement.
+            let answered = if transfer.write { Stage::Response } else { Stage::Data };
+            if transfer.stage == answered {
+                let bucket = bucket((observation.time - transfer.requested).cycles(self.period));
+                let buckets = &mut self.directions.borrow_mut()[usize::from(transfer.write)];
+                if buckets.len() <= bucket {
+                    buckets.resize(bucket + 1, 0);
+                }
+                buckets[bucket] += 1;
+            }
         }
     }
 }
@@ -218,7 +197,7 @@ impl Observer for Outstanding {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use vp_core::observe::SourceKind;
+    use vp_core::observe::{SourceKind, Transfer};
 
     #[test]
     fn buckets_follow_each_other_without_gaps() {
@@ -245,16 +224,18 @@ mod tests {
         let latencies = std::rc::Rc::new(Latencies::new(source, Time::ns(1)));
         sim.observe(latencies.clone());
         let (request, data, response) = (Stage::Request, Stage::Data, Stage::Response);
-        for (time, stage, write) in [
-            (0, request, false),
-            (1, request, false),
-            (2, request, true),
-            (20, data, false),
-            (21, data, false),
-            (30, data, true),
-            (33, response, true),
+        for (requested, time, stage, write) in [
+            (0, 0, request, false),
+            (1, 1, request, false),
+            (2, 2, request, true),
+            (0, 20, data, false),
+            (1, 21, data, false),
+            (0, 28, response, false),
+            (2, 30, data, true),
+            (2, 33, response, true),
         ] {
-            let transfer = Transfer { stage, write, id: 1, address: 0, bytes: 64 };
+            let requested = Time::ns(requested);
+            let transfer = Transfer { stage, write, id: 1, address: 0, bytes: 64, requested };
             sim.report_at(Time::ns(time), source, What::Transfer(transfer));
         }
         let [reads, writes] = latencies.histograms();

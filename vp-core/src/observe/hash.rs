@@ -97,7 +97,7 @@ impl Word {
     /// The hash of a transfer. Its parts share two words, where they seldom meet.
     #[inline]
     fn transfer(time: Time, source: Source, transfer: &Transfer) -> Word {
-        let Transfer { stage, write, id, address, bytes } = *transfer;
+        let Transfer { stage, write, id, address, bytes, requested: _ } = *transfer;
         let kind = u64::from(source.0) << 4 | (stage as u64) << 2 | u64::from(write) << 1 | 1;
         let (id, bytes) = (u64::from(id).rotate_right(12), u64::from(bytes).rotate_right(28));
         Word::SEED.mix(time.as_ps() ^ kind.rotate_right(16), address ^ id ^ bytes)

@@ -1,6 +1,7 @@
 //! The device: the CSR block on the register bus, the queue behind it, and what jobs share.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 
 use super::activity::Activity;
@@ -16,7 +17,7 @@ use crate::bus::register::RegisterTarget;
 use crate::bus::stream::InputStream;
 use crate::device::Wiring;
 use crate::occupancy::Occupancy;
-use vp_core::observe::{Source, SourceKind, Warning, What};
+use vp_core::observe::{Kinds, Source, SourceKind, Warning, What};
 use vp_core::{Event, Fifo, Semaphore, Sim, Time};
 
 /// The transaction ids of the memory interface.
@@ -164,13 +165,18 @@ impl Suite {
     }
 
     /// Tells of what happens once in a job.
-    pub(super) fn warn(&self, text: &str) {
-        self.sim.report(self.job_source, What::Warning(Warning::Once(text)));
+    pub(super) fn warn(&self, text: impl fmt::Display) {
+        if self.sim.is_observed(Kinds::WARNINGS) {
+            self.sim.report(self.job_source, What::Warning(Warning::Once(&text.to_string())));
+        }
     }
 
     /// Tells of what may happen many times while a job runs, or outside any; `cause` is the same each time.
-    fn warn_again(&self, cause: &str, text: &str) {
-        self.sim.report(self.job_source, What::Warning(Warning::Repeated { cause, text }));
+    fn warn_again(&self, cause: &str, text: impl fmt::Display) {
+        if self.sim.is_observed(Kinds::WARNINGS) {
+            let text = &text.to_string();
+            self.sim.report(self.job_source, What::Warning(Warning::Repeated { cause, text }));
+        }
     }
 
     /// Whether descriptors may begin: in a build with streaming when that is active.
@@ -217,7 +223,7 @@ impl Suite {
                 match pushed {
                     Ok(()) => self.may_begin.notify_delta(),
                     Err(refusal) => {
-                        self.warn_again(refusal.cause(), &format!("{refusal}"));
+                        self.warn_again(refusal.cause(), &refusal);
                         self.raise(Interrupt::Error);
                     }
                 }
@@ -236,7 +242,7 @@ impl Suite {
                     };
                     self.warn_again(
                         why,
-                        &format!("CSR.UPDATE_CONTROL: word {address:#x} of {target:?}: {why}"),
+                        format_args!("CSR.UPDATE_CONTROL: word {address:#x} of {target:?}: {why}"),
                     );
                     self.raise(Interrupt::Error);
                 }

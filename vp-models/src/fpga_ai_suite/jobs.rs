@@ -15,7 +15,7 @@ use super::graph::{Layer, Operation, Shape, Tensor};
 use super::queue::Descriptor;
 use super::timing;
 use crate::occupancy::Datapath;
-use vp_core::observe::What;
+use vp_core::observe::{Kinds, What};
 use vp_core::{Time, select};
 
 /// A job on its way.
@@ -70,8 +70,10 @@ impl Suite {
             add(&self.counts.begun, 1);
             self.activity.borrow_mut().begin(self.sim.now());
             self.open.borrow_mut().push(number);
-            let label = format!("a request of {} configuration words", descriptor.config_words);
-            self.sim.report(self.job_source, What::Begin { label: &label, id: number });
+            if self.sim.is_observed(Kinds::WORK) {
+                let label = &format!("a request of {} configuration words", descriptor.config_words);
+                self.sim.report(self.job_source, What::Begin { label, id: number });
+            }
             match self.read(number, resets, descriptor).await {
                 Ok(job) => self.to_compute.put(job).await,
                 Err(end) => self.end_early(number, resets, end),
@@ -179,12 +181,14 @@ impl Suite {
             let shape = graph.shape(layer.source).unwrap_or(graph.input());
             let number = self.next_layer.get();
             self.next_layer.set(number + 1);
-            let label = format!("{} {shape}", name(&layer.operation));
-            self.sim.report(self.layer_source, What::Begin { label: &label, id: number });
+            let is_observed = self.sim.is_observed(Kinds::WORK);
+            let label =
+                &if is_observed { format!("{} {shape}", name(&layer.operation)) } else { String::new() };
+            self.sim.report(self.layer_source, What::Begin { label, id: number });
             let begin = self.sim.now();
             let output = self.output(job, layer, shape, [&input, &operand]).await;
             self.occupancy.busy(Datapath::Array, begin, self.sim.now());
-            self.sim.report(self.layer_source, What::End { label: &label, id: number });
+            self.sim.report(self.layer_source, What::End { label, id: number });
             if !self.is_wanted(job.resets) {
                 // What is counted is of after the reset.
                 return Err(End::Reset);
@@ -274,10 +278,12 @@ impl Suite {
         self.end(number);
         match end {
             End::Reset => {}
-            End::Stopped => self.warn(&format!("job {number} is dropped: its input stream was turned off")),
+            End::Stopped => {
+                self.warn(format_args!("job {number} is dropped: its input stream was turned off"))
+            }
             End::Wrong(why) => {
                 add(&self.counts.failed, 1);
-                self.warn(&format!("job {number} is refused: {why}"));
+                self.warn(format_args!("job {number} is refused: {why}"));
                 self.raise(Interrupt::Error);
             }
         }

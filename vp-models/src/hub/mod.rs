@@ -105,6 +105,8 @@ pub struct Hub {
     partners: BTreeMap<PartyId, Partner>,
     driven: Rc<DrivenEvents>,
     reset_round: ResetRound,
+    /// How many events of partners have taken effect.
+    applied: u64,
     /// Whether no more parties come.
     is_closed: bool,
     on_bus: VecDeque<OnBus>,
@@ -152,6 +154,7 @@ impl Hub {
             partners: BTreeMap::new(),
             driven: Rc::default(),
             reset_round: ResetRound::default(),
+            applied: 0,
             is_closed: false,
             on_bus: VecDeque::new(),
             next_bus_tag: 0,

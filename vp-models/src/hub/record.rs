@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use vp_core::Time;
 
-use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex};
+use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex, Ran};
 
 /// An entry of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +87,8 @@ pub struct Position {
     pub stops: u64,
     /// How many outputs there have been.
     pub outputs: u64,
+    /// How many events that partners have driven have taken effect.
+    pub driven: u64,
     /// Whether all of the present instant was done.
     pub is_instant_over: bool,
 }
@@ -113,6 +115,7 @@ impl Hub {
             time: self.now(),
             stops: self.stops.get(),
             outputs: self.polled + self.outputs.len() as u64,
+            driven: self.applied,
             is_instant_over: self.is_instant_over,
         }
     }
@@ -208,12 +211,16 @@ fn run_to(hub: &mut Hub, position: Position) -> Result<(), Position> {
     hub.grant(position.time);
     loop {
         let before = hub.position();
-        hub.run(position.time);
+        let ran = hub.run(position.time);
         let at = hub.position();
         if at == position {
             return Ok(());
         }
-        if at == before || at.time > position.time || at.outputs > position.outputs {
+        let is_beyond =
+            at.time > position.time || at.outputs > position.outputs || at.driven > position.driven;
+        // A run may have ended an instant, and no more.
+        let is_stuck = at == before && !matches!(ran, Ran::Again | Ran::InInstant);
+        if is_stuck || is_beyond {
             return Err(at);
         }
     }

@@ -128,6 +128,7 @@ impl Hub {
         }
         if !self.port_events.borrow().is_empty() {
             // What a register outside has answered may be what somebody waits for.
+            self.has_run = true;
             self.collect();
             self.settle();
             self.collect();

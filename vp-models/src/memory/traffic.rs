@@ -90,8 +90,8 @@ pub(crate) struct Traffic {
     own: Rc<Place>,
     /// The place of the one it runs beside.
     beside: Rc<Place>,
-    /// What is under way, each under an id of its own.
-    under_way: RefCell<Vec<Option<Burst>>>,
+    /// What is under way and when it was asked for, each under an id of its own.
+    under_way: RefCell<Vec<Option<(Burst, Time)>>>,
     served: Event,
     at: Cell<u64>,
 }
@@ -166,8 +166,9 @@ impl Traffic {
             }
             let beats = self.config.burst.div_ceil(self.beat_bytes);
             let burst = Burst { id: id as u32, address, bytes: self.config.burst, beats };
-            self.under_way.borrow_mut()[id] = Some(burst);
-            self.report(Stage::Request, write, &burst);
+            let requested = self.sim.now();
+            self.under_way.borrow_mut()[id] = Some((burst, requested));
+            self.report(Stage::Request, write, requested, &burst);
             self.own.request(write, id as u64, &burst);
         }
     }
@@ -194,16 +195,17 @@ impl Traffic {
 
     fn over(&self, write: bool, tag: u64) {
         let burst = self.under_way.borrow_mut().get_mut(tag as usize).and_then(Option::take);
-        let Some(burst) = burst else { return };
+        let Some((burst, requested)) = burst else { return };
         if !write {
-            self.report(Stage::Data, write, &burst);
+            self.report(Stage::Data, write, requested, &burst);
         }
-        self.report(Stage::Response, write, &burst);
+        self.report(Stage::Response, write, requested, &burst);
         self.served.notify_delta();
     }
 
-    fn report(&self, stage: Stage, write: bool, burst: &Burst) {
+    fn report(&self, stage: Stage, write: bool, requested: Time, burst: &Burst) {
         let Burst { id, address, bytes, .. } = *burst;
-        self.sim.report(self.source, What::Transfer(Transfer { stage, write, id, address, bytes }));
+        let transfer = Transfer { stage, write, id, address, bytes, requested };
+        self.sim.report(self.source, What::Transfer(transfer));
     }
 }

@@ -2,8 +2,9 @@
 
 use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
-use vp_core::observe::{Source, SourceKind, Warning, What};
+use vp_core::observe::{Kinds, Source, SourceKind, Warning, What};
 use vp_core::{Event, Name, Sim, Time};
 
 /// One unit: its register file, and who waits for its groups.
@@ -145,21 +146,32 @@ impl Control {
         self.count(group, enable, counts);
     }
 
-    pub(crate) fn begin(&self, label: &str, group: usize) {
-        self.sim.report(self.source, What::Begin { label, id: group as u64 });
+    /// Tells that a layer begins.
+    pub(crate) fn begin(&self, label: impl FnOnce() -> String, group: usize) {
+        if self.sim.is_observed(Kinds::WORK) {
+            self.sim.report(self.source, What::Begin { label: &label(), id: group as u64 });
+        }
     }
 
-    pub(crate) fn end(&self, label: &str, group: usize) {
-        self.sim.report(self.source, What::End { label, id: group as u64 });
+    /// Tells that it is over.
+    pub(crate) fn end(&self, label: impl FnOnce() -> String, group: usize) {
+        if self.sim.is_observed(Kinds::WORK) {
+            self.sim.report(self.source, What::End { label: &label(), id: group as u64 });
+        }
     }
 
     /// Tells of what happens once in a layer.
-    pub(crate) fn warn(&self, text: &str) {
-        self.sim.report(self.source, What::Warning(Warning::Once(text)));
+    pub(crate) fn warn(&self, text: impl fmt::Display) {
+        if self.sim.is_observed(Kinds::WARNINGS) {
+            self.sim.report(self.source, What::Warning(Warning::Once(&text.to_string())));
+        }
     }
 
     /// Tells of what may happen many times in a layer; `cause` is the same each time.
-    pub(crate) fn warn_again(&self, cause: &str, text: &str) {
-        self.sim.report(self.source, What::Warning(Warning::Repeated { cause, text }));
+    pub(crate) fn warn_again(&self, cause: &str, text: impl fmt::Display) {
+        if self.sim.is_observed(Kinds::WARNINGS) {
+            let text = &text.to_string();
+            self.sim.report(self.source, What::Warning(Warning::Repeated { cause, text }));
+        }
     }
 }

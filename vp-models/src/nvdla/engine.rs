@@ -268,16 +268,15 @@ async fn run_layers<E: Engine>(engine: Rc<E>) {
         start.set(free.max(control.enabled_at(group) - ahead));
         match &layer {
             Ok(layer) => {
-                let shape = E::shape(layer);
-                control.begin(&shape, group);
+                control.begin(|| E::shape(layer), group);
                 engine.stream(layer, group).await;
                 sim.wait(common.cycles(timing.done_to_interrupt)).await;
-                control.end(&shape, group);
+                control.end(|| E::shape(layer), group);
             }
             Err(refused) => {
                 // Ends as hardware would, with its interrupt, so that a driver does not wait for ever.
                 let (refused, registers) = &**refused;
-                control.warn(&format!("layer refused: {refused}"));
+                control.warn(format_args!("layer refused: {refused}"));
                 engine.release_partner(registers).await;
                 sim.wait(common.cycles(timing.done_to_interrupt)).await;
             }

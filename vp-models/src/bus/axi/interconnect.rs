@@ -201,7 +201,7 @@ impl Interconnect {
     /// The memory outside drives this, seen now.
     ///
     /// # Errors
-    /// It must not: nothing has happened then.
+    /// It breaks a rule of the interface. The event has no effect.
     pub fn drive_from_memory(&self, event: AxiEvent) -> Result<(), AxiViolation> {
         let memory = self.reads.partners.borrow().memory.clone();
         memory.map_or(Ok(()), |memory| memory.drive(self.sim.now(), event))?;
@@ -212,7 +212,7 @@ impl Interconnect {
     /// The master outside drives this, seen now.
     ///
     /// # Errors
-    /// It must not: nothing has happened then.
+    /// It breaks a rule of the interface. The event has no effect.
     pub fn drive_from_master(&self, event: AxiEvent) -> Result<(), AxiViolation> {
         let master = self.reads.partners.borrow().master.clone();
         master.map_or(Ok(()), |(master, _)| master.drive(self.sim.now(), event))?;

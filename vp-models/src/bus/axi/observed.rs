@@ -37,7 +37,8 @@ struct Read {
 
 impl Read {
     fn at(&self, stage: Stage) -> Transfer {
-        Transfer { stage, write: false, id: self.id, address: self.address, bytes: self.bytes }
+        let Read { requested, id, address, bytes, .. } = *self;
+        Transfer { stage, write: false, id, address, bytes, requested }
     }
 }
 
@@ -54,13 +55,13 @@ impl Observed {
         self.source
     }
 
-    /// A burst has got so far.
+    /// A burst that was asked for at `requested` has got so far.
     #[inline]
-    pub(super) fn see(&self, now: Time, stage: Stage, write: bool, burst: &Burst) {
+    pub(super) fn see(&self, now: Time, stage: Stage, write: bool, requested: Time, burst: &Burst) {
         if self.sim.is_observed(Kinds::TRANSFERS) {
             let Burst { id, address, bytes, .. } = *burst;
             let single = &mut self.untold.borrow_mut().single;
-            single.push((now, Transfer { stage, write, id, address, bytes }));
+            single.push((now, Transfer { stage, write, id, address, bytes, requested }));
         }
     }
 

@@ -348,7 +348,7 @@ impl Reads {
     ) {
         let memory = self.partners.borrow().memory.clone();
         if let Some(memory) = &memory {
-            observed.see(now, Stage::Request, false, &burst);
+            observed.see(now, Stage::Request, false, now, &burst);
             return self.ask_pins(memory, channel, (number, burst), client, now);
         }
         let is_outside = client.is_outside();
@@ -358,7 +358,7 @@ impl Reads {
             if !is_outside {
                 channel.beats.add_open(burst.beats);
             }
-            observed.see(now, Stage::Request, false, &burst);
+            observed.see(now, Stage::Request, false, now, &burst);
             let (place, answer) = match is_outside {
                 true => (0, Some(self.target.read(&burst))),
                 false => client.read(&*self.target, &burst),
@@ -388,7 +388,7 @@ impl Reads {
             observed.expect(now, false, first, last, &burst);
             client.deliver(&burst, first);
         } else {
-            observed.see(now, Stage::Request, false, &burst);
+            observed.see(now, Stage::Request, false, now, &burst);
             channel.answers.extend(answer);
             channel.in_flight.push_back(InFlight {
                 burst,

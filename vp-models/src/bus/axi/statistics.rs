@@ -1,17 +1,15 @@
 //! What an AXI interface did, counted from its observations.
 
 use std::cell::{Ref, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
 
 /// The traffic of one transaction id.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Client {
     id: u32,
     bursts: u64,
-    /// When each of its outstanding requests was made: they are answered in that order.
-    pending: VecDeque<Time>,
 }
 
 /// The traffic of one direction of one interface.
@@ -57,8 +55,7 @@ impl Traffic {
 
     /// Bursts by transaction id, in its order.
     pub fn by_id(&self) -> BTreeMap<u32, u64> {
-        let counted = self.clients.iter().filter(|client| client.bursts > 0);
-        counted.map(|client| (client.id, client.bursts)).collect()
+        self.clients.iter().map(|client| (client.id, client.bursts)).collect()
     }
 
     #[inline]
@@ -66,28 +63,25 @@ impl Traffic {
         if self.clients.get(self.last_client).is_none_or(|client| client.id != id) {
             let place = self.clients.iter().position(|client| client.id == id);
             self.last_client = place.unwrap_or_else(|| {
-                self.clients.push(Client { id, ..Client::default() });
+                self.clients.push(Client { id, bursts: 0 });
                 self.clients.len() - 1
             });
         }
         &mut self.clients[self.last_client]
     }
 
-    /// A client's requests are answered in order.
     fn see(&mut self, time: Time, transfer: &Transfer) {
-        // A read's latency ends with its first data, a write's with its acknowledgement.
-        let answered = if transfer.write { Stage::Response } else { Stage::Data };
-        if transfer.stage == Stage::Request {
-            self.request(time, transfer.id, transfer.bytes);
-            self.client(transfer.id).pending.push_back(time);
-        }
-        if transfer.stage == answered
-            && let Some(requested) = self.client(transfer.id).pending.pop_front()
-        {
-            self.answer(time - requested);
-        }
-        if transfer.stage == Stage::Response {
-            self.end(time);
+        match transfer.stage {
+            Stage::Request => self.request(time, transfer.id, transfer.bytes),
+            // A read's latency ends with its first data, a write's with its acknowledgement.
+            Stage::Data if !transfer.write => self.answer(time - transfer.requested),
+            Stage::Data => {}
+            Stage::Response => {
+                if transfer.write {
+                    self.answer(time - transfer.requested);
+                }
+                self.end(time);
+            }
         }
     }
 

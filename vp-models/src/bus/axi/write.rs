@@ -42,6 +42,8 @@ pub(super) struct Moving {
 pub(super) struct Given {
     pub(super) burst: Burst,
     pub(super) client: usize,
+    /// When its address was on the bus.
+    pub(super) granted: Time,
     pub(super) acknowledged: Time,
     pub(super) answer: Option<Answer<()>>,
     /// Which of the masters outside it is of, if of one.
@@ -240,13 +242,13 @@ impl Writes {
             // Its data comes when it comes.
             channel.free = Time::MAX;
             channel.outstanding.add_open();
-            observed.see(now, Stage::Request, true, &burst);
+            observed.see(now, Stage::Request, true, now, &burst);
             let generation = self.partners.borrow().generation;
             let mut moving = Moving { generation, ..Moving::open(burst, client, now) };
             if let Some(memory) = &self.partners.borrow().memory {
                 memory.write_address(now, &burst);
                 moving.is_sent = true;
-                Self::await_response(channel, burst, client, generation);
+                Self::await_response(channel, (burst, client, now), generation);
             }
             channel.moving.push_back(moving);
         } else {
@@ -270,14 +272,14 @@ impl Writes {
         let moving = Moving { stored: last_beat, ..Moving::open(burst, client, now) };
         if let Some(memory) = &self.partners.borrow().memory {
             channel.outstanding.add_open();
-            observed.see(now, Stage::Request, true, &burst);
+            observed.see(now, Stage::Request, true, now, &burst);
             clients[client].give(&burst, |data| memory.write(now, &burst, data));
             channel.moving.push_back(Moving { is_sent: true, ..moving });
-            return Self::await_response(channel, burst, client, 0);
+            return Self::await_response(channel, (burst, client, now), 0);
         }
         if self.timed.is_some() {
             channel.outstanding.add_open();
-            observed.see(now, Stage::Request, true, &burst);
+            observed.see(now, Stage::Request, true, now, &burst);
             channel.moving.push_back(moving);
             return;
         }
@@ -287,25 +289,29 @@ impl Writes {
         let acknowledged = (stored + latency).max(channel.last_acknowledged + config.period);
         channel.last_acknowledged = acknowledged;
         channel.outstanding.add(acknowledged);
-        observed.see(now, Stage::Request, true, &burst);
+        observed.see(now, Stage::Request, true, now, &burst);
         // In order.
         let stored = channel.moving.back().map_or(stored, |before| stored.max(before.stored));
         channel.moving.push_back(Moving { stored, acknowledged: Some(acknowledged), ..moving });
     }
 
     /// A memory outside will respond to this.
-    fn await_response(channel: &mut Channel, burst: Burst, client: usize, generation: u32) {
-        let given = Given { burst, client, acknowledged: Time::MAX, answer: None, generation };
+    fn await_response(
+        channel: &mut Channel,
+        (burst, client, granted): (Burst, usize, Time),
+        generation: u32,
+    ) {
+        let given = Given { burst, client, granted, acknowledged: Time::MAX, answer: None, generation };
         channel.asked.entry(burst.id).or_default().push_back(Asked { tag: 0, given, served: false });
     }
 
     /// Gives the memory what it has all data of.
     fn store(&self, channel: &mut Channel, clients: &[Rc<WriteClient>], now: Time, observed: &Observed) {
         while channel.moving.front().is_some_and(|moving| moving.stored <= now)
-            && let Some(Moving { burst, client, acknowledged, arrived, is_sent, generation, .. }) =
+            && let Some(Moving { burst, client, granted, acknowledged, arrived, is_sent, generation, .. }) =
                 channel.moving.pop_front()
         {
-            observed.see(now, Stage::Data, true, &burst);
+            observed.see(now, Stage::Data, true, granted, &burst);
             if is_sent {
                 continue;
             }
@@ -318,15 +324,15 @@ impl Writes {
                 other => Some(other),
             };
             if let Some(acknowledged) = acknowledged {
-                channel.given.push_back(Given { burst, client, acknowledged, answer, generation });
+                channel.given.push_back(Given { burst, client, granted, acknowledged, answer, generation });
             } else if burst.bytes == 0 {
                 // No strobe was set: the memory has nothing to do.
                 let acknowledged = now.max(channel.last_acknowledged) + self.config.period;
                 channel.last_acknowledged = acknowledged;
                 channel.outstanding.close(acknowledged);
-                channel.given.push_back(Given { burst, client, acknowledged, answer, generation });
+                channel.given.push_back(Given { burst, client, granted, acknowledged, answer, generation });
             } else if let Some(timed) = &self.timed {
-                let given = Given { burst, client, acknowledged: Time::MAX, answer, generation };
+                let given = Given { burst, client, granted, acknowledged: Time::MAX, answer, generation };
                 let tag = channel.tags;
                 channel.tags += 1;
                 channel.ids.insert(tag, burst.id);
@@ -378,15 +384,15 @@ impl Writes {
                     }
                 },
             };
-            let (Given { burst, client, generation, .. }, is_refused) = (&*given, answer.is_err());
+            let (Given { burst, client, granted, generation, .. }, is_refused) = (&*given, answer.is_err());
             let generation = *generation;
-            let (burst, client) = (*burst, &clients[*client]);
+            let (burst, granted, client) = (*burst, *granted, &clients[*client]);
             if let Err(refused) = answer {
                 observed.refused(now, &client.name, true, &refused, "data lost");
                 client.refused.borrow_mut().get_or_insert(refused);
             }
             channel.given.pop_front();
-            observed.see(now, Stage::Response, true, &burst);
+            observed.see(now, Stage::Response, true, granted, &burst);
             let partners = self.partners.borrow();
             match &partners.master {
                 _ if !client.is_outside() => client.acknowledge(),

@@ -75,7 +75,7 @@ impl Writes {
 
     fn end(
         channel: &mut Channel,
-        Given { burst, client, generation, .. }: Given,
+        Given { burst, client, granted, generation, .. }: Given,
         why: Option<String>,
         now: Time,
     ) {
@@ -83,7 +83,7 @@ impl Writes {
         let answer = why.map(|why| Answer::Now(Err(Unmapped { address, bytes, why })));
         channel.last_acknowledged = now;
         channel.outstanding.close(now);
-        channel.given.push_back(Given { burst, client, acknowledged: now, answer, generation });
+        channel.given.push_back(Given { burst, client, granted, acknowledged: now, answer, generation });
     }
 
     // A master outside.

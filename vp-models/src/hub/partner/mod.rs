@@ -169,6 +169,11 @@ impl Partner {
         reactions.chain([self.promise.next]).min().unwrap_or(Time::MAX)
     }
 
+    /// Events that it may have driven ahead, and accesses of its that may wait to be taken.
+    fn most_ahead(&self) -> usize {
+        MOST_AHEAD + MOST_AN_EDGE * self.clock.quantum as usize
+    }
+
     /// It holds a port no more.
     pub(super) fn forget_resets(&mut self, port: PortIndex) {
         self.resets.remove(&port);
@@ -217,7 +222,7 @@ impl Partner {
         if at > HORIZON {
             return Err(Broken::Beyond { at });
         }
-        let most = MOST_AHEAD + MOST_AN_EDGE * self.clock.quantum as usize;
+        let most = self.most_ahead();
         if self.queue.len() >= most {
             return Err(Broken::Many { most });
         }

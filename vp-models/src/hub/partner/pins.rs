@@ -163,6 +163,10 @@ impl Hub {
                     let rule = format!("an access to 0x{address:x}: registers are words below 0x{size:x}");
                     return Err(Broken::Pins(rule));
                 }
+                let most = self.partners.get(&party).map_or(0, |partner| partner.most_ahead());
+                if self.platform.registers().backlog() >= most {
+                    return Err(Broken::Many { most });
+                }
                 let access = match write {
                     None => RegisterAccess::Read,
                     Some(value) => RegisterAccess::Write { value, posted },

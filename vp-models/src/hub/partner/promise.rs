@@ -138,7 +138,8 @@ impl Hub {
                 && partner.queue.front().is_some_and(|(at, ..)| *at <= now)
                 && let Some((_, port, event)) = partner.queue.pop_front()
             {
-                self.is_instant_over = false;
+                (self.is_instant_over, self.has_run) = (false, true);
+                self.applied += 1;
                 is_reset |= event == PortEvent::Reset;
                 if let Err(broken) = self.apply_event(party, port, event) {
                     self.expel(party, Some(port), &broken);

@@ -151,7 +151,7 @@ impl Bdma {
         let command = Command::decode(self.control.registers().borrow().group(0));
         if let Err(refused) = &command {
             let cause = "command refused, its group ends without it";
-            self.control.warn_again(cause, &format!("{cause}: {refused}"));
+            self.control.warn_again(cause, format_args!("{cause}: {refused}"));
         }
         if !self.queue.borrow_mut().push(command.ok()) {
             let lost = "BDMA.CFG_OP.EN: command lost, BDMA.STATUS.FREE_SLOT was 0";
@@ -232,7 +232,7 @@ impl Bdma {
                 continue;
             };
             if running.replace(group).is_none() {
-                self.control.begin("group", group);
+                self.control.begin(|| "group".into(), group);
             }
             if let Some(command) = command {
                 self.copy(&command).await;
@@ -277,7 +277,7 @@ impl Bdma {
         self.sim.wait(self.cycles(self.timing.bdma.done_to_interrupt)).await;
         self.control.count(0, reg::cfg_status::STALL_COUNT_EN, &stalls);
         self.queue.borrow_mut().done(group);
-        self.control.end("group", group);
+        self.control.end(|| "group".into(), group);
         self.interrupts.raise(glb::Source::Bdma(group));
     }
 }

@@ -390,7 +390,7 @@ impl Sdp {
         } else {
             return Some(taken.sums);
         };
-        self.common.control.warn(&format!("layer ended early: {wrong}"));
+        self.common.control.warn(format_args!("layer ended early: {wrong}"));
         if !taken.last {
             self.accumulator.drain().await;
         }

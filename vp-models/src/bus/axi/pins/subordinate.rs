@@ -295,7 +295,7 @@ impl SubordinatePins {
     /// The other side drives this, seen now.
     ///
     /// # Errors
-    /// It must not: nothing has happened then.
+    /// It breaks a rule of the interface. The event has no effect.
     pub(in crate::bus::axi) fn drive(&self, now: Time, event: AxiEvent) -> Result<(), AxiViolation> {
         let state = &mut *self.state.borrow_mut();
         let width = self.width;

@@ -74,16 +74,16 @@ impl Cacc {
             match Layer::decode(&registers, &self.hardware) {
                 Ok(layer) => {
                     let [width, height, channels] = layer.size;
-                    let label = format!("{width}x{height}x{channels}");
-                    self.control.begin(&label, group);
+                    let label = || format!("{width}x{height}x{channels}");
+                    self.control.begin(label, group);
                     let clipped = self.deliver(&layer).await;
                     self.sim.wait(self.cycle * u64::from(self.timing.conv.delivered_to_interrupt)).await;
-                    self.control.end(&label, group);
+                    self.control.end(label, group);
                     let clipped = clipped.min(u32::MAX.into()) as u32;
                     self.control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, clipped);
                 }
                 Err(refused) => {
-                    self.control.warn(&format!("layer refused: {refused}"));
+                    self.control.warn(format_args!("layer refused: {refused}"));
                     self.delivery.abandon();
                     self.drop_layer().await;
                 }
@@ -116,7 +116,7 @@ impl Cacc {
             }
         }
         if expected > 0 {
-            self.control.warn(&format!("the output cube has {expected} elements more than CSC has sent"));
+            self.control.warn(format_args!("the output cube has {expected} elements more than CSC has sent"));
         }
         self.delivery.emptied().await;
         clipped

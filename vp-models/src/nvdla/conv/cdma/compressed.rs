@@ -345,7 +345,7 @@ impl Cdma {
                 self.buffer.fail_weights(number);
                 if let Some(registers) = &requests.fetch.registers {
                     let refused = Refused::new(registers, reg::d_wgs_addr_low::WGS_ADDR_LOW, why);
-                    self.control.warn(&format!("layer ended early: {refused}"));
+                    self.control.warn(format_args!("layer ended early: {refused}"));
                 }
             }
         }

@@ -123,8 +123,8 @@ impl Cdma {
             let (group, registers, enabled) = self.control.next_group().await;
             match Layer::decode(&registers, &self.hardware) {
                 Ok(layer) => {
-                    let label = format!("{} slices", layer.input.height());
-                    self.control.begin(&label, group);
+                    let label = || format!("{} slices", layer.input.height());
+                    self.control.begin(label, group);
                     let fetch = Rc::new(fetch(&registers, &layer, before));
                     self.buffer.announce(fetch.clone());
                     if fetch.clear_data || fetch.clear_weights {
@@ -140,7 +140,7 @@ impl Cdma {
                         self.fetch_weights(&layer, &fetch, number, group, perf),
                     )
                     .await;
-                    self.control.end(&label, group);
+                    self.control.end(label, group);
                     before = Some(Before {
                         banks: layer.banks,
                         kept_data: layer.reuse.keep_data,
@@ -149,7 +149,7 @@ impl Cdma {
                     });
                 }
                 Err(refused) => {
-                    self.control.warn(&format!("layer refused: {refused}"));
+                    self.control.warn(format_args!("layer refused: {refused}"));
                     self.buffer.announce(Rc::new(Fetch::nothing()));
                     self.raise(Source::CdmaData(group)).await;
                     self.raise(Source::CdmaWeight(group)).await;

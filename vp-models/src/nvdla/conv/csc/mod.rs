@@ -129,13 +129,15 @@ impl Csc {
             match layer {
                 Some((layer, weights)) => {
                     let (kernel, stride) = (layer.geometry.kernel, layer.geometry.stride);
-                    let label = format!(
-                        "{}x{}x{}x{} stride {}x{}",
-                        kernel.width, kernel.height, kernel.channels, layer.kernels, stride.x, stride.y
-                    );
-                    self.control.begin(&label, group);
+                    let label = || {
+                        format!(
+                            "{}x{}x{}x{} stride {}x{}",
+                            kernel.width, kernel.height, kernel.channels, layer.kernels, stride.x, stride.y
+                        )
+                    };
+                    self.control.begin(label, group);
                     let complete = self.sequence(&layer, weights).await;
-                    self.control.end(&label, group);
+                    self.control.end(label, group);
                     let left =
                         layer.reuse.keep_weight.then(|| (weights, layer.weights_end(layer.groups() - 1)));
                     before = complete.then_some(Before {
@@ -166,7 +168,8 @@ impl Csc {
         fetch: &Fetch,
         before: Option<Before>,
     ) -> Option<(Layer, u64)> {
-        let warn = |control: &Control, refused: &Refused| control.warn(&format!("layer refused: {refused}"));
+        let warn =
+            |control: &Control, refused: &Refused| control.warn(format_args!("layer refused: {refused}"));
         let mut layer = decoded.inspect_err(|refused| warn(&self.control, refused)).ok()?;
         // CDMA has said why.
         let cdma = fetch.registers.as_ref()?;
