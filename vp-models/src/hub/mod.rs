@@ -50,7 +50,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
-use vp_core::{Injector, Simulation, Time};
+use vp_core::{Simulation, Time};
 
 pub use input::{
     Access, AccessKind, Command, Input, MemoryPromise, Operation, PartyId, PortIndex, RequestId, Role, Tag,
@@ -81,9 +81,6 @@ enum Happened {
     Level { level: bool, time: Time },
     Answer { bus_tag: u64, result: Result<u32, RegisterError>, time: Time },
 }
-
-/// Ends a run of the kernel; says nothing.
-pub struct Interruption;
 
 /// Called for each input before it takes effect, and for each stretch of time between inputs.
 type Recorder = Box<dyn FnMut(&Recorded)>;
@@ -242,12 +239,6 @@ impl Hub {
     #[must_use]
     pub fn has_party(&self, party: PartyId) -> bool {
         self.parties.contains(party)
-    }
-
-    /// What ends a run early, from any thread.
-    #[must_use]
-    pub fn interrupter(&self) -> Injector<Interruption> {
-        self.platform.sim().injector(|sim, Interruption| sim.stop())
     }
 
     /// Gives the next output, if there is one.

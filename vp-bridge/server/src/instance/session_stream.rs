@@ -425,11 +425,12 @@ impl SessionStream {
 
 impl Drop for SessionStream {
     fn drop(&mut self) {
-        if self.end.is_none() {
-            // Its thread panics.
-            self.close(ErrorCode::Internal, End::Wrong("the platform failed".to_owned()));
-        }
-        let Some(end) = self.end.take() else { return };
+        let end = self.end.take().unwrap_or_else(|| {
+            // Its thread panics, perhaps in what a flush would do again.
+            let end = End::Wrong("the platform failed".to_owned());
+            self.connection.bye(Some(ErrorCode::Internal), end.why());
+            end
+        });
         let connection = std::mem::replace(&mut self.connection, Connection::server(Terms::default()));
         if let Some(ended) = self.ended.take() {
             // A task that was given up does not wait any more.

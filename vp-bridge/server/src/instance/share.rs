@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vp_models::hub::{self, Command, DirectMemory, DirectRange, Tag};
 use vp_models::platform::PortKind;
@@ -23,8 +24,32 @@ const JOBS: usize = 1024;
 /// The tag of all accesses of a ring, beyond the numbers of requests: they are answered in their order.
 const IN_RING: Tag = Tag(1 << 32);
 
+/// Regions that all sessions of this process may have mapped: half of what Linux lets a process map unless it is told
+/// otherwise (`vm.max_map_count`, 65 530). A process that has no room for a new thread's stack is ended.
+const ALL_REGIONS: usize = 32_768;
+
+/// How many there are.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+
 /// A mapped region, as the platform's bus reaches it.
-struct Mapped(Region);
+struct Mapped(Region, Counted);
+
+/// Counts one of [`ALL_REGIONS`] until it is dropped.
+struct Counted;
+
+impl Counted {
+    fn new() -> Option<Self> {
+        let counted = Self;
+        // Beyond the limit it is dropped at once.
+        (MAPPED.fetch_add(1, Ordering::Relaxed) < ALL_REGIONS).then_some(counted)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        MAPPED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl DirectMemory for Mapped {
     fn read(&self, offset: u64, into: &mut [u8]) -> bool {
@@ -80,8 +105,14 @@ impl PlatformThread {
             let Some(file) = files.get(usize::from(file)) else {
                 return refuse(ErrorCode::BadRange, "there is no such file");
             };
+            let Some(counted) = Counted::new() else {
+                let why = format!("the server has mapped {ALL_REGIONS} regions, the most it maps");
+                return refuse(ErrorCode::Unsupported, &why);
+            };
             match Region::map(file, offset, size) {
-                Ok(region) => parts.push(DirectRange { range: base..end, memory: Rc::new(Mapped(region)) }),
+                Ok(region) => {
+                    parts.push(DirectRange { range: base..end, memory: Rc::new(Mapped(region, counted)) });
+                }
                 Err(error) => return refuse(ErrorCode::Unsupported, &error.to_string()),
             }
         }
