@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 14] = [
+const ROOMS: [(&str, &str, &[&str]); 15] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -18,6 +18,7 @@ const ROOMS: [(&str, &str, &[&str]); 14] = [
         "vp-bridge/server",
         &["vp-core", "vp-models", "vp-native-values", "vp-protocols", "vp-shm", "vp-transport"],
     ),
+    ("vp-c", "clients/c", &["vp-client", "vp-models", "vp-partner"]),
     ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
     ("vp-study", "vp-bridge/study", &["vp-core", "vp-models"]),
@@ -43,7 +44,8 @@ const ROOMS: [(&str, &str, &[&str]); 14] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 9] = [
+const BLOCKING: [&str; 10] = [
+    "vp-c",
     "vp-core",
     "vp-protocols",
     "vp-shm",

@@ -67,11 +67,11 @@ pub trait PlatformLink {
     /// The platform's ports; a [`PortIndex`] is a position among them.
     fn ports(&self) -> &[LinkPort];
 
-    /// The length of a clock cycle of the platform.
+    /// One of the platform's counters (`vp run` and docs/study.md name them), if it has one of that name.
     ///
     /// # Errors
     /// [`PartnerError`].
-    fn period(&mut self) -> Result<Time, PartnerError>;
+    fn counter(&mut self, name: &str) -> Result<Option<u64>, PartnerError>;
 
     /// Becomes a partner, and says what the simulated time is. Comes before the first [`attach`](PlatformLink::attach).
     ///

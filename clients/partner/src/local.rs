@@ -89,8 +89,8 @@ impl PlatformLink for LocalLink {
         &self.ports
     }
 
-    fn period(&mut self) -> Result<Time, PartnerError> {
-        Ok(self.hub.platform().description().period)
+    fn counter(&mut self, name: &str) -> Result<Option<u64>, PartnerError> {
+        Ok(self.hub.platform().statistics().get(name))
     }
 
     fn declare(&mut self, clock: Clock) -> Result<Time, PartnerError> {

@@ -72,9 +72,12 @@ impl Partner {
     /// # Errors
     /// [`PartnerError`].
     pub fn new(mut link: Box<dyn PlatformLink>, options: PartnerOptions) -> Result<Partner, PartnerError> {
-        let period = link.period()?;
+        let period = link.counter("period")?.map(Time::ps).filter(|period| *period > Time::ZERO);
+        let period = period.ok_or_else(|| {
+            PartnerError::Refused("the platform does not say how long a cycle of its clock is".to_owned())
+        })?;
         let now = link.declare(options.clock)?;
-        let first = Time::ps(now.as_ps().next_multiple_of(period.as_ps().max(1)));
+        let first = Time::ps(now.as_ps().next_multiple_of(period.as_ps()));
         Ok(Partner {
             link,
             options: PartnerOptions { reset_edges: options.reset_edges.max(1), ..options },
@@ -113,6 +116,14 @@ impl Partner {
     #[must_use]
     pub fn link(&self) -> &dyn PlatformLink {
         &*self.link
+    }
+
+    /// One of the platform's counters, if it has one of that name.
+    ///
+    /// # Errors
+    /// The platform is gone.
+    pub fn counter(&mut self, name: &str) -> Result<Option<u64>, PartnerError> {
+        self.link.counter(name)
     }
 
     /// What the platform has warned of since the last call.

@@ -116,15 +116,13 @@ impl PlatformLink for RemoteLink {
         &self.ports
     }
 
-    fn period(&mut self) -> Result<Time, PartnerError> {
-        let counters = self.client.counters("period");
+    fn counter(&mut self, name: &str) -> Result<Option<u64>, PartnerError> {
+        let counters = self.client.counters(name);
         let counters = self.done(counters)?;
-        let period = counters.iter().find_map(|counter| match (&counter.value, counter.name.as_str()) {
-            (CounterValue::Count(period), "period") => Some(Time::ps(*period)),
+        Ok(counters.iter().find_map(|counter| match counter.value {
+            CounterValue::Count(value) if counter.name == name => Some(value),
             _ => None,
-        });
-        period
-            .ok_or_else(|| PartnerError::Refused("the server does not say what its clock's period is".into()))
+        }))
     }
 
     fn declare(&mut self, Clock { reaction, quantum }: Clock) -> Result<Time, PartnerError> {

@@ -218,28 +218,33 @@ impl Host for PinHost {
     fn set_limit(&mut self, _: Time) {}
 }
 
-/// The cycles of a run, from the time that the player has measured.
-fn span(outcome: &player::Outcome) -> Time {
-    outcome.finish
-}
-
 #[test]
 fn layers_at_pins_take_the_cycles_of_layers_inside() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/nv_small");
     let mut sources = discover(&folder).unwrap();
     sources.sort_by(|one, other| one.name.cmp(&other.name));
-    for latency in [1, 50] {
+    for latency in [1, 50, 400] {
         for source in &sources {
             let trace = Trace::load(&source.script).unwrap();
             let mut description = Description::named("nv_small").unwrap();
             description.dbb0.read_latency = Some(Latency::Fixed(latency));
             let mut inside = LocalHost::new(Platform::build(&description).unwrap());
             let map = inside.map();
-            let whole = player::play(&trace, &mut inside, &map, &PlayOptions::default()).unwrap();
+            player::play(&trace, &mut inside, &map, &PlayOptions::default()).unwrap();
             let mut pins = PinHost::new(&description, u64::from(latency));
             let outcome = player::play(&trace, &mut pins, &map, &PlayOptions::default()).unwrap();
             assert!(outcome.passed(), "{}: {outcome:?}", source.name);
-            println!("{} at {latency}: {} {}", source.name, span(&whole), span(&outcome));
+            let of = |name: &str| inside.platform().statistics().get(name);
+            for counter in ["nvdla.cycles", "dbb0.read.bursts", "dbb0.write.bursts", "dbb0.read.latency.mean"]
+            {
+                let seen = pins.partner.counter(counter).unwrap();
+                assert_eq!(
+                    (seen, seen.is_some()),
+                    (of(counter), true),
+                    "{} at {latency}: {counter}",
+                    source.name
+                );
+            }
         }
     }
 }

@@ -1,0 +1,361 @@
+/* A simulator of hardware beside a platform: see docs/rtl.md.
+ *
+ * Made from clients/c/src by cbindgen; a test of that crate says how. */
+
+#ifndef VP_H
+#define VP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A program that is linked with libvp.a needs -lpthread -ldl -lm as well. */
+
+// Bytes of the widest data bus.
+#define VP_WIDEST 64
+
+// When the outputs of the hardware follow its inputs.
+typedef enum {
+  // At the next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
+  VP_REACTION_VP_REACTION_NEXT_EDGE = 0,
+  // Some depend on inputs of the same edge. At each edge pins are seen first, and sampled then.
+  VP_REACTION_VP_REACTION_SAME_EDGE = 1,
+} vp_reaction;
+
+// What came of a call.
+typedef enum {
+  // All is well.
+  VP_STATUS_VP_STATUS_OK = 0,
+  // The platform has ended, as it does when nobody needs it any more: the simulation may end.
+  VP_STATUS_VP_STATUS_OVER = 1,
+  // Something is wrong: `vp_error` says what.
+  VP_STATUS_VP_STATUS_ERROR = -1,
+} vp_status;
+
+// A partner of a platform.
+typedef struct vp_partner vp_partner;
+
+// R.
+typedef struct {
+  // RVALID.
+  bool valid;
+  // RLAST.
+  bool last;
+  // RRESP is not OKAY.
+  bool error;
+  // RID.
+  uint16_t id;
+  // RDATA: as many bytes as the bus is wide, the lowest address first.
+  uint8_t data[VP_WIDEST];
+} vp_read_data;
+
+// B.
+typedef struct {
+  // BVALID.
+  bool valid;
+  // BRESP is not OKAY.
+  bool error;
+  // BID.
+  uint16_t id;
+} vp_response;
+
+// The pins that an AXI subordinate drives.
+typedef struct {
+  // R.
+  vp_read_data r;
+  // B.
+  vp_response b;
+  // ARREADY.
+  bool ar_ready;
+  // AWREADY.
+  bool aw_ready;
+  // WREADY.
+  bool w_ready;
+} vp_axi_subordinate_pins;
+
+// AR or AW.
+typedef struct {
+  // AxVALID.
+  bool valid;
+  // AxID.
+  uint16_t id;
+  // AxLEN and one: beats as wide as the bus, of incrementing addresses.
+  uint16_t beats;
+  // AxADDR.
+  uint64_t address;
+} vp_address;
+
+// W.
+typedef struct {
+  // WVALID.
+  bool valid;
+  // WLAST.
+  bool last;
+  // WSTRB: byte i is written if bit i is set.
+  uint64_t strobes;
+  // WDATA, likewise.
+  uint8_t data[VP_WIDEST];
+} vp_write_data;
+
+// The pins that an AXI manager drives.
+typedef struct {
+  // AR.
+  vp_address ar;
+  // AW.
+  vp_address aw;
+  // W.
+  vp_write_data w;
+  // RREADY.
+  bool r_ready;
+  // BREADY.
+  bool b_ready;
+} vp_axi_manager_pins;
+
+// The pins that their target drives. Answers are pulses of one edge, in the order of the accesses.
+typedef struct {
+  // An access is taken.
+  bool ready;
+  // `value` is the word read.
+  bool read_valid;
+  // A write is over.
+  bool write_complete;
+  // The word read.
+  uint32_t value;
+} vp_register_target_pins;
+
+// The pins that the initiator of register accesses drives.
+typedef struct {
+  // The access is there.
+  bool valid;
+  // It writes.
+  bool write;
+  // A write that is not answered.
+  bool posted;
+  // Byte address.
+  uint32_t address;
+  // The word to write.
+  uint32_t value;
+} vp_register_initiator_pins;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Becomes a partner of the platform at `address`: `tcp:HOST:PORT` or `unix:PATH` of a server, or `inproc:NAME` for a platform in
+// this process, where NAME is a built-in platform or a file of one. NULL: the address in the environment variable VP_CONNECT.
+//
+// `quantum`: edges by which what crosses is seen later, each way, for fewer messages; 0 is exact. `reset_edges`: for how many edges
+// `vp_in_reset` says so when the platform is put back.
+//
+// NULL: it could not be, and `vp_error(NULL)` says why.
+//
+// # Safety
+// `address` is NULL or a text.
+vp_partner *vp_connect(const char *address,
+                       vp_reaction reaction,
+                       uint32_t quantum,
+                       uint32_t reset_edges);
+
+// Leaves the platform. NULL is nothing.
+//
+// # Safety
+// `partner` comes from `vp_connect`, and is not used afterwards.
+void vp_close(vp_partner *partner);
+
+// What was wrong last, in a sentence; with NULL, why there is no partner. It stays valid until the next call that fails.
+//
+// # Safety
+// `partner` is NULL or comes from `vp_connect`.
+const char *vp_error(const vp_partner *partner);
+
+// The length of a clock cycle of the platform, in ps.
+//
+// # Safety
+// `partner` comes from `vp_connect`.
+uint64_t vp_period(const vp_partner *partner);
+
+// The simulated time of the edge whose pins were seen last, in ps.
+//
+// # Safety
+// `partner` comes from `vp_connect`.
+uint64_t vp_time(const vp_partner *partner);
+
+// Gives one of the platform's counters, such as `nvdla.cycles`; those of memories and units are named in docs/study.md.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `name` is a text, `value` can be written.
+vp_status vp_counter(vp_partner *partner,
+                     const char *name,
+                     uint64_t *value);
+
+// Reads bytes of the memory that this side is at a port of `vp_axi_subordinate`: what a loader has put there, or the pins.
+//
+// # Safety
+// `partner` comes from `vp_connect`; `bytes` has room for `length`.
+vp_status vp_memory_read(vp_partner *partner,
+                         int32_t port,
+                         uint64_t address,
+                         uint8_t *bytes,
+                         size_t length);
+
+// Writes bytes of that memory.
+//
+// # Safety
+// `partner` comes from `vp_connect`; `bytes` has `length` of them.
+vp_status vp_memory_write(vp_partner *partner,
+                          int32_t port,
+                          uint64_t address,
+                          const uint8_t *bytes,
+                          size_t length);
+
+// Takes a memory port as the memory behind it: bursts of the platform come to these pins.
+//
+// The port's number, or -1: `vp_error` says why.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `name` is a text.
+int32_t vp_axi_subordinate(vp_partner *partner, const char *name);
+
+// The pins that this side drives there are like this at the edge.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be read.
+vp_status vp_axi_subordinate_sample(vp_partner *partner,
+                                    int32_t port,
+                                    const vp_axi_subordinate_pins *pins);
+
+// Gives the pins that the platform drives there, as they are seen at the edge. Waits for the platform, if it must.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be written.
+vp_status vp_axi_subordinate_seen(vp_partner *partner,
+                                  int32_t port,
+                                  vp_axi_manager_pins *pins);
+
+// Takes a memory port as a master of bursts to the platform's memory.
+//
+// The port's number, or -1: `vp_error` says why.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `name` is a text.
+int32_t vp_axi_manager(vp_partner *partner, const char *name);
+
+// The pins that this side drives there are like this at the edge.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be read.
+vp_status vp_axi_manager_sample(vp_partner *partner, int32_t port, const vp_axi_manager_pins *pins);
+
+// Gives the pins that the platform drives there, as they are seen at the edge. Waits for the platform, if it must.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be written.
+vp_status vp_axi_manager_seen(vp_partner *partner,
+                              int32_t port,
+                              vp_axi_subordinate_pins *pins);
+
+// Takes a register port as the device: the platform's CPU accesses these pins.
+//
+// The port's number, or -1: `vp_error` says why.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `name` is a text.
+int32_t vp_register_target(vp_partner *partner, const char *name);
+
+// The pins that this side drives there are like this at the edge.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be read.
+vp_status vp_register_target_sample(vp_partner *partner,
+                                    int32_t port,
+                                    const vp_register_target_pins *pins);
+
+// Gives the pins that the platform drives there, as they are seen at the edge. Waits for the platform, if it must.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be written.
+vp_status vp_register_target_seen(vp_partner *partner,
+                                  int32_t port,
+                                  vp_register_initiator_pins *pins);
+
+// Takes a register port as the CPU.
+//
+// The port's number, or -1: `vp_error` says why.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `name` is a text.
+int32_t vp_register_initiator(vp_partner *partner, const char *name);
+
+// The pins that this side drives there are like this at the edge.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be read.
+vp_status vp_register_initiator_sample(vp_partner *partner,
+                                       int32_t port,
+                                       const vp_register_initiator_pins *pins);
+
+// Gives the pins that the platform drives there, as they are seen at the edge. Waits for the platform, if it must.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `pins` can be written.
+vp_status vp_register_initiator_seen(vp_partner *partner,
+                                     int32_t port,
+                                     vp_register_target_pins *pins);
+
+// Takes an interrupt line as its source: the device.
+//
+// The port's number, or -1: `vp_error` says why.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `name` is a text.
+int32_t vp_line_source(vp_partner *partner, const char *name);
+
+// The line has this level at the edge.
+//
+// # Safety
+// `partner` comes from `vp_connect`.
+vp_status vp_line_source_sample(vp_partner *partner, int32_t port, bool level);
+
+// The edge is seen there: nothing is, but it has its turn like all ports.
+//
+// # Safety
+// `partner` comes from `vp_connect`.
+vp_status vp_line_source_seen(vp_partner *partner, int32_t port);
+
+// Takes an interrupt line as its sink: the CPU.
+//
+// The port's number, or -1: `vp_error` says why.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `name` is a text.
+int32_t vp_line_sink(vp_partner *partner, const char *name);
+
+// Gives the level that the line has at the edge. Waits for the platform, if it must.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `level` can be written.
+vp_status vp_line_sink_seen(vp_partner *partner, int32_t port, bool *level);
+
+// The edge is sampled there: nothing is driven, but it has its turn like all ports.
+//
+// # Safety
+// `partner` comes from `vp_connect`.
+vp_status vp_line_sink_sample(vp_partner *partner, int32_t port);
+
+// Bytes of a memory port's data bus; 0 for other ports.
+//
+// # Safety
+// `partner` comes from `vp_connect`.
+uint32_t vp_width(vp_partner *partner, int32_t port);
+
+// Whether the hardware at a port is to be in reset, because the platform was put back.
+//
+// # Safety
+// `partner` comes from `vp_connect`.
+bool vp_in_reset(vp_partner *partner, int32_t port);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* VP_H */

@@ -1,0 +1,48 @@
+//! Where a platform is, as a simulator is told it.
+
+use std::path::Path;
+
+use ::vp_partner::{LocalLink, PartnerError, PlatformLink, RemoteLink};
+use vp_client::Address;
+use vp_models::platform::{Description, Platform};
+
+/// The variable that has the address where none is given.
+const CONNECT: &str = "VP_CONNECT";
+
+/// The way to the platform at an address, or at that of the environment.
+pub(crate) fn open(address: Option<&str>) -> Result<Box<dyn PlatformLink>, PartnerError> {
+    let text = match address {
+        Some(address) => address.to_owned(),
+        None => std::env::var(CONNECT).map_err(|_| {
+            PartnerError::Connect(format!(
+                "no address is given, and the variable {CONNECT} is not set: it says where the platform is, such as \
+                 unix:/tmp/vp.sock"
+            ))
+        })?,
+    };
+    if let Some(name) = text.strip_prefix("inproc:") {
+        let description = described(name).map_err(|why| PartnerError::Connect(format!("{text}: {why}")))?;
+        let platform = Platform::build(&description)
+            .map_err(|error| PartnerError::Connect(format!("{text}: {error}")))?;
+        return Ok(Box::new(LocalLink::new(platform)));
+    }
+    let address: Address = text.parse().map_err(|_| {
+        PartnerError::Connect(format!(
+            "`{text}` is no address: write tcp:HOST:PORT, unix:PATH, or inproc:NAME, such as inproc:nv_small"
+        ))
+    })?;
+    let agent = concat!("libvp ", env!("CARGO_PKG_VERSION"));
+    Ok(Box::new(RemoteLink::connect(&address, None, agent)?))
+}
+
+/// A built-in platform, or the file of one.
+fn described(name: &str) -> Result<Description, String> {
+    let path = Path::new(name);
+    match path.extension() {
+        Some(_) => {
+            let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+            Description::parse(&text).map_err(|error| error.to_string())
+        }
+        None => Description::named(name).map_err(|error| error.to_string()),
+    }
+}

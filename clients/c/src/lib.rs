@@ -1,0 +1,254 @@
+//! The library for C, behind the header `vp.h`: a simulator of hardware is a partner of a platform.
+//!
+//! Everything is polled: no call-backs, no threads. One partner is used by one thread at a time. What goes wrong is a
+//! value, with a text that [`vp_error`] gives; a partner that has failed goes on failing in the same way.
+
+#![expect(unsafe_code, reason = "what C gives are pointers")]
+
+mod address;
+pub mod pins;
+pub mod ports;
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+
+use ::vp_partner::pins::Handle;
+use ::vp_partner::{Partner, PartnerError, PartnerOptions};
+use address::open;
+use pins::AnyHandle;
+use vp_models::hub::{Clock, Reaction};
+
+/// What came of a call.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(non_camel_case_types, reason = "as C names types")]
+pub enum vp_status {
+    /// All is well.
+    Ok = 0,
+    /// The platform has ended, as it does when nobody needs it any more: the simulation may end.
+    Over = 1,
+    /// Something is wrong: `vp_error` says what.
+    Error = -1,
+}
+
+/// When the outputs of the hardware follow its inputs.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(non_camel_case_types, reason = "as C names types")]
+pub enum vp_reaction {
+    /// At the next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
+    NextEdge = 0,
+    /// Some depend on inputs of the same edge. At each edge pins are seen first, and sampled then.
+    SameEdge = 1,
+}
+
+/// A partner of a platform.
+#[allow(non_camel_case_types, reason = "as C names types")]
+pub struct vp_partner {
+    partner: Partner,
+    handles: Vec<AnyHandle>,
+    error: CString,
+    is_over: bool,
+}
+
+thread_local! {
+    /// Why there is no partner.
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+impl vp_partner {
+    fn fail(&mut self, error: &PartnerError) -> vp_status {
+        self.is_over = matches!(error, PartnerError::Over(_));
+        self.error = c_text(&error.to_string());
+        if self.is_over { vp_status::Over } else { vp_status::Error }
+    }
+
+    fn done(&mut self, result: Result<(), PartnerError>) -> vp_status {
+        match result {
+            Ok(()) => vp_status::Ok,
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn wrong_port(&mut self) -> vp_status {
+        self.fail(&PartnerError::Refused("the number is no port of that kind".to_owned()))
+    }
+}
+
+/// A text of C's.
+///
+/// # Safety
+/// It is null, or ends with a zero.
+unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: as the caller says.
+    unsafe { CStr::from_ptr(text) }.to_str().ok()
+}
+
+/// Becomes a partner of the platform at `address`: `tcp:HOST:PORT` or `unix:PATH` of a server, or `inproc:NAME` for a platform in
+/// this process, where NAME is a built-in platform or a file of one. NULL: the address in the environment variable VP_CONNECT.
+///
+/// `quantum`: edges by which what crosses is seen later, each way, for fewer messages; 0 is exact. `reset_edges`: for how many edges
+/// `vp_in_reset` says so when the platform is put back.
+///
+/// NULL: it could not be, and `vp_error(NULL)` says why.
+///
+/// # Safety
+/// `address` is NULL or a text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_connect(
+    address: *const c_char,
+    reaction: vp_reaction,
+    quantum: u32,
+    reset_edges: u32,
+) -> *mut vp_partner {
+    // SAFETY: as the caller says.
+    let address = unsafe { text(address) };
+    let reaction = match reaction {
+        vp_reaction::NextEdge => Reaction::NextEdge,
+        vp_reaction::SameEdge => Reaction::SameEdge,
+    };
+    let options =
+        PartnerOptions { clock: Clock { reaction, quantum }, reset_edges: u64::from(reset_edges.max(1)) };
+    match open(address).and_then(|link| Partner::new(link, options)) {
+        Ok(partner) => {
+            let opened =
+                vp_partner { partner, handles: Vec::new(), error: CString::default(), is_over: false };
+            Box::into_raw(Box::new(opened))
+        }
+        Err(error) => {
+            LAST.with(|last| last.replace(c_text(&error.to_string())));
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// Leaves the platform. NULL is nothing.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`, and is not used afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_close(partner: *mut vp_partner) {
+    if !partner.is_null() {
+        // SAFETY: as the caller says.
+        drop(unsafe { Box::from_raw(partner) });
+    }
+}
+
+/// What was wrong last, in a sentence; with NULL, why there is no partner. It stays valid until the next call that fails.
+///
+/// # Safety
+/// `partner` is NULL or comes from `vp_connect`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_error(partner: *const vp_partner) -> *const c_char {
+    // SAFETY: as the caller says.
+    match unsafe { partner.as_ref() } {
+        Some(partner) => partner.error.as_ptr(),
+        None => LAST.with(|last| last.borrow().as_ptr()),
+    }
+}
+
+/// The length of a clock cycle of the platform, in ps.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_period(partner: *const vp_partner) -> u64 {
+    // SAFETY: as the caller says.
+    unsafe { partner.as_ref() }.map_or(0, |partner| partner.partner.period().as_ps())
+}
+
+/// The simulated time of the edge whose pins were seen last, in ps.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_time(partner: *const vp_partner) -> u64 {
+    // SAFETY: as the caller says.
+    unsafe { partner.as_ref() }.map_or(0, |partner| partner.partner.now().as_ps())
+}
+
+/// Gives one of the platform's counters, such as `nvdla.cycles`; those of memories and units are named in docs/study.md.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`, `name` is a text, `value` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_counter(
+    partner: *mut vp_partner,
+    name: *const c_char,
+    value: *mut u64,
+) -> vp_status {
+    // SAFETY: as the caller says.
+    let (partner, name) = unsafe { (partner.as_mut(), text(name)) };
+    let Some(partner) = partner else { return vp_status::Error };
+    let name = name.unwrap_or_default();
+    match partner.partner.counter(name) {
+        Ok(Some(found)) if !value.is_null() => {
+            // SAFETY: as the caller says.
+            unsafe { value.write(found) };
+            vp_status::Ok
+        }
+        Ok(_) => partner.fail(&PartnerError::Refused(format!("the platform has no counter `{name}`"))),
+        Err(error) => partner.fail(&error),
+    }
+}
+
+/// Reads bytes of the memory that this side is at a port of `vp_axi_subordinate`: what a loader has put there, or the pins.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`; `bytes` has room for `length`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_memory_read(
+    partner: *mut vp_partner,
+    port: i32,
+    address: u64,
+    bytes: *mut u8,
+    length: usize,
+) -> vp_status {
+    // SAFETY: as the caller says.
+    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
+    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
+    // SAFETY: as the caller says.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, length) };
+    let read = ram.read(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
+    partner.done(read)
+}
+
+/// Writes bytes of that memory.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`; `bytes` has `length` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_memory_write(
+    partner: *mut vp_partner,
+    port: i32,
+    address: u64,
+    bytes: *const u8,
+    length: usize,
+) -> vp_status {
+    // SAFETY: as the caller says.
+    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
+    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
+    // SAFETY: as the caller says.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
+    let written = ram.write(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
+    partner.done(written)
+}
+
+impl vp_partner {
+    fn ram(&mut self, port: i32) -> Option<std::rc::Rc<vp_models::memory::Ram>> {
+        match self.handles.get(usize::try_from(port).ok()?)? {
+            AnyHandle::Subordinate(handle) => {
+                let handle: Handle<_> = *handle;
+                self.partner.memory(handle)
+            }
+            _ => None,
+        }
+    }
+}
