@@ -8,7 +8,7 @@ use vp_protocols::native::TimeMode;
 
 use super::PlatformThread;
 
-/// Cycles of a piece: more than a register access takes. Shorter than this, the pieces would cost something.
+/// Cycles of a piece: more than a register access takes. A layer that runs in such pieces takes no longer than in one.
 const PIECE: u64 = 32;
 /// How long a run lasts, after something has come, before the sockets are looked at again: who waits for an answer asks
 /// more, soon.
