@@ -171,7 +171,7 @@ impl PlatformThread {
             owners: Owners::default(),
             standing: Standing::default(),
             pace: None,
-            looks: Looks::new(),
+            looks: Looks::SOON,
             has_ended: false,
         })
     }
@@ -208,7 +208,7 @@ impl PlatformThread {
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
                     self.idle_until(wake.0.into_iter().chain(patience).min());
-                    self.looks = Looks::new();
+                    self.looks = Looks::SOON;
                 }
                 _ => self.look(),
             }

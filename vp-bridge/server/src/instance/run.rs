@@ -8,7 +8,7 @@ use vp_protocols::native::TimeMode;
 
 use super::PlatformThread;
 
-/// Cycles of a piece: more than a register access takes. Shorter than this, the pieces would cost something.
+/// Cycles of a piece: more than a register access takes. A layer that runs in such pieces takes no longer than in one.
 const PIECE: u64 = 32;
 /// How long a run lasts, after something has come, before the sockets are looked at again: who waits for an answer asks
 /// more, soon.
@@ -19,18 +19,20 @@ const LONGEST: Duration = Duration::from_micros(160);
 const SHARE_OF_RUN: u32 = 16;
 
 /// When the sockets are looked at while a run lasts.
+#[derive(Clone, Copy)]
 pub(super) struct Looks {
-    next: Instant,
+    /// Not known before somebody asks: most register accesses are over by then, and to ask the clock takes a part of theirs.
+    next: Option<Instant>,
     interval: Duration,
 }
 
 impl Looks {
-    pub(super) fn new() -> Self {
-        Self { next: Instant::now() + SHORTEST, interval: SHORTEST }
-    }
+    /// Something has come, or nobody was kept waiting.
+    pub(super) const SOON: Self = Self { next: None, interval: SHORTEST };
 
-    fn is_due(&self) -> bool {
-        Instant::now() >= self.next
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        now >= *self.next.get_or_insert(now + self.interval)
     }
 }
 
@@ -87,17 +89,16 @@ impl PlatformThread {
 
     /// Looks at the sockets between two pieces of a run, if that is due.
     pub(super) fn look(&mut self) {
-        let Looks { next, interval } = self.looks;
-        let began = Instant::now();
-        if began < next {
+        if !self.looks.is_due() {
             return;
         }
+        let began = Instant::now();
         if self.poll_sockets() {
-            self.looks = Looks::new();
+            self.looks = Looks::SOON;
             return;
         }
         let took = began.elapsed();
-        let interval = (2 * interval).min(LONGEST).max(took * SHARE_OF_RUN);
-        self.looks = Looks { next: began + took + interval, interval };
+        let interval = (2 * self.looks.interval).min(LONGEST).max(took * SHARE_OF_RUN);
+        self.looks = Looks { next: Some(began + took + interval), interval };
     }
 }
