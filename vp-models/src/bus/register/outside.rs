@@ -16,10 +16,10 @@ use crate::bus::axi::Driven;
 type Responder = Box<dyn Fn(RegisterResponse)>;
 
 /// Takes the accesses that are driven, and the edge at which the target sees each.
-pub type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
+pub(crate) type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
 
 /// Whether an access makes a device begin its work.
-pub type IsStart = Box<dyn Fn(&RegisterRequest) -> bool>;
+pub(crate) type IsStart = Box<dyn Fn(&RegisterRequest) -> bool>;
 
 /// A register bus whose target is a partner.
 pub struct OutsideRegisters {
@@ -52,7 +52,12 @@ struct State {
 
 impl OutsideRegisters {
     /// A bus that no target is attached to.
-    pub fn new(sim: &Sim, name: &'static str, period: Time, is_start: IsStart) -> Rc<OutsideRegisters> {
+    pub(crate) fn new(
+        sim: &Sim,
+        name: &'static str,
+        period: Time,
+        is_start: IsStart,
+    ) -> Rc<OutsideRegisters> {
         let (queue, lost) = (VecDeque::new(), VecDeque::new());
         let state =
             State { period, target: None, queue, open: None, lost, start: None, driven: 0, is_told: false };
@@ -71,7 +76,7 @@ impl OutsideRegisters {
     }
 
     /// A target takes the accesses from now on.
-    pub fn attach(&self, sink: RegisterSink) {
+    pub(crate) fn attach(&self, sink: RegisterSink) {
         let state = &mut *self.state.borrow_mut();
         state.target = Some((sink, Driven::new(state.period)));
         (state.driven, state.is_told) = (0, false);
@@ -79,14 +84,14 @@ impl OutsideRegisters {
     }
 
     /// When the first access was taken that makes the device begin its work.
-    pub fn started(&self) -> Option<Time> {
+    pub(crate) fn started(&self) -> Option<Time> {
         let state = &mut *self.state.borrow_mut();
         state.settle(self.sim.now());
         state.start?.1
     }
 
     /// The target goes: what it owes fails.
-    pub fn detach(&self, why: &str) {
+    pub(crate) fn detach(&self, why: &str) {
         let state = &mut *self.state.borrow_mut();
         state.target = None;
         let owed = state.open.take().into_iter().chain(state.queue.drain(..));
@@ -97,7 +102,7 @@ impl OutsideRegisters {
     }
 
     /// The target takes accesses, or not, from now on.
-    pub fn set_ready(&self, ready: bool) {
+    pub(crate) fn set_ready(&self, ready: bool) {
         if let Some((_, driven)) = &mut self.state.borrow_mut().target {
             driven.set_ready(self.sim.now(), ready);
         }
@@ -107,7 +112,7 @@ impl OutsideRegisters {
     ///
     /// # Errors
     /// There is none, or it has not been taken yet.
-    pub fn answer(&self, value: u32) -> Result<(), &'static str> {
+    pub(crate) fn answer(&self, value: u32) -> Result<(), &'static str> {
         let request = {
             let state = &mut *self.state.borrow_mut();
             let Some((_, driven)) = &mut state.target else { return Ok(()) };
