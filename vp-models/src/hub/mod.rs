@@ -413,7 +413,7 @@ impl Hub {
             }));
         }
         let (before, after): (Vec<Warned>, Vec<Warned>) = warned.into_iter().partition(is_early);
-        early.extend(before.into_iter().map(|warned| (warned.time, told_warning(warned))));
+        early.extend(before.iter().map(|warned| (warned.time, told_warning(warned))));
         early.sort_by_key(|(time, _)| *time);
         self.outputs.extend(early.into_iter().map(|(_, output)| output));
         self.collect_driven();
@@ -424,7 +424,7 @@ impl Hub {
                 Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
             }
         }
-        self.outputs.extend(after.into_iter().map(told_warning));
+        self.outputs.extend(after.iter().map(told_warning));
     }
 
     fn level_changed(&mut self, level: bool, time: Time) {
@@ -467,7 +467,7 @@ impl Hub {
     }
 }
 
-fn told_warning(warned: Warned) -> Output {
+fn told_warning(warned: &Warned) -> Output {
     let text = format!("{}: {}", warned.source, warned.text);
     Output::Warning { severity: Severity::Warning, time: warned.time, text }
 }

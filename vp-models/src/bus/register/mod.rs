@@ -12,7 +12,7 @@ mod pipeline;
 use thiserror::Error;
 use vp_core::Time;
 
-pub use outside::{IsStart, OutsideRegisters, RegisterSink};
+pub use outside::OutsideRegisters;
 pub(super) use pipeline::Pipeline;
 
 /// The registers behind a bus of the platform. Addresses are byte addresses, multiples of 4; holes read zero and ignore

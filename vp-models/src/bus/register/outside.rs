@@ -16,10 +16,10 @@ use crate::bus::axi::Driven;
 type Responder = Box<dyn Fn(RegisterResponse)>;
 
 /// Takes the accesses that are driven, and the edge at which the target sees each.
-pub type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
+pub(crate) type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
 
 /// Whether an access makes a device begin its work.
-pub type IsStart = Box<dyn Fn(&RegisterRequest) -> bool>;
+pub(crate) type IsStart = Box<dyn Fn(&RegisterRequest) -> bool>;
 
 /// A register bus whose target is a partner.
 pub struct OutsideRegisters {
@@ -54,7 +54,7 @@ struct State {
 
 impl OutsideRegisters {
     /// A bus in front of `window` bytes of registers, which no target is attached to.
-    pub fn new(
+    pub(crate) fn new(
         sim: &Sim,
         name: &'static str,
         period: Time,
@@ -89,7 +89,7 @@ impl OutsideRegisters {
     }
 
     /// A target takes the accesses from now on.
-    pub fn attach(&self, sink: RegisterSink) {
+    pub(crate) fn attach(&self, sink: RegisterSink) {
         let state = &mut *self.state.borrow_mut();
         state.target = Some((sink, Driven::new(state.period)));
         (state.driven, state.is_told, state.gone) = (0, false, None);
@@ -97,19 +97,19 @@ impl OutsideRegisters {
     }
 
     /// Why there is no target any more, if there was one.
-    pub fn gone(&self) -> Option<String> {
+    pub(crate) fn gone(&self) -> Option<String> {
         self.state.borrow().gone.clone()
     }
 
     /// When the first access was taken that makes the device begin its work.
-    pub fn started(&self) -> Option<Time> {
+    pub(crate) fn started(&self) -> Option<Time> {
         let state = &mut *self.state.borrow_mut();
         state.settle(self.sim.now());
         state.start?.1
     }
 
     /// The target goes: what it owes fails.
-    pub fn detach(&self, why: &str) {
+    pub(crate) fn detach(&self, why: &str) {
         let state = &mut *self.state.borrow_mut();
         state.target = None;
         state.gone = Some(why.to_owned());
@@ -121,7 +121,7 @@ impl OutsideRegisters {
     }
 
     /// The target takes accesses, or not, from now on.
-    pub fn set_ready(&self, ready: bool) {
+    pub(crate) fn set_ready(&self, ready: bool) {
         if let Some((_, driven)) = &mut self.state.borrow_mut().target {
             driven.set_ready(self.sim.now(), ready);
         }
@@ -131,7 +131,7 @@ impl OutsideRegisters {
     ///
     /// # Errors
     /// There is none, or it has not been taken yet.
-    pub fn answer(&self, value: u32) -> Result<(), &'static str> {
+    pub(crate) fn answer(&self, value: u32) -> Result<(), &'static str> {
         let request = {
             let state = &mut *self.state.borrow_mut();
             let Some((_, driven)) = &mut state.target else { return Ok(()) };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use vp_core::{Sim, Time};
 
-use super::{Broken, PortEvent};
+use super::{Broken, Partner, PortEvent};
 use crate::bus::axi::{AxiEvent, AxiSink, ManagerPins, SubordinatePins};
 use crate::bus::register::{RegisterAccess, RegisterRequest};
 use crate::hub::Hub;
@@ -163,7 +163,7 @@ impl Hub {
                     let rule = format!("an access to 0x{address:x}: registers are words below 0x{size:x}");
                     return Err(Broken::Pins(rule));
                 }
-                let most = self.partners.get(&party).map_or(0, |partner| partner.most_ahead());
+                let most = self.partners.get(&party).map_or(0, Partner::most_ahead);
                 if self.platform.registers().backlog() >= most {
                     return Err(Broken::Many { most });
                 }

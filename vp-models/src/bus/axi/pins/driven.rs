@@ -42,7 +42,7 @@ impl Ready {
 /// Transfers on a channel, in order: each is valid from a certain edge on, and taken at the first edge from then on at which
 /// ready is high, one an edge.
 #[derive(Debug, Clone)]
-pub struct Driven {
+pub(crate) struct Driven {
     period: Time,
     ready: Ready,
     /// From when on each transfer is valid that is not known to be taken.
@@ -56,18 +56,18 @@ pub struct Driven {
 impl Driven {
     /// A channel whose ready is high.
     #[must_use]
-    pub fn new(period: Time) -> Driven {
+    pub(crate) fn new(period: Time) -> Driven {
         let ready = Ready { level: true, changes: VecDeque::new() };
         Driven { period, ready, waiting: VecDeque::new(), free: Time::ZERO, taken: 0 }
     }
 
     /// Drives one more, valid from `at` on.
-    pub fn drive(&mut self, at: Time) {
+    pub(crate) fn drive(&mut self, at: Time) {
         self.waiting.push_back(at);
     }
 
     /// The ready is so from `at` on.
-    pub fn set_ready(&mut self, at: Time, ready: bool) {
+    pub(crate) fn set_ready(&mut self, at: Time, ready: bool) {
         if self.waiting.is_empty() {
             self.ready.forget(at);
         }
@@ -75,7 +75,7 @@ impl Driven {
     }
 
     /// Takes what is taken before `now`, in which it may not be known yet; gives the edges.
-    pub fn settle(&mut self, now: Time) -> impl Iterator<Item = Time> {
+    pub(crate) fn settle(&mut self, now: Time) -> impl Iterator<Item = Time> {
         std::iter::from_fn(move || {
             let front = *self.waiting.front()?;
             let edge = self.ready.high_from(front.max(self.free)).filter(|edge| *edge < now)?;
@@ -89,19 +89,19 @@ impl Driven {
 
     /// How many were taken, as far as it was settled.
     #[must_use]
-    pub fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
     /// How many are not known to be taken.
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// From when on the channel is free for the next transfer, if ready stays as it is known; [`Time::MAX`] if it is low.
     #[must_use]
-    pub fn free(&self) -> Time {
+    pub(crate) fn free(&self) -> Time {
         let mut free = self.free;
         for at in &self.waiting {
             match self.ready.high_from(free.max(*at)) {

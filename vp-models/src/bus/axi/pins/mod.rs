@@ -11,11 +11,11 @@ mod driven;
 mod manager;
 mod subordinate;
 
-pub use driven::Driven;
-pub use manager::ManagerPins;
+pub(crate) use driven::Driven;
+pub(crate) use manager::ManagerPins;
 pub(super) use manager::OpenRead;
 pub(super) use subordinate::Arrived;
-pub use subordinate::SubordinatePins;
+pub(crate) use subordinate::SubordinatePins;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -110,11 +110,11 @@ pub enum AxiEvent {
 }
 
 /// Takes what a side drives, with the edge at which the other one sees it.
-pub type AxiSink = Box<dyn Fn(Time, AxiEvent)>;
+pub(crate) type AxiSink = Box<dyn Fn(Time, AxiEvent)>;
 
 /// A rule of the interface that the other side has broken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AxiViolation {
+pub(crate) enum AxiViolation {
     /// Data of a read that was not asked for, or has all its data.
     #[error("R with id {id}: no read of that id is open")]
     NoRead {
