@@ -1,16 +1,18 @@
-//! What a simulated burst costs, and whether that grows with how many there are.
+//! What a simulated burst costs, whether that grows with how many there are, and what it costs to observe it.
 //!
 //! `cargo bench -p vp-tests --bench bursts` prints a table: clients of one memory interface move growing numbers of bursts of 64
 //! bytes to or from a RAM in the same process; the platform's observers (statistics, hash of all events) look on. A line is
-//! one kind of traffic, a column a number of bursts, and the figure the host's nanoseconds of CPU time for each of them.
+//! one kind of traffic, a column a number of bursts, and the figure the host's nanoseconds of CPU time for each of them. A second table
+//! has the same for one number of bursts, with nobody to observe them, with the hash alone, with the platform's observers, and with
+//! one more that puts everything in the order of time, as a waveform does.
 //!
 //! `-- --once NAME COUNT` runs one of them once and prints nothing: for profilers.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use nix::time::{ClockId, clock_gettime};
-use vp_core::observe::EventHash;
+use vp_core::observe::{EventHash, Kinds, Observation, Observer, Transfer, What};
 use vp_core::{Sim, Simulation, Time};
 use vp_models::bus::axi::{
     AxiConfig, AxiStatistics, Interconnect, Latency, ReadStream, ReadStreamConfig, Request, Requester,
@@ -22,6 +24,8 @@ const BURST: u32 = 64;
 /// The RAM: addresses go round in it.
 const BYTES: u64 = 1 << 20;
 const COUNTS: [u64; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+/// Bursts of the second table.
+const OBSERVED: u64 = 100_000;
 /// Bursts of a read, as CDMA makes them.
 const TOGETHER: u32 = 4;
 
@@ -120,8 +124,52 @@ fn cpu_seconds() -> f64 {
     time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
 }
 
-/// Moves so many bursts; gives how long it took, and how many there were.
-fn run(traffic: &Traffic, bursts: u64) -> (f64, u64) {
+/// Who looks on: each has those before it as well.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Looking {
+    Nobody,
+    Hash,
+    Statistics,
+    Sorted,
+}
+
+impl Looking {
+    const ALL: [(Looking, &str); 4] = [
+        (Looking::Nobody, "nobody"),
+        (Looking::Hash, "hash"),
+        (Looking::Statistics, "statistics"),
+        (Looking::Sorted, "in order"),
+    ];
+}
+
+/// Puts transfers in the order of time, and counts those that are complete.
+#[derive(Default)]
+struct Sorted {
+    kept: RefCell<Vec<(Time, Transfer)>>,
+    complete: Cell<usize>,
+}
+
+impl Observer for Sorted {
+    fn wants(&self) -> Kinds {
+        Kinds::TRANSFERS | Kinds::WATERMARKS
+    }
+
+    fn observe(&self, observation: &Observation<'_>) {
+        if let What::Transfer(transfer) = observation.what {
+            self.kept.borrow_mut().push((observation.time, transfer));
+        }
+    }
+
+    fn complete_until(&self, watermark: Time) {
+        let mut kept = self.kept.borrow_mut();
+        kept.sort_by_key(|&(time, _)| time);
+        let complete = kept.partition_point(|&(time, _)| time < watermark);
+        self.complete.set(self.complete.get() + kept.drain(..complete).len());
+    }
+}
+
+/// Moves so many bursts; gives how long it took.
+fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
     let mut simulation = Simulation::new();
     let sim = simulation.sim();
     let config = AxiConfig {
@@ -140,14 +188,34 @@ fn run(traffic: &Traffic, bursts: u64) -> (f64, u64) {
     ram.write(0, &vec![1; BYTES as usize]).expect("inside");
     let interconnect = Interconnect::new(&sim, "dbb", config, Rc::new(ram));
     let statistics = Rc::new(AxiStatistics::new(interconnect.source()));
-    sim.observe(statistics.clone());
-    sim.observe(Rc::new(EventHash::default()));
+    let sorted = Rc::new(Sorted::default());
+    if looking >= Looking::Hash {
+        sim.observe(Rc::new(EventHash::default()));
+    }
+    if looking >= Looking::Statistics {
+        sim.observe(statistics.clone());
+    }
+    if looking >= Looking::Sorted {
+        sim.observe(sorted.clone());
+    }
     (traffic.start)(&sim, &interconnect, bursts);
     let start = cpu_seconds();
     simulation.run();
     let took = cpu_seconds() - start;
-    let moved = statistics.reads().completed + statistics.writes().completed;
-    (took, moved)
+    if looking >= Looking::Statistics {
+        let moved = statistics.reads().completed + statistics.writes().completed;
+        assert!(moved > bursts - bursts / 100 - 20 && moved <= bursts, "{moved} of {bursts} bursts");
+        // Of each its request, its data and its end; some are seen at the very end.
+        assert!(looking < Looking::Sorted || sorted.complete.get() as u64 > 3 * moved - 20);
+    }
+    took
+}
+
+/// The least nanoseconds a burst of some runs: small counts are over soon.
+fn cost(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
+    let runs = (100_000 / bursts).clamp(3, 20);
+    let best = (0..runs).map(|_| run(traffic, bursts, looking)).fold(f64::INFINITY, f64::min);
+    best * 1e9 / bursts as f64
 }
 
 #[expect(clippy::print_stdout, reason = "the output of a command line program")]
@@ -158,28 +226,29 @@ fn main() {
     if has("--once") {
         let count = wanted.iter().find_map(|argument| argument.parse().ok()).unwrap_or(100_000);
         let named = TRAFFIC.iter().filter(|traffic| wanted.iter().any(|name| *name == traffic.name));
-        named.for_each(|traffic| _ = run(traffic, count));
+        named.for_each(|traffic| _ = run(traffic, count, Looking::Statistics));
         return;
     }
     // `cargo bench` says so; `cargo test --benches` only wants to see it run.
     let counts = if has("--bench") { &COUNTS[..] } else { &COUNTS[..2] };
+    let chosen =
+        || TRAFFIC.iter().filter(|of| wanted.is_empty() || wanted.iter().any(|name| *name == of.name));
     let cells =
         |cells: &mut dyn Iterator<Item = String>| cells.map(|cell| format!("{cell:>12}")).collect::<String>();
     println!("{:8}{}   ns a burst, of so many", "", cells(&mut counts.iter().map(u64::to_string)));
-    for traffic in TRAFFIC.iter().filter(|of| wanted.is_empty() || wanted.iter().any(|name| *name == of.name))
-    {
-        let cost = |&count: &u64| {
-            // Small counts are over soon: of many runs the best.
-            let runs = (100_000 / count).clamp(1, 20);
-            let best = (0..runs).map(|_| {
-                let (took, moved) = run(traffic, count);
-                assert!(moved > count - count / 100 - 20 && moved <= count, "{moved} of {count} bursts");
-                took / moved as f64
-            });
-            best.fold(f64::INFINITY, f64::min)
-        };
-        let costs: Vec<f64> = counts.iter().map(cost).collect();
-        let shown = &mut costs.iter().map(|cost| format!("{:.1}", cost * 1e9));
-        println!("{:8}{}   {}", traffic.name, cells(shown), traffic.what);
+    for traffic in chosen() {
+        let costs = counts.iter().map(|&count| cost(traffic, count, Looking::Statistics));
+        println!(
+            "{:8}{}   {}",
+            traffic.name,
+            cells(&mut costs.map(|cost| format!("{cost:.1}"))),
+            traffic.what
+        );
+    }
+    let names = Looking::ALL.iter().map(|(_, name)| (*name).to_owned());
+    println!("\n{:8}{}   ns a burst, observed by", "", cells(&mut names.into_iter()));
+    for traffic in chosen() {
+        let costs = Looking::ALL.iter().map(|&(looking, _)| cost(traffic, OBSERVED, looking));
+        println!("{:8}{}", traffic.name, cells(&mut costs.map(|cost| format!("{cost:.1}"))));
     }
 }

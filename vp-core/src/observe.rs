@@ -119,7 +119,8 @@ impl What<'_> {
 }
 
 /// Something seen, with when and where. Its time may lie before the simulation's, where a source tells several at once
-/// ([`BufferedSource`]). Of one source, times never decrease.
+/// ([`BufferedSource`]), or behind it, up to which nobody else has anything to do ([`crate::Sim::quiet_until`]). Of one source, times never
+/// decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation<'a> {
     /// When.

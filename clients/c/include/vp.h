@@ -17,19 +17,19 @@
 // When the outputs of the hardware follow its inputs.
 typedef enum {
   // At the next edge: all outputs are registers. At each edge pins are sampled first, and seen then.
-  VP_REACTION_VP_REACTION_NEXT_EDGE = 0,
+  VP_REACTION_NEXT_EDGE = 0,
   // Some depend on inputs of the same edge. At each edge pins are seen first, and sampled then.
-  VP_REACTION_VP_REACTION_SAME_EDGE = 1,
+  VP_REACTION_SAME_EDGE = 1,
 } vp_reaction;
 
 // What came of a call.
 typedef enum {
   // All is well.
-  VP_STATUS_VP_STATUS_OK = 0,
+  VP_STATUS_OK = 0,
   // The platform has ended, as it does when nobody needs it any more: the simulation may end.
-  VP_STATUS_VP_STATUS_OVER = 1,
+  VP_STATUS_OVER = 1,
   // Something is wrong: `vp_error` says what.
-  VP_STATUS_VP_STATUS_ERROR = -1,
+  VP_STATUS_ERROR = -1,
 } vp_status;
 
 // A partner of a platform.

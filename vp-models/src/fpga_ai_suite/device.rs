@@ -223,7 +223,7 @@ impl Suite {
                 match pushed {
                     Ok(()) => self.may_begin.notify_delta(),
                     Err(refusal) => {
-                        self.warn_again(refusal.cause(), &refusal);
+                        self.warn_again(refusal.cause(), refusal);
                         self.raise(Interrupt::Error);
                     }
                 }

@@ -279,7 +279,7 @@ impl Suite {
         match end {
             End::Reset => {}
             End::Stopped => {
-                self.warn(format_args!("job {number} is dropped: its input stream was turned off"))
+                self.warn(format_args!("job {number} is dropped: its input stream was turned off"));
             }
             End::Wrong(why) => {
                 add(&self.counts.failed, 1);
