@@ -1,15 +1,21 @@
-// A SystemC memory behind dbb0: `vp run --memory-command "dbb0=./memory 50"`, where 50 is the latency of reads in cycles.
+// A memory in SystemC, as any TLM-2.0 platform may have one.
+
+#ifndef MEMORY_H
+#define MEMORY_H
 
 #include <array>
-#include <cstdlib>
+#include <cstdint>
 #include <unordered_map>
 
-#include "vp_systemc.h"
+#include <systemc>
+#include <tlm>
+#include <tlm_utils/multi_passthrough_target_socket.h>
 
 // A memory of fixed latency, at all addresses. It is filled with zeros.
 class Memory : public sc_core::sc_module {
  public:
-  tlm_utils::simple_target_socket<Memory> socket{"socket"};
+  // Of any number of initiators.
+  tlm_utils::multi_passthrough_target_socket<Memory> socket{"socket"};
 
   Memory(const sc_core::sc_module_name &name, sc_core::sc_time read_latency, sc_core::sc_time write_latency)
       : sc_module(name), read_latency_(read_latency), write_latency_(write_latency) {
@@ -21,13 +27,13 @@ class Memory : public sc_core::sc_module {
   static constexpr uint64_t page_size = 4096;
   using Page = std::array<uint8_t, page_size>;
 
-  void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
-    transport_dbg(payload);
+  void b_transport(int id, tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
+    transport_dbg(id, payload);
     delay += payload.is_read() ? read_latency_ : write_latency_;
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
   }
 
-  unsigned transport_dbg(tlm::tlm_generic_payload &payload) {
+  unsigned transport_dbg(int, tlm::tlm_generic_payload &payload) {
     uint8_t *data = payload.get_data_ptr();
     const uint8_t *enables = payload.get_byte_enable_ptr();
     for (unsigned at = 0; at < payload.get_data_length(); ++at) {
@@ -47,12 +53,4 @@ class Memory : public sc_core::sc_module {
   std::unordered_map<uint64_t, Page> pages_;
 };
 
-int sc_main(int count, char *arguments[]) {
-  const unsigned latency = count > 1 ? static_cast<unsigned>(std::atoi(arguments[1])) : 50;
-  vp::partner platform("platform");
-  vp::memory_port<> port("port", platform, "dbb0");
-  Memory memory("memory", latency * platform.period(), platform.period());
-  port.memory.bind(memory.socket);
-  sc_core::sc_start();
-  return 0;
-}
+#endif  // MEMORY_H
