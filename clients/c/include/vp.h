@@ -35,6 +35,17 @@ typedef enum {
 // A partner of a platform.
 typedef struct vp_partner vp_partner;
 
+// Where a memory keeps its bytes, if not in the library. Both functions access `length` bytes from an address on at once, and give how
+// many of them they could; they are called while the edge is seen, and call nothing of this library.
+typedef struct {
+  // The functions' first argument.
+  void *context;
+  // Reads.
+  size_t (*read)(void *context, uint64_t address, uint8_t *bytes, size_t length);
+  // Writes.
+  size_t (*write)(void *context, uint64_t address, const uint8_t *bytes, size_t length);
+} vp_debug_target;
+
 // R.
 typedef struct {
   // RVALID.
@@ -207,6 +218,15 @@ vp_status vp_memory_write(vp_partner *partner,
                           uint64_t address,
                           const uint8_t *bytes,
                           size_t length);
+
+// Keeps the bytes of a memory elsewhere: loaders and debuggers of the platform reach them by these functions, and
+// `vp_memory_read` and `vp_memory_write` have nothing to do with them.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `target` can be read, and its functions can be called with its context as long as there is the partner.
+vp_status vp_memory_debug_target(vp_partner *partner,
+                                 int32_t port,
+                                 const vp_debug_target *target);
 
 // Takes a memory port as the memory behind it: bursts of the platform come to these pins.
 //

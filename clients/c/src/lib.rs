@@ -1,18 +1,18 @@
 //! The library for C, behind the header `vp.h`: a simulator of hardware is a partner of a platform.
 //!
-//! Everything is polled: no call-backs, no threads. One partner is used by one thread at a time. What goes wrong is a
+//! Everything is polled: no threads, and no call-backs but those of [`memory::vp_debug_target`]. One partner is used by one thread at a time. What goes wrong is a
 //! value, with a text that [`vp_error`] gives; a partner that has failed goes on failing in the same way.
 
 #![expect(unsafe_code, reason = "what C gives are pointers")]
 
 mod address;
+pub mod memory;
 pub mod pins;
 pub mod ports;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
-use ::vp_partner::pins::Handle;
 use ::vp_partner::{Partner, PartnerError, PartnerOptions};
 use address::open;
 use pins::AnyHandle;
@@ -196,59 +196,5 @@ pub unsafe extern "C" fn vp_counter(
         }
         Ok(_) => partner.fail(&PartnerError::Refused(format!("the platform has no counter `{name}`"))),
         Err(error) => partner.fail(&error),
-    }
-}
-
-/// Reads bytes of the memory that this side is at a port of `vp_axi_subordinate`: what a loader has put there, or the pins.
-///
-/// # Safety
-/// `partner` comes from `vp_connect`; `bytes` has room for `length`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn vp_memory_read(
-    partner: *mut vp_partner,
-    port: i32,
-    address: u64,
-    bytes: *mut u8,
-    length: usize,
-) -> vp_status {
-    // SAFETY: as the caller says.
-    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
-    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
-    // SAFETY: as the caller says.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, length) };
-    let read = ram.read(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
-    partner.done(read)
-}
-
-/// Writes bytes of that memory.
-///
-/// # Safety
-/// `partner` comes from `vp_connect`; `bytes` has `length` of them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn vp_memory_write(
-    partner: *mut vp_partner,
-    port: i32,
-    address: u64,
-    bytes: *const u8,
-    length: usize,
-) -> vp_status {
-    // SAFETY: as the caller says.
-    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
-    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
-    // SAFETY: as the caller says.
-    let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
-    let written = ram.write(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
-    partner.done(written)
-}
-
-impl vp_partner {
-    fn ram(&mut self, port: i32) -> Option<std::rc::Rc<vp_models::memory::Ram>> {
-        match self.handles.get(usize::try_from(port).ok()?)? {
-            AnyHandle::Subordinate(handle) => {
-                let handle: Handle<_> = *handle;
-                self.partner.memory(handle)
-            }
-            _ => None,
-        }
     }
 }

@@ -16,5 +16,5 @@ mod remote;
 pub use error::PartnerError;
 pub use link::{DebugAccess, FromPlatform, LinkPort, PlatformLink};
 pub use local::LocalLink;
-pub use partner::{Partner, PartnerOptions};
+pub use partner::{DebugTarget, Partner, PartnerOptions};
 pub use remote::RemoteLink;

@@ -35,6 +35,39 @@ impl Default for PartnerOptions {
     }
 }
 
+/// The bytes behind a memory port, for accesses of loaders and debuggers: at once, in no simulated time.
+pub trait DebugTarget {
+    /// Reads bytes.
+    ///
+    /// # Errors
+    /// Why they cannot be read; it is told to whoever asked.
+    fn debug_read(&self, address: u64, into: &mut [u8]) -> Result<(), String>;
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// Why they cannot be written; it is told to whoever asked.
+    fn debug_write(&self, address: u64, bytes: &[u8]) -> Result<(), String>;
+}
+
+impl DebugTarget for Ram {
+    fn debug_read(&self, address: u64, into: &mut [u8]) -> Result<(), String> {
+        self.read(address, into).map_err(|error| error.to_string())
+    }
+
+    fn debug_write(&self, address: u64, bytes: &[u8]) -> Result<(), String> {
+        self.write(address, bytes).map_err(|error| error.to_string())
+    }
+}
+
+/// A memory that this side is.
+struct OwnMemory {
+    port: PortIndex,
+    ram: Rc<Ram>,
+    /// Where loaders and debuggers find its bytes: in `ram`, unless somebody keeps them elsewhere.
+    debug: Rc<dyn DebugTarget>,
+}
+
 /// A partner of a platform, with the pins of its ports.
 pub struct Partner {
     link: Box<dyn PlatformLink>,
@@ -44,7 +77,7 @@ pub struct Partner {
     first: Time,
     ports: Ports,
     /// The memories that it is: loaders and debuggers go round their pins.
-    rams: Vec<(PortIndex, Rc<Ram>)>,
+    memories: Vec<OwnMemory>,
     /// The last edge of which all that the platform drives is there, counted from 1.
     edge: u64,
     /// The same when it last spoke.
@@ -84,7 +117,7 @@ impl Partner {
             period,
             first,
             ports: Ports::default(),
-            rams: Vec::new(),
+            memories: Vec::new(),
             edge: 0,
             spoke: 0,
             due: Time::MAX,
@@ -150,7 +183,8 @@ impl Partner {
         let index = PortIndex(index as u16);
         self.link.attach(index, S::ROLE)?;
         if S::KIND == PortKind::Axi && S::ROLE == Role::Target {
-            self.rams.push((index, Rc::new(Ram::new(port.base..port.base.saturating_add(port.size)))));
+            let ram = Rc::new(Ram::new(port.base..port.base.saturating_add(port.size)));
+            self.memories.push(OwnMemory { port: index, ram: ram.clone(), debug: ram });
         }
         let list = S::list(&mut self.ports);
         list.push(Attached::new(index, port.name, (port.width / 8) as usize));
@@ -161,7 +195,24 @@ impl Partner {
     #[must_use]
     pub fn memory(&mut self, handle: Handle<Subordinate>) -> Option<Rc<Ram>> {
         let port = self.port(handle).ok()?.port;
-        self.rams.iter().find(|(of, _)| *of == port).map(|(_, ram)| ram.clone())
+        self.memories.iter().find(|memory| memory.port == port).map(|memory| memory.ram.clone())
+    }
+
+    /// Keeps the bytes of a memory that this side is elsewhere than in [`memory`](Partner::memory): loaders and debuggers of the
+    /// platform reach them there, in the middle of [`seen`](Partner::seen).
+    ///
+    /// # Errors
+    /// [`PartnerError::Refused`]: it is no port of this partner's.
+    pub fn set_debug_target(
+        &mut self,
+        handle: Handle<Subordinate>,
+        target: Rc<dyn DebugTarget>,
+    ) -> Result<(), PartnerError> {
+        let port = self.port(handle)?.port;
+        for memory in self.memories.iter_mut().filter(|memory| memory.port == port) {
+            memory.debug = target.clone();
+        }
+        Ok(())
     }
 
     fn port<S: PinState>(&mut self, handle: Handle<S>) -> Result<&mut Attached<S>, PartnerError> {
@@ -384,12 +435,12 @@ impl Partner {
 
     /// Carries out an access beside the pins.
     fn access(&self, port: PortIndex, address: u64, access: DebugAccess) -> Result<Bytes, String> {
-        let ram = self.rams.iter().find(|(of, _)| *of == port).map(|(_, ram)| ram);
-        let ram = ram.ok_or("this partner is no memory")?;
+        let memory = self.memories.iter().find(|memory| memory.port == port);
+        let target = &memory.ok_or("this partner is no memory")?.debug;
         match access {
             DebugAccess::Read(length) => {
                 let mut bytes = vec![0; length as usize];
-                ram.read(address, &mut bytes).map_err(|error| error.to_string())?;
+                target.debug_read(address, &mut bytes)?;
                 Ok(bytes.into())
             }
             DebugAccess::Write(data, strobes) => {
@@ -402,7 +453,7 @@ impl Partner {
                 while at < data.len() {
                     let run = (at..data.len()).take_while(|&at| is_written(at)).count();
                     let to = address.wrapping_add(at as u64);
-                    ram.write(to, &data[at..at + run]).map_err(|error| error.to_string())?;
+                    target.debug_write(to, &data[at..at + run])?;
                     at += run + 1;
                 }
                 Ok(Bytes::new())

@@ -1,0 +1,133 @@
+//! The bytes of a memory that this side is, beside its pins.
+
+#![allow(non_camel_case_types, reason = "as C names types")]
+
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use ::vp_partner::pins::{Handle, Subordinate};
+use ::vp_partner::{DebugTarget, PartnerError};
+use vp_models::memory::Ram;
+
+use crate::pins::AnyHandle;
+use crate::{vp_partner, vp_status};
+
+/// Reads bytes of the memory that this side is at a port of `vp_axi_subordinate`: what a loader has put there, or the pins.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`; `bytes` has room for `length`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_memory_read(
+    partner: *mut vp_partner,
+    port: i32,
+    address: u64,
+    bytes: *mut u8,
+    length: usize,
+) -> vp_status {
+    // SAFETY: as the caller says.
+    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
+    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
+    // SAFETY: as the caller says.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, length) };
+    let read = ram.read(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
+    partner.done(read)
+}
+
+/// Writes bytes of that memory.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`; `bytes` has `length` of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_memory_write(
+    partner: *mut vp_partner,
+    port: i32,
+    address: u64,
+    bytes: *const u8,
+    length: usize,
+) -> vp_status {
+    // SAFETY: as the caller says.
+    let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
+    let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
+    // SAFETY: as the caller says.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
+    let written = ram.write(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
+    partner.done(written)
+}
+
+/// Where a memory keeps its bytes, if not in the library. Both functions access `length` bytes from an address on at once, and give how
+/// many of them they could; they are called while the edge is seen, and call nothing of this library.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct vp_debug_target {
+    /// The functions' first argument.
+    pub context: *mut c_void,
+    /// Reads.
+    pub read: Option<
+        unsafe extern "C" fn(context: *mut c_void, address: u64, bytes: *mut u8, length: usize) -> usize,
+    >,
+    /// Writes.
+    pub write: Option<
+        unsafe extern "C" fn(context: *mut c_void, address: u64, bytes: *const u8, length: usize) -> usize,
+    >,
+}
+
+/// All of so many bytes were accessed.
+fn all(access: &str, done: Option<usize>, address: u64, length: usize) -> Result<(), String> {
+    let done = done.unwrap_or(0);
+    match done >= length {
+        true => Ok(()),
+        false => Err(format!("the memory has {access} {done} of {length} bytes at {address:#x}")),
+    }
+}
+
+impl DebugTarget for vp_debug_target {
+    fn debug_read(&self, address: u64, into: &mut [u8]) -> Result<(), String> {
+        // SAFETY: `vp_memory_debug_target` asks for functions that may be called so.
+        let call = |read: unsafe extern "C" fn(_, _, _, _) -> _| unsafe {
+            read(self.context, address, into.as_mut_ptr(), into.len())
+        };
+        all("read", self.read.map(call), address, into.len())
+    }
+
+    fn debug_write(&self, address: u64, bytes: &[u8]) -> Result<(), String> {
+        // SAFETY: likewise.
+        let call = |write: unsafe extern "C" fn(_, _, _, _) -> _| unsafe {
+            write(self.context, address, bytes.as_ptr(), bytes.len())
+        };
+        all("written", self.write.map(call), address, bytes.len())
+    }
+}
+
+/// Keeps the bytes of a memory elsewhere: loaders and debuggers of the platform reach them by these functions, and
+/// `vp_memory_read` and `vp_memory_write` have nothing to do with them.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`, `target` can be read, and its functions can be called with its context as long as there is the partner.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_memory_debug_target(
+    partner: *mut vp_partner,
+    port: i32,
+    target: *const vp_debug_target,
+) -> vp_status {
+    // SAFETY: as the caller says.
+    let (Some(partner), Some(target)) = (unsafe { (partner.as_mut(), target.as_ref()) }) else {
+        return vp_status::Error;
+    };
+    let Some(handle) = partner.subordinate(port) else { return partner.wrong_port() };
+    let set = partner.partner.set_debug_target(handle, Rc::new(*target));
+    partner.done(set)
+}
+
+impl vp_partner {
+    fn subordinate(&self, port: i32) -> Option<Handle<Subordinate>> {
+        match self.handles.get(usize::try_from(port).ok()?)? {
+            AnyHandle::Subordinate(handle) => Some(*handle),
+            _ => None,
+        }
+    }
+
+    fn ram(&mut self, port: i32) -> Option<Rc<Ram>> {
+        let handle = self.subordinate(port)?;
+        self.partner.memory(handle)
+    }
+}
