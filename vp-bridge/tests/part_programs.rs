@@ -1,6 +1,10 @@
 //! Programs that `vp` starts as parts of a platform.
 
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 const VP: &str = env!("CARGO_BIN_EXE_vp");
 
@@ -73,4 +77,30 @@ fn a_device_that_dies_in_the_middle_is_a_bus_error_and_its_end_is_said() {
     let said = text(&output.stderr);
     assert!(said.contains("csb0") && said.contains("is gone"), "{said}");
     assert!(said.contains("has ended with exit status: 137"), "{said}");
+}
+
+#[test]
+fn a_served_platform_with_a_program_for_a_device_begins_anew_for_each_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("unix:{}", folder.path().join("vp.sock").display());
+    let device = format!("{VP} attach-device --platform nv_small");
+    let mut server = Command::new(VP)
+        .args(["serve", "--listen", &address, "--device-command", &device])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    for line in ["listening on ", "attached to "] {
+        let said = lines.next().unwrap().unwrap();
+        assert!(said.starts_with(line), "{said}");
+    }
+    let runs: Vec<Output> = (0..2).map(|_| vp(&["run", "--connect", &address])).collect();
+    // It may have ended by itself.
+    let _ = kill(Pid::from_raw(i32::try_from(server.id()).unwrap()), Signal::SIGTERM);
+    assert!(server.wait().unwrap().success());
+    for run in &runs {
+        assert!(run.status.success(), "{}", text(&run.stdout));
+        assert_eq!(traffic(run), traffic(&vp(&["run"])));
+    }
 }

@@ -111,7 +111,11 @@ impl HostArgs {
     fn open_remote(&self, address: &Address) -> Result<OpenedHost, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
         let options = RemoteOptions { memory, platform: self.shared.clone(), ..RemoteOptions::default() };
-        let host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
+        let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
+        if self.shared.is_none() && host.welcome().time.0 > 0 {
+            // A server's one platform, which others have used before: a program begins at power-on.
+            host.reset().map_err(Failure::new)?;
+        }
         let whose = if self.own_memory { ", memory on this side" } else { "" };
         let headline = format!("{} at {address}{whose}", host.welcome().platform);
         Ok(OpenedHost { parts: None, host: Box::new(host), description: None, headline })
