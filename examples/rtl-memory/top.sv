@@ -1,6 +1,9 @@
 // The memory behind `dbb0` of nv_small, in RTL.
-module top;
-  // +latency=CYCLES: from a read's acceptance to its first data.
+module top #(
+  // Rows and refreshes, as a DRAM has them, before the latency.
+  parameter int ROWS = 0
+);
+  // +latency=CYCLES: from a read's acceptance to its first data, behind the rows.
   int latency;
   initial if (!$value$plusargs("latency=%d", latency)) latency = 50;
 
@@ -25,7 +28,26 @@ module top;
     .NAME("dbb0"), .DATA_WIDTH(DATA_WIDTH), .ADDR_WIDTH(ADDR_WIDTH), .ID_WIDTH(ID_WIDTH)
   ) dbb0 (.*);
 
-  memory_fixed #(
-    .DATA_WIDTH(DATA_WIDTH), .ADDR_WIDTH(ADDR_WIDTH), .ID_WIDTH(ID_WIDTH)
-  ) memory (.*);
+  vp_axi_checks #(
+    .NAME("dbb0"), .DATA_WIDTH(DATA_WIDTH), .ADDR_WIDTH(ADDR_WIDTH), .ID_WIDTH(ID_WIDTH)
+  ) checks (.*);
+
+  logic open_arvalid, open_arready;
+  logic [ID_WIDTH-1:0] open_arid;
+  logic [ADDR_WIDTH-1:0] open_araddr;
+  logic [7:0] open_arlen;
+
+  if (ROWS != 0) begin : dram
+    memory_rows #(.ADDR_WIDTH(ADDR_WIDTH), .ID_WIDTH(ID_WIDTH)) front (.*);
+  end else begin : plain
+    assign open_arvalid = arvalid;
+    assign arready = open_arready;
+    assign open_arid = arid;
+    assign open_araddr = araddr;
+    assign open_arlen = arlen;
+  end
+
+  memory_fixed #(.DATA_WIDTH(DATA_WIDTH), .ADDR_WIDTH(ADDR_WIDTH), .ID_WIDTH(ID_WIDTH)) memory (
+    .arvalid(open_arvalid), .arready(open_arready), .arid(open_arid), .araddr(open_araddr), .arlen(open_arlen), .*
+  );
 endmodule

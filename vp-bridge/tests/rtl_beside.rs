@@ -1,10 +1,20 @@
 //! RTL in Verilator beside a platform: our own designs behind the blocks of `clients/rtl`.
 
+mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{SOURCE, Served, TARGET, description, pattern};
+use vp_core::Time;
+use vp_models::host::{Host, Memory};
+use vp_models::outside_device::OutsideDescription;
+use vp_models::platform::DeviceDescription;
+use vp_remote::{MemoryPlace, RemoteHost};
+use vp_server::Options;
 
 const VP: &str = env!("CARGO_BIN_EXE_vp");
 
@@ -20,8 +30,8 @@ fn check(what: &str, output: &Output) {
     assert!(output.status.success(), "{what}: {}{}", text(&output.stdout), text(&output.stderr));
 }
 
-/// Builds a top module with Verilator, and gives the program. `None`, said aloud: a tool is missing.
-fn verilated(test: &str, name: &str, top: &str, files: &[PathBuf]) -> Option<PathBuf> {
+/// Builds a top module with Verilator and its options, and gives the program. `None`, said aloud: a tool is missing.
+fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<PathBuf> {
     for tool in ["verilator", "g++"] {
         if tools::command(&[tool]).is_none() {
             tools::skipped(test, &format!("no Verilator: no {tool} (Debian: apt-get install verilator g++)"));
@@ -37,18 +47,20 @@ fn verilated(test: &str, name: &str, top: &str, files: &[PathBuf]) -> Option<Pat
         library.arg("--release");
     }
     check("the library", &library.output().unwrap());
-    let folder = profile.parent().unwrap().join("verilated").join(name);
+    let name = format!("{test}{}", options.concat()).replace([' ', '='], "_");
+    let made = profile.parent().unwrap().join("verilated").join(name);
     let built = Command::new(root().join("clients/rtl/verilate"))
-        .arg(&folder)
+        .arg(&made)
         .arg(top)
         .args(["-Wall", "-Wno-UNUSED"])
-        .args(files)
+        .args(options)
+        .args(sources(folder))
         .env("LIBVP", profile.join("libvp.a"))
         .env("OPT", "-O1")
         .output()
         .unwrap();
-    check(name, &built);
-    Some(folder.join(top))
+    check(test, &built);
+    Some(made.join(top))
 }
 
 /// The `.sv` files of a folder.
@@ -70,8 +82,7 @@ fn rows(arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_memory_in_rtl_takes_the_cycles_of_the_one_inside() {
-    let test = "a memory in RTL";
-    let Some(memory) = verilated(test, "rtl-memory", "top", &sources("examples/rtl-memory")) else { return };
+    let Some(memory) = verilated("a memory in RTL", "examples/rtl-memory", "top", &[]) else { return };
     for latency in ["1", "50", "400"] {
         let inside = rows(&["--dbb-latency", latency]);
         let command = format!("dbb0={} +latency={latency}", memory.display());
@@ -79,4 +90,107 @@ fn a_memory_in_rtl_takes_the_cycles_of_the_one_inside() {
         assert!(inside.len() >= 12, "{inside:?}");
         assert_eq!(outside, inside, "at a latency of {latency}");
     }
+}
+
+#[test]
+fn a_dram_in_rtl_gives_the_same_bytes_in_more_cycles() {
+    let Some(memory) = verilated("a DRAM in RTL", "examples/rtl-memory", "top", &["-GROWS=1"]) else {
+        return;
+    };
+    let cycles = |arguments: &[&str]| -> Vec<u64> {
+        let of = |row: &String| {
+            let (_, row) = row.split_once(" nv_small ").unwrap();
+            row.trim_start().split("  ").next().unwrap().replace(' ', "").parse().unwrap()
+        };
+        rows(arguments).iter().map(of).collect()
+    };
+    let plain = cycles(&["--dbb-latency", "15"]);
+    let dram = cycles(&["--memory-command", &format!("dbb0={} +latency=15", memory.display())]);
+    assert_eq!(dram.len(), plain.len());
+    assert!(dram.iter().zip(&plain).all(|(dram, plain)| dram > plain), "{dram:?} {plain:?}");
+}
+
+/// Answers at registers are seen an edge after the platform gives them: 18 edges (RTL, `NV_NVDLA_csb_master.v`) and that one.
+#[test]
+fn a_cpu_and_a_master_of_bursts_in_rtl_see_what_the_platform_answers() {
+    let Some(cpu) = verilated("a CPU in RTL", "clients/rtl/tests/cpu", "cpu", &[]) else { return };
+    let output = Command::new(cpu).output().unwrap();
+    check("the CPU", &output);
+    let said = text(&output.stdout);
+    let said: Vec<&str> = said.lines().take_while(|line| *line != "done").collect();
+    let expected = [
+        "word 0400 is 00303031 after 19 edges",
+        "the line is high after 14 edges",
+        "word 0403 is 00000001 after 19 edges",
+        "word 0403 is written after 19 edges",
+        "the line is low after 19 edges",
+        "4 beats are written as 7 1 edges after the last",
+        "beat 41 of 9 comes after 50 edges, last 0",
+        "beat 42 of 9 comes after 51 edges, last 1",
+    ];
+    assert_eq!(said, expected);
+}
+
+/// A simulation that is a part of a served platform.
+struct Part(Child);
+
+impl Part {
+    /// Once it holds so many ports.
+    fn attach(program: &Path, served: &Served, host: &mut RemoteHost, ports: usize) -> Part {
+        let before = host.status().unwrap().attached.len();
+        let address = served.address.to_string();
+        let mut part =
+            Part(Command::new(program).env("VP_CONNECT", address).stdout(Stdio::piped()).spawn().unwrap());
+        let since = Instant::now();
+        while host.status().unwrap().attached.len() < before + ports {
+            assert!(part.0.try_wait().unwrap().is_none(), "it has ended");
+            assert!(since.elapsed() < Duration::from_secs(30), "it does not attach");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        part
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Has the device copy a burst, and says how long it took.
+fn copied(host: &mut RemoteHost) -> Time {
+    let bytes = pattern(16 * 8);
+    host.load(Memory::Primary, SOURCE.into(), &bytes).unwrap();
+    host.write(0, SOURCE).unwrap();
+    host.write(4, TARGET).unwrap();
+    host.write(8, 15).unwrap();
+    assert_eq!(host.read(12).unwrap(), 0);
+    let since = host.now().unwrap();
+    host.write_acknowledged(12, 1).unwrap();
+    let until = host.wait_interrupt().unwrap();
+    let mut copy = vec![0; bytes.len()];
+    host.fetch(Memory::Primary, TARGET.into(), &mut copy).unwrap();
+    assert_eq!(copy, bytes);
+    until - since
+}
+
+#[test]
+fn a_device_in_rtl_works_and_is_reset_with_its_platform() {
+    let Some(device) = verilated("a device in RTL", "clients/rtl/tests/copier", "device", &[]) else {
+        return;
+    };
+    let mut around = description();
+    around.device = DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&around.device)));
+    let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
+    let mut host = served.host(MemoryPlace::Inside);
+    let _device = Part::attach(&device, &served, &mut host, 3);
+    let first = copied(&mut host);
+    host.write_acknowledged(12, 0).unwrap();
+    assert_eq!(copied(&mut host), first);
+    // Its line is high and its words are set: a reset puts both back.
+    host.reset().unwrap();
+    assert_eq!((host.read(0).unwrap(), host.read(12).unwrap()), (0, 0));
+    assert_eq!(copied(&mut host), first);
 }

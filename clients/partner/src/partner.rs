@@ -236,10 +236,11 @@ impl Partner {
         self.period * number
     }
 
-    /// Whether this side is in reset at the present edge, because the platform was put back.
+    /// Whether this side is to be in reset from the edge whose pins were [given](Partner::seen) last to the next one, because the
+    /// platform was put back. It says so for as many edges as a reset has; at the one behind them the pins count again.
     #[must_use]
     pub fn is_in_reset<S: PinState>(&mut self, handle: Handle<S>) -> bool {
-        self.port(handle).is_ok_and(|port| port.reset_until.is_some())
+        self.port(handle).is_ok_and(|port| port.reset_until.is_some_and(|until| port.seen < until))
     }
 
     /// The pins that this side drives at a port are like this at the next edge; or, where outputs depend on inputs of the same edge, at
@@ -278,7 +279,7 @@ impl Partner {
                 }
             }
         }
-        if is_same {
+        if is_same && attached.reset_until.is_none() {
             attached.state.finish(now);
         }
         if !told.is_empty() {
@@ -320,6 +321,10 @@ impl Partner {
             self.settle(edge, now)?;
         }
         let attached = self.port(handle)?;
+        if attached.reset_until.is_some_and(|until| edge <= until) {
+            // What the platform drives behind its reset waits until hardware can take it.
+            return Ok(S::Seen::default());
+        }
         let seen = attached.state.seen(now);
         if !is_same {
             attached.state.finish(now);

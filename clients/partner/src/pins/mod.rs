@@ -26,8 +26,8 @@ pub type Violation = (&'static str, String);
 pub trait PinState: Default + 'static {
     /// The pins that this side drives.
     type Driven;
-    /// The pins that the platform drives.
-    type Seen;
+    /// The pins that the platform drives. They are the default ones in reset.
+    type Seen: Default;
     /// The kind of port.
     const KIND: PortKind;
     /// What this side is to it.
