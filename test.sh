@@ -38,6 +38,9 @@ fi
 want g++ g++
 want /usr/include/systemc libsystemc-dev
 
+# A simulator of RTL, for designs beside a platform.
+want verilator verilator
+
 # A distribution's QEMU, compilers for what runs in it, and Debian's kernel with one more of its drivers.
 want qemu-system-aarch64 qemu-system-arm
 want aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
@@ -83,7 +86,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm; do
+for missing in Chromium Slurm Verilator; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

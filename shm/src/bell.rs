@@ -50,7 +50,7 @@ impl Bell {
     }
 
     /// Forgets the rings until now.
-    pub fn hush(&self) {
+    pub fn clear(&self) {
         _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
@@ -78,17 +78,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bell_that_was_rung_wakes_until_it_is_hushed() {
+    fn a_bell_that_was_rung_wakes_until_it_is_cleared() {
         let bell = Bell::new().unwrap();
         let soon = Some(Duration::from_millis(1));
         assert!(!wait(&[bell.as_fd()], &[], soon));
         bell.ring();
         bell.ring();
         assert!(wait(&[bell.as_fd()], &[], None));
-        bell.hush();
+        bell.clear();
         assert!(!wait(&[bell.as_fd()], &[], soon));
         // Nothing has been rung: this must not wait either.
-        bell.hush();
+        bell.clear();
     }
 
     #[test]

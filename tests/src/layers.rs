@@ -4,8 +4,8 @@ use vp_models::nvdla::config::Config;
 
 use crate::program::{BufferUse, Program};
 use crate::reference::{
-    Alu, Carries, CdpLayer, ConvInput, ConvLayer, Converter, Format, Image, Lut, LutTable, Mode, Operand,
-    Operands, PdpLayer, Place, PoolingMethod, SdpLayer, Stage, StageAlu, WeightOrder,
+    Alu, Carries, CdpLayer, ConvInput, ConvLayer, Converter, CubePlace, Format, Image, Lut, LutTable, Mode,
+    Operand, Operands, PdpLayer, PoolingMethod, SdpLayer, Stage, StageAlu, WeightOrder,
 };
 
 /// Where weights lie.
@@ -40,8 +40,8 @@ pub const CACC_0: u32 = 0x10_0000;
 pub const CONV_0: u32 = CDMA_DAT_0 | CDMA_WT_0 | CACC_0;
 
 /// A cube of one surface without gaps.
-pub fn packed(base: u64, width: u32, height: u32) -> Place {
-    Place { base, line: 8 * width, surface: 8 * width * height }
+pub fn packed(base: u64, width: u32, height: u32) -> CubePlace {
+    CubePlace { base, line: 8 * width, surface: 8 * width * height }
 }
 
 /// SDP from memory to memory; what comes out is twice what goes in, saturated.

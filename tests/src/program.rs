@@ -15,8 +15,8 @@ pub use vp_models::host::program::Write;
 use vp_models::nvdla::registers::{FieldRef, RegisterMap, Unit, pdp, pdp_rdma, sdp, sdp_rdma};
 
 use crate::reference::{
-    Alu, Carries, Converter, Elementwise, ElementwiseOperand, Lut, LutTable, Operand, Operands, PdpLayer,
-    Place, PoolingMethod, SdpLayer, Stage,
+    Alu, Carries, Converter, CubePlace, Elementwise, ElementwiseOperand, Lut, LutTable, Operand, Operands,
+    PdpLayer, PoolingMethod, SdpLayer, Stage,
 };
 
 /// The library's register writes, with layers of the references on top.
@@ -316,7 +316,7 @@ impl Program {
         );
     }
 
-    fn pdp_rdma(&mut self, layer: &PdpLayer, source: Place) {
+    fn pdp_rdma(&mut self, layer: &PdpLayer, source: CubePlace) {
         use pdp_rdma::{
             d_data_cube_in_channel::*, d_data_cube_in_height::*, d_data_cube_in_width::*, d_data_format::*,
             d_flying_mode::*, d_operation_mode_cfg::*, d_partial_width_in::*, d_pooling_kernel_cfg::*,
@@ -440,16 +440,16 @@ fn partial_widths_in(layer: &PdpLayer) -> [u32; 3] {
     [first, between, layer.width - first - if strips > 2 { (strips - 2) * between } else { 0 }]
 }
 
-fn low(place: Place) -> u32 {
+fn low(place: CubePlace) -> u32 {
     place.base as u32
 }
 
-fn high(place: Place) -> u32 {
+fn high(place: CubePlace) -> u32 {
     (place.base >> 32) as u32
 }
 
 /// The RAM type of a DMA: 1 primary, 0 secondary.
-fn ram(place: Place) -> u32 {
+fn ram(place: CubePlace) -> u32 {
     u32::from(place.base >= 0x8000_0000)
 }
 

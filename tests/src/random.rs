@@ -15,9 +15,9 @@ use vp_models::bus::axi::{Drawn, Latency};
 use vp_models::platform::Description;
 
 use crate::reference::{
-    Alu, Carries, CdpLayer, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
-    ElementwiseOperand, Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, Place, PoolingMethod,
-    SdpLayer, Stage, StageAlu, StageMultiplier,
+    Alu, Carries, CdpLayer, Converter, CubePlace, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
+    ElementwiseOperand, Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, PoolingMethod, SdpLayer,
+    Stage, StageAlu, StageMultiplier,
 };
 
 /// Draws layers, and the memory they work on.
@@ -132,14 +132,14 @@ impl Draw {
     }
 
     /// A place for a cube of such pixels, packed or with gaps.
-    fn place(&mut self, atom: u32, pixel: u32, [width, height, surfaces]: [u32; 3]) -> Place {
+    fn place(&mut self, atom: u32, pixel: u32, [width, height, surfaces]: [u32; 3]) -> CubePlace {
         let gap = |draw: &mut Draw| if draw.one_in(2) { 0 } else { atom * draw.any(0..4) };
         let line = width * pixel + gap(self);
         let surface = line * height + gap(self);
-        Place { base: self.region(atom, u64::from(surface) * u64::from(surfaces)), line, surface }
+        CubePlace { base: self.region(atom, u64::from(surface) * u64::from(surfaces)), line, surface }
     }
 
-    fn cube(&mut self, format: Format, [width, height, channels]: [u32; 3]) -> Place {
+    fn cube(&mut self, format: Format, [width, height, channels]: [u32; 3]) -> CubePlace {
         self.place(format.atom, format.atom, [width, height, channels.div_ceil(format.lanes())])
     }
 
@@ -182,7 +182,7 @@ impl Draw {
         };
         let bytes = if format.element == 2 { 2 } else { self.any(1..3) };
         let per_element = self.one_in(2);
-        let nowhere = Place { base: 0, line: 0, surface: 0 };
+        let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
         let mut operands = Operands { carries, bytes, per_element, place: nowhere };
         let pixel = format.lanes() * operands.set_bytes();
         let surfaces = size[2].div_ceil(format.lanes());
@@ -334,7 +334,7 @@ impl Draw {
         &mut self,
         format: Format,
         [width, height, channels]: [u32; 3],
-        source: Option<Place>,
+        source: Option<CubePlace>,
     ) -> PdpLayer {
         let (horizontal, vertical) = loop {
             let (horizontal, vertical) = (self.axis(width), self.axis(height));
@@ -352,7 +352,7 @@ impl Draw {
             1 => PoolingMethod::Min,
             _ => PoolingMethod::Average { padding: self.any(-limit..limit) },
         };
-        let nowhere = Place { base: 0, line: 0, surface: 0 };
+        let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
         let mut layer = PdpLayer {
             format,
             width,

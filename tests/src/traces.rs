@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::host::Memory;
-use vp_models::host::trace::cfg::{Command, Extent, Pattern};
+use vp_models::host::trace::cfg::{CfgCommand, Extent, Pattern};
 use vp_models::host::trace::{Interrupt, RegisterName, Surface};
 use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::RegisterMap;
 
 use crate::program::Program;
 use crate::reference::{
-    self, Alu, Carries, CdpLayer, Converter, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
-    ElementwiseOperand, Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, Place, PoolingMethod,
-    SdpLayer, Stage, StageAlu, StageMultiplier,
+    self, Alu, Carries, CdpLayer, Converter, CubePlace, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
+    ElementwiseOperand, Format, Image, Lut, LutTable, Operand, Operands, PdpLayer, PoolingMethod, SdpLayer,
+    Stage, StageAlu, StageMultiplier,
 };
 
 const SMALL: Format = Format { atom: 8, element: 1 };
@@ -70,11 +70,11 @@ pub fn all() -> Vec<OwnTrace> {
 }
 
 /// A cube of that many bytes a line, packed.
-fn packed(base: u64, format: Format, width: u32, height: u32) -> Place {
-    Place { base, line: width * format.atom, surface: width * format.atom * height }
+fn packed(base: u64, format: Format, width: u32, height: u32) -> CubePlace {
+    CubePlace { base, line: width * format.atom, surface: width * format.atom * height }
 }
 
-fn bytes(place: Place, format: Format, channels: u32) -> u64 {
+fn bytes(place: CubePlace, format: Format, channels: u32) -> u64 {
     u64::from(place.surface) * u64::from(channels.div_ceil(format.lanes()))
 }
 
@@ -119,7 +119,7 @@ impl Script {
         self.comment(title);
     }
 
-    fn command(&mut self, command: &Command) {
+    fn command(&mut self, command: &CfgCommand) {
         self.text.push_str(&format!("{command}\n"));
     }
 
@@ -131,7 +131,7 @@ impl Script {
         self.section(what);
         self.files.insert(file.to_owned(), Surface::from_bytes(bytes.as_slice()).emit_entries());
         let file = file.to_owned();
-        self.command(&Command::MemLoad { memory: Memory::Primary, base, file, after: None });
+        self.command(&CfgCommand::MemLoad { memory: Memory::Primary, base, file, after: None });
         self.regions.push((base, bytes));
     }
 
@@ -143,7 +143,7 @@ impl Script {
     fn clear(&mut self, what: &str, base: u64, size: u64) {
         self.section(what);
         let (memory, extent, pattern) = (Memory::Primary, Extent::Bytes(size), Pattern::AllZero);
-        self.command(&Command::MemInit { memory, base, extent, pattern, after: None });
+        self.command(&CfgCommand::MemInit { memory, base, extent, pattern, after: None });
         self.regions.push((base, vec![0; size as usize]));
     }
 
@@ -154,7 +154,7 @@ impl Script {
         for write in &program.writes {
             let name = format!("{}.{}", write.unit, write.register);
             let register = RegisterName::parse(&name).expect("a register's name");
-            self.command(&Command::RegWrite { register, value: write.value });
+            self.command(&CfgCommand::RegWrite { register, value: write.value });
         }
     }
 
@@ -167,14 +167,14 @@ impl Script {
         for name in interrupts {
             event = format!("{}_done", name.to_lowercase());
             let interrupt = Interrupt::parse(name).expect("an interrupt's name");
-            self.command(&Command::IntrNotify { interrupt, event: event.clone() });
+            self.command(&CfgCommand::IntrNotify { interrupt, event: event.clone() });
         }
         let (base, left) = image.regions().last().expect("an output");
         let values: BTreeSet<&u8> = left.iter().collect();
         assert!(values.len() > 16, "{}: {} values in the output show little", self.name, values.len());
         let crc = crc32(left);
         let (memory, base, size) = (Memory::Primary, *base, left.len() as u64);
-        self.command(&Command::CheckCrc { event, memory, base, size, crc });
+        self.command(&CfgCommand::CheckCrc { event, memory, base, size, crc });
         let script = (format!("{}.cfg", self.name), self.text);
         let files = std::iter::once(script).chain(self.files).collect();
         OwnTrace { config: self.config, name: self.name, files }
@@ -237,7 +237,7 @@ fn sdp_bias_scale_relu() -> OwnTrace {
         carries: Carries::Both,
         bytes: 2,
         per_element: false,
-        place: Place { base: OPERANDS, line: 0, surface: 0 },
+        place: CubePlace { base: OPERANDS, line: 0, surface: 0 },
     };
     let layer = SdpLayer {
         bs: Some(Stage {
@@ -273,10 +273,10 @@ fn sdp_prelu_of_odd_channels() -> OwnTrace {
         carries: Carries::Multiplier,
         bytes: 1,
         per_element: false,
-        place: Place { base: OPERANDS, line: 0, surface: 0 },
+        place: CubePlace { base: OPERANDS, line: 0, surface: 0 },
     };
     let layer = SdpLayer {
-        source: Place { base: INPUT, line: 0x40, surface: 0x200 },
+        source: CubePlace { base: INPUT, line: 0x40, surface: 0x200 },
         bs: Some(Stage {
             alu: Some(StageAlu { operation: Alu::Sum, operand: Operand::Register(-9), shift: 1 }),
             ..plain_stage()
@@ -287,7 +287,7 @@ fn sdp_prelu_of_odd_channels() -> OwnTrace {
             operands: Some(operands),
             ..plain_stage()
         }),
-        destination: Some(Place { base: OUTPUT, line: 0x30, surface: 0x180 }),
+        destination: Some(CubePlace { base: OUTPUT, line: 0x30, surface: 0x180 }),
         ..plain_sdp(width, height, channels)
     };
     let input = script.random_bytes(bytes(layer.source, SMALL, channels));
@@ -407,7 +407,7 @@ fn sdp_pdp() -> OwnTrace {
         carries: Carries::Both,
         bytes: 2,
         per_element: false,
-        place: Place { base: OPERANDS, line: 0, surface: 0 },
+        place: CubePlace { base: OPERANDS, line: 0, surface: 0 },
     };
     let sdp = SdpLayer {
         bn: Some(Stage {

@@ -17,7 +17,7 @@ use vp_tests::conformance::{Way, local};
 use vp_tests::device::Device;
 use vp_tests::layers::{convolving, doubling, image, start_convolution};
 use vp_tests::program::Program;
-use vp_tests::reference::{self, Converter, Format, Place, SdpLayer, float};
+use vp_tests::reference::{self, Converter, CubePlace, Format, SdpLayer, float};
 use vp_tests::shared;
 
 /// Plays a recording on its configuration every way; gives what came of it, which must be the same each time.
@@ -242,7 +242,7 @@ fn an_own_recording_plays_with_its_golden_in_a_table() {
 
 /// A recording of our own for nv_full: SDP makes fp16 of two pixels of 32 int8 channels. With what it must leave.
 fn in_fp16() -> (Own, Vec<u16>) {
-    let place = |base| Place { base, line: 64, surface: 64 };
+    let place = |base| CubePlace { base, line: 64, surface: 64 };
     let layer = SdpLayer {
         format: Format { atom: 32, element: 1 },
         channels: 32,

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use vp_core::Time;
 use vp_models::hub::{
-    Access, AccessKind, Command, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryPromise, Operation,
-    Output, PartyId, PortIndex, Ran, Recorded, RequestId, Role, Tag, TimeMode, Until, replay,
+    Access, AccessKind, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryPromise, Operation, Output,
+    PartyCommand, PartyId, PortIndex, Ran, Recorded, RequestId, Role, Tag, TimeMode, Until, replay,
 };
 use vp_models::platform::{Description, Platform};
 use vp_tests::effort::cases;
@@ -110,7 +110,7 @@ impl Stage {
         }
     }
 
-    fn command(&mut self, party: PartyId, command: Command) {
+    fn command(&mut self, party: PartyId, command: PartyCommand) {
         self.next_tag += 1;
         self.handle(Input::Command { party, tag: Tag(self.next_tag), command });
     }
@@ -156,11 +156,11 @@ impl Stage {
             Act::Attach(party, port, role, part) => {
                 let role = [Role::Initiator, Role::Target, Role::Sink, Role::Source][usize::from(role)];
                 let range = part.then_some(0x8000_0000..0x8000_0400);
-                let command = Command::Attach { port: PortIndex(port.into()), role, range };
+                let command = PartyCommand::Attach { port: PortIndex(port.into()), role, range };
                 self.command(PartyId(party.into()), command);
             }
             Act::Detach(party, port) => {
-                self.command(PartyId(party.into()), Command::Detach { port: PortIndex(port.into()) });
+                self.command(PartyId(party.into()), PartyCommand::Detach { port: PortIndex(port.into()) });
             }
             Act::Program(party, count, posted) => {
                 for _ in 0..count {
@@ -169,14 +169,14 @@ impl Stage {
                     let (party, access) = (PartyId(party.into()), Access { port: CSB, at: None, operation });
                     match posted {
                         true => self.handle(Input::Posted { party, access }),
-                        false => self.command(party, Command::Access(access)),
+                        false => self.command(party, PartyCommand::Access(access)),
                     }
                 }
             }
             Act::Read(party, address) => {
                 let operation = Operation::RegisterRead { address: u64::from(address) };
                 let access = Access { port: CSB, at: None, operation };
-                self.command(PartyId(party.into()), Command::Access(access));
+                self.command(PartyId(party.into()), PartyCommand::Access(access));
             }
             Act::Advance(party, kind, cycles) => {
                 let until = match kind {
@@ -185,10 +185,10 @@ impl Stage {
                     2 => Until::Interrupt { port: LINE, limit: Some(now + at(cycles)) },
                     _ => Until::Interrupt { port: LINE, limit: None },
                 };
-                self.command(PartyId(party.into()), Command::Advance(until));
+                self.command(PartyId(party.into()), PartyCommand::Advance(until));
             }
             Act::Step(party, cycles) => {
-                self.command(PartyId(party.into()), Command::Step { to: now + at(cycles) });
+                self.command(PartyId(party.into()), PartyCommand::Step { to: now + at(cycles) });
             }
             Act::Debug(party, offset, write) => {
                 let (address, kind) = (0x8000_0000 + u64::from(offset), AccessKind::Debug);
@@ -200,14 +200,14 @@ impl Stage {
                     false => Operation::MemoryRead { address, length: 9, kind },
                 };
                 let access = Access { port: MEMORY, at: None, operation };
-                self.command(PartyId(party.into()), Command::Access(access));
+                self.command(PartyId(party.into()), PartyCommand::Access(access));
             }
             Act::Scheduled(party, cycles) => {
                 let operation = Operation::RegisterRead { address: 0x1000 };
                 let access = Access { port: CSB, at: Some(now + at(cycles)), operation };
-                self.command(PartyId(party.into()), Command::Access(access));
+                self.command(PartyId(party.into()), PartyCommand::Access(access));
             }
-            Act::Reset(party) => self.command(PartyId(party.into()), Command::Reset),
+            Act::Reset(party) => self.command(PartyId(party.into()), PartyCommand::Reset),
             Act::Answer(count, refuse) => (0..count).for_each(|_| self.answer(refuse)),
             Act::Run(cycles) => {
                 self.hub.run(now + at(cycles));
@@ -252,7 +252,7 @@ proptest! {
         }
         let ends = [(1, CSB, Role::Initiator), (1, LINE, Role::Sink), (2, MEMORY, Role::Target)];
         for (party, port, role) in ends {
-            stage.command(PartyId(party), Command::Attach { port, role, range: None });
+            stage.command(PartyId(party), PartyCommand::Attach { port, role, range: None });
         }
         acts.into_iter().for_each(|act| stage.act(act));
         stage.finish();
@@ -280,7 +280,7 @@ proptest! {
             }
             let ends = [(1, CSB, Role::Initiator), (1, LINE, Role::Sink), (2, MEMORY, Role::Target)];
             for (party, port, role) in ends {
-                stage.command(PartyId(party), Command::Attach { port, role, range: None });
+                stage.command(PartyId(party), PartyCommand::Attach { port, role, range: None });
             }
             let mut pauses = pauses.iter().copied().cycle();
             while !stage.writes.is_empty() {
@@ -311,7 +311,7 @@ fn a_recording_of_another_platform_is_refused_where_the_run_goes_another_way() {
     let mut stage = Stage::new(3, TimeMode::Lockstep);
     stage.enter(PartyId(1));
     for (port, role) in [(CSB, Role::Initiator), (LINE, Role::Sink)] {
-        stage.command(PartyId(1), Command::Attach { port, role, range: None });
+        stage.command(PartyId(1), PartyCommand::Attach { port, role, range: None });
     }
     stage.act(Act::Program(1, u8::MAX, true));
     stage.act(Act::Advance(1, 3, 0));

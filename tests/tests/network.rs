@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use vp_models::bus::axi::Latency;
 use vp_models::host::network::{
-    Activation, Converter, Convolution, Form, Inference, Layer, Method, Network, Operation, Plan, PlanError,
-    Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
+    Activation, Converter, Convolution, Form, Inference, Method, Network, NetworkLayer, Operation, Plan,
+    PlanError, Pooling, RunError, Runner, Shape, Step, Window, Work, digits,
 };
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::config::Config;
@@ -145,7 +145,7 @@ fn a_layer_that_the_device_refuses_ends_the_run_with_its_words() {
     let nv_small = description("nv_small");
     let input = Shape { width: 8, height: 4, channels: 8 };
     let window = Window { size: [1, 1], stride: [1, 1], before: [1, 0], after: [0, 0] };
-    let layer = Layer {
+    let layer = NetworkLayer {
         name: "wide".into(),
         sources: vec![None],
         input,
@@ -215,7 +215,7 @@ fn a_layer_that_is_cut_reads_its_weights_once() {
     };
     let output = Shape { width: 54, height: 54, channels: 8 };
     let operation = Operation::Convolution(convolution);
-    let layer = Layer { name: "large".into(), sources: vec![None], input, output, operation };
+    let layer = NetworkLayer { name: "large".into(), sources: vec![None], input, output, operation };
     let network = Network { name: "large".into(), input, is_image: false, layers: vec![layer] };
     let plan = plan(&network, &nv_small);
     assert_eq!(plan.steps.len(), 2);

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use vp_core::Time;
 use vp_models::bus::axi::Latency;
 use vp_models::hub::{
-    Access, Clock, Command, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort, MemoryPromise,
-    Operation, Output, PartyId, PortIndex, Ran, Reaction, Recorded, RequestId, Role, Tag, TimeMode, Until,
+    Access, Clock, DirectMemory, DirectRange, Hub, Input, LinkedHub, LinkedPort, MemoryPromise, Operation,
+    Output, PartyCommand, PartyId, PortIndex, Ran, Reaction, Recorded, RequestId, Role, Tag, TimeMode, Until,
     replay,
 };
 use vp_models::outside_device::OutsideDescription;
@@ -56,7 +56,7 @@ impl Stage {
         let mut stage = Stage { hub, recording, outputs: Vec::new(), writes, next_tag: 0 };
         stage.enter(CPU);
         for (port, role) in [(CSB, Role::Initiator), (LINE, Role::Sink)] {
-            stage.command(CPU, Command::Attach { port, role, range: None });
+            stage.command(CPU, PartyCommand::Attach { port, role, range: None });
         }
         stage
     }
@@ -66,7 +66,7 @@ impl Stage {
         self.hub.handle(Input::Enter { party, name, memory });
     }
 
-    fn command(&mut self, party: PartyId, command: Command) {
+    fn command(&mut self, party: PartyId, command: PartyCommand) {
         self.next_tag += 1;
         self.hub.handle(Input::Command { party, tag: Tag(self.next_tag), command });
     }
@@ -79,7 +79,7 @@ impl Stage {
             let access = Access { port: CSB, at: None, operation };
             match posted {
                 true => self.hub.handle(Input::Posted { party: CPU, access }),
-                false => self.command(CPU, Command::Access(access)),
+                false => self.command(CPU, PartyCommand::Access(access)),
             }
         }
     }
@@ -175,16 +175,16 @@ impl Cut {
             Act::Program(count, posted) => self.stage.program(count, posted),
             Act::Read(address) => {
                 let operation = Operation::RegisterRead { address: u64::from(address) };
-                self.stage.command(CPU, Command::Access(Access { port: CSB, at: None, operation }));
+                self.stage.command(CPU, PartyCommand::Access(Access { port: CSB, at: None, operation }));
             }
             Act::Advance(line, cycles) => {
                 let until = match line {
                     true => Until::Interrupt { port: LINE, limit: Some(at(cycles)) },
                     false => Until::Time(at(cycles)),
                 };
-                self.stage.command(CPU, Command::Advance(until));
+                self.stage.command(CPU, PartyCommand::Advance(until));
             }
-            Act::Reset => self.stage.command(CPU, Command::Reset),
+            Act::Reset => self.stage.command(CPU, PartyCommand::Reset),
             Act::Run(cycles) => {
                 self.stage.hub.run(at(cycles));
             }
@@ -275,7 +275,7 @@ fn a_recording_has_the_bytes_that_were_accessed_directly() {
     let description = draw.description().clone();
     let mut stage = Stage::new(&description, TimeMode::Lockstep, &mut draw);
     stage.enter(owner);
-    stage.command(owner, Command::Attach { port: MEMORY, role: Role::Target, range: None });
+    stage.command(owner, PartyCommand::Attach { port: MEMORY, role: Role::Target, range: None });
     // What the layer reads is shared. What it writes, drawn last, is asked for and seen in the outputs.
     let image = draw.image();
     let sources = image.regions().len() - 1;
@@ -287,7 +287,7 @@ fn a_recording_has_the_bytes_that_were_accessed_directly() {
         .collect();
     stage.hub.access_directly(owner, MEMORY, parts).unwrap();
     stage.program(u8::MAX, true);
-    stage.command(CPU, Command::Advance(Until::Interrupt { port: LINE, limit: Some(Time::ms(1)) }));
+    stage.command(CPU, PartyCommand::Advance(Until::Interrupt { port: LINE, limit: Some(Time::ms(1)) }));
     let mut bytes: BTreeMap<u64, u8> = BTreeMap::new();
     let mut written = 0;
     loop {

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use vp_core::Time;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
-    Access, Clock, Command, Completion, Failure, FailureKind, Hub, Input, MemoryPromise, Operation, Output,
-    PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Role, Tag, TimeMode, Until, Why,
+    Access, Clock, Completion, Failure, FailureKind, Hub, Input, MemoryPromise, Operation, Output,
+    PartyCommand, PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Role, Tag, TimeMode, Until, Why,
 };
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
@@ -43,20 +43,20 @@ impl Stage {
 
     fn partner(&mut self, party: PartyId, reaction: Reaction) {
         self.enter(party, &format!("partner {}", party.0));
-        self.command(party, Command::Clock(Clock { reaction, quantum: 0 })).unwrap();
+        self.command(party, PartyCommand::Clock(Clock { reaction, quantum: 0 })).unwrap();
     }
 
     fn attach(&mut self, party: PartyId, port: PortIndex, role: Role) -> Result<Completion, Failure> {
-        self.command(party, Command::Attach { port, role, range: None })
+        self.command(party, PartyCommand::Attach { port, role, range: None })
     }
 
     /// What comes of a command, as far as it comes without a partner's doing.
-    fn command(&mut self, party: PartyId, command: Command) -> Result<Completion, Failure> {
+    fn command(&mut self, party: PartyId, command: PartyCommand) -> Result<Completion, Failure> {
         let tag = self.begin(party, command);
         self.done(party, tag).expect("an end")
     }
 
-    fn begin(&mut self, party: PartyId, command: Command) -> Tag {
+    fn begin(&mut self, party: PartyId, command: PartyCommand) -> Tag {
         self.tag += 1;
         self.hub.handle(Input::Command { party, tag: Tag(self.tag), command });
         Tag(self.tag)
@@ -64,7 +64,7 @@ impl Stage {
 
     fn read_begun(&mut self) -> Tag {
         let operation = Operation::RegisterRead { address: 0 };
-        self.begin(CPU, Command::Access(Access { port: CSB, at: None, operation }))
+        self.begin(CPU, PartyCommand::Access(Access { port: CSB, at: None, operation }))
     }
 
     /// Lets time move as far as it may; the end of a command, if it has come.
@@ -190,7 +190,7 @@ fn promises_are_held() {
 fn a_quantum_has_an_end() {
     let mut stage = Stage::new(false);
     stage.enter(PARTNER, "a partner");
-    let clock = |quantum| Command::Clock(Clock { reaction: Reaction::NextEdge, quantum });
+    let clock = |quantum| PartyCommand::Clock(Clock { reaction: Reaction::NextEdge, quantum });
     let (kind, reason) = refused(stage.command(PARTNER, clock(1025)));
     assert_eq!((kind, reason.as_str()), (FailureKind::Unsupported, "a quantum of 1025 edges: at most 1024"));
     stage.command(PARTNER, clock(1024)).unwrap();
@@ -202,7 +202,7 @@ fn addresses_wait_as_many_as_a_quantum_explains() {
     for quantum in [0, 3] {
         let mut stage = Stage::new(true);
         stage.enter(PARTNER, "partner 2");
-        stage.command(PARTNER, Command::Clock(Clock { reaction: Reaction::NextEdge, quantum })).unwrap();
+        stage.command(PARTNER, PartyCommand::Clock(Clock { reaction: Reaction::NextEdge, quantum })).unwrap();
         stage.attach(PARTNER, MEMORY, Role::Initiator).unwrap();
         let most = 2 * quantum + 1;
         for _ in 0..most {
@@ -242,7 +242,7 @@ fn a_line_may_be_cut_by_itself() {
     stage.attach(PARTNER, CSB, Role::Target).unwrap();
     stage.attach(line, LINE, Role::Source).unwrap();
     stage.promise(0, Time::MAX);
-    let wait = Command::Advance(Until::Interrupt { port: LINE, limit: None });
+    let wait = PartyCommand::Advance(Until::Interrupt { port: LINE, limit: None });
     let tag = stage.begin(CPU, wait);
     assert_eq!(stage.done(CPU, tag), None);
     let (at, event) = (Time::ns(40), PortEvent::Level(true));
@@ -263,7 +263,7 @@ fn a_partner_may_listen_to_a_line() {
     stage.promise(0, Time::MAX);
     // GLB.S_INTR_SET: SDP's interrupt is set by software.
     let operation = Operation::RegisterWrite { address: 0x1008, value: 1 };
-    let tag = stage.begin(CPU, Command::Access(Access { port: CSB, at: None, operation }));
+    let tag = stage.begin(CPU, PartyCommand::Access(Access { port: CSB, at: None, operation }));
     assert_eq!(stage.done(CPU, tag), None, "the partner may react to the level at its edge");
     let told = |output: &Output| {
         matches!(output, Output::Driven { party: PARTNER, port: LINE, event: PortEvent::Level(true), .. })

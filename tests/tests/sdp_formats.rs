@@ -4,7 +4,7 @@
 use vp_models::nvdla::registers::{Unit, sdp, sdp_rdma};
 use vp_tests::device::Device;
 use vp_tests::layers::{INPUT, OUTPUT};
-use vp_tests::reference::{Converter, Format, Image, Place, SdpLayer, float};
+use vp_tests::reference::{Converter, CubePlace, Format, Image, SdpLayer, float};
 
 /// A format of elements, by its code in registers.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,8 +43,8 @@ struct Conversion {
 /// Columns, lines, channels: several surfaces, one pixel, parts of surfaces.
 const SIZES: [[u32; 3]; 4] = [[3, 2, 70], [1, 1, 70], [9, 5, 32], [300, 1, 33]];
 
-fn packed(base: u64, width: u32, height: u32) -> Place {
-    Place { base, line: 32 * width, surface: 32 * width * height }
+fn packed(base: u64, width: u32, height: u32) -> CubePlace {
+    CubePlace { base, line: 32 * width, surface: 32 * width * height }
 }
 
 impl Conversion {

@@ -6,7 +6,7 @@ use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::random::{Draw, Kind};
-use vp_tests::reference::{ConvInput, ConvLayer, Format, Image, Lut, PdpLayer, Place, SdpLayer};
+use vp_tests::reference::{ConvInput, ConvLayer, CubePlace, Format, Image, Lut, PdpLayer, SdpLayer};
 
 /// How many codes of some bytes are not numbers, and how many are infinite.
 fn of_bytes(image: &Image, base: u64, bytes: u32) -> [u32; 2] {
@@ -26,7 +26,7 @@ fn sum(counts: impl Iterator<Item = [u32; 2]>) -> [u32; 2] {
 /// The same of a cube, lanes beyond its channels included; a single pixel lies packed where SDP looks for it.
 fn of_cube(
     image: &Image,
-    place: Place,
+    place: CubePlace,
     format: Format,
     [width, height, channels]: [u32; 3],
     packs: bool,
@@ -97,7 +97,7 @@ proptest! {
         let ConvInput::Feature(place) = layer.input else { unreachable!("no image") };
         let (count, stride) = layer.mode.batches.map_or((1, 0), |batches| (batches.count, batches.input));
         let data = sum((0..count).map(|cube| {
-            let place = Place { base: place.base + u64::from(cube * stride), ..place };
+            let place = CubePlace { base: place.base + u64::from(cube * stride), ..place };
             of_cube(&image, place, layer.format, [layer.size[0], layer.size[1], layer.channels], false)
         }));
         let all = (layer.weights, (layer.kernels * layer.kernel_bytes()).next_multiple_of(128));

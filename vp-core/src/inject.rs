@@ -1,6 +1,6 @@
-//! The one door by which the outside world enters: from any thread, in order, at a point in simulated time.
+//! Injectors: the one way in which the outside world enters: from any thread, in order, at a point in simulated time.
 //!
-//! Nothing else that happens in a run depends on the outside, so recording what comes through the door,
+//! Nothing else that happens in a run depends on the outside, so recording what is injected,
 //! and when it took effect, is enough to replay the run.
 
 use crate::kernel::Sim;
@@ -9,16 +9,16 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Rung when something waits at a door; the thread that drives the simulation can sleep on it.
+/// Rung when something was injected; the thread that drives the simulation can sleep on it.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use vp_core::{Bell, Simulation};
 /// let mut simulation = Simulation::new();
-/// let door = simulation.sim().injector(|_, ()| {});
+/// let injector = simulation.sim().injector(|_, ()| {});
 /// let bell: Arc<Bell> = simulation.bell();
 /// assert!(!bell.is_rung());
-/// std::thread::spawn(move || door.send(()));
+/// std::thread::spawn(move || injector.send(()));
 /// bell.wait(); // until something comes
 /// simulation.run(); // lets it in
 /// assert!(!bell.is_rung());
@@ -33,7 +33,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// Whether something waits at a door.
+    /// Whether something was injected.
     pub fn is_rung(&self) -> bool {
         self.rung.load(Ordering::Acquire)
     }
@@ -64,7 +64,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The outer side of a door; made by [`Sim::injector`], sent to any thread.
+/// The outer end of a queue; made by [`Sim::injector`], sent to any thread.
 ///
 /// ```
 /// use vp_core::{Signal, Simulation};
@@ -72,8 +72,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// let sim = simulation.sim();
 /// let line = Signal::new(&sim, "line", 0u32);
 /// let driven = line.clone();
-/// let door = sim.injector(move |_, level| driven.write(level));
-/// std::thread::spawn(move || door.send(1)).join().unwrap();
+/// let injector = sim.injector(move |_, level| driven.write(level));
+/// std::thread::spawn(move || injector.send(1)).join().unwrap();
 /// simulation.run();
 /// assert_eq!(line.read(), 1);
 /// ```
@@ -100,30 +100,30 @@ impl<T> Injector<T> {
     /// ```
     /// use vp_core::{Injector, Simulation};
     /// let mut simulation = Simulation::new();
-    /// let door: Injector<u8> = simulation.sim().injector(|_, _| {});
-    /// door.send(1);
-    /// door.send(2);
-    /// assert_eq!(door.backlog(), 2);
+    /// let injector: Injector<u8> = simulation.sim().injector(|_, _| {});
+    /// injector.send(1);
+    /// injector.send(2);
+    /// assert_eq!(injector.backlog(), 2);
     /// simulation.run();
-    /// assert_eq!(door.backlog(), 0);
+    /// assert_eq!(injector.backlog(), 0);
     /// ```
     pub fn backlog(&self) -> usize {
         locked(&self.queue).len()
     }
 }
 
-/// The inner side of a door, emptied by the run loop.
+/// The inner end of that queue, emptied by the run loop.
 pub(crate) trait Drain {
     fn drain(&self, sim: &Sim);
 }
 
-struct Door<T, F> {
+struct InjectedQueue<T, F> {
     queue: Arc<Mutex<Vec<T>>>,
     handle: RefCell<F>,
     batch: RefCell<Vec<T>>,
 }
 
-impl<T, F: FnMut(&Sim, T)> Drain for Door<T, F> {
+impl<T, F: FnMut(&Sim, T)> Drain for InjectedQueue<T, F> {
     fn drain(&self, sim: &Sim) {
         let mut batch = self.batch.borrow_mut();
         std::mem::swap(&mut *batch, &mut *locked(&self.queue));
@@ -134,11 +134,12 @@ impl<T, F: FnMut(&Sim, T)> Drain for Door<T, F> {
     }
 }
 
-pub(crate) fn door<T: Send + 'static>(
+pub(crate) fn injector<T: Send + 'static>(
     bell: Arc<Bell>,
     handle: impl FnMut(&Sim, T) + 'static,
 ) -> (Injector<T>, Rc<dyn Drain>) {
     let queue = Arc::new(Mutex::new(Vec::new()));
-    let door = Door { queue: queue.clone(), handle: RefCell::new(handle), batch: RefCell::default() };
-    (Injector { queue, bell }, Rc::new(door))
+    let queue_end =
+        InjectedQueue { queue: queue.clone(), handle: RefCell::new(handle), batch: RefCell::default() };
+    (Injector { queue, bell }, Rc::new(queue_end))
 }

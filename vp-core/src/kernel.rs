@@ -48,7 +48,7 @@ pub(crate) struct Kernel {
     asked: Cell<Asked>,
     asked_delay: Cell<u64>,
     asked_trigger: Cell<Option<Trigger>>,
-    doors: RefCell<Vec<Rc<dyn Drain>>>,
+    injected: RefCell<Vec<Rc<dyn Drain>>>,
     bell: Arc<Bell>,
     observing: Observing,
     watchdog: Watchdog,
@@ -238,7 +238,7 @@ impl Kernel {
         }
         let _idle = Idle(self);
         let bell = &*self.bell;
-        self.drain_doors(sim);
+        self.drain_injectors(sim);
         let mut first = NOBODY;
         loop {
             self.evaluate(first, &mut context);
@@ -257,13 +257,13 @@ impl Kernel {
                 }
                 if bell.is_rung() {
                     self.enlist(Some(std::mem::replace(&mut first, NOBODY)));
-                    self.drain_doors(sim);
+                    self.drain_injectors(sim);
                 }
                 continue;
             }
             if bell.is_rung() {
                 first = NOBODY;
-                self.drain_doors(sim);
+                self.drain_injectors(sim);
                 continue;
             }
             if self.holds.get() > 0 {
@@ -323,13 +323,13 @@ impl Kernel {
 
     /// Lets in what came from outside; it takes effect at the present time.
     #[cold]
-    fn drain_doors(&self, sim: &Sim) {
+    fn drain_injectors(&self, sim: &Sim) {
         if !self.bell.take() {
             return;
         }
-        let doors = self.doors.borrow().clone();
-        for door in doors {
-            door.drain(sim);
+        let queues = self.injected.borrow().clone();
+        for queue in queues {
+            queue.drain(sim);
         }
     }
 }
@@ -408,7 +408,7 @@ impl Simulation {
             asked: Cell::new(Asked::Nothing),
             asked_delay: Cell::new(0),
             asked_trigger: Cell::new(None),
-            doors: RefCell::default(),
+            injected: RefCell::default(),
             bell: Arc::default(),
             observing: Observing::default(),
             watchdog: Watchdog::default(),
@@ -602,8 +602,8 @@ impl Simulation {
     /// ```
     /// use vp_core::Simulation;
     /// let mut simulation = Simulation::new();
-    /// let door = simulation.sim().injector(|_, _: u8| {});
-    /// std::thread::spawn(move || door.send(1));
+    /// let injector = simulation.sim().injector(|_, _: u8| {});
+    /// std::thread::spawn(move || injector.send(1));
     /// simulation.bell().wait();
     /// simulation.run();
     /// ```
@@ -618,7 +618,7 @@ impl Drop for Simulation {
         // step takes under a borrow and drops after it, since what is dropped may come back to the kernel.
         let kernel = &self.kernel;
         drop(kernel.schedule.take_bodies());
-        drop((kernel.doors.take(), kernel.observing.end(), kernel.asked_trigger.take()));
+        drop((kernel.injected.take(), kernel.observing.end(), kernel.asked_trigger.take()));
         drop(kernel.schedule.take_processes());
     }
 }
@@ -785,7 +785,7 @@ impl Sim {
     /// let sim = simulation.sim();
     /// let answer = sim.event("answer");
     /// let arrived = answer.clone();
-    /// let door = sim.injector(move |_, ()| arrived.notify());
+    /// let injector = sim.injector(move |_, ()| arrived.notify());
     /// sim.clone().process("asker", async move {
     ///     let hold = sim.hold();
     ///     answer.wait().await;
@@ -793,7 +793,7 @@ impl Sim {
     ///     sim.wait(Time::ns(5)).await;
     /// });
     /// assert_eq!(simulation.run(), Stop::Held);
-    /// door.send(());
+    /// injector.send(());
     /// assert_eq!(simulation.run(), Stop::Idle);
     /// assert_eq!(simulation.now(), Time::ns(5));
     /// ```
@@ -802,11 +802,11 @@ impl Sim {
         Hold(self.0.clone())
     }
 
-    /// Opens a door for another thread: what it sends is given to `handle` at the time at which it
+    /// Gives another thread a way in: what it sends is given to `handle` at the time at which it
     /// takes effect, in order, between two delta cycles.
     pub fn injector<T: Send + 'static>(&self, handle: impl FnMut(&Sim, T) + 'static) -> Injector<T> {
-        let (injector, door) = crate::inject::door(self.0.bell.clone(), handle);
-        self.0.doors.borrow_mut().push(door);
+        let (injector, queue) = crate::inject::injector(self.0.bell.clone(), handle);
+        self.0.injected.borrow_mut().push(queue);
         injector
     }
 

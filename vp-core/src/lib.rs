@@ -6,7 +6,7 @@
 //! *timed notification* moves time on. One thread runs it all, ordered by time, then delta cycle, then
 //! order of notification: the same inputs give the same run, event for event.
 //!
-//! The kernel knows no hardware, no sockets, no files and no wall clock. The outside enters by one door,
+//! The kernel knows no hardware, no sockets, no files and no wall clock. The outside enters in one way,
 //! the [`Injector`]; what happens leaves by one interface, the [`observe::Observer`].
 //!
 //! # A first model

@@ -55,7 +55,7 @@ impl Semaphore {
             return;
         }
         let turn = self.0.sim.event(self.0.name.clone());
-        let mut place = Place { state: &self.0, n, turn: turn.clone(), served: false };
+        let mut place = WaitingPlace { state: &self.0, n, turn: turn.clone(), served: false };
         self.0.queue.borrow_mut().push_back((n, turn.clone()));
         turn.wait().await;
         place.served = true;
@@ -108,14 +108,14 @@ impl State {
 }
 
 /// A place in the queue; given up, with the permits it may already have, when the wait is dropped.
-struct Place<'a> {
+struct WaitingPlace<'a> {
     state: &'a State,
     n: u32,
     turn: Event,
     served: bool,
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         if self.served {
             return;

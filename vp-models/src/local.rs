@@ -5,8 +5,8 @@ use vp_core::Time;
 
 use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
-    Access, AccessKind, Clock, Command, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
-    MemoryPromise, Operation, Output, PartyId, PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
+    Access, AccessKind, Clock, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
+    MemoryPromise, Operation, Output, PartyCommand, PartyId, PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
 };
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
@@ -49,7 +49,7 @@ impl LocalHost {
         for index in 0..host.hub.ports().len() {
             if host.hub.ports()[index].kind != PortKind::Irq {
                 let port = PortIndex(index as u16);
-                let attach = Command::Attach { port, role: Role::Initiator, range: None };
+                let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
                 // Nobody else is there who could hold the port.
                 let _ = host.command(attach);
             }
@@ -67,7 +67,7 @@ impl LocalHost {
     /// # Errors
     /// [`HostError`].
     pub fn reset(&mut self) -> Result<(), HostError> {
-        self.command(Command::Reset).map(drop)
+        self.command(PartyCommand::Reset).map(drop)
     }
 
     /// The platform.
@@ -112,7 +112,7 @@ impl LocalHost {
     }
 
     /// Gives a command to the hub and lets time pass until it is completed.
-    fn command(&mut self, command: Command) -> Result<Completion, HostError> {
+    fn command(&mut self, command: PartyCommand) -> Result<Completion, HostError> {
         self.next_tag += 1;
         let sent = Tag(self.next_tag);
         self.hub.handle(Input::Command { party: CPU, tag: sent, command });
@@ -211,12 +211,12 @@ impl Host for LocalHost {
 
     fn write_acknowledged(&mut self, address: u32, value: u32) -> Result<(), HostError> {
         let access = self.register(Operation::RegisterWrite { address: address.into(), value });
-        self.command(Command::Access(access)).map(drop)
+        self.command(PartyCommand::Access(access)).map(drop)
     }
 
     fn read(&mut self, address: u32) -> Result<u32, HostError> {
         let access = self.register(Operation::RegisterRead { address: address.into() });
-        match self.command(Command::Access(access))? {
+        match self.command(PartyCommand::Access(access))? {
             Completion::Value(value) => Ok(value),
             other => Err(unexpected(&other)),
         }
@@ -224,7 +224,7 @@ impl Host for LocalHost {
 
     fn wait_interrupt(&mut self) -> Result<Time, HostError> {
         let limit = Some(self.limit).filter(|limit| *limit <= crate::hub::HORIZON);
-        let report = match self.command(Command::Advance(Until::Interrupt { port: self.line, limit }))? {
+        let report = match self.command(PartyCommand::Advance(Until::Interrupt { port: self.line, limit }))? {
             Completion::Reached(Why::Interrupt) => return Ok(self.hub.now()),
             Completion::Reached(Why::Time) => {
                 return Err(HostError::Limit { time: self.hub.now(), limit: self.limit.to_string() });
@@ -244,7 +244,7 @@ impl Host for LocalHost {
         let port = self.memory(memory, address, bytes.len())?;
         let data = Bytes::copy_from_slice(bytes);
         let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
-        self.command(Command::Access(Access { port, at: None, operation })).map(drop)
+        self.command(PartyCommand::Access(Access { port, at: None, operation })).map(drop)
     }
 
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
@@ -256,7 +256,7 @@ impl Host for LocalHost {
             let port = self.memory(memory, address, part.len())?;
             let length = part.len() as u32;
             let operation = Operation::MemoryRead { address, length, kind: AccessKind::Debug };
-            match self.command(Command::Access(Access { port, at: None, operation }))? {
+            match self.command(PartyCommand::Access(Access { port, at: None, operation }))? {
                 Completion::Data(data) if data.len() == part.len() => part.copy_from_slice(&data),
                 other => return Err(unexpected(&other)),
             }
@@ -272,7 +272,7 @@ impl Host for LocalHost {
         let port = PortIndex(index as u16);
         let operation =
             Operation::StreamSend { data: Bytes::copy_from_slice(bytes), kind: AccessKind::Debug };
-        self.command(Command::Access(Access { port, at: None, operation })).map(drop)
+        self.command(PartyCommand::Access(Access { port, at: None, operation })).map(drop)
     }
 
     fn map(&self) -> RegisterMap {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use vp_core::Time;
 use vp_models::hub::{
-    Clock, Command, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryPromise, Output, PartyId,
+    Clock, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryPromise, Output, PartyCommand, PartyId,
     PortEvent, PortIndex, Promise, Ran, RequestId, Role, Severity, Tag, TimeMode,
 };
 use vp_models::platform::Platform;
@@ -48,7 +48,7 @@ impl LocalLink {
         &self.hub
     }
 
-    fn command(&mut self, command: Command) -> Result<(), PartnerError> {
+    fn command(&mut self, command: PartyCommand) -> Result<(), PartnerError> {
         self.hub.handle(Input::Command { party: PARTY, tag: Tag(0), command });
         self.take_outputs()
     }
@@ -94,12 +94,12 @@ impl PlatformLink for LocalLink {
     }
 
     fn declare(&mut self, clock: Clock) -> Result<Time, PartnerError> {
-        self.command(Command::Clock(clock))?;
+        self.command(PartyCommand::Clock(clock))?;
         Ok(self.hub.now())
     }
 
     fn attach(&mut self, port: PortIndex, role: Role) -> Result<(), PartnerError> {
-        self.command(Command::Attach { port, role, range: None })
+        self.command(PartyCommand::Attach { port, role, range: None })
     }
 
     fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) -> Result<(), PartnerError> {

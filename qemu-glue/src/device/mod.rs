@@ -23,7 +23,7 @@ use crate::qemu::{Handle, Qemu};
 use crate::report::say;
 use crate::session::{AccessError, Platform, Session};
 use node::Node;
-use place::Place;
+use place::DevicePlace;
 use port::{Line, Port};
 
 pub(crate) use callbacks::{register, watch_exit, watch_machine};
@@ -38,7 +38,7 @@ const MACHINE: &str = "virt-machine";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Places taken by devices of ours.
-static TAKEN: Mutex<Vec<Place>> = Mutex::new(Vec::new());
+static TAKEN: Mutex<Vec<DevicePlace>> = Mutex::new(Vec::new());
 
 /// Every device, to be closed in the end.
 static DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
@@ -103,7 +103,7 @@ impl Device {
             &format!("{path} at 0x{:x}", window.start),
             &format!("interrupt SPI {spi}"),
         )?;
-        taken.push(Place { window, spi, pool: options.pool });
+        taken.push(DevicePlace { window, spi, pool: options.pool });
         Ok(())
     }
 

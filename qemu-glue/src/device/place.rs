@@ -17,7 +17,7 @@ const TIDY: u64 = 1 << 20;
 
 /// Where a device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DevicePlace {
     pub(super) window: Range<u64>,
     pub(super) spi: u32,
     pub(super) pool: Option<Pool>,
@@ -27,7 +27,7 @@ pub(super) struct Place {
 pub(super) fn interrupt(
     wanted: Option<u32>,
     lines: u64,
-    taken: &[Place],
+    taken: &[DevicePlace],
     driver_of: impl Fn(u32) -> Option<String>,
 ) -> Result<u32, String> {
     let holder = |spi: u32| match taken.iter().any(|place| place.spi == spi) {
@@ -51,7 +51,7 @@ pub(super) fn interrupt(
 pub(super) fn window(
     wanted: Option<u64>,
     size: u64,
-    taken: &[Place],
+    taken: &[DevicePlace],
     ram: &[Range<u64>],
     thing_at: impl Fn(&Range<u64>) -> Option<(u64, String)>,
 ) -> Result<Range<u64>, String> {
@@ -142,8 +142,8 @@ mod tests {
 
     const RAM: Range<u64> = 0x4000_0000..0x8000_0000;
 
-    fn taken() -> [Place; 1] {
-        [Place { window: 0x0b00_0000..0x0b04_0000, spi: 176, pool: None }]
+    fn taken() -> [DevicePlace; 1] {
+        [DevicePlace { window: 0x0b00_0000..0x0b04_0000, spi: 176, pool: None }]
     }
 
     #[test]

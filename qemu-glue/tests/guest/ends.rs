@@ -32,12 +32,24 @@ fn vp_qemu_starts_both_and_stops_both() {
 #[test]
 fn vp_qemu_shows_what_the_platform_did_when_the_guest_has_ended() {
     let Some(vp) = vp_for("vp_qemu_shows_what_the_platform_did_when_the_guest_has_ended") else { return };
-    for settings in [&[][..], &["share=off"]] {
-        let said = Setup::through(&vp, settings, small().layer(&trace(FUSED))).start().says();
+    for options in [&[][..], &["--set", "share=off"]] {
+        let said = Setup::through(&vp, options, small().layer(&trace(FUSED))).start().says();
         let report = said.iter().position(|line| line == "PASS").map(|end| &said[end + 1..]).unwrap();
         for word in ["nv_small · 64 MACs", "SDP ", "PDP ", "time ", "read ", "written ", "event hash "] {
             assert_eq!(report.iter().filter(|line| line.starts_with(word)).count(), 1, "{word}: {said:?}");
         }
+    }
+}
+
+#[test]
+fn vp_qemu_has_a_device_that_is_another_program() {
+    let Some(vp) = vp_for("vp_qemu_has_a_device_that_is_another_program") else { return };
+    let device = format!("{} attach-device --platform nv_small", vp.display());
+    for share in ["share=on", "share=off"] {
+        let options = ["--device-command", &device, "--set", share];
+        let said = Setup::through(&vp, &options, small().layer(&trace(FUSED))).start().says();
+        assert!(said.iter().any(|line| line == "PASS"), "{said:?}");
+        assert!(said.iter().any(|line| line.starts_with("nv_small · the device outside")), "{said:?}");
     }
 }
 

@@ -144,14 +144,11 @@ impl Setup {
         Setup::bare(command, script)
     }
 
-    /// The same, started by `vp qemu` together with a platform, which has these settings.
-    pub(crate) fn through(vp: &Path, settings: &[&str], script: Script) -> Setup {
+    /// The same, started by `vp qemu` together with a platform, with these options.
+    pub(crate) fn through(vp: &Path, options: &[&str], script: Script) -> Setup {
         let mut command = Command::new(vp);
         command.args(["qemu", "--qemu", &Kind::Node.qemu(), "--plugin"]).arg(plugin());
-        for setting in settings {
-            command.args(["--set", setting]);
-        }
-        command.arg("--");
+        command.args(options).arg("--");
         Setup::bare(command, script)
     }
 

@@ -6,7 +6,7 @@ use vp_core::Time;
 use vp_models::fpga_ai_suite::{Architecture, registers as suite};
 use vp_models::host::fpga_ai_suite::{Driver, Model};
 use vp_models::host::network::digits;
-use vp_models::host::trace::cfg::Command;
+use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{PlayOptions, play};
 use vp_models::host::trace::{Body, RegisterNames as _, Trace};
 use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
@@ -200,7 +200,7 @@ impl Script {
 fn written(trace: &Trace) -> impl Iterator<Item = (&str, u32)> {
     let Body::Cfg(lines) = trace.body() else { panic!("not in the language of our traces") };
     lines.iter().filter_map(|line| match &line.command {
-        Command::RegWrite { register, value } => Some((register.as_str(), *value)),
+        CfgCommand::RegWrite { register, value } => Some((register.as_str(), *value)),
         _ => None,
     })
 }

@@ -64,7 +64,7 @@ impl Bell {
         self.0.1.notify_one();
     }
 
-    pub(super) fn hush(&self) {
+    pub(super) fn clear(&self) {
         *self.0.0.lock().unwrap() = false;
     }
 

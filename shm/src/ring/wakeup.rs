@@ -26,7 +26,7 @@ impl Sleeper<'_> {
         if self.sleeps.load(Ordering::Relaxed) != 0 {
             self.sleeps.store(0, Ordering::Relaxed);
         }
-        self.bell.hush();
+        self.bell.clear();
     }
 
     /// Called by the other side, after it has stored what this one may wait for.

@@ -23,10 +23,10 @@ const KERNELS_AT_ONCE: usize = 64;
 /// What the units' registers say of one hardware layer of int8.
 pub(crate) struct Functional {
     ram: Rc<Ram>,
-    cdma: cdma::layer::Layer,
-    csc: csc::layer::Layer,
-    cacc: cacc::layer::Layer,
-    sdp: sdp::layer::Layer,
+    cdma: cdma::layer::CdmaLayer,
+    csc: csc::layer::CscLayer,
+    cacc: cacc::layer::CaccLayer,
+    sdp: sdp::layer::SdpLayer,
     tables: Tables,
 }
 
@@ -41,8 +41,8 @@ impl Functional {
         let of = |unit: Unit| groups.get(&unit).cloned().unwrap_or_else(|| Group::new(unit, map));
         let hardware = hardware::Hardware::from(config);
         let sdp_hardware = sdp::layer::Hardware::from(config);
-        let cdma = cdma::layer::Layer::decode(&of(Unit::Cdma), &hardware).expect("a layer of CDMA");
-        let mut csc = csc::layer::Layer::decode(&of(Unit::Csc), &hardware).expect("a layer of CSC");
+        let cdma = cdma::layer::CdmaLayer::decode(&of(Unit::Cdma), &hardware).expect("a layer of CDMA");
+        let mut csc = csc::layer::CscLayer::decode(&of(Unit::Csc), &hardware).expect("a layer of CSC");
         if csc.is_image {
             // How wide an image's lines are in the buffer CDMA says.
             csc.frame.width = cdma.input.line_elements() / csc.frame.channels.max(1);
@@ -51,8 +51,8 @@ impl Functional {
             ram,
             cdma,
             csc,
-            cacc: cacc::layer::Layer::decode(&of(Unit::Cacc), &hardware).expect("a layer of CACC"),
-            sdp: sdp::layer::Layer::decode(&of(Unit::Sdp), &of(Unit::SdpRdma), &sdp_hardware)
+            cacc: cacc::layer::CaccLayer::decode(&of(Unit::Cacc), &hardware).expect("a layer of CACC"),
+            sdp: sdp::layer::SdpLayer::decode(&of(Unit::Sdp), &of(Unit::SdpRdma), &sdp_hardware)
                 .expect("a layer of SDP"),
             tables: Tables::default(),
         }

@@ -23,7 +23,7 @@ use vp_models::platform::Description;
 use vp_tests::device::Device;
 use vp_tests::program::BufferUse;
 use vp_tests::reference::{
-    Alu, Carries, ConvInput, ConvLayer, Converter, Format, Image, Mode, Operand, Operands, Pixels, Place,
+    Alu, Carries, ConvInput, ConvLayer, Converter, CubePlace, Format, Image, Mode, Operand, Operands, Pixels,
     SdpLayer, Stage, StageAlu, WeightOrder,
 };
 
@@ -150,7 +150,7 @@ impl Shape {
         let [width, height] = self.output();
         let cube = |base, [width, height]: [u32; 2], first: u32| {
             let line = width * format.atom;
-            Place { base: base + u64::from(first * line), line, surface: line * height }
+            CubePlace { base: base + u64::from(first * line), line, surface: line * height }
         };
         let input = if self.image {
             let line = self.size[0] * self.channels;
@@ -177,7 +177,7 @@ impl Shape {
                 carries: Carries::Alu,
                 bytes: 2,
                 per_element: false,
-                place: Place { base: BIAS, line: 0, surface: 0 },
+                place: CubePlace { base: BIAS, line: 0, surface: 0 },
             }),
         };
         // What the kernels leave over of the right padding is not read.
@@ -206,7 +206,7 @@ impl Shape {
                 width,
                 height,
                 channels: self.kernels,
-                source: Place { base: 0, line: 0, surface: 0 },
+                source: CubePlace { base: 0, line: 0, surface: 0 },
                 bs: Some(bias),
                 bn: None,
                 ew: None,

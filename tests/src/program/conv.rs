@@ -4,7 +4,7 @@ use vp_models::nvdla::config::Config;
 use vp_models::nvdla::registers::{Unit, cacc, cdma, cmac, csc, sdp, sdp_rdma};
 
 use super::{Program, high, low, ram};
-use crate::reference::{Batches, Compressed, ConvInput, ConvLayer, Format, Place, Winograd};
+use crate::reference::{Batches, Compressed, ConvInput, ConvLayer, CubePlace, Format, Winograd};
 
 /// How a convolution uses the convolution buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,17 +157,17 @@ impl Program {
             d_zero_padding_value::*,
         };
         let precision = layer.format.element - 1;
-        let nowhere = Place { base: 0, line: 0, surface: 0 };
+        let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
         let (planes, input_precision) = match &layer.input {
             ConvInput::Feature(place) => ([*place, nowhere], precision),
             ConvInput::Pixels(pixels) => {
-                let plane = |(base, line)| Place { base, line, surface: 0 };
+                let plane = |(base, line)| CubePlace { base, line, surface: 0 };
                 (pixels.planes.map(plane), pixels.element - 1)
             }
         };
         let converter = layer.converter.map_or(crate::reference::Converter::NONE, |converters| converters[0]);
         let mean = layer.converter.map_or([0; 4], |converters| converters.map(|it| it.offset as u16 as u32));
-        let at = |base| Place { base, ..nowhere };
+        let at = |base| CubePlace { base, ..nowhere };
         let all = (layer.weights, (layer.kernels * layer.kernel_bytes()).next_multiple_of(128));
         let (weights, bytes) = layer.mode.compressed.map_or(all, |compressed| compressed.weights);
         let weights = at(weights);

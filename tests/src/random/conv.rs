@@ -6,7 +6,8 @@ use super::Draw;
 use super::pixels::{PIXELS_8, PIXELS_16, PIXELS_FLOAT, PixelFormat};
 use crate::program::BufferUse;
 use crate::reference::{
-    self, ConvInput, ConvLayer, Converter, Elementwise, Format, Mode, Pixels, Place, SdpLayer, WeightOrder,
+    self, ConvInput, ConvLayer, Converter, CubePlace, Elementwise, Format, Mode, Pixels, SdpLayer,
+    WeightOrder,
 };
 
 fn config_has_int16(config: &Config) -> bool {
@@ -97,7 +98,7 @@ impl Draw {
             width,
             height,
             channels: layer.kernels,
-            source: Place { base: 0, line: 0, surface: 0 },
+            source: CubePlace { base: 0, line: 0, surface: 0 },
             bs: self.maybe(|draw| draw.stage(format, size)),
             bn: self.maybe(|draw| draw.stage(format, size)),
             ew: ew.then(|| Elementwise { lut: false, ..self.elementwise(format, size) }),
@@ -182,7 +183,7 @@ impl Draw {
     }
 
     /// Another place for a layer's output.
-    pub fn output_of(&mut self, layer: &ConvLayer) -> Place {
+    pub fn output_of(&mut self, layer: &ConvLayer) -> CubePlace {
         let [width, height] = layer.output_size();
         let place = self.cube(layer.format, [width, height, layer.kernels]);
         let Some(batches) = layer.mode.batches else { return place };
@@ -190,6 +191,6 @@ impl Draw {
         let old = layer.sdp.destination.expect("a layer that writes memory");
         let bytes = u64::from(batches.output) * u64::from(batches.count);
         let memory = usize::from(place.base >= 0x8000_0000);
-        Place { base: self.region_in(memory, layer.format.atom, bytes), ..old }
+        CubePlace { base: self.region_in(memory, layer.format.atom, bytes), ..old }
     }
 }

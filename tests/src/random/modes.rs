@@ -4,7 +4,7 @@ use super::Draw;
 use crate::compression::{Streams, compress};
 use crate::program::BufferUse;
 use crate::reference::{
-    Batches, Compressed, ConvInput, ConvLayer, Mode, Place, SdpLayer, WeightOrder, Winograd,
+    Batches, Compressed, ConvInput, ConvLayer, CubePlace, Mode, SdpLayer, WeightOrder, Winograd,
 };
 
 /// Kinds of convolution.
@@ -36,10 +36,13 @@ impl Draw {
     }
 
     /// Places for so many cubes like one, with the bytes from one to the next.
-    fn cubes(&mut self, place: Place, count: u32, surfaces: u32, atom: u32) -> (Place, u32) {
+    fn cubes(&mut self, place: CubePlace, count: u32, surfaces: u32, atom: u32) -> (CubePlace, u32) {
         let stride = place.surface * surfaces + atom * self.any(0..4);
         let memory = usize::from(place.base >= 0x8000_0000);
-        (Place { base: self.region_in(memory, atom, u64::from(stride) * u64::from(count)), ..place }, stride)
+        (
+            CubePlace { base: self.region_in(memory, atom, u64::from(stride) * u64::from(count)), ..place },
+            stride,
+        )
     }
 
     /// A convolution of as many cubes as fit the buffer, up to what the configuration takes.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_models::host::network::{
-    Activation, Bias, Converter, Convolution, Layer, Method, Network, Normalisation, Operation, Pooling,
-    Shape, Sum, Window,
+    Activation, Bias, Converter, Convolution, Method, Network, NetworkLayer, Normalisation, Operation,
+    Pooling, Shape, Sum, Window,
 };
 
 /// Draws networks.
@@ -48,7 +48,7 @@ impl NetworkDraw {
         source: Option<usize>,
         size: [u32; 2],
         kernels: u32,
-    ) -> Layer {
+    ) -> NetworkLayer {
         let (window, [width, height]) = self.window(input, size);
         let scale = self.0.random_range(-100..100);
         let groups = if self.any(0..4) == 0 { self.groups(input.channels, kernels) } else { 1 };
@@ -72,7 +72,7 @@ impl NetworkDraw {
             },
         };
         let output = Shape { width, height, channels: kernels };
-        Layer {
+        NetworkLayer {
             name: "conv".into(),
             sources: vec![source],
             input,
@@ -89,11 +89,11 @@ impl NetworkDraw {
         right[self.any(0..right.len() as u32) as usize]
     }
 
-    fn pooling(&mut self, input: Shape, source: Option<usize>, size: [u32; 2]) -> Layer {
+    fn pooling(&mut self, input: Shape, source: Option<usize>, size: [u32; 2]) -> NetworkLayer {
         let (window, [width, height]) = self.window(input, size);
         let method = [Method::Max, Method::Min, Method::Average][self.any(0..3) as usize];
         let output = Shape { width, height, channels: input.channels };
-        Layer {
+        NetworkLayer {
             name: "pool".into(),
             sources: vec![source],
             input,
@@ -105,7 +105,7 @@ impl NetworkDraw {
     /// A few convolutions and poolings.
     pub fn network(&mut self) -> Network {
         let input = Shape { width: self.any(4..14), height: self.any(4..14), channels: self.any(1..40) };
-        let mut layers: Vec<Layer> = Vec::new();
+        let mut layers: Vec<NetworkLayer> = Vec::new();
         for _ in 0..self.any(1..5) {
             // Not always the layer before: what was made earlier is still there.
             let source = match self.any(0..4) {
@@ -133,12 +133,14 @@ impl NetworkDraw {
         let input = network.shape(source);
         let converter =
             Converter { offset: self.0.random_range(-9..9), scale: self.0.random_range(-300..300), shift: 9 };
-        let push =
-            |network: &mut Network, sources: Vec<Option<usize>>, output: Shape, operation: Operation| {
-                let (place, input) = (network.layers.len(), network.shape(sources[0]));
-                network.layers.push(Layer { name: place.to_string(), sources, input, output, operation });
-                place
-            };
+        let push = |network: &mut Network,
+                    sources: Vec<Option<usize>>,
+                    output: Shape,
+                    operation: Operation| {
+            let (place, input) = (network.layers.len(), network.shape(sources[0]));
+            network.layers.push(NetworkLayer { name: place.to_string(), sources, input, output, operation });
+            place
+        };
         let pixel = Window { size: [1, 1], stride: [1, 1], before: [0, 0], after: [0, 0] };
         match self.any(0..6) {
             0 => {

@@ -1,7 +1,7 @@
 //! CDP: each element normalised by its neighbours in other channels.
 
 use super::lut::{Found, Lut, LutTable};
-use super::{Converter, Cube, Format, Image, Place, saturate, shift_rounding};
+use super::{Converter, Cube, CubePlace, Format, Image, saturate, shift_rounding};
 
 /// A layer of CDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct CdpLayer {
     /// Of each result: offsets of 25 or 32 bits, shifts of 6.
     pub output: Converter,
     /// Where the input lies.
-    pub source: Place,
+    pub source: CubePlace,
     /// Where the output goes.
-    pub destination: Place,
+    pub destination: CubePlace,
 }
 
 impl CdpLayer {

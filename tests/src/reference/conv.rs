@@ -1,6 +1,6 @@
 //! Convolution, from the manual's description of its layouts.
 
-use super::{Cube, Format, Image, Lut, PdpLayer, Place, SdpLayer, saturate, shift_rounding};
+use super::{Cube, CubePlace, Format, Image, Lut, PdpLayer, SdpLayer, saturate, shift_rounding};
 use crate::reference::Converter;
 
 /// A convolution whose results go through SDP.
@@ -92,7 +92,7 @@ pub struct Compressed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConvInput {
     /// A feature data cube.
-    Feature(Place),
+    Feature(CubePlace),
     /// An image.
     Pixels(Pixels),
 }
@@ -231,7 +231,7 @@ impl ConvLayer {
     /// The layer for each of its cubes alone.
     pub(super) fn each_cube(&self) -> Vec<ConvLayer> {
         let Some(Batches { count, input, output }) = self.mode.batches else { return vec![self.clone()] };
-        let moved = |place: Place, cube: u32, stride: u32| Place {
+        let moved = |place: CubePlace, cube: u32, stride: u32| CubePlace {
             base: place.base + u64::from(cube) * u64::from(stride),
             ..place
         };
@@ -248,7 +248,7 @@ impl ConvLayer {
     }
 
     /// Where SDP puts its results: a single pixel is packed, but not those of several cubes.
-    pub(super) fn destination(&self) -> Place {
+    pub(super) fn destination(&self) -> CubePlace {
         let place = self.sdp.destination.expect("a layer that writes memory");
         let single = self.sdp.width == 1 && self.sdp.height == 1 && self.mode.batches.is_none();
         place.packed_if(single, self.format.atom)

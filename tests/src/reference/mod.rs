@@ -96,7 +96,7 @@ impl Format {
 
 /// Where a cube lies. Addresses from 0x8000_0000 on are those of the primary memory, others of the secondary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CubePlace {
     /// Address of the first element.
     pub base: u64,
     /// Bytes from line to line.
@@ -105,7 +105,7 @@ pub struct Place {
     pub surface: u32,
 }
 
-impl Place {
+impl CubePlace {
     /// Where an element lies.
     pub fn address(&self, format: Format, channel: u32, y: u32, x: u32) -> u64 {
         let lanes = format.lanes();
@@ -117,8 +117,8 @@ impl Place {
     }
 
     /// The same cube as SDP lays it when it is a single pixel: one atom a surface, back to back.
-    fn packed_if(self, single_pixel: bool, atom: u32) -> Place {
-        if single_pixel { Place { surface: atom, ..self } } else { self }
+    fn packed_if(self, single_pixel: bool, atom: u32) -> CubePlace {
+        if single_pixel { CubePlace { surface: atom, ..self } } else { self }
     }
 }
 
@@ -148,7 +148,7 @@ impl Cube {
         self.values[((channel * self.height + y) * self.width + x) as usize]
     }
 
-    fn store(&self, image: &mut Image, format: Format, place: Place) {
+    fn store(&self, image: &mut Image, format: Format, place: CubePlace) {
         for channel in 0..self.channels {
             for y in 0..self.height {
                 for x in 0..self.width {
@@ -222,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_cube_of_four_by_twenty_two_by_forty_two_lies_as_the_vendor_says() {
-        let (small, place) = (Format { atom: 8, element: 1 }, Place { base: 0, line: 0x60, surface: 0xa00 });
+        let (small, place) =
+            (Format { atom: 8, element: 1 }, CubePlace { base: 0, line: 0x60, surface: 0xa00 });
         assert_eq!(place.address(small, 9, 2, 3), 0xa00 + 0xc0 + 0x18 + 1);
     }
 }

@@ -4,8 +4,8 @@
 
 use rayon::prelude::*;
 use vp_models::host::network::{
-    Activation, Converter, Convolution, Layer, Method, Network, Normalisation, Operation, Pooling, Shape,
-    Sum, Window,
+    Activation, Converter, Convolution, Method, Network, NetworkLayer, Normalisation, Operation, Pooling,
+    Shape, Sum, Window,
 };
 
 use super::cdp::look_up;
@@ -28,7 +28,7 @@ pub fn run_layers(network: &Network, input: &[i8]) -> Vec<Vec<i8>> {
     outputs
 }
 
-fn run_layer(layer: &Layer, inputs: &[&[i8]], shapes: &[Shape]) -> Vec<i8> {
+fn run_layer(layer: &NetworkLayer, inputs: &[&[i8]], shapes: &[Shape]) -> Vec<i8> {
     match &layer.operation {
         Operation::Convolution(convolution) => each(layer, |y, x, kernel, at| {
             let sum = convolved(convolution, inputs[0], layer.input, [y, x], kernel);
@@ -81,7 +81,7 @@ fn run_layer(layer: &Layer, inputs: &[&[i8]], shapes: &[Shape]) -> Vec<i8> {
 }
 
 /// An output of its elements: of line, column, channel and place.
-fn each(layer: &Layer, element: impl Fn(u32, u32, u32, usize) -> i8 + Sync) -> Vec<i8> {
+fn each(layer: &NetworkLayer, element: impl Fn(u32, u32, u32, usize) -> i8 + Sync) -> Vec<i8> {
     let Shape { width, channels, .. } = layer.output;
     let mut output = vec![0; layer.output.elements()];
     let line = (width * channels) as usize;

@@ -1,6 +1,6 @@
 //! PDP: every window of the input becomes one element.
 
-use super::{Cube, Format, Place, shift_rounding};
+use super::{Cube, CubePlace, Format, shift_rounding};
 
 /// What a window becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub struct PdpLayer {
     /// How far the last window may end outside the input.
     pub after: [u32; 2],
     /// The input; none when it comes from SDP.
-    pub source: Option<Place>,
+    pub source: Option<CubePlace>,
     /// The output.
-    pub destination: Place,
+    pub destination: CubePlace,
     /// Output columns of each vertical strip the layer is cut into: the first, those between, the last. Empty:
     /// not cut.
     pub strips: Vec<u32>,

@@ -1,6 +1,6 @@
 //! SDP: every element goes through the stages that are switched on, then the output converter.
 
-use super::{Cube, Format, Image, Lut, Place, saturate, shift_rounding};
+use super::{Cube, CubePlace, Format, Image, Lut, saturate, shift_rounding};
 
 /// One layer of SDP from memory, to memory or PDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct SdpLayer {
     /// Channels.
     pub channels: u32,
     /// The input.
-    pub source: Place,
+    pub source: CubePlace,
     /// First stage.
     pub bs: Option<Stage>,
     /// Second stage.
@@ -24,7 +24,7 @@ pub struct SdpLayer {
     /// Last step.
     pub converter: Converter,
     /// The output; none when it goes to PDP.
-    pub destination: Option<Place>,
+    pub destination: Option<CubePlace>,
 }
 
 /// `(x - offset) * scale >> shift`.
@@ -134,7 +134,7 @@ pub struct Operands {
     /// One set for each element instead of each channel.
     pub per_element: bool,
     /// Where they lie; per channel only the base counts.
-    pub place: Place,
+    pub place: CubePlace,
 }
 
 impl Operands {

@@ -7,7 +7,7 @@ use vp_models::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT;
 use super::{INPUT, OPERANDS, OUTPUT, OwnTrace, SMALL, Script, bytes, packed, plain_stage, sum_with_memory};
 use crate::program::BufferUse;
 use crate::reference::{
-    self, Carries, ConvInput, ConvLayer, Converter, Format, Mode, Operands, PdpLayer, Pixels, Place,
+    self, Carries, ConvInput, ConvLayer, Converter, CubePlace, Format, Mode, Operands, PdpLayer, Pixels,
     PoolingMethod, SdpLayer, Stage, StageMultiplier, WeightOrder,
 };
 
@@ -77,7 +77,7 @@ pub(super) fn bias_relu() -> Stage {
         carries: Carries::Alu,
         bytes: 2,
         per_element: false,
-        place: Place { base: OPERANDS, line: 0, surface: 0 },
+        place: CubePlace { base: OPERANDS, line: 0, surface: 0 },
     };
     Stage { alu: sum_with_memory(), relu: true, operands: Some(operands), ..plain_stage() }
 }

@@ -5,7 +5,7 @@ use vp_models::nvdla::registers::{Unit, rbk as reg};
 use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::Program;
-use vp_tests::reference::{Format, Image, Place};
+use vp_tests::reference::{CubePlace, Format, Image};
 
 use super::{ATOM, Operations, duration, ram};
 
@@ -28,9 +28,9 @@ struct Layer {
     height: u32,
     channels: u32,
     /// The feature cube that is read, or written by a merge.
-    input: Place,
+    input: CubePlace,
     /// Where the result goes. Planes have a `surface` too: from channel to channel.
-    output: Place,
+    output: CubePlace,
 }
 
 impl Layer {
@@ -40,7 +40,7 @@ impl Layer {
 }
 
 /// Where an element lies in planes.
-fn in_plane(place: Place, format: Format, channel: u32, y: u32, x: u32) -> u64 {
+fn in_plane(place: CubePlace, format: Format, channel: u32, y: u32, x: u32) -> u64 {
     place.base
         + u64::from(channel) * u64::from(place.surface)
         + u64::from(y) * u64::from(place.line)
@@ -127,10 +127,10 @@ fn program(layer: &Layer, group: u32, program: &mut Program) {
     program.word(Unit::Rbk, reg::D_OP_ENABLE, 1);
 }
 
-fn place(operations: &mut Operations, line: u32, lines: u32, surfaces: u32) -> Place {
+fn place(operations: &mut Operations, line: u32, lines: u32, surfaces: u32) -> CubePlace {
     let line = operations.stride(line);
     let surface = operations.stride(line * lines);
-    Place { base: operations.region(surface * surfaces), line, surface }
+    CubePlace { base: operations.region(surface * surfaces), line, surface }
 }
 
 fn any_layer(operations: &mut Operations) -> Layer {
@@ -146,7 +146,7 @@ fn any_layer(operations: &mut Operations) -> Layer {
             let line = operations.stride(width * ATOM);
             let surface = operations.stride(line * height);
             let block = operations.stride(surface * surfaces);
-            let input = Place { base: operations.region(block * x * y), line, surface };
+            let input = CubePlace { base: operations.region(block * x * y), line, surface };
             let output = place(operations, width * x * ATOM, height * y, surfaces);
             let mode = Mode::Contract { x, y, block };
             Layer { mode, precision, width, height, channels, input, output }
@@ -207,7 +207,7 @@ proptest! {
 
 /// A small layer to change.
 fn layer(mode: Mode) -> Layer {
-    let at = |base| Place { base, line: 0x400, surface: 0x1000 };
+    let at = |base| CubePlace { base, line: 0x400, surface: 0x1000 };
     let (input, output) = (at(0x8000_0000), at(0x8010_0000));
     Layer { mode, precision: 0, width: 8, height: 2, channels: 4, input, output }
 }
@@ -256,7 +256,7 @@ fn a_merge_is_not_held_up_by_the_buffer_at_the_memory_interface() {
     let description = vp_models::platform::Description::named("nv_full").expect("built in");
     let time = |height| {
         let merge = Layer { width: 64, height, ..layer(Mode::Merge) };
-        let lines = Place { line: 0x800, surface: 0x10_0000, ..merge.output };
+        let lines = CubePlace { line: 0x800, surface: 0x10_0000, ..merge.output };
         duration(&description, |to| program(&Layer { output: lines, ..merge }, 0, to))
     };
     let lines = (time(60) - time(40)).cycles(vp_core::Time::ns(1));

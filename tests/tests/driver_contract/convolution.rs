@@ -10,7 +10,7 @@ use vp_tests::layers::{
 };
 use vp_tests::program::{BufferUse, Program};
 use vp_tests::reference::{
-    self, ConvInput, ConvLayer, Converter, Format, Image, Lut, Place, SdpLayer, WeightOrder,
+    self, ConvInput, ConvLayer, Converter, CubePlace, Format, Image, Lut, SdpLayer, WeightOrder,
 };
 
 /// In the order in which the driver enables them.
@@ -396,8 +396,8 @@ fn the_drivers_pool_is_reached_and_nothing_outside_the_output_is_written() {
 #[test]
 fn sums_saturate_to_32_bits() {
     let format = Format { atom: 32, element: 2 };
-    let nowhere = Place { base: 0, line: 0, surface: 0 };
-    let place = |base| Place { base, line: 32 * 4, surface: 32 * 4 };
+    let nowhere = CubePlace { base: 0, line: 0, surface: 0 };
+    let place = |base| CubePlace { base, line: 32 * 4, surface: 32 * 4 };
     let config = Config::named("nv_full").unwrap();
     for (weight, truncate) in [(0x7fff_u16, 0), (0x8000, 0), (0x7fff, 1), (0x8000, 1), (0x8000, 4)] {
         let layer = ConvLayer {
@@ -457,7 +457,7 @@ fn weights_lie_in_groups_of_kernels_and_blocks_of_channels() {
     let (width, height, channels, kernels) = (5, 4, 19, 21);
     let surface = 8 * width * height;
     let layer = ConvLayer {
-        input: ConvInput::Feature(Place { base: INPUT, line: 8 * width, surface }),
+        input: ConvInput::Feature(CubePlace { base: INPUT, line: 8 * width, surface }),
         channels,
         kernels,
         kernel: [3, 2],

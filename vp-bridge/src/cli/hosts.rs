@@ -42,7 +42,7 @@ pub(super) struct HostArgs {
 }
 
 /// A CPU's place at a platform, and what is known of that platform.
-pub(super) struct Place {
+pub(super) struct OpenedHost {
     /// What takes part in the platform from other programs, if anything does; to be dropped after the host.
     pub(super) parts: Option<PartsOutside>,
     pub(super) host: Box<dyn Host>,
@@ -65,30 +65,35 @@ impl HostArgs {
     }
 
     /// A fresh platform: `default` unless another one is asked for.
-    pub(super) fn open(&self, default: &str) -> Result<Place, Failure> {
+    pub(super) fn open(&self, default: &str) -> Result<OpenedHost, Failure> {
         self.limited(self.open_unlimited(default, false)?)
     }
 
     /// The same, watched for what bounds it if it is in this process.
-    pub(super) fn open_watched(&self, default: &str) -> Result<Place, Failure> {
+    pub(super) fn open_watched(&self, default: &str) -> Result<OpenedHost, Failure> {
         self.limited(self.open_unlimited(default, true)?)
     }
 
-    fn limited(&self, mut place: Place) -> Result<Place, Failure> {
+    fn limited(&self, mut place: OpenedHost) -> Result<OpenedHost, Failure> {
         if let Some(limit) = self.limit {
             place.host.set_limit(limit);
         }
         Ok(place)
     }
 
-    fn open_unlimited(&self, default: &str, watched: bool) -> Result<Place, Failure> {
+    fn open_unlimited(&self, default: &str, watched: bool) -> Result<OpenedHost, Failure> {
         match &self.connect {
             None => {
                 let mut description = self.platform.description(default)?;
                 if let Some((host, parts)) = self.parts.open(&mut description, self.listen.as_ref())? {
                     let headline = headline(&description);
                     let description = Some(description);
-                    return Ok(Place { parts: Some(parts), host: Box::new(host), description, headline });
+                    return Ok(OpenedHost {
+                        parts: Some(parts),
+                        host: Box::new(host),
+                        description,
+                        headline,
+                    });
                 }
                 let platform = Platform::build(&description).map_err(Failure::new)?;
                 let headline = headline(&description);
@@ -96,20 +101,20 @@ impl HostArgs {
                 if watched {
                     host.watch();
                 }
-                Ok(Place { parts: None, host: Box::new(host), description: Some(description), headline })
+                Ok(OpenedHost { parts: None, host: Box::new(host), description: Some(description), headline })
             }
             Some(address) => self.open_remote(address),
         }
     }
 
     /// A session of its own, which has a platform of its own.
-    fn open_remote(&self, address: &Address) -> Result<Place, Failure> {
+    fn open_remote(&self, address: &Address) -> Result<OpenedHost, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
         let options = RemoteOptions { memory, platform: self.shared.clone(), ..RemoteOptions::default() };
         let host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         let whose = if self.own_memory { ", memory on this side" } else { "" };
         let headline = format!("{} at {address}{whose}", host.welcome().platform);
-        Ok(Place { parts: None, host: Box::new(host), description: None, headline })
+        Ok(OpenedHost { parts: None, host: Box::new(host), description: None, headline })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs points: makes platforms and plans of them, and measures.
 
 use super::file::Study;
-use super::measured::{Direction, Layer, Machine, Measured, Outcome, Port, Timeline};
+use super::measured::{Direction, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 use super::networks;
 use super::point::Point;
 use super::watch::{Gauge, Latencies, Outstanding};
@@ -208,14 +208,14 @@ fn nvdla(description: &Description) -> Result<&NvdlaDescription, String> {
 }
 
 /// The layers of a network, over all its frames.
-fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Layer> {
+fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<MeasuredLayer> {
     let (runs, at_once) = (inferences.len() as u64, plan.frames as u64);
-    let layer = |layer: &network::Layer| Layer {
+    let layer = |layer: &network::NetworkLayer| MeasuredLayer {
         name: layer.name.clone(),
         macs: layer.macs() * runs * at_once,
-        ..Layer::default()
+        ..MeasuredLayer::default()
     };
-    let mut layers: Vec<Layer> = network.layers.iter().map(layer).collect();
+    let mut layers: Vec<MeasuredLayer> = network.layers.iter().map(layer).collect();
     for (at, within) in plan.within.iter().enumerate() {
         layers[at].within = within.map(|within| layers[within].name.clone());
     }

@@ -30,7 +30,7 @@ pub use bench::{Bench, Job};
 pub use file::{Report, Study, StudyError};
 pub use knee::{Knee, knee};
 pub use layout::{Curve, Layout, Panel};
-pub use measured::{Direction, Histogram, Layer, Levels, Machine, Measured, Outcome, Port, Timeline};
+pub use measured::{Direction, Histogram, Levels, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 pub use point::{Chosen, DEFAULT_PLATFORM, Point};
 pub use results::{Row, curve, ends, rounded, rows};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};

@@ -40,7 +40,7 @@ pub struct Measured {
     /// The memory interfaces that were used.
     pub ports: Vec<Port>,
     /// The layers of the network, in their order, over all frames.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<MeasuredLayer>,
     /// What happened over time, for points that are looked at closely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
@@ -113,7 +113,7 @@ impl Histogram {
 
 /// A layer of the network, over all frames.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Layer {
+pub struct MeasuredLayer {
     /// Its name.
     pub name: String,
     /// The layer whose hardware layers do this one too: then it has no time of its own.
@@ -135,7 +135,7 @@ pub struct Layer {
     pub bounds: [u64; 5],
 }
 
-impl Layer {
+impl MeasuredLayer {
     /// Its name, and what it is done with: `pool1, with conv1`.
     pub fn named(&self) -> String {
         match &self.within {

@@ -118,7 +118,7 @@ fn time_stands_while_it_is_held_and_delta_cycles_go_on() {
     let log = Log::new(&sim);
     let answer = sim.event("answer");
     let arrived = answer.clone();
-    let door = sim.injector(move |_, ()| arrived.notify());
+    let injector = sim.injector(move |_, ()| arrived.notify());
     let note = log.clone();
     sim.process("asker", async move {
         note.sim.wait(Time::ns(5)).await;
@@ -138,7 +138,7 @@ fn time_stands_while_it_is_held_and_delta_cycles_go_on() {
     assert_eq!(simulation.run(), Stop::Held);
     assert_eq!((simulation.now(), simulation.run()), (Time::ns(5), Stop::Held));
     assert_eq!(log.take(), "delta@5");
-    door.send(());
+    injector.send(());
     assert_eq!(simulation.run(), Stop::Idle);
     assert_eq!(log.take(), "answered@5 later@5");
 }
@@ -150,7 +150,7 @@ fn what_other_threads_send_is_taken_in_order_and_between_delta_cycles() {
     let level = Signal::new(&sim, "level", 0u32);
     let seen = Rc::new(Cell::new(0));
     let (driven, last) = (level.clone(), seen.clone());
-    let door = sim.injector(move |_, value: u32| {
+    let injector = sim.injector(move |_, value: u32| {
         assert_eq!(value, last.get() + 1, "in the order in which it was sent");
         last.set(value);
         driven.write(value);
@@ -164,7 +164,7 @@ fn what_other_threads_send_is_taken_in_order_and_between_delta_cycles() {
             clock.wait(Time::ns(1)).await;
         }
     });
-    let sender = std::thread::spawn(move || (1..=1_000).for_each(|value| door.send(value)));
+    let sender = std::thread::spawn(move || (1..=1_000).for_each(|value| injector.send(value)));
     while seen.get() < 1_000 {
         simulation.run_for(Time::ns(10));
     }
@@ -178,9 +178,9 @@ fn the_bell_wakes_the_driving_thread() {
     let mut simulation = Simulation::new();
     let sum = Rc::new(Cell::new(0));
     let total = sum.clone();
-    let door = simulation.sim().injector(move |_, value: u32| total.set(total.get() + value));
+    let injector = simulation.sim().injector(move |_, value: u32| total.set(total.get() + value));
     let bell = simulation.bell();
-    let sender = std::thread::spawn(move || door.send(7));
+    let sender = std::thread::spawn(move || injector.send(7));
     while sum.get() == 0 {
         bell.wait();
         simulation.run();
@@ -190,12 +190,12 @@ fn the_bell_wakes_the_driving_thread() {
 }
 
 #[test]
-fn a_door_may_open_another_and_start_processes() {
+fn an_injector_may_make_another_and_start_processes() {
     let mut simulation = Simulation::new();
     let sim = simulation.sim();
     let log = Log::new(&sim);
     let note = log.clone();
-    let door = sim.injector(move |sim, name: &'static str| {
+    let injector = sim.injector(move |sim, name: &'static str| {
         let note = note.clone();
         sim.process(name, async move {
             note.sim.wait(Time::ns(1)).await;
@@ -203,14 +203,14 @@ fn a_door_may_open_another_and_start_processes() {
         });
         sim.injector(|_, ()| {}).send(());
     });
-    door.send("a");
-    door.send("b");
-    assert_eq!(door.backlog(), 2);
+    injector.send("a");
+    injector.send("b");
+    assert_eq!(injector.backlog(), 2);
     simulation.run();
     assert_eq!(log.take(), "a@1 b@1");
 }
 
-/// Who alone is due in a delta cycle runs before what a door lets in at that moment; one that the door ends does
+/// Who alone is due in a delta cycle runs before what a injector lets in at that moment; one that the injector ends does
 /// not run, nor does who comes into its place run twice.
 #[test]
 fn what_comes_through_a_door_comes_after_who_alone_is_due() {
@@ -227,8 +227,8 @@ fn what_comes_through_a_door_comes_after_who_alone_is_due() {
         let note = log.clone();
         sim.method("listener").sensitive(&tick).dont_initialize().run(move |_| note.at("listener"));
         let note = log.clone();
-        let door = sim.injector(move |sim, ()| {
-            note.at("door");
+        let injector = sim.injector(move |sim, ()| {
+            note.at("injector");
             tick.notify();
             if ended {
                 alone.kill();
@@ -239,10 +239,11 @@ fn what_comes_through_a_door_comes_after_who_alone_is_due() {
         sim.clone().process("sender", async move {
             sim.wait(Time::ns(1)).await;
             due.notify_delta();
-            door.send(());
+            injector.send(());
         });
         simulation.run();
-        let expected = if ended { "door@1 listener@1 successor@1" } else { "door@1 alone@1 listener@1" };
+        let expected =
+            if ended { "injector@1 listener@1 successor@1" } else { "injector@1 alone@1 listener@1" };
         assert_eq!(log.take(), expected);
     }
 }

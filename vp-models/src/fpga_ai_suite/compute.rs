@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::graph::{
-    Activation, Converter, Graph, Layer, Operation, Pair, Pooling, Shape, Sums, Tensor, Window, work,
+    Activation, Converter, Graph, GraphLayer, Operation, Pair, Pooling, Shape, Sums, Tensor, Window, work,
 };
 
 /// Rounds to nearest, ties away from zero, as every converter does.
@@ -38,13 +38,13 @@ pub fn at_once(shape: Shape, operation: &Operation) -> u64 {
 /// The output of a layer; `operand` is the second one of an element-wise layer.
 ///
 /// Inputs have the lengths of their shapes, and filters that of the graph.
-pub fn layer(layer: &Layer, shape: Shape, input: &[i8], operand: &[i8], filters: &[u8]) -> Vec<i8> {
+pub fn layer(layer: &GraphLayer, shape: Shape, input: &[i8], operand: &[i8], filters: &[u8]) -> Vec<i8> {
     elements(layer, 0..layer.output.elements() as usize, shape, input, operand, filters)
 }
 
 /// Some of the elements of a layer's output.
 pub fn elements(
-    layer: &Layer,
+    layer: &GraphLayer,
     range: Range<usize>,
     shape: Shape,
     input: &[i8],

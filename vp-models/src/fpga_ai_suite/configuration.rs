@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::graph::{
-    Activation, Converter, Graph, GraphError, Layer, Operation, Pair, Pooling, Shape, Sums, Tensor, Window,
+    Activation, Converter, Graph, GraphError, GraphLayer, Operation, Pair, Pooling, Shape, Sums, Tensor,
+    Window,
 };
 
 /// What a job is told.
@@ -325,7 +326,7 @@ impl Words {
         self.0.push(u64::from(instruction) | u64::from(data) << 32);
     }
 
-    fn layer(&mut self, layer: &Layer) {
+    fn layer(&mut self, layer: &GraphLayer) {
         let tensor = |tensor: Tensor| match tensor {
             Tensor::Input => 0,
             Tensor::Layer(layer) => layer as u32 + 1,

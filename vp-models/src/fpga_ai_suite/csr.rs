@@ -65,7 +65,7 @@ pub enum Asked {
 }
 
 /// A register that there is.
-struct Place {
+struct RegisterSlot {
     register: RegisterRef,
     rights: Rights,
     word: u32,
@@ -74,7 +74,7 @@ struct Place {
 /// The block.
 pub struct Csr {
     /// One for each word of the window.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<RegisterSlot>>,
     /// Interrupts that have arisen: bits that came while they were not masked, or were unmasked while they were set.
     arisen: u64,
 }
@@ -82,10 +82,11 @@ pub struct Csr {
 impl Csr {
     /// The block of an architecture, after power-on.
     pub fn new(architecture: &Architecture) -> Csr {
-        let mut places: Vec<Option<Place>> = (0..WINDOW / 4).map(|_| None).collect();
+        let mut places: Vec<Option<RegisterSlot>> = (0..WINDOW / 4).map(|_| None).collect();
         for register in reg::REGISTERS {
             let rights = Rights::of(register, Family::Small);
-            places[register.index()] = Some(Place { register, rights, word: register.reset(Family::Small) });
+            places[register.index()] =
+                Some(RegisterSlot { register, rights, word: register.reset(Family::Small) });
         }
         let mut csr = Csr { places, arisen: 0 };
         let mut version = [0; 32];
@@ -166,11 +167,11 @@ impl Csr {
         }
     }
 
-    fn place(&self, address: u32) -> Option<&Place> {
+    fn place(&self, address: u32) -> Option<&RegisterSlot> {
         self.places.get(address as usize / 4)?.as_ref().filter(|_| address.is_multiple_of(4))
     }
 
-    fn place_mut(&mut self, register: RegisterRef) -> Option<&mut Place> {
+    fn place_mut(&mut self, register: RegisterRef) -> Option<&mut RegisterSlot> {
         self.places.get_mut(register.index())?.as_mut()
     }
 

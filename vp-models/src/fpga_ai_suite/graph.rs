@@ -203,7 +203,7 @@ pub enum Operation {
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct GraphLayer {
     /// What it reads.
     pub source: Tensor,
     /// What it does.
@@ -219,7 +219,7 @@ pub struct Layer {
 pub struct Graph {
     input: Shape,
     filter_bytes: u32,
-    layers: Vec<Layer>,
+    layers: Vec<GraphLayer>,
     products: u64,
     features: u64,
 }
@@ -276,7 +276,7 @@ impl Graph {
             return Err(GraphError::Features { features });
         }
         (self.products, self.features) = (products, features);
-        self.layers.push(Layer { source, operation, cycles, output });
+        self.layers.push(GraphLayer { source, operation, cycles, output });
         Ok(output)
     }
 
@@ -302,7 +302,7 @@ impl Graph {
     }
 
     /// The layers, in their order.
-    pub fn layers(&self) -> &[Layer] {
+    pub fn layers(&self) -> &[GraphLayer] {
         &self.layers
     }
 

@@ -11,7 +11,7 @@ use super::configuration::{Configuration, MOST_WORDS};
 use super::csr::Interrupt;
 use super::device::{Suite, add};
 use super::dma::Cut;
-use super::graph::{Layer, Operation, Shape, Tensor};
+use super::graph::{GraphLayer, Operation, Shape, Tensor};
 use super::queue::Descriptor;
 use super::timing;
 use crate::occupancy::Datapath;
@@ -214,7 +214,13 @@ impl Suite {
 
     /// A layer's output, after the time that it takes. It is computed in parts, each when its time begins, so that nobody waits
     /// long for a simulation that computes; a reset does not wait for the layer's end.
-    async fn output(&self, job: &Job, layer: &Layer, shape: Shape, [input, operand]: [&[i8]; 2]) -> Vec<i8> {
+    async fn output(
+        &self,
+        job: &Job,
+        layer: &GraphLayer,
+        shape: Shape,
+        [input, operand]: [&[i8]; 2],
+    ) -> Vec<i8> {
         let time = self.cycle * timing::cycles(&self.architecture, shape, layer);
         let (begin, elements) = (self.sim.now(), layer.output.elements());
         if self.skips_arithmetic {

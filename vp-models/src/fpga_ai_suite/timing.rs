@@ -4,10 +4,10 @@
 //! and activations look at `parallel_elements` elements a cycle. A graph may say a layer's cycles instead.
 
 use super::architecture::Architecture;
-use super::graph::{Layer, Operation, Shape, Window};
+use super::graph::{GraphLayer, Operation, Shape, Window};
 
 /// The cycles of a layer with this input.
-pub fn cycles(architecture: &Architecture, input: Shape, layer: &Layer) -> u64 {
+pub fn cycles(architecture: &Architecture, input: Shape, layer: &GraphLayer) -> u64 {
     if let Some(cycles) = layer.cycles {
         return cycles.into();
     }

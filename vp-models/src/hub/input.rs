@@ -91,7 +91,7 @@ pub enum Input {
         /// By which name the completion comes; not one that is under way.
         tag: Tag,
         /// What.
-        command: Command,
+        command: PartyCommand,
     },
     /// A write that is not completed. One that fails causes a warning to its party.
     Posted {
@@ -139,7 +139,7 @@ pub struct MemoryPromise {
 
 /// What a party wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Command {
+pub enum PartyCommand {
     /// To be a partner: to have a clock. Whatever it attaches from then on is timed, and simulated time waits for its
     /// promises.
     Clock(Clock),

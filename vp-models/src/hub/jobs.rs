@@ -10,7 +10,7 @@
 use vp_core::Time;
 
 use super::goals::Goal;
-use super::input::{Access, Command, Operation, PartyId, PortIndex, Tag, Until};
+use super::input::{Access, Operation, PartyCommand, PartyId, PortIndex, Tag, Until};
 use super::output::{Completion, Failure, FailureKind, Why};
 use super::party::Party;
 use super::{Hub, TimeMode};
@@ -101,13 +101,13 @@ impl Hub {
     }
 
     /// Takes a command that moves time.
-    pub(super) fn take_time_command(&mut self, party: PartyId, tag: Tag, command: &Command) {
+    pub(super) fn take_time_command(&mut self, party: PartyId, tag: Tag, command: &PartyCommand) {
         let planned = self.may_move_time(party).and_then(|()| match *command {
-            Command::Step { to } => {
+            PartyCommand::Step { to } => {
                 within_horizon(to)?;
                 Ok(Task::Step(to))
             }
-            Command::Advance(until) => {
+            PartyCommand::Advance(until) => {
                 let named = match until {
                     Until::Time(time) => Some(time),
                     Until::Interrupt { limit, .. } => limit,

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use vp_core::Time;
 
-use super::input::{Access, AccessKind, Command, Input, Operation, PartyId, PortIndex, RequestId, Role, Tag};
+use super::input::{
+    Access, AccessKind, Input, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role, Tag,
+};
 use super::output::{Completion, Failure, MemoryAccess, Output};
 use super::partner::{Clock, Reaction};
 use super::{Hub, MemoryPromise, Ran};
@@ -138,7 +140,7 @@ impl LinkedHub {
     fn access_round_time(&mut self) {
         if !self.hub.has_reset_ahead() {
             for (tag, access) in self.waiting.drain(..) {
-                self.hub.handle(Input::Command { party: OTHER, tag, command: Command::Access(access) });
+                self.hub.handle(Input::Command { party: OTHER, tag, command: PartyCommand::Access(access) });
             }
         }
     }
@@ -179,15 +181,15 @@ impl LinkedHub {
 
 fn enter(hub: &mut Hub, party: PartyId, name: &str, clock: Clock) -> Result<(), Failure> {
     hub.handle(Input::Enter { party, name: name.to_owned(), memory: MemoryPromise::default() });
-    command(hub, party, Command::Clock(clock))
+    command(hub, party, PartyCommand::Clock(clock))
 }
 
 fn attach(hub: &mut Hub, party: PartyId, port: PortIndex, role: Role) -> Result<(), Failure> {
-    command(hub, party, Command::Attach { port, role, range: None })
+    command(hub, party, PartyCommand::Attach { port, role, range: None })
 }
 
 /// Carries a command out that is done at once; what else the hub tells meanwhile stays to be polled.
-fn command(hub: &mut Hub, party: PartyId, command: Command) -> Result<(), Failure> {
+fn command(hub: &mut Hub, party: PartyId, command: PartyCommand) -> Result<(), Failure> {
     let tag = Tag(0);
     hub.handle(Input::Command { party, tag, command });
     let mut done = Ok(());

@@ -14,18 +14,18 @@
 //!
 //! ```
 //! use vp_core::Time;
-//! use vp_models::hub::{Access, Command, Completion, Hub, Input, MemoryPromise, Operation, Output};
-//! use vp_models::hub::{PartyId, PortIndex, Role, Tag, TimeMode};
+//! use vp_models::hub::{Access, Completion, Hub, Input, MemoryPromise, Operation, Output};
+//! use vp_models::hub::{PartyCommand, PartyId, PortIndex, Role, Tag, TimeMode};
 //! use vp_models::platform::{Description, Platform};
 //!
 //! let platform = Platform::build(&Description::named("nv_small")?)?;
 //! let mut hub = Hub::new(platform, TimeMode::Lockstep);
 //! let (cpu, csb) = (PartyId(1), PortIndex(0));
 //! hub.handle(Input::Enter { party: cpu, name: "the CPU".into(), memory: MemoryPromise::default() });
-//! let attach = Command::Attach { port: csb, role: Role::Initiator, range: None };
+//! let attach = PartyCommand::Attach { port: csb, role: Role::Initiator, range: None };
 //! hub.handle(Input::Command { party: cpu, tag: Tag(1), command: attach });
 //! let read = Access { port: csb, at: None, operation: Operation::RegisterRead { address: 0x1000 } };
-//! hub.handle(Input::Command { party: cpu, tag: Tag(2), command: Command::Access(read) });
+//! hub.handle(Input::Command { party: cpu, tag: Tag(2), command: PartyCommand::Access(read) });
 //! hub.run(Time::MAX);
 //! let outputs: Vec<Output> = std::iter::from_fn(|| hub.poll()).collect();
 //! assert!(matches!(outputs[1], Output::Completed { tag: Tag(2), result: Ok(Completion::Value(_)), .. }));
@@ -53,8 +53,8 @@ use vp_core::observe::Warning;
 use vp_core::{Simulation, Time};
 
 pub use input::{
-    Access, AccessKind, Command, Input, MemoryPromise, Operation, PartyId, PortIndex, RequestId, Role, Tag,
-    Until,
+    Access, AccessKind, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role,
+    Tag, Until,
 };
 pub use jobs::HORIZON;
 pub use linked::{LinkedHub, LinkedPort};
@@ -287,14 +287,14 @@ impl Hub {
         self.collect();
     }
 
-    fn command(&mut self, party: PartyId, tag: Tag, command: Command) {
+    fn command(&mut self, party: PartyId, tag: Tag, command: PartyCommand) {
         let done = match command {
-            Command::Clock(clock) => self.set_clock(party, clock),
-            Command::Attach { port, role, range } => self.attach(party, port, role, range),
-            Command::Detach { port } => self.detach(party, port),
-            Command::Reset => self.may_rule(party).and_then(|()| self.reset(None)),
-            Command::Access(access) => return self.take_access(party, Some(tag), access),
-            Command::Advance(_) | Command::Step { .. } => {
+            PartyCommand::Clock(clock) => self.set_clock(party, clock),
+            PartyCommand::Attach { port, role, range } => self.attach(party, port, role, range),
+            PartyCommand::Detach { port } => self.detach(party, port),
+            PartyCommand::Reset => self.may_rule(party).and_then(|()| self.reset(None)),
+            PartyCommand::Access(access) => return self.take_access(party, Some(tag), access),
+            PartyCommand::Advance(_) | PartyCommand::Step { .. } => {
                 return self.take_time_command(party, tag, &command);
             }
         };

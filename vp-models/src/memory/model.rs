@@ -5,7 +5,7 @@ use super::dram::{Dram, DramConfig, DramError};
 use super::level::Level;
 use super::plain::Plain;
 use super::sram::{Sram, SramConfig};
-use super::system::{MemorySystem, Place};
+use super::system::{MasterPort, MemorySystem};
 use super::traffic::{Traffic, TrafficConfig};
 use crate::bus::axi::{AxiConfig, TimedPort};
 use serde::{Deserialize, Serialize};
@@ -209,7 +209,7 @@ impl MemoryModel {
         };
         let system = MemorySystem::new(sim, name, period, base, first);
         let depth = self.queue.unwrap_or(DEFAULT_QUEUE);
-        let place: Rc<Place> = system.place(&format!("{name}.nvdla"), depth);
+        let place: Rc<MasterPort> = system.place(&format!("{name}.nvdla"), depth);
         let masters = self.traffic.iter().map(|traffic| {
             let label = format!("{name}.{}", traffic.name);
             let own = system.place(&label, depth);

@@ -12,7 +12,7 @@ use vp_core::{Event, Sim, Time};
 
 /// A burst of which parts are not served yet.
 struct Open {
-    place: Rc<Place>,
+    place: Rc<MasterPort>,
     write: bool,
     tag: u64,
     parts: u32,
@@ -30,7 +30,7 @@ pub(crate) struct MemorySystem {
     period: Time,
     base: u64,
     level: Rc<dyn Level>,
-    places: RefCell<Vec<Rc<Place>>>,
+    places: RefCell<Vec<Rc<MasterPort>>>,
     directions: [Direction; 2],
     open: RefCell<BTreeMap<u64, Open>>,
     count: Cell<u64>,
@@ -44,7 +44,7 @@ struct Queue {
 }
 
 /// A master's place.
-pub(crate) struct Place {
+pub(crate) struct MasterPort {
     system: Weak<MemorySystem>,
     depth: usize,
     queues: [Queue; 2],
@@ -89,13 +89,13 @@ impl MemorySystem {
     }
 
     /// A place for one more master; up to `depth` bursts of each direction wait there.
-    pub(crate) fn place(self: &Rc<MemorySystem>, name: &str, depth: u32) -> Rc<Place> {
+    pub(crate) fn place(self: &Rc<MemorySystem>, name: &str, depth: u32) -> Rc<MasterPort> {
         let queue = |what: &str| Queue {
             waiting: RefCell::default(),
             room: self.sim.event(format!("{name}.{what}_room")),
             served: RefCell::new(None),
         };
-        let place = Rc::new(Place {
+        let place = Rc::new(MasterPort {
             system: Rc::downgrade(self),
             depth: depth.max(1) as usize,
             queues: [queue("read"), queue("write")],
@@ -107,7 +107,7 @@ impl MemorySystem {
     }
 
     /// Whose turn it is, and what it wants.
-    fn next(&self, write: bool) -> Option<(Rc<Place>, u64, Burst)> {
+    fn next(&self, write: bool) -> Option<(Rc<MasterPort>, u64, Burst)> {
         let places = self.places.borrow();
         let turn = &self.directions[usize::from(write)].turn;
         (1..=places.len()).find_map(|step| {
@@ -155,7 +155,7 @@ impl MemorySystem {
     }
 }
 
-impl Place {
+impl MasterPort {
     /// When something was last asked for here.
     pub(crate) fn last(&self) -> Option<Time> {
         self.last.get()
@@ -167,7 +167,7 @@ impl Place {
     }
 }
 
-impl TimedPort for Place {
+impl TimedPort for MasterPort {
     fn has_room(&self, write: bool) -> bool {
         self.queues[usize::from(write)].waiting.borrow().len() < self.depth
     }

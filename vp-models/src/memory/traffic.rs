@@ -1,6 +1,6 @@
 //! A master beside NVDLA: it loads the memory, and measures what latency it gets.
 
-use super::system::Place;
+use super::system::MasterPort;
 use crate::bus::axi::{Burst, TimedPort};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -87,9 +87,9 @@ pub(crate) struct Traffic {
     base: u64,
     config: TrafficConfig,
     source: Source,
-    own: Rc<Place>,
+    own: Rc<MasterPort>,
     /// The place of the one it runs beside.
-    beside: Rc<Place>,
+    beside: Rc<MasterPort>,
     /// What is under way and when it was asked for, each under an id of its own.
     under_way: RefCell<Vec<Option<(Burst, Time)>>>,
     served: Event,
@@ -105,8 +105,8 @@ impl Traffic {
         base: u64,
         beat_bytes: u32,
         config: TrafficConfig,
-        own: Rc<Place>,
-        beside: Rc<Place>,
+        own: Rc<MasterPort>,
+        beside: Rc<MasterPort>,
     ) -> Source {
         let traffic = Rc::new(Traffic {
             sim: sim.clone(),

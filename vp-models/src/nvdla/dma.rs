@@ -1,7 +1,7 @@
 //! The two ends of an engine's DMA: lines asked for, atoms written back.
 
 use super::cube::{Packing, Ram, Surface};
-use crate::bus::axi::{Interconnect, Place, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{IntakeStage, Interconnect, ReadStream, ReadStreamConfig, WriteStream};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;
@@ -88,7 +88,12 @@ impl ReadDma {
     }
 
     /// A client whose data may have to wait on the bus.
-    pub(crate) fn unbuffered(ports: &MemoryPorts, name: &str, id: u32, places: &[Place]) -> Rc<ReadDma> {
+    pub(crate) fn unbuffered(
+        ports: &MemoryPorts,
+        name: &str,
+        id: u32,
+        places: &[IntakeStage],
+    ) -> Rc<ReadDma> {
         let streams = ports.all().map(|port| ReadStream::unbuffered(port, name, id, places)).collect();
         Rc::new(ReadDma { streams, ports: ports.clone() })
     }

@@ -122,7 +122,7 @@ pub struct Lut<'a, B> {
 
 impl<'a, B> Lut<'a, B> {
     /// The table that answers for an input that lies so in both.
-    pub(crate) fn choose(&self, le: Place, lo: Place) -> Chosen<'a, B> {
+    pub(crate) fn choose(&self, le: RangePosition, lo: RangePosition) -> Chosen<'a, B> {
         let table = self.settings.priorities.choose(le, lo);
         let (place, range) = match table {
             Table::Le => (le, &self.settings.le),
@@ -136,7 +136,7 @@ impl<'a, B> Lut<'a, B> {
 pub(crate) struct Chosen<'a, B> {
     pub(crate) table: Table,
     /// Where the input lies in it.
-    pub(crate) place: Place,
+    pub(crate) place: RangePosition,
     pub(crate) range: &'a Range<B>,
     pub(crate) entries: &'a [i16],
 }
@@ -183,7 +183,7 @@ pub enum LeIndex {
 
 impl LeIndex {
     /// Where an input lies in LE that is `distance` above its start.
-    pub(crate) fn place(self, distance: u64, fraction_bits: u32) -> Place {
+    pub(crate) fn place(self, distance: u64, fraction_bits: u32) -> RangePosition {
         match self {
             LeIndex::Exponent { offset } => exponential(distance, offset, fraction_bits),
             LeIndex::Linear { select } => linear(distance, select, LE_INTERVALS, fraction_bits),
@@ -213,8 +213,8 @@ pub struct Priorities {
 
 impl Priorities {
     /// The table that answers for an input that lies so in LE and LO.
-    pub(crate) fn choose(self, le: Place, lo: Place) -> Table {
-        use Place::{Above, Below, Inside};
+    pub(crate) fn choose(self, le: RangePosition, lo: RangePosition) -> Table {
+        use RangePosition::{Above, Below, Inside};
         match (le, lo) {
             (Below, Below) => self.underflow,
             (Above, Above) => self.overflow,
@@ -227,7 +227,7 @@ impl Priorities {
 
 /// Where an input lies in one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RangePosition {
     Below,
     /// Between entries `index` and `index + 1`; the fraction has the bits that were asked for.
     Inside {
@@ -237,14 +237,14 @@ pub(crate) enum Place {
     Above,
 }
 
-impl Place {
+impl RangePosition {
     pub(crate) fn hits(self) -> bool {
-        matches!(self, Place::Inside { .. })
+        matches!(self, RangePosition::Inside { .. })
     }
 }
 
 /// Linear position of `distance` (over the table's start, not 0) in a table of `intervals`.
-pub(crate) fn linear(distance: u64, select: i8, intervals: u64, fraction_bits: u32) -> Place {
+pub(crate) fn linear(distance: u64, select: i8, intervals: u64, fraction_bits: u32) -> RangePosition {
     let (index, fraction) = match u32::try_from(select) {
         Ok(select) => {
             let scaled = (u128::from(distance) << fraction_bits) >> select;
@@ -253,19 +253,25 @@ pub(crate) fn linear(distance: u64, select: i8, intervals: u64, fraction_bits: u
         // 9 places already leave every table.
         Err(_) => (distance << select.unsigned_abs().min(9), 0),
     };
-    if index >= intervals { Place::Above } else { Place::Inside { index: index as usize, fraction } }
+    if index >= intervals {
+        RangePosition::Above
+    } else {
+        RangePosition::Inside { index: index as usize, fraction }
+    }
 }
 
 /// Logarithmic position of `distance` (over the table's start, not 0) in LE.
-fn exponential(distance: u64, offset: i8, fraction_bits: u32) -> Place {
+fn exponential(distance: u64, offset: i8, fraction_bits: u32) -> RangePosition {
     let exponent = distance.ilog2();
-    let Ok(index) = u64::try_from(i64::from(exponent) - i64::from(offset)) else { return Place::Below };
+    let Ok(index) = u64::try_from(i64::from(exponent) - i64::from(offset)) else {
+        return RangePosition::Below;
+    };
     if index >= LE_INTERVALS {
-        return Place::Above;
+        return RangePosition::Above;
     }
     let below_leading_one = distance ^ (1 << exponent);
     let fraction = ((u128::from(below_leading_one) << fraction_bits) >> exponent) as u64;
-    Place::Inside { index: index as usize, fraction }
+    RangePosition::Inside { index: index as usize, fraction }
 }
 
 #[cfg(test)]
@@ -274,32 +280,38 @@ mod tests {
 
     #[test]
     fn a_linear_table_is_left_at_its_last_entry() {
-        assert_eq!(linear(255 << 4 | 8, 4, LO_INTERVALS, 16), Place::Inside { index: 255, fraction: 0x8000 });
-        assert_eq!(linear(256 << 4, 4, LO_INTERVALS, 16), Place::Above);
-        assert_eq!(linear(1, -6, LE_INTERVALS, 16), Place::Above);
-        assert_eq!(linear(1, -5, LE_INTERVALS, 16), Place::Inside { index: 32, fraction: 0 });
+        assert_eq!(
+            linear(255 << 4 | 8, 4, LO_INTERVALS, 16),
+            RangePosition::Inside { index: 255, fraction: 0x8000 }
+        );
+        assert_eq!(linear(256 << 4, 4, LO_INTERVALS, 16), RangePosition::Above);
+        assert_eq!(linear(1, -6, LE_INTERVALS, 16), RangePosition::Above);
+        assert_eq!(linear(1, -5, LE_INTERVALS, 16), RangePosition::Inside { index: 32, fraction: 0 });
     }
 
     #[test]
     fn a_logarithmic_table_is_indexed_by_the_leading_one() {
-        assert_eq!(exponential(12, 3, 16), Place::Inside { index: 0, fraction: 0x8000 });
-        assert_eq!(exponential(7, 3, 16), Place::Below);
-        assert_eq!(exponential(1, -63, 16), Place::Inside { index: 63, fraction: 0 });
-        assert_eq!(exponential(2, -63, 16), Place::Above);
+        assert_eq!(exponential(12, 3, 16), RangePosition::Inside { index: 0, fraction: 0x8000 });
+        assert_eq!(exponential(7, 3, 16), RangePosition::Below);
+        assert_eq!(exponential(1, -63, 16), RangePosition::Inside { index: 63, fraction: 0 });
+        assert_eq!(exponential(2, -63, 16), RangePosition::Above);
     }
 
     #[test]
     fn fractions_are_cut_and_not_rounded() {
-        assert_eq!(linear(0x1ffff, 17, LE_INTERVALS, 16), Place::Inside { index: 0, fraction: 0xffff });
+        assert_eq!(
+            linear(0x1ffff, 17, LE_INTERVALS, 16),
+            RangePosition::Inside { index: 0, fraction: 0xffff }
+        );
         let long = (1 << 30) | 1;
-        assert_eq!(exponential(long, 30, 16), Place::Inside { index: 0, fraction: 0 });
-        assert_eq!(exponential(long, 30, 35), Place::Inside { index: 0, fraction: 1 << 5 });
+        assert_eq!(exponential(long, 30, 16), RangePosition::Inside { index: 0, fraction: 0 });
+        assert_eq!(exponential(long, 30, 35), RangePosition::Inside { index: 0, fraction: 1 << 5 });
     }
 
     #[test]
     fn one_hit_answers_and_priorities_settle_the_rest() {
-        use Place::{Above, Below};
-        let hit = Place::Inside { index: 0, fraction: 0 };
+        use RangePosition::{Above, Below};
+        let hit = RangePosition::Inside { index: 0, fraction: 0 };
         let priorities = Priorities { underflow: Table::Lo, overflow: Table::Le, hybrid: Table::Lo };
         for (le, lo, answers) in [
             (Below, Below, Table::Lo),

@@ -6,7 +6,7 @@
 //! DMAs can hide: [`RtlTree`] selects one.
 
 use super::config::Config;
-use crate::bus::axi::Place::{self, Fifo, Register, Skid};
+use crate::bus::axi::IntakeStage::{self, Fifo, Register, Skid};
 use crate::bus::csb::CsbTiming;
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +91,7 @@ pub struct ConvTiming {
     /// The same of weights.
     pub weight_path: u32,
     /// Where input can wait between the bus and CDMA.
-    pub data_places: Vec<Place>,
+    pub data_places: Vec<IntakeStage>,
     /// From a beat of weights on the bus until it is in the buffer.
     pub weight_arrival: u32,
     /// From lines that CSC can use to the interrupt that says so.

@@ -2,7 +2,7 @@
 
 use super::*;
 use vp_models::hub::{
-    Access, AccessKind, Command, Completion, FailureKind, Hub, Input, MemoryPromise, Operation, Output,
+    Access, AccessKind, Completion, FailureKind, Hub, Input, MemoryPromise, Operation, Output, PartyCommand,
     PartyId, PortIndex, Ran, Role, Tag, TimeMode,
 };
 
@@ -161,9 +161,9 @@ fn a_stream_takes_what_is_sent_to_it_as_a_whole_and_is_no_memory() {
         completed.unwrap()
     };
     for port in [csr, memory, stream] {
-        command(Command::Attach { port, role: Role::Initiator, range: None }).unwrap();
+        command(PartyCommand::Attach { port, role: Role::Initiator, range: None }).unwrap();
     }
-    let mut access = |port, operation| command(Command::Access(Access { port, at: None, operation }));
+    let mut access = |port, operation| command(PartyCommand::Access(Access { port, at: None, operation }));
     let sent = |bytes: usize, kind| Operation::StreamSend { data: vec![1; bytes].into(), kind };
     let room = architecture.stream_buffer as usize;
     assert_eq!(access(stream, sent(1, AccessKind::Debug)), Err(FailureKind::NotAccepted), "it is off");

@@ -74,7 +74,7 @@ impl Inbox {
         let mut commands = self.commands();
         // A command that comes from here on is seen here before anybody sleeps, even if its ring is forgotten.
         self.is_waiting.store(false, Ordering::Relaxed);
-        self.bell.hush();
+        self.bell.clear();
         commands.as_mut().map(std::mem::take).unwrap_or_default()
     }
 

@@ -426,9 +426,9 @@ impl PlatformThread {
     }
 
     /// Gives the hub a session's command.
-    fn give(&mut self, session: SessionId, tag: Tag, command: hub::Command) {
-        let is_reset = matches!(command, hub::Command::Reset);
-        let is_detach = matches!(command, hub::Command::Detach { .. });
+    fn give(&mut self, session: SessionId, tag: Tag, command: hub::PartyCommand) {
+        let is_reset = matches!(command, hub::PartyCommand::Reset);
+        let is_detach = matches!(command, hub::PartyCommand::Detach { .. });
         self.handle(Input::Command { party: translate::party(session), tag, command });
         if is_reset {
             self.pace = None;

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use vp_models::hub::{self, Command, DirectMemory, DirectRange, Tag};
+use vp_models::hub::{self, DirectMemory, DirectRange, PartyCommand, Tag};
 use vp_models::platform::PortKind;
 use vp_protocols::native::{
     self, ErrorCode, OpenRing, PortId, RegisterRead, RegisterWrite, Reply, Request, RequestId, SessionId,
@@ -229,7 +229,7 @@ impl PlatformThread {
                     continue;
                 }
             };
-            self.give(session, IN_RING, Command::Access(asked));
+            self.give(session, IN_RING, PartyCommand::Access(asked));
         }
     }
 }

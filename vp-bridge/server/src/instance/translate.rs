@@ -113,41 +113,41 @@ pub(super) fn command(
     payload: &Bytes,
     capabilities: Capabilities,
     ports: &[platform::Port],
-) -> Option<hub::Command> {
+) -> Option<hub::PartyCommand> {
     Some(match *request {
         Request::Attach(attach) => {
             let range = attach.range.map(|range| range.base..range.base.saturating_add(range.size));
-            hub::Command::Attach { port: port_index(attach.port), role: from_role(attach.role), range }
+            hub::PartyCommand::Attach { port: port_index(attach.port), role: from_role(attach.role), range }
         }
-        Request::Detach { port } => hub::Command::Detach { port: port_index(port) },
-        Request::RegisterRead(read) => hub::Command::Access(register_read(read, capabilities)),
-        Request::RegisterWrite(write) => hub::Command::Access(register_write(write, capabilities)),
+        Request::Detach { port } => hub::PartyCommand::Detach { port: port_index(port) },
+        Request::RegisterRead(read) => hub::PartyCommand::Access(register_read(read, capabilities)),
+        Request::RegisterWrite(write) => hub::PartyCommand::Access(register_write(write, capabilities)),
         Request::MemoryRead(MemoryRead { port, address, length, access, at, .. }) => {
-            hub::Command::Access(hub::Access {
+            hub::PartyCommand::Access(hub::Access {
                 port: port_index(port),
                 at: begin(at, capabilities),
                 operation: hub::Operation::MemoryRead { address, length, kind: kind(access) },
             })
         }
         Request::MemoryWrite(write) => {
-            hub::Command::Access(memory_write(write, payload, capabilities, ports))
+            hub::PartyCommand::Access(memory_write(write, payload, capabilities, ports))
         }
-        Request::Advance { until } => hub::Command::Advance(match until {
+        Request::Advance { until } => hub::PartyCommand::Advance(match until {
             Until::Time(time) => hub::Until::Time(from_time(time)),
             Until::Interrupt { port, limit } => {
                 hub::Until::Interrupt { port: port_index(port), limit: limit.map(from_time) }
             }
             Until::Idle => hub::Until::Idle,
         }),
-        Request::Step { to } => hub::Command::Step { to: from_time(to) },
+        Request::Step { to } => hub::PartyCommand::Step { to: from_time(to) },
         Request::Clock { reaction, quantum } => {
             let reaction = match reaction {
                 native::Reaction::NextEdge => hub::Reaction::NextEdge,
                 native::Reaction::SameEdge => hub::Reaction::SameEdge,
             };
-            hub::Command::Clock(hub::Clock { reaction, quantum })
+            hub::PartyCommand::Clock(hub::Clock { reaction, quantum })
         }
-        Request::Reset => hub::Command::Reset,
+        Request::Reset => hub::PartyCommand::Reset,
         Request::Status
         | Request::Statistics { .. }
         | Request::Ping

@@ -3,7 +3,7 @@
 mod picture;
 mod report;
 
-use super::hosts::{HostArgs, Place, described};
+use super::hosts::{HostArgs, OpenedHost, described};
 use super::platform_args::nvdla;
 use super::{Failure, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,7 +38,7 @@ struct Ran {
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
     let samples = chosen(args.images)?;
-    let Place { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let OpenedHost { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => described(host.as_mut())?,

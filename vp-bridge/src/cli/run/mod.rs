@@ -8,7 +8,7 @@ mod tensors;
 
 use self::kind::Kind;
 pub(super) use self::network::bound;
-use super::hosts::{HostArgs, Place};
+use super::hosts::{HostArgs, OpenedHost};
 use super::rtl::RtlTable;
 use super::text;
 use super::{Failure, Verdict};
@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vp_models::host::trace::cfg::Command;
+use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Language, Trace, TraceSource, discover};
 use vp_models::host::{Lack, Statistics, Warning};
@@ -251,7 +251,7 @@ fn platform_of(source: &TraceSource) -> &str {
 }
 
 fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<Ran, Failure> {
-    let Place { parts: _parts, mut host, description, headline } = args.host.open(default)?;
+    let OpenedHost { parts: _parts, mut host, description, headline } = args.host.open(default)?;
     let map = host.map();
     let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
     let outcome = played.map_err(|error| Failure {
@@ -290,10 +290,10 @@ fn is_lack(error: &PlayError, trace: &Trace, map: RegisterMap) -> bool {
         (PlayError::Map { .. }, _) => true,
         (PlayError::Trace(_), Body::Cfg(lines)) => {
             let registers = lines.iter().filter_map(|line| match &line.command {
-                Command::RegWrite { register, .. }
-                | Command::RegRead { register, .. }
-                | Command::RegReadCheck { register, .. }
-                | Command::PollRegEqual { register, .. } => Some(register.as_str()),
+                CfgCommand::RegWrite { register, .. }
+                | CfgCommand::RegRead { register, .. }
+                | CfgCommand::RegReadCheck { register, .. }
+                | CfgCommand::PollRegEqual { register, .. } => Some(register.as_str()),
                 _ => None,
             });
             let mut unknown = registers.filter(|register| map.find(register).is_err()).peekable();

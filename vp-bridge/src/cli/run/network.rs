@@ -1,7 +1,7 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
 use super::{Args, MOST_INPUT};
-use crate::cli::hosts::Place;
+use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
@@ -66,7 +66,8 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         }
         host.platform.also("arithmetic=skipped");
     }
-    let Place { parts: _parts, mut host, description, headline } = host.open_watched(DEFAULT_PLATFORM)?;
+    let OpenedHost { parts: _parts, mut host, description, headline } =
+        host.open_watched(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,

@@ -9,7 +9,7 @@ use vp_models::host::network::digits;
 use vp_models::host::{Statistics, read_at_most};
 use vp_models::platform::{Description, DeviceDescription};
 
-use super::super::hosts::Place;
+use super::super::hosts::OpenedHost;
 use super::super::{Failure, Verdict, text};
 use super::{Args, MOST_INPUT};
 
@@ -41,7 +41,7 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
         return Err(Failure::new(format!("{} has no inputs", job.model.name))
             .hint(format!("give --input FILE, of {elements} bytes an input, or a job file")));
     }
-    let Place { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let OpenedHost { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => {

@@ -1,6 +1,6 @@
 //! `vp study merge`: what shards have run becomes one study's results.
 
-use super::{Loaded, Place, report};
+use super::{Loaded, OutputArgs, report};
 use crate::cli::text::counted;
 use crate::cli::{Failure, Verdict};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub(super) struct Args {
     shards: Vec<PathBuf>,
 
     #[command(flatten)]
-    place: Place,
+    place: OutputArgs,
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {

@@ -40,7 +40,7 @@ struct RunArgs {
     file: Option<PathBuf>,
 
     #[command(flatten)]
-    place: Place,
+    place: OutputArgs,
 
     /// Run only every N-th point, from the I-th; `vp study merge` brings the shards together
     #[arg(long, value_name = "I/N")]
@@ -65,13 +65,13 @@ struct RunArgs {
 
 /// Where results go.
 #[derive(Debug, clap::Args)]
-struct Place {
+struct OutputArgs {
     /// The folder for results [default: FILE with .results for .toml]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 
-impl Place {
+impl OutputArgs {
     fn folder(&self, file: &Path) -> PathBuf {
         self.output.clone().unwrap_or_else(|| file.with_extension("results"))
     }

@@ -321,7 +321,7 @@ mod tests {
                         .find(|layer| layer.name == *wanted)
                         .unwrap_or_else(|| panic!("{wanted}"))
                 });
-                let macs: u64 = layers.map(vp_models::host::network::Layer::macs).sum();
+                let macs: u64 = layers.map(vp_models::host::network::NetworkLayer::macs).sum();
                 // One layer's input is counted with the channels of those after it.
                 let counted = if figure.layers == ["res2a_branch2a"] { 4.0 } else { 1.0 };
                 let off = counted * macs as f64 / figure.macs as f64;

@@ -2,7 +2,7 @@
 
 use super::bars::Bar;
 use super::plot::themed;
-use crate::measured::{Layer, Measured};
+use crate::measured::{Measured, MeasuredLayer};
 use crate::results::rounded;
 use maud::{Markup, PreEscaped, html};
 use vp_models::host::Bound;
@@ -28,7 +28,7 @@ pub(super) fn bound_cells(first: &str, bars: &[Bar]) -> Cells {
 pub(super) fn layer_cells(measured: &Measured) -> Cells {
     let mut header = strings(["layer", "hardware layers", "cycles", "MACs", "bytes read", "bytes written"]);
     header.extend(Bound::ALL.map(|bound| format!("{}, %", bound.name())));
-    let row = |layer: &Layer| {
+    let row = |layer: &MeasuredLayer| {
         let counts =
             [layer.parts, layer.time / measured.period.max(1), layer.macs, layer.read, layer.written];
         let whole = layer.time.max(1) as f64;

@@ -253,7 +253,7 @@ impl Report<'_> {
             }
             let (unit, scale) = timeline::unit(measured.time as f64);
             let scale = scale * f64::from(measured.frames.max(1));
-            let bar = |layer: &crate::measured::Layer| Bar {
+            let bar = |layer: &crate::measured::MeasuredLayer| Bar {
                 name: layer.name.clone(),
                 parts: layer.bounds.map(|part| part as f64 / scale),
             };
@@ -272,7 +272,7 @@ impl Report<'_> {
                     @for (panel, of, svg, cells) in &shares { (figure(&panel.title, of.as_deref(), svg, cells)) }
                 }
             }
-            h3 { "Layer by layer, at the points that are looked at closely" }
+            h3 { "MeasuredLayer by layer, at the points that are looked at closely" }
             @for (panel, svg, cells) in &layers {
                 (wide(&panel.title, Some(&self.said(panel.chosen)), svg, cells))
             }
@@ -285,7 +285,7 @@ impl Report<'_> {
             let (roof, places) = roofline::of(measured);
             if !places.is_empty() {
                 let svg = roofline::draw(&roof, &places, HALF)?;
-                let row = |place: &roofline::Place| {
+                let row = |place: &roofline::RooflinePoint| {
                     vec![
                         place.name.clone(),
                         rounded(place.intensity),

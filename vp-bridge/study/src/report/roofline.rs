@@ -6,7 +6,7 @@ use crate::measured::Measured;
 use plotters::prelude::*;
 
 /// A layer under the roof.
-pub(super) struct Place {
+pub(super) struct RooflinePoint {
     pub(super) name: String,
     /// Multiplications for each byte that is read.
     pub(super) intensity: f64,
@@ -27,11 +27,11 @@ pub(super) struct Roof {
 }
 
 /// The layers that multiply, and their roof.
-pub(super) fn of(measured: &Measured) -> (Roof, Vec<Place>) {
+pub(super) fn of(measured: &Measured) -> (Roof, Vec<RooflinePoint>) {
     let whole = measured.time.max(1) as f64;
     let period = measured.period.max(1) as f64;
     let places = measured.layers.iter().filter(|layer| layer.macs > 0 && layer.read > 0 && layer.time > 0);
-    let places = places.map(|layer| Place {
+    let places = places.map(|layer| RooflinePoint {
         name: layer.name.clone(),
         intensity: layer.macs as f64 / layer.read as f64,
         speed: layer.macs as f64 * period / layer.time as f64,
@@ -54,7 +54,7 @@ pub(super) fn of(measured: &Measured) -> (Roof, Vec<Place>) {
 /// Names are written at so many of the layers that take longest.
 const NAMED: usize = 4;
 
-pub(super) fn draw(roof: &Roof, places: &[Place], size: (u32, u32)) -> Result<String, Error> {
+pub(super) fn draw(roof: &Roof, places: &[RooflinePoint], size: (u32, u32)) -> Result<String, Error> {
     plot::svg(size, |root| {
         let (top, area) = root.split_vertically(LEGEND);
         let mut entries = vec![
@@ -93,7 +93,7 @@ pub(super) fn draw(roof: &Roof, places: &[Place], size: (u32, u32)) -> Result<St
             Circle::new(at, radius(place.share), TEXT.mix(0.35).filled())
         });
         chart.draw_series(dots)?;
-        let mut longest: Vec<&Place> = places.iter().collect();
+        let mut longest: Vec<&RooflinePoint> = places.iter().collect();
         longest.sort_by(|a, b| b.share.total_cmp(&a.share));
         let mut labels = Labels::default();
         for place in places {
@@ -116,11 +116,12 @@ pub(super) fn draw(roof: &Roof, places: &[Place], size: (u32, u32)) -> Result<St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::{Direction, Histogram, Layer, Machine, Port};
+    use crate::measured::{Direction, Histogram, Machine, MeasuredLayer, Port};
 
     #[test]
     fn a_layer_stands_where_its_products_and_bytes_put_it() {
-        let layer = Layer { name: "c".into(), time: 10_000, macs: 640, read: 64, ..Layer::default() };
+        let layer =
+            MeasuredLayer { name: "c".into(), time: 10_000, macs: 640, read: 64, ..MeasuredLayer::default() };
         let reads =
             Direction { bursts: 4, bytes: 256, latencies: Histogram(vec![(100, 4)]), ..Direction::default() };
         let measured = Measured {
@@ -128,7 +129,7 @@ mod tests {
             time: 20_000,
             machine: Machine { macs: 64, read_bytes: 8.0, read_outstanding: 4, ..Machine::default() },
             ports: vec![Port { name: "dbb0".into(), reads, ..Port::default() }],
-            layers: vec![layer, Layer::default()],
+            layers: vec![layer, MeasuredLayer::default()],
             ..Measured::default()
         };
         let (roof, places) = of(&measured);

@@ -1,7 +1,7 @@
 //! Read data on its way from the bus into an engine that does not promise to take it at once.
 //!
 //! A client with a latency-hiding FIFO asks for no more than it has room for, and its data never waits on the bus.
-//! Others ask for all they need; between the bus and the engine there are then a few [`Place`]s, and when these are
+//! Others ask for all they need; between the bus and the engine there are then a few [`IntakeStage`]s, and when these are
 //! full the data waits on the bus, and everything behind it. All is in order, so the way of a beat is known as soon
 //! as the beats before it are: nothing here waits, it only says when.
 
@@ -11,7 +11,7 @@ use vp_core::Time;
 
 /// A stage between bus and engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum IntakeStage {
     /// Holds that many beats; room that a beat leaves can be used a cycle later.
     Fifo(usize),
     /// Holds one, and takes the next in the cycle in which that one leaves.
@@ -22,14 +22,14 @@ pub enum Place {
 }
 
 /// An engine that takes beats.
-pub trait Taker {
+pub trait BeatConsumer {
     /// Offered a beat at `offered`, when does it take it? Asked once for each beat, in order.
     fn take(&self, offered: Time) -> Time;
 }
 
 /// A place and the beats that were last in it: since when their successors could see them, and when they left.
 struct Stage {
-    place: Place,
+    place: IntakeStage,
     last: VecDeque<(Time, Time)>,
 }
 
@@ -37,10 +37,10 @@ impl Stage {
     /// When a beat that is offered at `offered` gets in.
     fn accepts(&self, offered: Time, cycle: Time) -> Time {
         match self.place {
-            Place::Fifo(room) if self.last.len() < room => offered,
-            Place::Fifo(room) => offered.max(self.last[self.last.len() - room].1 + cycle),
-            Place::Register => self.last.back().map_or(offered, |&(_, left)| offered.max(left)),
-            Place::Skid => self
+            IntakeStage::Fifo(room) if self.last.len() < room => offered,
+            IntakeStage::Fifo(room) => offered.max(self.last[self.last.len() - room].1 + cycle),
+            IntakeStage::Register => self.last.back().map_or(offered, |&(_, left)| offered.max(left)),
+            IntakeStage::Skid => self
                 .last
                 .iter()
                 .fold(offered, |at, &(seen, left)| if at > seen && at <= left { left + cycle } else { at }),
@@ -54,9 +54,9 @@ impl Stage {
 
     fn leaves(&mut self, seen: Time, left: Time) {
         let kept = match self.place {
-            Place::Fifo(room) => room,
-            Place::Register => 1,
-            Place::Skid => 3,
+            IntakeStage::Fifo(room) => room,
+            IntakeStage::Register => 1,
+            IntakeStage::Skid => 3,
         };
         self.last.push_back((seen, left));
         if self.last.len() > kept {
@@ -69,18 +69,18 @@ impl Stage {
 pub(super) struct Intake {
     cycle: Time,
     stages: Vec<Stage>,
-    taker: Option<Rc<dyn Taker>>,
+    taker: Option<Rc<dyn BeatConsumer>>,
     /// When each beat can be seen at each place: kept for its allocation.
     seen: Vec<(Time, Time)>,
 }
 
 impl Intake {
-    pub(super) fn new(cycle: Time, places: &[Place]) -> Intake {
+    pub(super) fn new(cycle: Time, places: &[IntakeStage]) -> Intake {
         let stages = places.iter().map(|&place| Stage { place, last: VecDeque::new() }).collect();
         Intake { cycle, stages, taker: None, seen: Vec::with_capacity(places.len()) }
     }
 
-    pub(super) fn set_taker(&mut self, taker: Option<Rc<dyn Taker>>) {
+    pub(super) fn set_taker(&mut self, taker: Option<Rc<dyn BeatConsumer>>) {
         self.taker = taker;
     }
 
@@ -123,7 +123,7 @@ mod tests {
         free: Cell<Time>,
     }
 
-    impl Taker for Slow {
+    impl BeatConsumer for Slow {
         fn take(&self, offered: Time) -> Time {
             let at = offered.max(self.free.get());
             self.free.set(at + Time::ns(self.pause));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// When beats that are all there at once are taken from the bus.
-    fn taken(places: &[Place], pause: u64, beats: usize) -> Vec<u64> {
+    fn taken(places: &[IntakeStage], pause: u64, beats: usize) -> Vec<u64> {
         let mut intake = Intake::new(Time::ns(1), places);
         intake.set_taker(Some(Rc::new(Slow { pause, free: Cell::new(Time::ZERO) })));
         let mut at = Time::ZERO;
@@ -147,20 +147,20 @@ mod tests {
 
     #[test]
     fn an_engine_that_keeps_pace_never_holds_the_bus() {
-        let places = [Place::Fifo(4), Place::Register, Place::Skid, Place::Skid];
+        let places = [IntakeStage::Fifo(4), IntakeStage::Register, IntakeStage::Skid, IntakeStage::Skid];
         assert_eq!(taken(&places, 1, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]
     fn a_slower_engine_holds_the_bus_when_the_places_are_full() {
-        assert_eq!(taken(&[Place::Fifo(2)], 3, 6), [0, 1, 2, 5, 8, 11]);
-        assert_eq!(taken(&[Place::Register], 3, 4), [0, 1, 4, 7]);
-        assert_eq!(taken(&[Place::Skid], 3, 5), [0, 1, 2, 5, 8]);
+        assert_eq!(taken(&[IntakeStage::Fifo(2)], 3, 6), [0, 1, 2, 5, 8, 11]);
+        assert_eq!(taken(&[IntakeStage::Register], 3, 4), [0, 1, 4, 7]);
+        assert_eq!(taken(&[IntakeStage::Skid], 3, 5), [0, 1, 2, 5, 8]);
     }
 
     #[test]
     fn a_skid_takes_nothing_in_the_cycle_after_it_was_held() {
-        let mut skid = Intake::new(Time::ns(1), &[Place::Skid]);
+        let mut skid = Intake::new(Time::ns(1), &[IntakeStage::Skid]);
         let slow = Slow { pause: 0, free: Cell::new(Time::ns(3)) };
         skid.set_taker(Some(Rc::new(slow)));
         // Seen from 1 on, taken at 3: held in 1 and 2.

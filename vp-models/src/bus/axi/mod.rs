@@ -12,8 +12,8 @@
 //! ```
 //!
 //! When answers come is [`AxiConfig`]'s to say, or, if the memory takes its own time, a [`TimedPort`]'s. Where a partner with a
-//! clock is the memory, [`ManagerPins`] drive the five channels and sample them in the memory's place; where it is a further
-//! master, [`SubordinatePins`] stand before the arbiter.
+//! clock is the memory, `ManagerPins` drive the five channels and sample them in the memory's place; where it is a further
+//! master, `SubordinatePins` stand before the arbiter.
 
 mod burst;
 mod bytes;
@@ -41,7 +41,7 @@ mod write_pins;
 mod write_stream;
 
 pub use burst::{Burst, bursts};
-pub use intake::{Place, Taker};
+pub use intake::{BeatConsumer, IntakeStage};
 pub use interconnect::Interconnect;
 pub(crate) use latency::LatencySource;
 pub use latency::{Drawn, Latency, LatencyError};

@@ -2,7 +2,7 @@
 
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
-use super::intake::{Intake, Taker};
+use super::intake::{BeatConsumer, Intake};
 use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
@@ -156,7 +156,7 @@ impl ReadClient {
         std::iter::from_fn(move || (run.bytes > 0).then(|| cut.burst(id, &mut run)))
     }
 
-    pub(super) fn set_taker(&self, taker: Option<Rc<dyn Taker>>) {
+    pub(super) fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
         if let Some(intake) = self.intake.borrow_mut().as_mut() {
             intake.set_taker(taker);
         }

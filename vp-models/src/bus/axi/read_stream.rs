@@ -1,6 +1,6 @@
 //! What an engine's read DMA sees of the memory: bytes in the order in which it asked for them.
 
-use super::intake::{Intake, Place, Taker};
+use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
 use super::{Interconnect, Unmapped};
 use std::cell::{Cell, RefCell};
@@ -60,7 +60,7 @@ impl ReadStream {
         interconnect: &Rc<Interconnect>,
         name: &str,
         id: u32,
-        places: &[Place],
+        places: &[IntakeStage],
     ) -> Rc<ReadStream> {
         let unlimited = ReadStreamConfig { capacity: u32::MAX, credit_return: Time::ZERO };
         let intake = Intake::new(interconnect.config().period, places);
@@ -101,7 +101,7 @@ impl ReadStream {
     }
 
     /// Says who takes the beats asked for from now on; at once, if nobody.
-    pub fn set_taker(&self, taker: Option<Rc<dyn Taker>>) {
+    pub fn set_taker(&self, taker: Option<Rc<dyn BeatConsumer>>) {
         self.client.set_taker(taker);
     }
 

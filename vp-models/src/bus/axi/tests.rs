@@ -174,7 +174,7 @@ impl Requester for Script {
 /// Takes a beat every three cycles.
 struct Reluctant(Cell<Time>);
 
-impl Taker for Reluctant {
+impl BeatConsumer for Reluctant {
     fn take(&self, offered: Time) -> Time {
         let at = offered.max(self.0.get());
         self.0.set(at + Time::ns(3));
@@ -266,7 +266,7 @@ fn start(
             });
         }
         Client::Unbuffered { places, ahead, take, traffic } => {
-            let few = [Place::Fifo(2), Place::Skid];
+            let few = [IntakeStage::Fifo(2), IntakeStage::Skid];
             let stream =
                 ReadStream::unbuffered(interconnect, "unbuffered", id, if places { &few } else { &[] });
             interconnect.set_read_weight(id, weight);

@@ -79,7 +79,7 @@ impl Event {
 /// A cube of data, or a row of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cube {
-    pub(super) place: Place,
+    pub(super) place: TensorPlace,
     pub(super) size: u32,
     pub(super) width: u32,
     pub(super) height: u32,
@@ -90,7 +90,7 @@ pub(super) struct Cube {
 
 /// Where a cube is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TensorPlace {
     /// Nowhere: it passes from one unit to the next.
     OnTheFly,
     /// From this byte of that address on.
@@ -324,10 +324,10 @@ impl Lists<'_> {
             }
         };
         let place = match (memory, self.loadable.address(self.task, address, "operation")?) {
-            (2, _) => Place::OnTheFly,
-            (_, None) => Place::None,
+            (2, _) => TensorPlace::OnTheFly,
+            (_, None) => TensorPlace::None,
             (_, Some(entry)) => {
-                Place::Memory(AddressEntry { offset: entry.offset.saturating_add(from), ..entry })
+                TensorPlace::Memory(AddressEntry { offset: entry.offset.saturating_add(from), ..entry })
             }
         };
         Ok(Cube {

@@ -1,7 +1,7 @@
 //! Where the memory of a loadable lies.
 
 use super::error::LoadableError;
-use super::network::{Cube, Place};
+use super::network::{Cube, TensorPlace};
 use super::{AddressEntry, Domain, Loadable, MAX_MEMORY_BYTES};
 use crate::host::Memory;
 use crate::nvdla::registers::RegisterMap;
@@ -42,9 +42,9 @@ impl Places {
     /// A cube's address and its `RAM_TYPE`; what passes from unit to unit has none.
     pub(super) fn of(&self, cube: &Cube) -> (u64, u32) {
         match cube.place {
-            Place::Memory(entry) => self.address(entry),
-            Place::OnTheFly => (0, 0),
-            Place::None => (0, 1),
+            TensorPlace::Memory(entry) => self.address(entry),
+            TensorPlace::OnTheFly => (0, 0),
+            TensorPlace::None => (0, 1),
         }
     }
 

@@ -8,7 +8,7 @@ mod lut;
 mod sdp;
 
 use super::layout;
-use super::network::{Copy, Cube, Operation, Place, What, cube};
+use super::network::{Copy, Cube, Operation, TensorPlace, What, cube};
 use super::places::Places;
 use crate::host::program::Program;
 use crate::nvdla::registers::{FieldRef, Unit, bdma, cdp, cdp_rdma, pdp, pdp_rdma, rbk};
@@ -42,7 +42,7 @@ pub(super) fn of(operation: &Operation, places: &Places) -> Registers {
 pub(super) fn uses_rdma(operation: &Operation) -> bool {
     match &operation.what {
         What::Sdp { descriptor, cubes, .. } => sdp::needs_rdma(descriptor, cubes),
-        What::Pdp { cubes, .. } => cubes[cube::SOURCE].place != Place::OnTheFly,
+        What::Pdp { cubes, .. } => cubes[cube::SOURCE].place != TensorPlace::OnTheFly,
         What::Cdp { .. } => true,
         What::Bdma(_) | What::Convolution { .. } | What::Rubik { .. } => false,
     }
@@ -71,7 +71,7 @@ fn element_bytes(precision: u8) -> u32 {
 
 fn pooling(program: &mut Program, places: &Places, pooling: &layout::Pdp, cubes: &[Cube; 2]) -> Vec<Unit> {
     let [source, destination] = cubes;
-    let from_memory = source.place != Place::OnTheFly;
+    let from_memory = source.place != TensorPlace::OnTheFly;
     if from_memory {
         pooling_rdma(program, places, pooling, source);
     }

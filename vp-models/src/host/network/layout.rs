@@ -197,8 +197,8 @@ impl Cube {
     }
 
     /// Its part from a line on.
-    pub(super) fn at_line(&self, y: u32) -> Place {
-        Place {
+    pub(super) fn at_line(&self, y: u32) -> CubePlace {
+        CubePlace {
             base: self.base + u64::from(y) * u64::from(self.line_stride()),
             line_stride: self.line_stride(),
             surface_stride: self.surface_stride(),
@@ -223,7 +223,7 @@ impl Cube {
 
 /// Where a hardware layer finds a cube, or puts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CubePlace {
     /// Address of its first byte.
     pub(super) base: u64,
     /// Bytes from a line to the next.

@@ -39,8 +39,8 @@ mod run;
 mod shipped;
 
 pub use description::{
-    Activation, Bias, Converter, Convolution, Layer, Method, Network, Normalisation, Operation, Options,
-    Pooling, ReadTensor, Shape, SoftMax, Sum, Window, example_input,
+    Activation, Bias, Converter, Convolution, Method, Network, NetworkLayer, Normalisation, Operation,
+    Options, Pooling, ReadTensor, Shape, SoftMax, Sum, Window, example_input,
 };
 pub use error::{MeasureError, NetworkError, PlanError, RunError};
 pub use layout::{Channels, Form, Run, Tensor};

@@ -1,4 +1,4 @@
-//! The `.cfg` language: one command a line, `name(argument, …);`. Text to [`Command`]s and back; no meaning
+//! The `.cfg` language: one command a line, `name(argument, …);`. Text to [`CfgCommand`]s and back; no meaning
 //! yet.
 //!
 //! Called by [`Trace`](super::Trace). Reads no file but the text it is given and knows no register map.
@@ -14,7 +14,7 @@ use crate::host::Memory;
 
 /// One command of a `.cfg` script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum CfgCommand {
     /// `reg_write(BLK.REG, value)`: write a 32-bit register.
     RegWrite {
         /// The register.
@@ -199,7 +199,7 @@ const SHAPES: [(&str, &str); 14] = [
 ];
 
 /// Reads a script. `file` only names the text in errors.
-pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<Command>>, TraceError> {
+pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<CfgCommand>>, TraceError> {
     let mut commands = Vec::new();
     for (number, line) in lines(text) {
         let command = parse_line(line).map_err(|fault| fault.at(file, number))?;
@@ -208,7 +208,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<Command>>, TraceError> 
     Ok(commands)
 }
 
-fn parse_line(line: &str) -> Result<Option<Command>, Fault> {
+fn parse_line(line: &str) -> Result<Option<CfgCommand>, Fault> {
     let mut cursor = Cursor::new(line);
     cursor.skip_blanks();
     if cursor.rest().is_empty() || cursor.rest().starts_with("//") {
@@ -237,53 +237,55 @@ fn parse_line(line: &str) -> Result<Option<Command>, Fault> {
     Ok(Some(command))
 }
 
-fn command(name: &str, arguments: &mut Arguments<'_>) -> Result<Command, Fault> {
+fn command(name: &str, arguments: &mut Arguments<'_>) -> Result<CfgCommand, Fault> {
     Ok(match name {
-        "reg_write" => Command::RegWrite { register: arguments.register()?, value: arguments.value()? },
+        "reg_write" => CfgCommand::RegWrite { register: arguments.register()?, value: arguments.value()? },
         "reg_read" => {
-            Command::RegRead { register: arguments.register()?, name: arguments.identifier("a name")? }
+            CfgCommand::RegRead { register: arguments.register()?, name: arguments.identifier("a name")? }
         }
         "reg_read_check" => {
-            Command::RegReadCheck { register: arguments.register()?, value: arguments.value()? }
+            CfgCommand::RegReadCheck { register: arguments.register()?, value: arguments.value()? }
         }
         "poll_reg_equal" => {
-            Command::PollRegEqual { register: arguments.register()?, value: arguments.value()? }
+            CfgCommand::PollRegEqual { register: arguments.register()?, value: arguments.value()? }
         }
-        "sync_notify" => Command::SyncNotify { block: arguments.block()?, event: arguments.event()? },
-        "sync_wait" => Command::SyncWait { block: arguments.block()?, event: arguments.event()? },
-        "intr_notify" => Command::IntrNotify { interrupt: arguments.interrupt()?, event: arguments.event()? },
-        "mem_init" => Command::MemInit {
+        "sync_notify" => CfgCommand::SyncNotify { block: arguments.block()?, event: arguments.event()? },
+        "sync_wait" => CfgCommand::SyncWait { block: arguments.block()?, event: arguments.event()? },
+        "intr_notify" => {
+            CfgCommand::IntrNotify { interrupt: arguments.interrupt()?, event: arguments.event()? }
+        }
+        "mem_init" => CfgCommand::MemInit {
             memory: arguments.memory()?,
             base: arguments.address()?,
             extent: arguments.extent()?,
             pattern: arguments.pattern()?,
             after: arguments.after()?,
         },
-        "mem_load" => Command::MemLoad {
+        "mem_load" => CfgCommand::MemLoad {
             memory: arguments.memory()?,
             base: arguments.address()?,
             file: arguments.file()?,
             after: arguments.after()?,
         },
-        "mem_reserve" => Command::MemReserve {
+        "mem_reserve" => CfgCommand::MemReserve {
             memory: arguments.memory()?,
             base: arguments.address()?,
             size: arguments.size()?,
             after: arguments.after()?,
         },
-        "mem_release" => Command::MemRelease {
+        "mem_release" => CfgCommand::MemRelease {
             memory: arguments.memory()?,
             base: arguments.address()?,
             after: arguments.after()?,
         },
-        "check_crc" => Command::CheckCrc {
+        "check_crc" => CfgCommand::CheckCrc {
             event: arguments.event()?,
             memory: arguments.checked_memory()?,
             base: arguments.whole_words("an address")?,
             size: arguments.whole_words("a size")?,
             crc: arguments.next()?.number32("a CRC")?,
         },
-        "check_file" => Command::CheckFile {
+        "check_file" => CfgCommand::CheckFile {
             event: arguments.event()?,
             memory: arguments.checked_memory()?,
             base: arguments.address()?,
@@ -291,7 +293,7 @@ fn command(name: &str, arguments: &mut Arguments<'_>) -> Result<Command, Fault> 
             file: arguments.file()?,
         },
         // The caller has found the name in SHAPES, and this is the last one there.
-        _ => Command::CheckNothing { event: arguments.event()? },
+        _ => CfgCommand::CheckNothing { event: arguments.event()? },
     })
 }
 
@@ -468,9 +470,9 @@ fn bad_choice(word: Word<'_>, what: &'static str, choices: &'static str) -> Faul
 }
 
 /// The line [`parse`] reads back as an equal command.
-impl fmt::Display for Command {
+impl fmt::Display for CfgCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use Command::*;
+        use CfgCommand::*;
         match self {
             RegWrite { register, value } => write!(f, "reg_write({}, {value:#x});", register.vendor()),
             RegRead { register, name } => write!(f, "reg_read({}, {name});", register.vendor()),
@@ -540,7 +542,7 @@ mod tests {
     use super::super::interrupt::SOURCES;
     use super::*;
 
-    fn one(line: &str) -> Result<Command, String> {
+    fn one(line: &str) -> Result<CfgCommand, String> {
         let commands = parse(line, Path::new("t.cfg")).map_err(|error| error.to_string())?;
         Ok(commands.into_iter().next().expect("a command").command)
     }
@@ -551,13 +553,13 @@ mod tests {
         let register = RegisterName::parse("SDP.S_POINTER").unwrap();
         assert_eq!(
             parse(text, Path::new("t")).unwrap(),
-            [Line { number: 3, command: Command::RegWrite { register, value: 16 } }]
+            [Line { number: 3, command: CfgCommand::RegWrite { register, value: 16 } }]
         );
     }
 
     #[test]
     fn the_digit_one_means_primary_in_a_check() {
-        let Ok(Command::CheckCrc { memory, .. }) = one("check_crc(e, 1, 0x8, 4, 0);") else { panic!() };
+        let Ok(CfgCommand::CheckCrc { memory, .. }) = one("check_crc(e, 1, 0x8, 4, 0);") else { panic!() };
         assert_eq!(memory, Memory::Primary);
     }
 
@@ -624,7 +626,7 @@ mod tests {
             .prop_map(|(unit, name)| RegisterName::parse(&format!("{unit}.{name}")).expect("identifiers"))
     }
 
-    fn any_command() -> impl Strategy<Value = Command> {
+    fn any_command() -> impl Strategy<Value = CfgCommand> {
         let memory = || prop_oneof![Just(Memory::Primary), Just(Memory::Secondary)];
         let pattern = prop::sample::select(PATTERNS.map(|(_, pattern)| pattern).to_vec());
         let interrupt = (prop::sample::select(SOURCES.map(|(_, source, _)| source).to_vec()), 0..2u8)
@@ -634,38 +636,41 @@ mod tests {
         let extent = prop_oneof![any::<u64>().prop_map(Extent::Bytes), file().prop_map(Extent::File)];
         let words = || any::<u64>().prop_map(|number| number & !3);
         prop_oneof![
-            (register(), any::<u32>()).prop_map(|(register, value)| Command::RegWrite { register, value }),
-            (register(), identifier()).prop_map(|(register, name)| Command::RegRead { register, name }),
+            (register(), any::<u32>()).prop_map(|(register, value)| CfgCommand::RegWrite { register, value }),
+            (register(), identifier()).prop_map(|(register, name)| CfgCommand::RegRead { register, name }),
             (register(), any::<u32>())
-                .prop_map(|(register, value)| Command::RegReadCheck { register, value }),
+                .prop_map(|(register, value)| CfgCommand::RegReadCheck { register, value }),
             (register(), any::<u32>())
-                .prop_map(|(register, value)| Command::PollRegEqual { register, value }),
-            (identifier(), identifier()).prop_map(|(block, event)| Command::SyncNotify { block, event }),
-            (identifier(), identifier()).prop_map(|(block, event)| Command::SyncWait { block, event }),
-            (interrupt, identifier()).prop_map(|(interrupt, event)| Command::IntrNotify { interrupt, event }),
+                .prop_map(|(register, value)| CfgCommand::PollRegEqual { register, value }),
+            (identifier(), identifier()).prop_map(|(block, event)| CfgCommand::SyncNotify { block, event }),
+            (identifier(), identifier()).prop_map(|(block, event)| CfgCommand::SyncWait { block, event }),
+            (interrupt, identifier())
+                .prop_map(|(interrupt, event)| CfgCommand::IntrNotify { interrupt, event }),
             (memory(), any::<u64>(), extent, pattern, after()).prop_map(
                 |(memory, base, extent, pattern, after)| {
-                    Command::MemInit { memory, base, extent, pattern, after }
+                    CfgCommand::MemInit { memory, base, extent, pattern, after }
                 }
             ),
             (memory(), any::<u64>(), file(), after())
-                .prop_map(|(memory, base, file, after)| Command::MemLoad { memory, base, file, after }),
+                .prop_map(|(memory, base, file, after)| CfgCommand::MemLoad { memory, base, file, after }),
             (memory(), any::<u64>(), any::<u64>(), after())
-                .prop_map(|(memory, base, size, after)| Command::MemReserve { memory, base, size, after }),
-            (memory(), any::<u64>(), after()).prop_map(|(memory, base, after)| Command::MemRelease {
+                .prop_map(|(memory, base, size, after)| CfgCommand::MemReserve { memory, base, size, after }),
+            (memory(), any::<u64>(), after()).prop_map(|(memory, base, after)| CfgCommand::MemRelease {
                 memory,
                 base,
                 after
             }),
             (identifier(), memory(), words(), words(), any::<u32>()).prop_map(
-                |(event, memory, base, size, crc)| { Command::CheckCrc { event, memory, base, size, crc } }
+                |(event, memory, base, size, crc)| {
+                    CfgCommand::CheckCrc { event, memory, base, size, crc }
+                }
             ),
             (identifier(), memory(), any::<u64>(), any::<u64>(), file()).prop_map(
                 |(event, memory, base, size, file)| {
-                    Command::CheckFile { event, memory, base, size, file }
+                    CfgCommand::CheckFile { event, memory, base, size, file }
                 }
             ),
-            identifier().prop_map(|event| Command::CheckNothing { event }),
+            identifier().prop_map(|event| CfgCommand::CheckNothing { event }),
         ]
     }
 

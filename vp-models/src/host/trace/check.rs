@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::cfg::{Command as Cfg, Extent};
+use super::cfg::{CfgCommand as Cfg, Extent};
 use super::error::{TraceError, TraceErrorKind, nearest};
-use super::txn::Command as Txn;
+use super::txn::TxnCommand as Txn;
 use super::{Body, Line, MAX_MEMORY_BYTES, Trace};
 
 /// Refuses the first thing that could not be played, or that would pass without proving anything.

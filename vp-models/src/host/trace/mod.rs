@@ -63,18 +63,18 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// A `.cfg` script.
-    Cfg(Vec<Line<cfg::Command>>),
+    Cfg(Vec<Line<cfg::CfgCommand>>),
     /// A `.txn` script.
     Txn {
         /// The commands, in order.
-        lines: Vec<Line<txn::Command>>,
+        lines: Vec<Line<txn::TxnCommand>>,
         /// The simulator switches beside it.
         plusargs: txn::Plusargs,
     },
     /// What a driver did, over its memory: the one surface.
     Recording {
         /// The accesses and interrupts, in order.
-        lines: Vec<Line<recording::Command>>,
+        lines: Vec<Line<recording::RecordedCommand>>,
         /// What must come out, if that is known.
         golden: Option<recording::Golden>,
     },
@@ -230,15 +230,15 @@ impl Trace {
             Body::Cfg(lines) => {
                 for line in lines {
                     match line.command {
-                        cfg::Command::RegWrite { .. } => summary.register_writes += 1,
-                        cfg::Command::RegReadCheck { .. } | cfg::Command::PollRegEqual { .. } => {
+                        cfg::CfgCommand::RegWrite { .. } => summary.register_writes += 1,
+                        cfg::CfgCommand::RegReadCheck { .. } | cfg::CfgCommand::PollRegEqual { .. } => {
                             summary.register_reads_checked += 1;
                         }
-                        cfg::Command::IntrNotify { .. } => summary.interrupts += 1,
-                        cfg::Command::CheckCrc { .. } | cfg::Command::CheckFile { .. } => {
+                        cfg::CfgCommand::IntrNotify { .. } => summary.interrupts += 1,
+                        cfg::CfgCommand::CheckCrc { .. } | cfg::CfgCommand::CheckFile { .. } => {
                             summary.memory_checks += 1;
                         }
-                        cfg::Command::CheckNothing { .. } => summary.event_checks += 1,
+                        cfg::CfgCommand::CheckNothing { .. } => summary.event_checks += 1,
                         _ => {}
                     }
                 }
@@ -246,9 +246,9 @@ impl Trace {
             Body::Recording { lines, golden } => {
                 for line in lines {
                     match line.command {
-                        recording::Command::Write { .. } => summary.register_writes += 1,
-                        recording::Command::Read { .. } => summary.register_reads_checked += 1,
-                        recording::Command::Interrupt { .. } => summary.interrupts += 1,
+                        recording::RecordedCommand::Write { .. } => summary.register_writes += 1,
+                        recording::RecordedCommand::Read { .. } => summary.register_reads_checked += 1,
+                        recording::RecordedCommand::Interrupt { .. } => summary.interrupts += 1,
                     }
                 }
                 summary.memory_checks = golden.iter().count();
@@ -257,11 +257,11 @@ impl Trace {
             Body::Txn { lines, .. } => {
                 for line in lines {
                     match line.command {
-                        txn::Command::WriteReg { .. } => summary.register_writes += 1,
-                        txn::Command::ReadReg { .. } => summary.register_reads_checked += 1,
-                        txn::Command::Wait | txn::Command::WaitIntr { .. } => summary.interrupts += 1,
-                        txn::Command::DumpMem(_) => summary.memory_checks += 1,
-                        txn::Command::LoadMem(_) | txn::Command::FillMem { .. } => {}
+                        txn::TxnCommand::WriteReg { .. } => summary.register_writes += 1,
+                        txn::TxnCommand::ReadReg { .. } => summary.register_reads_checked += 1,
+                        txn::TxnCommand::Wait | txn::TxnCommand::WaitIntr { .. } => summary.interrupts += 1,
+                        txn::TxnCommand::DumpMem(_) => summary.memory_checks += 1,
+                        txn::TxnCommand::LoadMem(_) | txn::TxnCommand::FillMem { .. } => {}
                     }
                 }
             }
@@ -287,16 +287,16 @@ impl Body {
             Body::Cfg(lines) => lines
                 .iter()
                 .filter_map(|line| match &line.command {
-                    cfg::Command::MemInit { extent: cfg::Extent::File(file), .. }
-                    | cfg::Command::MemLoad { file, .. }
-                    | cfg::Command::CheckFile { file, .. } => Some((line.number, file.as_str())),
+                    cfg::CfgCommand::MemInit { extent: cfg::Extent::File(file), .. }
+                    | cfg::CfgCommand::MemLoad { file, .. }
+                    | cfg::CfgCommand::CheckFile { file, .. } => Some((line.number, file.as_str())),
                     _ => None,
                 })
                 .collect(),
             Body::Txn { lines, .. } => lines
                 .iter()
                 .filter_map(|line| match &line.command {
-                    txn::Command::LoadMem(transfer) | txn::Command::DumpMem(transfer) => {
+                    txn::TxnCommand::LoadMem(transfer) | txn::TxnCommand::DumpMem(transfer) => {
                         Some((line.number, transfer.file.as_str()))
                     }
                     _ => None,

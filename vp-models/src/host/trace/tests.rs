@@ -275,8 +275,8 @@ fn every_register_of_the_vendor_traces_is_in_the_map_of_its_configuration() {
         };
         if let Body::Cfg(lines) = Trace::load(&source.script).unwrap().body() {
             for line in lines {
-                if let cfg::Command::RegWrite { register, .. } | cfg::Command::PollRegEqual { register, .. } =
-                    &line.command
+                if let cfg::CfgCommand::RegWrite { register, .. }
+                | cfg::CfgCommand::PollRegEqual { register, .. } = &line.command
                 {
                     assert!(
                         map.contains_key(register.as_str()),

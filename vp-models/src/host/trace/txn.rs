@@ -1,4 +1,4 @@
-//! The `.txn` language: one command a line, strictly in order. Text to [`Command`]s and back; no meaning yet.
+//! The `.txn` language: one command a line, strictly in order. Text to [`TxnCommand`]s and back; no meaning yet.
 //!
 //! Called by [`Trace`](super::Trace). The vendor's scripts are written for nv_full. `fill_mem` and `wait_intr` are of
 //! those that its C-model's layers are written down in, among them some for nv_small, whose names begin with `small_`.
@@ -14,7 +14,7 @@ use crate::nvdla::registers::RegisterMap;
 
 /// One command of a `.txn` script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum TxnCommand {
     /// `write_reg A D`: write a register and wait for the acknowledgement.
     WriteReg {
         /// Byte address in the register window: four times the low 16 bits of A.
@@ -136,7 +136,7 @@ const SHAPES: [(&str, &str); 7] = [
 ];
 
 /// Reads a script. `file` only names the text in errors.
-pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<Command>>, TraceError> {
+pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<TxnCommand>>, TraceError> {
     let mut commands = Vec::new();
     for (number, line) in lines(text) {
         let content = line.split_once('#').map_or(line, |(content, _)| content);
@@ -187,11 +187,12 @@ fn words(line: &str) -> Vec<Word<'_>> {
     }
 }
 
-fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<Command, Fault> {
+fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<TxnCommand, Fault> {
     match (name.text, arguments) {
-        ("write_reg", [address, value]) => {
-            Ok(Command::WriteReg { address: register(*address)?, value: value.number32("a register value")? })
-        }
+        ("write_reg", [address, value]) => Ok(TxnCommand::WriteReg {
+            address: register(*address)?,
+            value: value.number32("a register value")?,
+        }),
         ("read_reg", [address, mask, value]) => read_reg(*address, *mask, Relation::Equal, *value, None),
         ("read_reg", [address, mask, operator, value]) => {
             read_reg(*address, *mask, relation(*operator)?, *value, None)
@@ -199,14 +200,14 @@ fn command(name: Word<'_>, arguments: &[Word<'_>]) -> Result<Command, Fault> {
         ("read_reg", [address, mask, operator, value, retries]) => {
             read_reg(*address, *mask, relation(*operator)?, *value, Some(*retries))
         }
-        ("load_mem", [address, size, file]) => transfer(*address, *size, *file).map(Command::LoadMem),
-        ("dump_mem", [address, size, file]) => transfer(*address, *size, *file).map(Command::DumpMem),
+        ("load_mem", [address, size, file]) => transfer(*address, *size, *file).map(TxnCommand::LoadMem),
+        ("dump_mem", [address, size, file]) => transfer(*address, *size, *file).map(TxnCommand::DumpMem),
         ("fill_mem", [address, size, byte]) => {
             let (memory, address, size) = region(*address, *size)?;
-            Ok(Command::FillMem { memory, address, size, byte: byte.number("a byte", 8)? as u8 })
+            Ok(TxnCommand::FillMem { memory, address, size, byte: byte.number("a byte", 8)? as u8 })
         }
-        ("wait", []) => Ok(Command::Wait),
-        ("wait_intr", [mask]) => Ok(Command::WaitIntr { mask: mask.number32("a mask")? }),
+        ("wait", []) => Ok(TxnCommand::Wait),
+        ("wait_intr", [mask]) => Ok(TxnCommand::WaitIntr { mask: mask.number32("a mask")? }),
         ("read_mem", _) => Err(name.fault(TraceErrorKind::Undefined("read_mem"))),
         ("write_mem", _) => Err(name.fault(TraceErrorKind::Undefined("write_mem"))),
         (text, _) => Err(name.fault(match SHAPES.iter().find(|(known, _)| *known == text) {
@@ -226,8 +227,8 @@ fn read_reg(
     relation: Relation,
     value: Word<'_>,
     retries: Option<Word<'_>>,
-) -> Result<Command, Fault> {
-    Ok(Command::ReadReg {
+) -> Result<TxnCommand, Fault> {
+    Ok(TxnCommand::ReadReg {
         address: register(address)?,
         mask: mask.number32("a mask")?,
         relation,
@@ -281,29 +282,31 @@ fn region(address: Word<'_>, size: Word<'_>) -> Result<(Memory, u64, u64), Fault
 }
 
 /// The line [`parse`] reads back as an equal command.
-impl fmt::Display for Command {
+impl fmt::Display for TxnCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |address: u32| 0xffff_0000 | (address >> 2 & 0xffff);
         match self {
-            Command::WriteReg { address, value } => write!(f, "write_reg {:#x} {value:#x}", word(*address)),
-            Command::ReadReg { address, mask, relation: Relation::Equal, value, retries: None } => {
+            TxnCommand::WriteReg { address, value } => {
+                write!(f, "write_reg {:#x} {value:#x}", word(*address))
+            }
+            TxnCommand::ReadReg { address, mask, relation: Relation::Equal, value, retries: None } => {
                 write!(f, "read_reg {:#x} {mask:#010x} {value:#010x}", word(*address))
             }
-            Command::ReadReg { address, mask, relation, value, retries } => {
+            TxnCommand::ReadReg { address, mask, relation, value, retries } => {
                 write!(f, "read_reg {:#x} {mask:#010x} {relation} {value:#010x}", word(*address))?;
                 retries.map_or(Ok(()), |retries| write!(f, " {retries}"))
             }
-            Command::LoadMem(Transfer { address, size, file, .. }) => {
+            TxnCommand::LoadMem(Transfer { address, size, file, .. }) => {
                 write!(f, "load_mem {address:#x} {size:#x} {file}")
             }
-            Command::DumpMem(Transfer { address, size, file, .. }) => {
+            TxnCommand::DumpMem(Transfer { address, size, file, .. }) => {
                 write!(f, "dump_mem {address:#x} {size:#x} {file}")
             }
-            Command::FillMem { address, size, byte, .. } => {
+            TxnCommand::FillMem { address, size, byte, .. } => {
                 write!(f, "fill_mem {address:#x} {size:#x} {byte:#04x}")
             }
-            Command::Wait => f.write_str("wait"),
-            Command::WaitIntr { mask } => write!(f, "wait_intr {mask:#x}"),
+            TxnCommand::Wait => f.write_str("wait"),
+            TxnCommand::WaitIntr { mask } => write!(f, "wait_intr {mask:#x}"),
         }
     }
 }
@@ -323,14 +326,14 @@ mod tests {
 
     use super::*;
 
-    fn one(line: &str) -> Result<Command, String> {
+    fn one(line: &str) -> Result<TxnCommand, String> {
         let commands = parse(line, Path::new("t.txn")).map_err(|error| error.to_string())?;
         Ok(commands.into_iter().next().expect("a command").command)
     }
 
     #[test]
     fn register_addresses_are_word_addresses_of_sixteen_bits() {
-        assert_eq!(one("write_reg 0xffff100b 5 # x"), Ok(Command::WriteReg { address: 0x402c, value: 5 }));
+        assert_eq!(one("write_reg 0xffff100b 5 # x"), Ok(TxnCommand::WriteReg { address: 0x402c, value: 5 }));
     }
 
     #[test]
@@ -338,11 +341,11 @@ mod tests {
         let transfer = |memory, address| Transfer { memory, address, size: 4, file: "f.dat".into() };
         assert_eq!(
             one("load_mem 0x80000000 4 f.dat"),
-            Ok(Command::LoadMem(transfer(Memory::Primary, 0x8000_0000)))
+            Ok(TxnCommand::LoadMem(transfer(Memory::Primary, 0x8000_0000)))
         );
         assert_eq!(
             one("dump_mem 0x5ffffffc 4 f.dat"),
-            Ok(Command::DumpMem(transfer(Memory::Secondary, 0x5fff_fffc)))
+            Ok(TxnCommand::DumpMem(transfer(Memory::Secondary, 0x5fff_fffc)))
         );
     }
 
@@ -381,7 +384,7 @@ mod tests {
         }
     }
 
-    fn any_command() -> impl Strategy<Value = Command> {
+    fn any_command() -> impl Strategy<Value = TxnCommand> {
         let address = || any::<u16>().prop_map(|word| u32::from(word) << 2);
         let relation = prop::sample::select(vec![Relation::Equal, Relation::AtMost, Relation::AtLeast]);
         let transfer = || {
@@ -397,19 +400,19 @@ mod tests {
             )
         };
         prop_oneof![
-            (address(), any::<u32>()).prop_map(|(address, value)| Command::WriteReg { address, value }),
+            (address(), any::<u32>()).prop_map(|(address, value)| TxnCommand::WriteReg { address, value }),
             (address(), any::<u32>(), relation, any::<u32>(), prop::option::of(0..1u32 << 24)).prop_map(
                 |(address, mask, relation, value, retries)| {
-                    Command::ReadReg { address, mask, relation, value, retries }
+                    TxnCommand::ReadReg { address, mask, relation, value, retries }
                 }
             ),
-            transfer().prop_map(Command::LoadMem),
-            transfer().prop_map(Command::DumpMem),
+            transfer().prop_map(TxnCommand::LoadMem),
+            transfer().prop_map(TxnCommand::DumpMem),
             (transfer(), any::<u8>()).prop_map(|(Transfer { memory, address, size, .. }, byte)| {
-                Command::FillMem { memory, address, size, byte }
+                TxnCommand::FillMem { memory, address, size, byte }
             }),
-            Just(Command::Wait),
-            any::<u32>().prop_map(|mask| Command::WaitIntr { mask }),
+            Just(TxnCommand::Wait),
+            any::<u32>().prop_map(|mask| TxnCommand::WaitIntr { mask }),
         ]
     }
 

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::cfg::{Command, Extent, Pattern};
+use super::cfg::{CfgCommand, Extent, Pattern};
 use super::error::{TraceError, TraceErrorKind};
 use super::surface::emit_dump;
 use super::{Body, Interrupt, Line, RegisterName, Surface, Trace, check};
@@ -15,7 +15,7 @@ use crate::host::Memory;
 #[derive(Clone, Debug)]
 pub struct TraceBuilder {
     name: String,
-    lines: Vec<Line<Command>>,
+    lines: Vec<Line<CfgCommand>>,
     surfaces: BTreeMap<String, Surface>,
     refused: Option<TraceErrorKind>,
 }
@@ -29,7 +29,7 @@ impl TraceBuilder {
 
     /// Appends any command.
     #[must_use]
-    pub fn command(mut self, command: Command) -> Self {
+    pub fn command(mut self, command: CfgCommand) -> Self {
         let number = u32::try_from(self.lines.len()).map_or(u32::MAX, |lines| lines.saturating_add(1));
         self.lines.push(Line { number, command });
         self
@@ -48,13 +48,13 @@ impl TraceBuilder {
     /// Fills `size` bytes before anything runs.
     #[must_use]
     pub fn fill(self, memory: Memory, base: u64, size: u64, pattern: Pattern) -> Self {
-        self.command(Command::MemInit { memory, base, extent: Extent::Bytes(size), pattern, after: None })
+        self.command(CfgCommand::MemInit { memory, base, extent: Extent::Bytes(size), pattern, after: None })
     }
 
     /// Places bytes, by way of a surface file of that name, before anything runs.
     #[must_use]
     pub fn place(self, memory: Memory, base: u64, file: &str, bytes: &[u8]) -> Self {
-        self.surface(file, Surface::from_bytes(bytes)).command(Command::MemLoad {
+        self.surface(file, Surface::from_bytes(bytes)).command(CfgCommand::MemLoad {
             memory,
             base,
             file: file.to_owned(),
@@ -66,7 +66,7 @@ impl TraceBuilder {
     #[must_use]
     pub fn write(mut self, register: &str, value: u32) -> Self {
         match RegisterName::parse(register) {
-            Some(register) => self.command(Command::RegWrite { register, value }),
+            Some(register) => self.command(CfgCommand::RegWrite { register, value }),
             None => {
                 let found = format!("`{}`", super::error::clip(register));
                 let kind = TraceErrorKind::Syntax { expected: "a register such as SDP.S_POINTER", found };
@@ -79,7 +79,7 @@ impl TraceBuilder {
     /// Declares an interrupt that must come, and the event it fires.
     #[must_use]
     pub fn interrupt(self, interrupt: Interrupt, event: &str) -> Self {
-        self.command(Command::IntrNotify { interrupt, event: event.to_owned() })
+        self.command(CfgCommand::IntrNotify { interrupt, event: event.to_owned() })
     }
 
     /// After the event, memory must hold these bytes: their CRC goes into the script. Their number and `base`
@@ -91,7 +91,7 @@ impl TraceBuilder {
             self.refused = self.refused.or(Some(TraceErrorKind::Unaligned(odd)));
         }
         let crc = crc32fast::hash(expected);
-        self.command(Command::CheckCrc { event: event.to_owned(), memory, base, size, crc })
+        self.command(CfgCommand::CheckCrc { event: event.to_owned(), memory, base, size, crc })
     }
 
     /// The trace, checked as one that was read. Its script is called `<name>.cfg`.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// A command, and the bank that it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
+pub enum DramCommand {
     /// Opens a row.
     Activate {
         /// Bank of the channel.
@@ -41,18 +41,18 @@ pub enum Command {
     Refresh,
 }
 
-impl Command {
+impl DramCommand {
     /// Its name in the standards.
     pub const fn name(self) -> &'static str {
         match self {
-            Command::Activate { .. } => "ACT",
-            Command::Read { close: false, .. } => "RD",
-            Command::Read { close: true, .. } => "RDA",
-            Command::Write { close: false, .. } => "WR",
-            Command::Write { close: true, .. } => "WRA",
-            Command::Precharge { .. } => "PRE",
-            Command::PrechargeAll => "PREA",
-            Command::Refresh => "REF",
+            DramCommand::Activate { .. } => "ACT",
+            DramCommand::Read { close: false, .. } => "RD",
+            DramCommand::Read { close: true, .. } => "RDA",
+            DramCommand::Write { close: false, .. } => "WR",
+            DramCommand::Write { close: true, .. } => "WRA",
+            DramCommand::Precharge { .. } => "PRE",
+            DramCommand::PrechargeAll => "PREA",
+            DramCommand::Refresh => "REF",
         }
     }
 }
@@ -117,59 +117,61 @@ impl Banks {
     }
 
     /// The first clock in which a command may be given.
-    pub fn earliest(&self, command: Command) -> u64 {
+    pub fn earliest(&self, command: DramCommand) -> u64 {
         let group = |bank: usize| &self.groups[bank / self.banks_in_group];
         let held = match command {
-            Command::Activate { bank, .. } => {
+            DramCommand::Activate { bank, .. } => {
                 let window = match self.activations.front() {
                     Some(&first) if self.activations.len() == 4 => first + self.timing.tFAW,
                     _ => 0,
                 };
                 [self.banks[bank].activate, group(bank).activate, self.any.activate, window]
             }
-            Command::Read { bank, .. } => [self.banks[bank].column, group(bank).read, self.any.read, 0],
-            Command::Write { bank, .. } => [self.banks[bank].column, group(bank).write, self.any.write, 0],
-            Command::Precharge { bank } => [self.banks[bank].precharge, self.precharge, 0, 0],
-            Command::PrechargeAll => {
+            DramCommand::Read { bank, .. } => [self.banks[bank].column, group(bank).read, self.any.read, 0],
+            DramCommand::Write { bank, .. } => {
+                [self.banks[bank].column, group(bank).write, self.any.write, 0]
+            }
+            DramCommand::Precharge { bank } => [self.banks[bank].precharge, self.precharge, 0, 0],
+            DramCommand::PrechargeAll => {
                 let banks = self.banks.iter().filter(|bank| bank.row.is_some());
                 [banks.map(|bank| bank.precharge).max().unwrap_or(0), self.precharge, 0, 0]
             }
-            Command::Refresh => [self.refresh, 0, 0, 0],
+            DramCommand::Refresh => [self.refresh, 0, 0, 0],
         };
         held.into_iter().fold(self.bus, u64::max)
     }
 
     /// Gives a command in the clock `at`.
-    pub fn give(&mut self, command: Command, at: u64) {
+    pub fn give(&mut self, command: DramCommand, at: u64) {
         let Timing { tRP, tRPab, tRFC, tPPD, nACT, nCAS, nPRE, .. } = self.timing;
         let occupied = match command {
-            Command::Activate { bank, row } => {
+            DramCommand::Activate { bank, row } => {
                 self.activate(bank, row, at);
                 nACT
             }
-            Command::Read { bank, close } => {
+            DramCommand::Read { bank, close } => {
                 self.read(bank, at);
                 self.banks[bank].close_if(close, tRP, &mut self.refresh);
                 nCAS
             }
-            Command::Write { bank, close } => {
+            DramCommand::Write { bank, close } => {
                 self.write(bank, at);
                 self.banks[bank].close_if(close, tRP, &mut self.refresh);
                 nCAS
             }
-            Command::Precharge { bank } => {
+            DramCommand::Precharge { bank } => {
                 self.banks[bank].close(at, tRP, &mut self.refresh);
                 self.precharge = at + tPPD;
                 nPRE
             }
-            Command::PrechargeAll => {
+            DramCommand::PrechargeAll => {
                 for bank in &mut self.banks {
                     bank.close(at, tRPab, &mut self.refresh);
                 }
                 self.precharge = at + tPPD;
                 nPRE
             }
-            Command::Refresh => {
+            DramCommand::Refresh => {
                 let free = at + tRFC;
                 self.any.activate = self.any.activate.max(free);
                 self.refresh = free;

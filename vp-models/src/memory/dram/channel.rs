@@ -1,6 +1,6 @@
 //! One channel of a DRAM: its controller, a command a clock at most.
 
-use super::bank::{Banks, Command};
+use super::bank::{Banks, DramCommand};
 use super::mapping::Location;
 use super::queue::{Next, Queues};
 use super::standard::{Organisation, Timing};
@@ -128,10 +128,10 @@ impl Channel {
         next
     }
 
-    fn give(&self, state: &mut State, command: Command, number: u64, now: u64) {
+    fn give(&self, state: &mut State, command: DramCommand, number: u64, now: u64) {
         state.banks.give(command, now);
         self.report(command);
-        let is_column = matches!(command, Command::Read { .. } | Command::Write { .. });
+        let is_column = matches!(command, DramCommand::Read { .. } | DramCommand::Write { .. });
         if !is_column {
             return state.queues.note(number, command);
         }
@@ -153,7 +153,8 @@ impl Channel {
     /// The refreshes that were due while nothing was to be done, as they would have been given.
     fn catch_up(&self, state: &mut State, now: u64) {
         while state.refresh_due < now {
-            let command = if state.banks.any_open() { Command::PrechargeAll } else { Command::Refresh };
+            let command =
+                if state.banks.any_open() { DramCommand::PrechargeAll } else { DramCommand::Refresh };
             let at = state.refresh_due.max(state.banks.earliest(command));
             if at >= now {
                 return;
@@ -167,7 +168,7 @@ impl Channel {
         if now < state.refresh_due {
             return None;
         }
-        let command = if state.banks.any_open() { Command::PrechargeAll } else { Command::Refresh };
+        let command = if state.banks.any_open() { DramCommand::PrechargeAll } else { DramCommand::Refresh };
         let earliest = state.banks.earliest(command);
         if earliest > now {
             return Some(Next::NotBefore(earliest));
@@ -176,22 +177,22 @@ impl Channel {
         Some(Next::Give(command, 0))
     }
 
-    fn refresh_at(&self, state: &mut State, command: Command, at: u64) {
+    fn refresh_at(&self, state: &mut State, command: DramCommand, at: u64) {
         state.banks.give(command, at);
         self.report(command);
-        if command == Command::Refresh {
+        if command == DramCommand::Refresh {
             state.refresh_due += self.timing.tREFI;
         }
     }
 
     /// Tells the observers of a command: its bank in the lower half, its row above.
-    fn report(&self, command: Command) {
+    fn report(&self, command: DramCommand) {
         let value = match command {
-            Command::Activate { bank, row } => u64::from(row) << 32 | bank as u64,
-            Command::Read { bank, .. } | Command::Write { bank, .. } | Command::Precharge { bank } => {
-                bank as u64
-            }
-            Command::PrechargeAll | Command::Refresh => 0,
+            DramCommand::Activate { bank, row } => u64::from(row) << 32 | bank as u64,
+            DramCommand::Read { bank, .. }
+            | DramCommand::Write { bank, .. }
+            | DramCommand::Precharge { bank } => bank as u64,
+            DramCommand::PrechargeAll | DramCommand::Refresh => 0,
         };
         self.sim.report(self.source, What::Count { label: command.name(), value });
     }

@@ -1,6 +1,6 @@
 //! What waits for a channel, and whose turn it is.
 
-use super::bank::{Banks, Command};
+use super::bank::{Banks, DramCommand};
 use super::mapping::Location;
 use super::{DramConfig, PagePolicy, Scheduler};
 
@@ -26,7 +26,7 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// This command, now; of a column command, for the entry of that number. Of a row command, on its behalf.
-    Give(Command, u64),
+    Give(DramCommand, u64),
     /// Nothing before that clock.
     NotBefore(u64),
     /// Nothing waits.
@@ -92,15 +92,15 @@ impl Queues {
     }
 
     /// Remembers what was done for an entry.
-    pub(super) fn note(&mut self, number: u64, command: Command) {
+    pub(super) fn note(&mut self, number: u64, command: DramCommand) {
         let entries = self.reads.iter_mut().chain(&mut self.writes);
         if let Some(entry) = entries.into_iter().find(|entry| entry.number == number) {
             match command {
-                Command::Activate { bank, .. } => {
+                DramCommand::Activate { bank, .. } => {
                     entry.opened = true;
                     self.overtaken[bank] = 0;
                 }
-                Command::Precharge { .. } => entry.closed = true,
+                DramCommand::Precharge { .. } => entry.closed = true,
                 _ => {}
             }
         }
@@ -124,7 +124,7 @@ impl Queues {
         self.choose_direction(config);
         let mut soonest = u64::MAX;
         // A column command goes before one for a row; among equals, the older.
-        let mut best: Option<((bool, u64), Command)> = None;
+        let mut best: Option<((bool, u64), DramCommand)> = None;
         let entries = || self.of(self.writing).iter().filter(|entry| entry.after.is_none());
         let strict = config.scheduler == Scheduler::Fcfs;
         let mut seen = 0u64;
@@ -151,18 +151,18 @@ impl Queues {
                     let close = config.page == PagePolicy::Closed && !more();
                     let bank = hit.bank;
                     let command = if hit.write {
-                        Command::Write { bank, close }
+                        DramCommand::Write { bank, close }
                     } else {
-                        Command::Read { bank, close }
+                        DramCommand::Read { bank, close }
                     };
                     (command, hit)
                 }
-                (Some(_), None) => (Command::Precharge { bank: oldest.bank }, oldest),
-                (None, None) => (Command::Activate { bank: oldest.bank, row: oldest.at.row }, oldest),
+                (Some(_), None) => (DramCommand::Precharge { bank: oldest.bank }, oldest),
+                (None, None) => (DramCommand::Activate { bank: oldest.bank, row: oldest.at.row }, oldest),
             };
             let earliest = banks.earliest(command);
             soonest = soonest.min(earliest);
-            let is_row = !matches!(command, Command::Read { .. } | Command::Write { .. });
+            let is_row = !matches!(command, DramCommand::Read { .. } | DramCommand::Write { .. });
             let key = (is_row, entry.number);
             if earliest <= now && best.is_none_or(|(other, _)| key < other) {
                 best = Some((key, command));

@@ -17,7 +17,7 @@ const MAX_REPEAT: u32 = 1 << 13;
 
 /// A copy of some surfaces of some lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct BdmaTransfer {
     /// Bytes of a line.
     pub line: u32,
     /// Lines of a surface.
@@ -30,9 +30,9 @@ pub struct Command {
     pub destination: Surface,
 }
 
-impl Command {
+impl BdmaTransfer {
     /// Decodes and checks the registers.
-    pub fn decode(registers: &Group) -> Result<Command, Refused> {
+    pub fn decode(registers: &Group) -> Result<BdmaTransfer, Refused> {
         let repeat = |field| {
             let number = registers.actual(field);
             let why = "the unit that stores counts to 8192";
@@ -46,7 +46,7 @@ impl Command {
             pixel: ATOM,
             packing: Packing::Strided,
         };
-        Ok(Command {
+        Ok(BdmaTransfer {
             line: registers.actual(reg::cfg_line::SIZE) * ATOM,
             lines: repeat(reg::cfg_line_repeat::NUMBER)?,
             surfaces: repeat(reg::cfg_surf_repeat::NUMBER)?,
@@ -69,7 +69,7 @@ impl Command {
 
     /// Address and bytes of each line in one of its two places, in order.
     pub(super) fn lines_in(&self, place: Surface) -> impl Iterator<Item = (u64, u32)> + use<> {
-        let Command { line, lines: height, surfaces, .. } = *self;
+        let BdmaTransfer { line, lines: height, surfaces, .. } = *self;
         Lines { surface: place, first_column: 0, width: line / ATOM, height, surfaces, together: 1 }
             .requests()
     }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn lines_follow_by_the_strides_of_each_end() {
-        let command = Command::decode(&registers()).unwrap();
+        let command = BdmaTransfer::decode(&registers()).unwrap();
         assert_eq!((command.source.ram, command.destination.ram), (Ram::Primary, Ram::Secondary));
         let source: Vec<_> = command.lines_in(command.source).collect();
         let base = 0x12_8000_0020;
@@ -112,9 +112,9 @@ mod tests {
         for field in [reg::cfg_line_repeat::NUMBER, reg::cfg_surf_repeat::NUMBER] {
             let mut registers = registers();
             registers.set_actual(field, 8192);
-            assert!(Command::decode(&registers).is_ok());
+            assert!(BdmaTransfer::decode(&registers).is_ok());
             registers.set_actual(field, 8193);
-            assert_eq!(Command::decode(&registers).unwrap_err().field, field);
+            assert_eq!(BdmaTransfer::decode(&registers).unwrap_err().field, field);
         }
     }
 }

@@ -11,7 +11,7 @@ pub mod layer;
 mod outlet;
 mod queue;
 
-use self::layer::Command;
+use self::layer::BdmaTransfer;
 use self::outlet::{BEAT, Outlet};
 use self::queue::{Next, Queue};
 use super::control::Control;
@@ -63,11 +63,11 @@ pub(crate) struct Bdma {
     control: Rc<Control>,
     interrupts: Rc<Interrupts>,
     /// Commands that wait; one that was refused has its place, and does nothing.
-    queue: RefCell<Queue<Option<Command>>>,
+    queue: RefCell<Queue<Option<BdmaTransfer>>>,
     launched: Event,
     input: Rc<ReadDma>,
     /// Commands that are loaded or being loaded, and not stored.
-    loaded: RefCell<VecDeque<Next<Command>>>,
+    loaded: RefCell<VecDeque<Next<BdmaTransfer>>>,
     loading: Event,
     /// How many of these there are, the one that is being stored included.
     to_store: Cell<usize>,
@@ -148,7 +148,7 @@ impl Bdma {
 
     /// Queues what the registers say.
     fn enqueue(&self) {
-        let command = Command::decode(self.control.registers().borrow().group(0));
+        let command = BdmaTransfer::decode(self.control.registers().borrow().group(0));
         if let Err(refused) = &command {
             let cause = "command refused, its group ends without it";
             self.control.warn_again(cause, format_args!("{cause}: {refused}"));
@@ -193,7 +193,7 @@ impl Bdma {
                 continue;
             };
             let command = command.flatten();
-            if let Some(Command { source: from, .. }) = command {
+            if let Some(BdmaTransfer { source: from, .. }) = command {
                 self.switch(&mut source, from.ram).await;
             }
             while self.to_store.get() > queue::SLOTS {
@@ -249,7 +249,7 @@ impl Bdma {
         }
     }
 
-    async fn copy(&self, command: &Command) {
+    async fn copy(&self, command: &BdmaTransfer) {
         let stream = self.input.stream(command.source.ram);
         let destination = command.destination;
         let mut beat = [0; BEAT];

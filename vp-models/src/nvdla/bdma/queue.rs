@@ -10,9 +10,9 @@ pub(super) const SLOTS: usize = 20;
 
 /// What the loading half takes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Next<Command> {
+pub(super) struct Next<T> {
     /// Nothing if the group was launched without any.
-    pub(super) command: Option<Command>,
+    pub(super) command: Option<T>,
     pub(super) group: usize,
     /// The group ends with it.
     pub(super) last: bool,
@@ -28,8 +28,8 @@ pub(super) struct Launched {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Queue<Command> {
-    waiting: VecDeque<Command>,
+pub(super) struct Queue<T> {
+    waiting: VecDeque<T>,
     /// The last ones of these, which are in no group yet.
     gathered: usize,
     /// Groups that are launched and not loaded: number, and commands left.
@@ -38,8 +38,8 @@ pub(super) struct Queue<Command> {
     busy: [usize; 2],
 }
 
-impl<Command> Queue<Command> {
-    pub(super) fn new() -> Queue<Command> {
+impl<T> Queue<T> {
+    pub(super) fn new() -> Queue<T> {
         Queue { waiting: VecDeque::new(), gathered: 0, launched: VecDeque::new(), busy: [0; 2] }
     }
 
@@ -48,7 +48,7 @@ impl<Command> Queue<Command> {
     }
 
     /// Queues a command; false, and it is lost, if there is no place.
-    pub(super) fn push(&mut self, command: Command) -> bool {
+    pub(super) fn push(&mut self, command: T) -> bool {
         if self.free() == 0 {
             return false;
         }
@@ -66,7 +66,7 @@ impl<Command> Queue<Command> {
     }
 
     /// The next command of the group whose turn it is; its place is free again.
-    pub(super) fn next(&mut self) -> Option<Next<Command>> {
+    pub(super) fn next(&mut self) -> Option<Next<T>> {
         let &mut (group, ref mut left) = self.launched.front_mut()?;
         let command = if *left > 0 { self.waiting.pop_front() } else { None };
         *left = left.saturating_sub(1);

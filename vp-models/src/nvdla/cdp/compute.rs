@@ -4,7 +4,7 @@
 //! surfaces before and behind. [`run`] does whole cubes with it. Knows neither time nor registers nor addresses.
 
 use super::float;
-use super::layer::Layer;
+use super::layer::CdpLayer;
 use super::lut::{self, Lut, Tables};
 use crate::nvdla::cube::Cube;
 use crate::nvdla::float::{Fp16, Specials};
@@ -42,13 +42,13 @@ impl std::ops::AddAssign for Counters {
 
 /// One layer's datapath.
 pub struct Datapath<'a> {
-    layer: &'a Layer,
+    layer: &'a CdpLayer,
     lut: Lut<'a>,
 }
 
 impl<'a> Datapath<'a> {
     /// The datapath of a layer with these table contents.
-    pub fn new(layer: &'a Layer, tables: &'a Tables) -> Self {
+    pub fn new(layer: &'a CdpLayer, tables: &'a Tables) -> Self {
         Datapath { layer, lut: Lut { settings: &layer.lut, tables } }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Datapath<'a> {
         [before, here, behind]: [Option<&[u8]>; 3],
         convert: impl Fn(i16) -> T,
     ) -> Gathered<T> {
-        let Layer { precision, channels, .. } = *self.layer;
+        let CdpLayer { precision, channels, .. } = *self.layer;
         let lanes = self.layer.lanes();
         let mut elements = [T::default(); MAX_LANES + 2 * MAX_REACH];
         let first = surface as usize * lanes;
@@ -157,7 +157,7 @@ fn write(precision: Precision, atom: &mut [u8], lane: usize, value: i64) {
 /// Runs a whole layer.
 ///
 /// Panics if the input's shape is not the layer's.
-pub fn run(layer: &Layer, tables: &Tables, input: &Cube) -> (Cube, Counters) {
+pub fn run(layer: &CdpLayer, tables: &Tables, input: &Cube) -> (Cube, Counters) {
     let datapath = Datapath::new(layer, tables);
     let mut output = Cube::new(layer.width, layer.height, layer.surfaces(), layer.atom);
     let mut counters = Counters::default();
@@ -193,8 +193,8 @@ mod tests {
     };
 
     /// LRN over three channels; LE answers `entries[(x - start) >> select]`, LO never hits.
-    fn layer(channels: u32) -> Layer {
-        Layer {
+    fn layer(channels: u32) -> CdpLayer {
+        CdpLayer {
             atom: 8,
             width: 1,
             height: 1,
@@ -222,7 +222,7 @@ mod tests {
         Tables { le: std::array::from_fn(|index| index as i16 - 1), ..Tables::default() }
     }
 
-    fn pixel(layer: &Layer, tables: &Tables, bytes: &[u8]) -> (Vec<u8>, Counters) {
+    fn pixel(layer: &CdpLayer, tables: &Tables, bytes: &[u8]) -> (Vec<u8>, Counters) {
         let mut input = Cube::new(1, 1, layer.surfaces(), layer.atom);
         input.as_bytes_mut().copy_from_slice(bytes);
         let (output, counters) = run(layer, tables, &input);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     /// One element, straight from the arithmetic notes.
-    fn obvious(layer: &Layer, tables: &Tables, input: &Cube, at: (u32, u32, u32), lane: usize) -> i64 {
+    fn obvious(layer: &CdpLayer, tables: &Tables, input: &Cube, at: (u32, u32, u32), lane: usize) -> i64 {
         let (surface, x, y) = at;
         let bits = 8 * layer.precision.bytes() as u32;
         let element = |channel: i64| {
@@ -321,7 +321,7 @@ mod tests {
         ) {
             use rand::{Rng, RngCore, SeedableRng};
             let mut random = rand::rngs::SmallRng::seed_from_u64(seed);
-            let mut layer = Layer {
+            let mut layer = CdpLayer {
                 atom, precision, width, height, channels, reach, square_sum, multiply, input, output, ..layer(1)
             };
             layer.lut.le_index = LeIndex::Linear { select };

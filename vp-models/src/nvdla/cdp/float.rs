@@ -3,12 +3,17 @@
 //! Called by [`super::compute`]. Neither converter takes part: the numbers carry their own exponents.
 
 use super::compute::{Counters, Gathered, MAX_REACH};
-use super::layer::Layer;
+use super::layer::CdpLayer;
 use super::lut::Lut;
 use crate::nvdla::float::{Fp17, Fp32};
 
 /// The output atom from its elements and their neighbours.
-pub(super) fn atom(layer: &Layer, lut: &Lut<'_>, elements: &Gathered<Fp17>, output: &mut [u8]) -> Counters {
+pub(super) fn atom(
+    layer: &CdpLayer,
+    lut: &Lut<'_>,
+    elements: &Gathered<Fp17>,
+    output: &mut [u8],
+) -> Counters {
     let mut counters = Counters::default();
     for (lane, pair) in output.as_chunks_mut().0.iter_mut().enumerate() {
         let centre = elements[lane + MAX_REACH];

@@ -1,6 +1,6 @@
 //! One CDP layer: what a register group of CDP and the one of CDP_RDMA beside it say.
 //!
-//! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
+//! [`CdpLayer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
 
 use super::lut;
@@ -34,7 +34,7 @@ impl From<&Config> for Hardware {
 
 /// One hardware layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct CdpLayer {
     /// Bytes of a memory atom.
     pub atom: usize,
     /// Pixels in a line.
@@ -65,7 +65,7 @@ pub struct Layer {
     pub destination: Surface,
 }
 
-impl Layer {
+impl CdpLayer {
     /// Elements in an atom.
     pub const fn lanes(&self) -> usize {
         self.atom / self.precision.bytes()
@@ -77,7 +77,7 @@ impl Layer {
     }
 
     /// Decodes and checks a group of CDP and of CDP_RDMA.
-    pub fn decode(cdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+    pub fn decode(cdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<CdpLayer, Refused> {
         use reg::d_data_format::INPUT_DATA_TYPE;
         let precision = hardware.formats.decode(cdp, INPUT_DATA_TYPE)?;
         // CDP_RDMA must deliver what CDP expects.
@@ -93,7 +93,7 @@ impl Layer {
         let narrow = precision == Precision::Int8;
         let cut = |offset: i32, bits: u32| if narrow { wrap(offset.into(), bits) as i32 } else { offset };
         let pixel = hardware.atom as u32;
-        Ok(Layer {
+        Ok(CdpLayer {
             atom: hardware.atom,
             width: rdma.actual(rdma_reg::d_data_cube_width::WIDTH),
             height: rdma.actual(rdma_reg::d_data_cube_height::HEIGHT),
@@ -161,7 +161,7 @@ mod tests {
     fn the_cube_is_the_rdmas() {
         let (mut cdp, rdma) = groups();
         cdp.set(reg::d_lrn_cfg::NORMALZ_LEN, 3);
-        let layer = Layer::decode(&cdp, &rdma, &SMALL).unwrap();
+        let layer = CdpLayer::decode(&cdp, &rdma, &SMALL).unwrap();
         assert_eq!((layer.width, layer.height, layer.channels, layer.surfaces()), (9, 1, 17, 3));
         assert_eq!((layer.reach, layer.square_sum, layer.multiply), (4, true, true));
     }
@@ -171,14 +171,14 @@ mod tests {
         let (mut cdp, mut rdma) = groups();
         cdp.set(reg::d_datin_offset::DATIN_OFFSET, 0x180);
         cdp.set(reg::d_datout_offset::DATOUT_OFFSET, 0xff03_ca09);
-        let layer = Layer::decode(&cdp, &rdma, &FULL).unwrap();
+        let layer = CdpLayer::decode(&cdp, &rdma, &FULL).unwrap();
         assert_eq!((layer.input.offset, layer.output.offset), (-128, -0xfc_35f7));
         cdp.set(reg::d_data_format::INPUT_DATA_TYPE, 1);
         rdma.set(rdma_reg::d_data_format::INPUT_DATA, 1);
-        let layer = Layer::decode(&cdp, &rdma, &FULL).unwrap();
+        let layer = CdpLayer::decode(&cdp, &rdma, &FULL).unwrap();
         assert_eq!((layer.input.offset, layer.output.offset), (0x180, -0xfc_35f7));
         cdp.set(reg::d_datout_offset::DATOUT_OFFSET, 0x0103_0000);
-        assert_eq!(Layer::decode(&cdp, &rdma, &FULL).unwrap().output.offset, 0x0103_0000);
+        assert_eq!(CdpLayer::decode(&cdp, &rdma, &FULL).unwrap().output.offset, 0x0103_0000);
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             (3, "= 0x3: there are formats 0 (int8), 1 (int16) and 2 (fp16)"),
         ] {
             cdp.set(reg::d_data_format::INPUT_DATA_TYPE, format);
-            let refused = Layer::decode(&cdp, &rdma, &SMALL).unwrap_err().to_string();
+            let refused = CdpLayer::decode(&cdp, &rdma, &SMALL).unwrap_err().to_string();
             assert_eq!(refused, format!("CDP.D_DATA_FORMAT.INPUT_DATA_TYPE {why}"));
         }
     }
@@ -199,7 +199,7 @@ mod tests {
     fn refuses_an_rdma_that_reads_another_format() {
         let (cdp, mut rdma) = groups();
         rdma.set(rdma_reg::d_data_format::INPUT_DATA, 1);
-        let refused = Layer::decode(&cdp, &rdma, &FULL).unwrap_err().to_string();
+        let refused = CdpLayer::decode(&cdp, &rdma, &FULL).unwrap_err().to_string();
         assert!(refused.starts_with("CDP_RDMA.D_DATA_FORMAT.INPUT_DATA = 0x1 (INT16): CDP."), "{refused}");
     }
 
@@ -215,7 +215,7 @@ mod tests {
                 rdma.set_word(register, words.next().unwrap_or(0));
             }
             rdma.set(rdma_reg::d_data_format::INPUT_DATA, cdp.get(reg::d_data_format::INPUT_DATA_TYPE));
-            let _ = Layer::decode(&cdp, &rdma, &FULL);
+            let _ = CdpLayer::decode(&cdp, &rdma, &FULL);
         }
     }
 }

@@ -8,7 +8,7 @@ mod float;
 
 pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
-use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, Place, linear};
+use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, RangePosition, linear};
 use crate::nvdla::numeric::{round_shift, round_shift_either, saturate};
 use crate::nvdla::registers::{
     FieldRef, Group, Table,
@@ -58,28 +58,40 @@ impl Lut<'_> {
     /// Looks up one input of at most 38 bits, and counts it.
     pub fn lookup(&self, x: i64, counters: &mut Counters) -> i16 {
         let Settings { le_index, lo_select, le, lo, .. } = self.settings;
-        let le_place =
-            distance(x, le.start).map_or(Place::Below, |distance| le_index.place(distance, FRACTION_BITS));
-        let lo_place = distance(x, lo.start)
-            .map_or(Place::Below, |distance| linear(distance, *lo_select, LO_INTERVALS, FRACTION_BITS));
+        let le_place = distance(x, le.start)
+            .map_or(RangePosition::Below, |distance| le_index.place(distance, FRACTION_BITS));
+        let lo_place = distance(x, lo.start).map_or(RangePosition::Below, |distance| {
+            linear(distance, *lo_select, LO_INTERVALS, FRACTION_BITS)
+        });
         let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         match place {
-            Place::Inside { index, fraction } => interpolate(entries[index], entries[index + 1], fraction),
-            Place::Below => {
+            RangePosition::Inside { index, fraction } => {
+                interpolate(entries[index], entries[index + 1], fraction)
+            }
+            RangePosition::Below => {
                 let bias = if table == Table::Le { le_underflow_bias(*le_index) } else { 0 };
                 extrapolate(entries[0], x - range.start - bias, range.underflow)
             }
-            Place::Above => extrapolate(entries[entries.len() - 1], x - range.end, range.overflow),
+            RangePosition::Above => extrapolate(entries[entries.len() - 1], x - range.end, range.overflow),
         }
     }
 
     /// The table that answers. Counts the input once, by how it lies in both.
-    fn chosen(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_, i64> {
+    fn chosen(
+        &self,
+        le_place: RangePosition,
+        lo_place: RangePosition,
+        counters: &mut Counters,
+    ) -> Chosen<'_, i64> {
         *match (le_place, lo_place) {
-            (Place::Below, Place::Below) => &mut counters.underflow,
-            (Place::Above, Place::Above) => &mut counters.overflow,
-            (Place::Inside { .. }, Place::Below | Place::Above) => &mut counters.le_hit,
-            (Place::Below | Place::Above, Place::Inside { .. }) => &mut counters.lo_hit,
+            (RangePosition::Below, RangePosition::Below) => &mut counters.underflow,
+            (RangePosition::Above, RangePosition::Above) => &mut counters.overflow,
+            (RangePosition::Inside { .. }, RangePosition::Below | RangePosition::Above) => {
+                &mut counters.le_hit
+            }
+            (RangePosition::Below | RangePosition::Above, RangePosition::Inside { .. }) => {
+                &mut counters.lo_hit
+            }
             _ => &mut counters.hybrid,
         } += 1;
         self.choose(le_place, lo_place)

@@ -10,7 +10,7 @@ pub mod lut;
 mod timing;
 
 use self::compute::{Counters, Datapath};
-use self::layer::{Hardware, Layer};
+use self::layer::{CdpLayer, Hardware};
 use self::lut::Tables;
 use self::timing::{Rows, Steps, Transfer};
 use super::control::Control;
@@ -29,7 +29,7 @@ use vp_core::{Event, Time, join};
 
 /// The engine.
 pub(crate) struct Cdp {
-    common: Common<Layer>,
+    common: Common<CdpLayer>,
     hardware: Hardware,
     input: Rc<ReadDma>,
     /// Atoms between the latency FIFO and the datapath, with the time at which they came.
@@ -42,9 +42,9 @@ pub(crate) struct Cdp {
 }
 
 impl Engine for Cdp {
-    type Layer = Layer;
+    type Layer = CdpLayer;
 
-    fn common(&self) -> &Common<Layer> {
+    fn common(&self) -> &Common<CdpLayer> {
         &self.common
     }
 
@@ -52,11 +52,11 @@ impl Engine for Cdp {
         true
     }
 
-    fn decode(&self, registers: &Group, rdma: &Group) -> Result<Layer, Refused> {
-        Layer::decode(registers, rdma, &self.hardware)
+    fn decode(&self, registers: &Group, rdma: &Group) -> Result<CdpLayer, Refused> {
+        CdpLayer::decode(registers, rdma, &self.hardware)
     }
 
-    fn shape(layer: &Layer) -> String {
+    fn shape(layer: &CdpLayer) -> String {
         format!("{}x{}x{}", layer.width, layer.height, layer.channels)
     }
 
@@ -64,7 +64,7 @@ impl Engine for Cdp {
         glb::Source::Cdp(group)
     }
 
-    async fn fetch(&self, layer: &Layer) {
+    async fn fetch(&self, layer: &CdpLayer) {
         let stream = self.input.stream(layer.source.ram);
         let request = async {
             for (address, bytes) in timing::lines(layer, layer.source) {
@@ -88,22 +88,22 @@ impl Engine for Cdp {
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
-    async fn stream(&self, layer: &Layer, group: usize) {
+    async fn stream(&self, layer: &CdpLayer, group: usize) {
         let counters = self.normalise(layer).await;
         self.output.drained().await;
         self.show(group, &counters);
     }
 
-    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Layer> {
-        Layer::decode(registers, rdma, &self.hardware).ok()
+    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<CdpLayer> {
+        CdpLayer::decode(registers, rdma, &self.hardware).ok()
     }
 
-    fn reads_alike(&self, one: &Layer, other: &Layer) -> bool {
+    fn reads_alike(&self, one: &CdpLayer, other: &CdpLayer) -> bool {
         one.source.ram == other.source.ram
             && timing::lines(one, one.source).eq(timing::lines(other, other.source))
     }
 
-    async fn discard(&self, layer: &Layer) {
+    async fn discard(&self, layer: &CdpLayer) {
         for _ in 0..u64::from(layer.width) * u64::from(layer.height) * u64::from(layer.surfaces()) {
             self.next().await;
             self.places.borrow_mut().push_back(self.common.sim.now());
@@ -156,7 +156,7 @@ impl Cdp {
     }
 
     /// Streams one layer, transfer by transfer.
-    async fn normalise(&self, layer: &Layer) -> Counters {
+    async fn normalise(&self, layer: &CdpLayer) -> Counters {
         let Common { sim, timing, cycle, occupancy, .. } = &self.common;
         let tables = self.tables();
         let mut block = Block::new(layer, &tables);
@@ -243,7 +243,7 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn new(layer: &'a Layer, tables: &'a Tables) -> Block<'a> {
+    fn new(layer: &'a CdpLayer, tables: &'a Tables) -> Block<'a> {
         Block {
             datapath: Datapath::new(layer, tables),
             surfaces: layer.surfaces(),

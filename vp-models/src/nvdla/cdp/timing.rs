@@ -11,7 +11,7 @@
 //!
 //! RTL: `CDP_RDMA_ig` (order), `CDP_RDMA_eg` (rows), `CDP_DP_bufferin` (delay), `CDP_wdma` (writing).
 
-use super::layer::Layer;
+use super::layer::CdpLayer;
 use crate::nvdla::cube::Surface;
 use crate::nvdla::timing::CdpTiming;
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ impl Transfer {
 }
 
 /// The transfers of a layer, in order.
-pub(super) fn transfers(layer: &Layer) -> impl Iterator<Item = Transfer> + use<> {
+pub(super) fn transfers(layer: &CdpLayer) -> impl Iterator<Item = Transfer> + use<> {
     let (width, height, surfaces) = (layer.width, layer.height, layer.surfaces());
     (0..height).flat_map(move |y| {
         (0..width).step_by(BLOCK as usize).flat_map(move |x| {
@@ -50,7 +50,7 @@ pub(super) fn transfers(layer: &Layer) -> impl Iterator<Item = Transfer> + use<>
 }
 
 /// Address and bytes of each transfer in a surface of the layer's shape.
-pub(super) fn lines(layer: &Layer, surface: Surface) -> impl Iterator<Item = (u64, u32)> + use<> {
+pub(super) fn lines(layer: &CdpLayer, surface: Surface) -> impl Iterator<Item = (u64, u32)> + use<> {
     transfers(layer).map(move |transfer| transfer.line(surface))
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    pub(super) fn new(layer: &Layer, timing: &CdpTiming) -> Steps {
+    pub(super) fn new(layer: &CdpLayer, timing: &CdpTiming) -> Steps {
         let per_step = (timing.elements_per_step / layer.precision.bytes() as u32).max(1);
         let sum = if layer.square_sum { timing.square_sum } else { 0 };
         let multiply = if layer.multiply { timing.multiply } else { 0 };
@@ -221,7 +221,7 @@ mod tests {
     use crate::nvdla::registers::{Group, RegisterMap, Unit, cdp, cdp_rdma};
     use crate::nvdla::timing::{RtlTree, Timing};
 
-    fn layer(width: u32, height: u32, channels: u32, bypass: bool) -> Layer {
+    fn layer(width: u32, height: u32, channels: u32, bypass: bool) -> CdpLayer {
         let mut registers = Group::new(Unit::Cdp, RegisterMap::Small);
         registers.set(cdp::d_data_format::INPUT_DATA_TYPE, 0);
         registers.set(cdp::d_func_bypass::SQSUM_BYPASS, bypass.into());
@@ -231,11 +231,11 @@ mod tests {
         rdma.set_actual(cdp_rdma::d_data_cube_height::HEIGHT, height);
         rdma.set_actual(cdp_rdma::d_data_cube_channel::CHANNEL, channels);
         let config = Config::named("nv_small").unwrap();
-        Layer::decode(&registers, &rdma, &Hardware::from(&config)).unwrap()
+        CdpLayer::decode(&registers, &rdma, &Hardware::from(&config)).unwrap()
     }
 
     /// When each transfer is written and its places are free, if atoms come at once from cycle 100 on.
-    fn run(layer: &Layer, tree: RtlTree) -> (Vec<u64>, Vec<u64>) {
+    fn run(layer: &CdpLayer, tree: RtlTree) -> (Vec<u64>, Vec<u64>) {
         let timing = Timing::of(&Config::named("nv_small").unwrap(), tree).cdp;
         let mut steps = Steps::new(layer, &timing);
         let (mut written, mut freed) = (Vec::new(), Vec::new());

@@ -7,7 +7,7 @@
 use crate::nvdla::cube::Cube;
 use crate::nvdla::numeric::{Precision, round_shift};
 
-use super::layer::{Average, Layer, Method};
+use super::layer::{Average, Method, PdpLayer};
 
 /// The most elements an atom holds.
 pub(super) const MAX_LANES: usize = 32;
@@ -63,7 +63,7 @@ impl Element for i16 {
 /// Computes output atom (x, y) of a surface from the input cube, one atom long.
 ///
 /// Panics if the atom is outside the output, the input's shape is not the layer's.
-pub fn output_atom(layer: &Layer, input: &Cube, surface: u32, x: u32, y: u32, output: &mut [u8]) {
+pub fn output_atom(layer: &PdpLayer, input: &Cube, surface: u32, x: u32, y: u32, output: &mut [u8]) {
     assert!(x < layer.horizontal.output && y < layer.vertical.output, "output atom ({x}, {y})");
     assert_eq!((input.atom_bytes(), output.len()), (layer.atom, layer.atom), "bytes of an atom");
     let window = Window { layer, input, surface, x, y };
@@ -77,7 +77,7 @@ pub fn output_atom(layer: &Layer, input: &Cube, surface: u32, x: u32, y: u32, ou
 /// Runs a whole layer.
 ///
 /// Panics if the input's shape is not the layer's.
-pub fn run(layer: &Layer, input: &Cube) -> Cube {
+pub fn run(layer: &PdpLayer, input: &Cube) -> Cube {
     let mut output = Cube::new(layer.horizontal.output, layer.vertical.output, layer.surfaces(), layer.atom);
     for (surface, x, y) in output.coordinates() {
         output_atom(layer, input, surface, x, y, output.atom_mut(surface, x, y));
@@ -87,7 +87,7 @@ pub fn run(layer: &Layer, input: &Cube) -> Cube {
 
 /// The input under one output atom.
 pub(super) struct Window<'a> {
-    pub(super) layer: &'a Layer,
+    pub(super) layer: &'a PdpLayer,
     input: &'a Cube,
     surface: u32,
     pub(super) x: u32,
@@ -126,7 +126,7 @@ impl<'a> Window<'a> {
 
     /// Average: pixels outside the input add the padding registers.
     fn average<E: Element>(&self, average: &Average, output: &mut [u8]) {
-        let Layer { atom, horizontal, vertical, .. } = self.layer;
+        let PdpLayer { atom, horizontal, vertical, .. } = self.layer;
         let rows = self.rows();
         let missing_columns = horizontal.kernel as usize - horizontal.window(self.x).len();
         let missing_rows = vertical.kernel as usize - rows.len();
@@ -165,13 +165,13 @@ mod tests {
     use super::*;
     use crate::nvdla::cube::{Packing, Ram, Surface};
     use crate::nvdla::numeric::wrap;
-    use crate::nvdla::pdp::layer::{Axis, Source, Strips};
+    use crate::nvdla::pdp::layer::{Axis, PdpSource, Strips};
     use proptest::prelude::*;
 
     /// Pools the image padded with `value` (`None`: padding takes no part), one element at a time.
-    fn obvious(layer: &Layer, input: &Cube, value: Option<i64>, at: (u32, u32, u32), lane: usize) -> i64 {
+    fn obvious(layer: &PdpLayer, input: &Cube, value: Option<i64>, at: (u32, u32, u32), lane: usize) -> i64 {
         let (surface, x, y) = at;
-        let Layer { horizontal, vertical, .. } = layer;
+        let PdpLayer { horizontal, vertical, .. } = layer;
         let mut elements = Vec::new();
         for row in 0..vertical.kernel {
             for column in 0..horizontal.kernel {
@@ -200,7 +200,7 @@ mod tests {
         wrap(result, 8 * layer.precision.bytes() as u32)
     }
 
-    fn lanes_of(layer: &Layer, atom: &[u8]) -> Vec<i64> {
+    fn lanes_of(layer: &PdpLayer, atom: &[u8]) -> Vec<i64> {
         match layer.precision {
             Precision::Int8 => atom.iter().map(|&byte| (byte as i8).into()).collect(),
             _ => atom.chunks(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]]).into()).collect(),
@@ -227,8 +227,8 @@ mod tests {
         })
     }
 
-    fn layer(atom: usize, channels: u32, horizontal: Axis, vertical: Axis, method: Method) -> Layer {
-        Layer {
+    fn layer(atom: usize, channels: u32, horizontal: Axis, vertical: Axis, method: Method) -> PdpLayer {
+        PdpLayer {
             atom,
             channels,
             precision: Precision::Int8,
@@ -236,7 +236,7 @@ mod tests {
             method,
             horizontal,
             vertical,
-            source: Source::Sdp,
+            source: PdpSource::Sdp,
             destination: Surface {
                 ram: Ram::Primary,
                 base: 0,
@@ -275,7 +275,7 @@ mod tests {
                     (Method::Average(average), Some(value))
                 }
             };
-            let layer = Layer { precision, ..layer(atom, channels, horizontal, vertical, method) };
+            let layer = PdpLayer { precision, ..layer(atom, channels, horizontal, vertical, method) };
             let mut input = Cube::new(horizontal.input, vertical.input, layer.surfaces(), atom);
             rand::rngs::SmallRng::seed_from_u64(seed).fill_bytes(input.as_bytes_mut());
             let output = run(&layer, &input);

@@ -4,7 +4,7 @@
 //! padding; a row to the rows above it, after the last one the padding of whole rows.
 
 use super::compute::{MAX_LANES, Window};
-use super::layer::{Average, Layer, Method};
+use super::layer::{Average, Method, PdpLayer};
 use crate::nvdla::float::{Fp16, Fp17};
 
 impl Window<'_> {
@@ -43,7 +43,7 @@ impl Window<'_> {
     }
 
     fn average_float(&self, average: &Average, results: &mut [Fp16; MAX_LANES]) {
-        let Layer { atom, horizontal, vertical, .. } = self.layer;
+        let PdpLayer { atom, horizontal, vertical, .. } = self.layer;
         let rows = self.rows();
         let missing_columns =
             average.missing_float(horizontal.kernel as usize - horizontal.window(self.x).len());

@@ -1,6 +1,6 @@
 //! One PDP layer: what a register group of PDP, and the one of PDP_RDMA beside it, say.
 //!
-//! [`Layer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
+//! [`PdpLayer::decode`] checks everything once; [`super::compute`] and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl From<&Config> for Hardware {
 
 /// One hardware layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct PdpLayer {
     /// Bytes of a memory atom.
     pub atom: usize,
     /// Channels in and out; the last surface may be partly used.
@@ -45,7 +45,7 @@ pub struct Layer {
     /// Top to bottom.
     pub vertical: Axis,
     /// Where input comes from.
-    pub source: Source,
+    pub source: PdpSource,
     /// Where output goes.
     pub destination: Surface,
     /// The input's vertical strips, left to right; a layer that is not split is one strip.
@@ -115,7 +115,7 @@ pub struct Average {
 
 /// Where the input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum PdpSource {
     /// On the fly from SDP.
     Sdp,
     /// From memory.
@@ -173,7 +173,7 @@ impl Strips {
     }
 }
 
-impl Layer {
+impl PdpLayer {
     /// Elements in an atom.
     pub const fn lanes(&self) -> usize {
         self.atom / self.precision.bytes()
@@ -198,7 +198,7 @@ impl Layer {
     /// Decodes and checks a group of PDP and, if the layer reads memory, of PDP_RDMA (not looked at otherwise).
     ///
     /// PDP's own source address and PDP_RDMA's flying mode are left to their reset values by drivers: neither counts.
-    pub fn decode(pdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+    pub fn decode(pdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<PdpLayer, Refused> {
         use reg::d_data_format::INPUT_DATA;
         let precision = hardware.formats.decode(pdp, INPUT_DATA)?;
         if pdp.get(reg::d_data_cube_out_channel::CUBE_OUT_CHANNEL)
@@ -215,7 +215,7 @@ impl Layer {
         let vertical = axis(pdp, &VERTICAL)?;
         let source = if Self::needs_rdma(pdp) {
             check_rdma_agrees(pdp, rdma)?;
-            Source::Memory(Surface {
+            PdpSource::Memory(Surface {
                 ram: Ram::from_field(rdma.get(rdma_reg::d_src_ram_cfg::SRC_RAM_TYPE)),
                 base: rdma.address(
                     rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
@@ -227,14 +227,14 @@ impl Layer {
                 packing: Packing::Strided,
             })
         } else {
-            Source::Sdp
+            PdpSource::Sdp
         };
-        Ok(Layer {
+        Ok(PdpLayer {
             atom: hardware.atom,
             channels: pdp.actual(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL),
             precision,
             // Of what comes from SDP it flushes nothing.
-            nan_to_zero: source != Source::Sdp && pdp.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO),
+            nan_to_zero: source != PdpSource::Sdp && pdp.flag(reg::d_nan_flush_to_zero::NAN_TO_ZERO),
             method: method(pdp, precision)?,
             horizontal,
             vertical,
@@ -365,7 +365,7 @@ fn axis(pdp: &Group, fields: &AxisFields) -> Result<Axis, Refused> {
     Ok(axis)
 }
 
-fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: Source) -> Result<Strips, Refused> {
+fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: PdpSource) -> Result<Strips, Refused> {
     use reg::{d_operation_mode_cfg::SPLIT_NUM, d_partial_width_in::*, d_partial_width_out::*};
     let count = pdp.actual(SPLIT_NUM);
     let lines = vertical.open_windows();
@@ -382,7 +382,7 @@ fn strips(pdp: &Group, horizontal: &Axis, vertical: &Axis, source: Source) -> Re
         fits(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, horizontal.output)?;
         return Ok(Strips::whole(horizontal));
     }
-    if source == Source::Sdp {
+    if source == PdpSource::Sdp {
         return Err(Refused::new(pdp, SPLIT_NUM, "input from SDP comes line by line and cannot be split"));
     }
     let strips = Strips {
@@ -495,13 +495,13 @@ mod tests {
     }
 
     fn refusal(pdp: &Group, rdma: &Group) -> String {
-        Layer::decode(pdp, rdma, &SMALL).expect_err("refused").to_string()
+        PdpLayer::decode(pdp, rdma, &SMALL).expect_err("refused").to_string()
     }
 
     #[test]
     fn strips_read_again_what_their_windows_share() {
         let (pdp, rdma) = groups();
-        let layer = Layer::decode(&pdp, &rdma, &SMALL).unwrap();
+        let layer = PdpLayer::decode(&pdp, &rdma, &SMALL).unwrap();
         let strips: Vec<_> = layer.strips().collect();
         assert_eq!(strips, [Strip { input: 0..3, output: 0..1 }, Strip { input: 1..5, output: 1..2 }]);
     }
@@ -516,14 +516,14 @@ mod tests {
     fn the_rdmas_flying_mode_does_not_count_and_pdps_does() {
         let (mut pdp, rdma) = groups();
         assert_eq!(rdma.get(rdma_reg::d_flying_mode::FLYING_MODE), 0);
-        let layer = Layer::decode(&pdp, &rdma, &SMALL).unwrap();
-        let Source::Memory(source) = layer.source else { panic!("{:?}", layer.source) };
+        let layer = PdpLayer::decode(&pdp, &rdma, &SMALL).unwrap();
+        let PdpSource::Memory(source) = layer.source else { panic!("{:?}", layer.source) };
         assert_eq!(source.base, 0x8000_9000);
 
         pdp.set_word(reg::D_OPERATION_MODE_CFG, 1);
         let untouched = Group::new(Unit::PdpRdma, RegisterMap::Small);
-        let layer = Layer::decode(&pdp, &untouched, &SMALL).unwrap();
-        assert_eq!((layer.source, layer.strips().count()), (Source::Sdp, 1));
+        let layer = PdpLayer::decode(&pdp, &untouched, &SMALL).unwrap();
+        assert_eq!((layer.source, layer.strips().count()), (PdpSource::Sdp, 1));
     }
 
     #[test]
@@ -531,14 +531,14 @@ mod tests {
         let (mut pdp, rdma) = groups();
         pdp.set(reg::d_operation_mode_cfg::POOLING_METHOD, 0);
         pdp.set_word(reg::D_POOLING_PADDING_VALUE_2_CFG, 0x7_fffe);
-        let Method::Average(average) = Layer::decode(&pdp, &rdma, &SMALL).unwrap().method else {
+        let Method::Average(average) = PdpLayer::decode(&pdp, &rdma, &SMALL).unwrap().method else {
             panic!("method")
         };
         assert_eq!(average.padding, [0, -2, 0, 0, 0, 0, 0]);
         // As narrow as two elements of int8 are, and not negative.
         for (word, value) in [(0x1fe, -2), (0x0fe, 0xfe)] {
             pdp.set_word(reg::D_POOLING_PADDING_VALUE_2_CFG, word);
-            let Method::Average(average) = Layer::decode(&pdp, &rdma, &SMALL).unwrap().method else {
+            let Method::Average(average) = PdpLayer::decode(&pdp, &rdma, &SMALL).unwrap().method else {
                 panic!("method")
             };
             assert_eq!(average.padding[1], value);
@@ -583,7 +583,7 @@ mod tests {
             pdp.set_actual(reg::d_data_cube_in_width::CUBE_IN_WIDTH, columns + 2);
             rdma.set_actual(rdma_reg::d_data_cube_in_width::CUBE_IN_WIDTH, columns + 2);
             pdp.set_actual(reg::d_data_cube_out_width::CUBE_OUT_WIDTH, columns);
-            Layer::decode(&pdp, &rdma, &SMALL)
+            PdpLayer::decode(&pdp, &rdma, &SMALL)
                 .map(|layer| layer.horizontal.output)
                 .map_err(|it| it.to_string())
         };
@@ -655,7 +655,7 @@ mod tests {
                 pdp.set(field, 0);
             }
             pdp.set(reg::d_data_cube_in_channel::CUBE_IN_CHANNEL, 0);
-            let _ = Layer::decode(&pdp, &rdma, &SMALL);
+            let _ = PdpLayer::decode(&pdp, &rdma, &SMALL);
         }
     }
 }

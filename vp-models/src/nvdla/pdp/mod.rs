@@ -8,7 +8,7 @@ mod float;
 pub mod layer;
 mod timing;
 
-use self::layer::{Hardware, Layer, Source};
+use self::layer::{Hardware, PdpLayer, PdpSource};
 use self::timing::Slots;
 use super::control::Control;
 use super::cube::Cube;
@@ -36,7 +36,7 @@ struct Counters {
 
 /// The engine.
 pub(crate) struct Pdp {
-    common: Common<Layer>,
+    common: Common<PdpLayer>,
     hardware: Hardware,
     input: Rc<ReadDma>,
     /// Atoms read out of the latency FIFO, ahead of the datapath.
@@ -47,21 +47,21 @@ pub(crate) struct Pdp {
 }
 
 impl Engine for Pdp {
-    type Layer = Layer;
+    type Layer = PdpLayer;
 
-    fn common(&self) -> &Common<Layer> {
+    fn common(&self) -> &Common<PdpLayer> {
         &self.common
     }
 
     fn needs_rdma(&self, registers: &Group) -> bool {
-        Layer::needs_rdma(registers)
+        PdpLayer::needs_rdma(registers)
     }
 
-    fn decode(&self, registers: &Group, rdma: &Group) -> Result<Layer, Refused> {
-        Layer::decode(registers, rdma, &self.hardware)
+    fn decode(&self, registers: &Group, rdma: &Group) -> Result<PdpLayer, Refused> {
+        PdpLayer::decode(registers, rdma, &self.hardware)
     }
 
-    fn shape(layer: &Layer) -> String {
+    fn shape(layer: &PdpLayer) -> String {
         format!("{}x{}x{}", layer.horizontal.input, layer.vertical.input, layer.channels)
     }
 
@@ -69,8 +69,8 @@ impl Engine for Pdp {
         glb::Source::Pdp(group)
     }
 
-    async fn fetch(&self, layer: &Layer) {
-        let Source::Memory(source) = layer.source else { return };
+    async fn fetch(&self, layer: &PdpLayer) {
+        let PdpSource::Memory(source) = layer.source else { return };
         let stream = self.input.stream(source.ram);
         let atoms: u64 = timing::reads(layer, source)
             .map(|lines| u64::from(lines.width) * u64::from(lines.height) * u64::from(lines.surfaces))
@@ -86,7 +86,7 @@ impl Engine for Pdp {
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
-    async fn stream(&self, layer: &Layer, group: usize) {
+    async fn stream(&self, layer: &PdpLayer, group: usize) {
         let counters = self.pool(layer).await;
         self.output.drained().await;
         let stalled = self.output.take_stalled().cycles(self.common.cycle);
@@ -102,20 +102,20 @@ impl Engine for Pdp {
         );
     }
 
-    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Layer> {
-        Layer::decode(registers, rdma, &self.hardware).ok()
+    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<PdpLayer> {
+        PdpLayer::decode(registers, rdma, &self.hardware).ok()
     }
 
-    fn reads_alike(&self, one: &Layer, other: &Layer) -> bool {
+    fn reads_alike(&self, one: &PdpLayer, other: &PdpLayer) -> bool {
         match (one.source, other.source) {
-            (Source::Memory(of_one), Source::Memory(of_other)) => {
+            (PdpSource::Memory(of_one), PdpSource::Memory(of_other)) => {
                 timing::reads(one, of_one).eq(timing::reads(other, of_other))
             }
             _ => false,
         }
     }
 
-    async fn discard(&self, layer: &Layer) {
+    async fn discard(&self, layer: &PdpLayer) {
         for _ in input_atoms(layer) {
             self.ahead.ready().await;
             self.ahead.take();
@@ -123,7 +123,7 @@ impl Engine for Pdp {
     }
 
     async fn release_partner(&self, registers: &Group) {
-        if Layer::needs_rdma(registers) {
+        if PdpLayer::needs_rdma(registers) {
             return;
         }
         // SDP sends its layer all the same: it goes nowhere.
@@ -173,12 +173,12 @@ impl Pdp {
     }
 
     /// Streams one layer: gathers the input as it comes, and makes each output in its slot.
-    async fn pool(&self, layer: &Layer) -> Counters {
+    async fn pool(&self, layer: &PdpLayer) -> Counters {
         let Common { sim, timing, cycle, occupancy, skips_arithmetic, .. } = &self.common;
         let pace = self.common.cycles(timing.pdp.cycles_per_atom);
         let source = match layer.source {
-            Source::Memory(_) => &self.ahead,
-            Source::Sdp => &*self.from_sdp,
+            PdpSource::Memory(_) => &self.ahead,
+            PdpSource::Sdp => &*self.from_sdp,
         };
         let atom = self.hardware.atom;
         let latency = self.common.cycles(timing.pdp.output);
@@ -192,12 +192,12 @@ impl Pdp {
         let mut counters = Counters::default();
         let is_float = layer.precision == Precision::Fp16;
         let mut first = true;
-        let mut early = self.common.early(layer.source != Source::Sdp);
+        let mut early = self.common.early(layer.source != PdpSource::Sdp);
         for (surface, x, y) in input_atoms(layer) {
             self.output.room().await;
             source.ready().await;
             let mut start = early.start(source.since().unwrap_or(sim.now()), sim.now());
-            if std::mem::take(&mut first) && layer.source != Source::Sdp {
+            if std::mem::take(&mut first) && layer.source != PdpSource::Sdp {
                 // The first one finds the register between FIFO and datapath empty.
                 start += *cycle;
                 sim.wait_until(start).await;
@@ -211,7 +211,7 @@ impl Pdp {
                 self.output.abandon();
                 break;
             }
-            if is_float && layer.source != Source::Sdp {
+            if is_float && layer.source != PdpSource::Sdp {
                 counters.read += Specials::of(&taken[..atom]);
             }
             input.atom_mut(surface, x, y).copy_from_slice(&taken[..atom]);
@@ -232,13 +232,13 @@ impl Pdp {
 }
 
 /// The input atoms of a layer in the order in which they come: strip, surface, line, column.
-fn input_atoms(layer: &Layer) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
+fn input_atoms(layer: &PdpLayer) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
     let (surfaces, height) = (layer.surfaces(), layer.vertical.input);
     layer.strips().flat_map(move |strip| raster(surfaces, height, strip.input))
 }
 
 /// The output atoms of a layer in the order in which they are made.
-fn output_atoms(layer: &Layer) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
+fn output_atoms(layer: &PdpLayer) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
     let (surfaces, height) = (layer.surfaces(), layer.vertical.output);
     layer.strips().flat_map(move |strip| raster(surfaces, height, strip.output))
 }

@@ -11,19 +11,19 @@
 //! RTL, `PDP_CORE_cal1d` and `PDP_CORE_cal2d`; agrees with the RTL's cycles on all pooling layers of the nv_small
 //! family's traces.
 
-use super::layer::{Axis, Layer, Strip};
+use super::layer::{Axis, PdpLayer, Strip};
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
 use std::ops::Range;
 
 /// What PDP_RDMA reads, one run of lines for each strip.
-pub(super) fn reads(layer: &Layer, source: Surface) -> impl Iterator<Item = Lines> {
+pub(super) fn reads(layer: &PdpLayer, source: Surface) -> impl Iterator<Item = Lines> {
     let (height, surfaces) = (layer.vertical.input, layer.surfaces());
     layer.strips().map(move |strip| lines(source, strip.input, height, surfaces))
 }
 
 /// What PDP writes, in order: address and bytes of each line of each strip.
-pub(super) fn writes(layer: &Layer) -> impl Iterator<Item = (u64, u32)> + use<> {
+pub(super) fn writes(layer: &PdpLayer) -> impl Iterator<Item = (u64, u32)> + use<> {
     let (destination, height, surfaces) = (layer.destination, layer.vertical.output, layer.surfaces());
     layer.strips().flat_map(move |strip| lines(destination, strip.output, height, surfaces).requests())
 }
@@ -112,7 +112,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(layer: &Layer, pace: u32) -> Slots {
+    pub(super) fn new(layer: &PdpLayer, pace: u32) -> Slots {
         let Axis { kernel, stride, padding, .. } = layer.horizontal;
         let strip = |Strip { input, output }: Strip| {
             let padding = if output.start == 0 { padding } else { 0 };

@@ -1,11 +1,11 @@
 //! RUBIK's work on what its register file holds at once: bytes change their order, and nothing else.
 
-use super::layer::{Layer, Mode};
+use super::layer::{Mode, RubikLayer};
 use super::timing::Tile;
 
 /// Reorders a tile: from its reads, one after the other, to its writes.
-pub(super) fn reorder(layer: &Layer, tile: &Tile, input: &[u8]) -> Vec<u8> {
-    let Layer { atom, element, .. } = *layer;
+pub(super) fn reorder(layer: &RubikLayer, tile: &Tile, input: &[u8]) -> Vec<u8> {
+    let RubikLayer { atom, element, .. } = *layer;
     let pixels = tile.width as usize;
     let planes = tile.planes as usize;
     let plane = tile.plane_atoms(layer) as usize * atom;
@@ -46,16 +46,16 @@ pub(super) fn reorder(layer: &Layer, tile: &Tile, input: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layer::Place;
+    use super::super::layer::RubikSurface;
     use super::*;
     use crate::nvdla::cube::Ram;
 
-    const NOWHERE: Place =
-        Place { ram: Ram::Primary, base: 0, line_stride: 0, surface_stride: 0, planar_stride: 0 };
+    const NOWHERE: RubikSurface =
+        RubikSurface { ram: Ram::Primary, base: 0, line_stride: 0, surface_stride: 0, planar_stride: 0 };
 
-    fn layer(mode: Mode, element: usize) -> Layer {
+    fn layer(mode: Mode, element: usize) -> RubikLayer {
         let (source, destination) = (NOWHERE, NOWHERE);
-        Layer { atom: 4, mode, element, width: 3, height: 1, channels: 3, source, destination }
+        RubikLayer { atom: 4, mode, element, width: 3, height: 1, channels: 3, source, destination }
     }
 
     fn tile(width: u32, planes: u32) -> Tile {

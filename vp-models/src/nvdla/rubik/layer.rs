@@ -1,6 +1,6 @@
 //! One RUBIK layer: what a register group says.
 //!
-//! [`Layer::decode`] checks everything once; `compute` and the timing rely on it. All fields are plain data:
+//! [`RubikLayer::decode`] checks everything once; `compute` and the timing rely on it. All fields are plain data:
 //! tests build layers by hand.
 
 use crate::nvdla::config::Config;
@@ -49,7 +49,7 @@ pub enum Mode {
 
 /// One end of a layer: a feature cube, or planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RubikSurface {
     /// Interface it is reached by.
     pub ram: Ram,
     /// First byte address.
@@ -64,7 +64,7 @@ pub struct Place {
 
 /// One hardware layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct RubikLayer {
     /// Bytes of a memory atom.
     pub atom: usize,
     /// What is done.
@@ -78,15 +78,15 @@ pub struct Layer {
     /// Channels of the output, and of the input too unless contracting.
     pub channels: u32,
     /// Where input comes from.
-    pub source: Place,
+    pub source: RubikSurface,
     /// Where output goes.
-    pub destination: Place,
+    pub destination: RubikSurface,
 }
 
 /// Pixels of an output line that is written as one. The RTL has 13 bits for one less than that.
 const MAX_LINE: u32 = 1 << 13;
 
-impl Layer {
+impl RubikLayer {
     /// Elements in an atom.
     pub const fn lanes(&self) -> usize {
         self.atom / self.element
@@ -98,7 +98,7 @@ impl Layer {
     }
 
     /// Decodes and checks a group.
-    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<RubikLayer, Refused> {
         use reg::d_misc_cfg::{IN_PRECISION, RUBIK_MODE};
         let refuse = |field: FieldRef, why: String| Err(Refused::new(group, field, why));
         let element = match group.get(IN_PRECISION) {
@@ -109,7 +109,7 @@ impl Layer {
         let width = group.actual(reg::d_datain_size_0::DATAIN_WIDTH);
         let output = group.actual(reg::d_dataout_size_1::DATAOUT_CHANNEL);
         let (mode, has_it) = match group.get(RUBIK_MODE) {
-            0 => (Layer::contract(group, width)?, hardware.contract),
+            0 => (RubikLayer::contract(group, width)?, hardware.contract),
             1 => (Mode::Split, hardware.reshape),
             2 => (Mode::Merge, hardware.reshape),
             _ => return refuse(RUBIK_MODE, "there are 0 (contract), 1 (split) and 2 (merge)".into()),
@@ -125,14 +125,14 @@ impl Layer {
             let why = format!("RBK.{} is {input}", reg::d_datain_size_1::DATAIN_CHANNEL);
             return refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, why);
         }
-        Ok(Layer {
+        Ok(RubikLayer {
             atom: hardware.atom,
             mode,
             element,
             width,
             height: group.actual(reg::d_datain_size_0::DATAIN_HEIGHT),
             channels: if reshapes { input } else { output },
-            source: Place {
+            source: RubikSurface {
                 ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
                 base: group
                     .address(reg::d_dain_addr_low::DAIN_ADDR_LOW, reg::d_dain_addr_high::DAIN_ADDR_HIGH),
@@ -140,7 +140,7 @@ impl Layer {
                 surface_stride: group.actual(reg::d_dain_surf_stride::DAIN_SURF_STRIDE),
                 planar_stride: group.actual(reg::d_dain_planar_stride::DAIN_PLANAR_STRIDE),
             },
-            destination: Place {
+            destination: RubikSurface {
                 ram: Ram::from_field(group.get(reg::d_daout_ram_type::DATAOUT_RAM_TYPE)),
                 base: group
                     .address(reg::d_daout_addr_low::DAOUT_ADDR_LOW, reg::d_daout_addr_high::DAOUT_ADDR_HIGH),
@@ -178,7 +178,7 @@ mod tests {
         for &(field, value) in settings {
             group.set(field, value);
         }
-        Layer::decode(&group, hardware).unwrap_err().to_string()
+        RubikLayer::decode(&group, hardware).unwrap_err().to_string()
     }
 
     #[test]
@@ -223,6 +223,6 @@ mod tests {
         // Larger steps are written piece by piece.
         let mut group = Group::new(Unit::Rbk, RegisterMap::Full);
         line(4097, 9).into_iter().for_each(|(field, value)| group.set(field, value));
-        assert!(Layer::decode(&group, &HARDWARE).is_ok());
+        assert!(RubikLayer::decode(&group, &HARDWARE).is_ok());
     }
 }

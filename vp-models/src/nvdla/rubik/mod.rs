@@ -7,7 +7,7 @@ mod compute;
 pub mod layer;
 mod timing;
 
-use self::layer::{Hardware, Layer, Mode};
+use self::layer::{Hardware, Mode, RubikLayer};
 use self::timing::Drain;
 use super::control::Control;
 use super::dma::{MAX_ATOM, ReadDma, WriteDma};
@@ -26,16 +26,16 @@ const BANKS: usize = 2;
 
 /// The engine. Its RDMA has no registers of its own.
 pub(crate) struct Rubik {
-    common: Common<Layer>,
+    common: Common<RubikLayer>,
     hardware: Hardware,
     input: Rc<ReadDma>,
     output: Rc<WriteDma>,
 }
 
 impl Engine for Rubik {
-    type Layer = Layer;
+    type Layer = RubikLayer;
 
-    fn common(&self) -> &Common<Layer> {
+    fn common(&self) -> &Common<RubikLayer> {
         &self.common
     }
 
@@ -44,11 +44,11 @@ impl Engine for Rubik {
         false
     }
 
-    fn decode(&self, registers: &Group, _: &Group) -> Result<Layer, Refused> {
-        Layer::decode(registers, &self.hardware)
+    fn decode(&self, registers: &Group, _: &Group) -> Result<RubikLayer, Refused> {
+        RubikLayer::decode(registers, &self.hardware)
     }
 
-    fn shape(layer: &Layer) -> String {
+    fn shape(layer: &RubikLayer) -> String {
         let mode = match layer.mode {
             Mode::Contract { .. } => "contract",
             Mode::Split => "split",
@@ -61,9 +61,9 @@ impl Engine for Rubik {
         glb::Source::Rubik(group)
     }
 
-    async fn fetch(&self, _: &Layer) {}
+    async fn fetch(&self, _: &RubikLayer) {}
 
-    async fn stream(&self, layer: &Layer, group: usize) {
+    async fn stream(&self, layer: &RubikLayer, group: usize) {
         let Common { sim, timing, cycle, control, .. } = &self.common;
         sim.wait(self.common.cycles(timing.dma_start)).await;
         let (requests, ()) = join(self.read(layer), self.reorder(layer)).await;
@@ -76,15 +76,15 @@ impl Engine for Rubik {
     }
 
     /// RUBIK has one enable bit for both.
-    fn decode_early(&self, _: &Group, _: &Group) -> Option<Layer> {
+    fn decode_early(&self, _: &Group, _: &Group) -> Option<RubikLayer> {
         None
     }
 
-    fn reads_alike(&self, _: &Layer, _: &Layer) -> bool {
+    fn reads_alike(&self, _: &RubikLayer, _: &RubikLayer) -> bool {
         false
     }
 
-    async fn discard(&self, _: &Layer) {}
+    async fn discard(&self, _: &RubikLayer) {}
 
     async fn release_partner(&self, _: &Group) {}
 }
@@ -106,7 +106,7 @@ impl Rubik {
     }
 
     /// Asks for all of a layer; gives the number of requests.
-    async fn read(&self, layer: &Layer) -> u64 {
+    async fn read(&self, layer: &RubikLayer) -> u64 {
         let stream = self.input.stream(layer.source.ram);
         let mut requests = 0;
         for tile in timing::tiles(layer) {
@@ -119,7 +119,7 @@ impl Rubik {
     }
 
     /// Fills and drains the register file, tile by tile.
-    async fn reorder(&self, layer: &Layer) {
+    async fn reorder(&self, layer: &RubikLayer) {
         let Common { sim, timing, cycle, occupancy, .. } = &self.common;
         let stream = self.input.stream(layer.source.ram);
         let mut drain = Drain::new(&timing.rubik);

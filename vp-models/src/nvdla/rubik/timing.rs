@@ -6,7 +6,7 @@
 //!
 //! RTL: `NV_NVDLA_RUBIK_seq_gen` (requests), `rf_ctrl` (banks), `wr_req` (write port).
 
-use super::layer::{Layer, Mode};
+use super::layer::{Mode, RubikLayer};
 use crate::nvdla::timing::RubikTiming;
 use std::collections::VecDeque;
 
@@ -37,12 +37,12 @@ fn pieces(whole: u32, step: u32) -> impl Iterator<Item = (u32, u32)> + Clone {
 
 impl Tile {
     /// Atoms of a plane's piece.
-    pub(super) fn plane_atoms(&self, layer: &Layer) -> u32 {
+    pub(super) fn plane_atoms(&self, layer: &RubikLayer) -> u32 {
         (self.width * layer.element as u32).div_ceil(layer.atom as u32)
     }
 
     /// Address and bytes of each read.
-    pub(super) fn reads(self, layer: Layer) -> impl Iterator<Item = (u64, u32)> {
+    pub(super) fn reads(self, layer: RubikLayer) -> impl Iterator<Item = (u64, u32)> {
         let (count, atoms) = match layer.mode {
             Mode::Contract { .. } => (self.planes, self.width),
             Mode::Split => (1, self.width),
@@ -51,7 +51,7 @@ impl Tile {
         (0..count).map(move |plane| (self.read_address(&layer, plane), atoms * layer.atom as u32))
     }
 
-    fn read_address(&self, layer: &Layer, plane: u32) -> u64 {
+    fn read_address(&self, layer: &RubikLayer, plane: u32) -> u64 {
         let times = |a: u32, b: u32| u64::from(a).wrapping_mul(u64::from(b));
         let line = layer.source.base.wrapping_add(times(self.y, layer.source.line_stride));
         let surface = times(self.surface, layer.source.surface_stride);
@@ -71,7 +71,7 @@ impl Tile {
     }
 
     /// The rows in which the tile leaves the register file, as their number and the atoms of each.
-    fn rows(&self, layer: &Layer) -> (u32, u32) {
+    fn rows(&self, layer: &RubikLayer) -> (u32, u32) {
         match layer.mode {
             Mode::Contract { .. } => (self.width, self.planes),
             Mode::Split => (self.planes, self.plane_atoms(layer)),
@@ -81,7 +81,7 @@ impl Tile {
 }
 
 /// The tiles of a layer, in order.
-pub(super) fn tiles(layer: &Layer) -> impl Iterator<Item = Tile> + use<> {
+pub(super) fn tiles(layer: &RubikLayer) -> impl Iterator<Item = Tile> + use<> {
     let layer = *layer;
     let (steps_y, steps_x, pixels) = match layer.mode {
         Mode::Contract { x, y, .. } => (y, x, STEPS),
@@ -111,7 +111,7 @@ pub(super) fn tiles(layer: &Layer) -> impl Iterator<Item = Tile> + use<> {
 }
 
 /// Address and bytes of each write of a layer, in order.
-pub(super) fn writes(layer: &Layer) -> impl Iterator<Item = (u64, u32)> + use<> {
+pub(super) fn writes(layer: &RubikLayer) -> impl Iterator<Item = (u64, u32)> + use<> {
     let layer = *layer;
     tiles(&layer).flat_map(move |tile| {
         let (rows, atoms) = tile.rows(&layer);
@@ -130,7 +130,7 @@ pub(super) fn writes(layer: &Layer) -> impl Iterator<Item = (u64, u32)> + use<> 
     })
 }
 
-fn write_address(layer: &Layer, tile: &Tile, row: u32) -> u64 {
+fn write_address(layer: &RubikLayer, tile: &Tile, row: u32) -> u64 {
     let times = |a: u32, b: u32| u64::from(a).wrapping_mul(u64::from(b));
     let place = layer.destination;
     let surface = times(tile.surface, place.surface_stride);
@@ -169,7 +169,7 @@ impl Drain {
 
     /// A tile is complete at `filled`. Gives when its bank is free, and adds when each of its atoms can be at the
     /// memory interface.
-    pub(super) fn tile(&mut self, layer: &Layer, tile: &Tile, filled: u64, due: &mut Vec<u64>) -> u64 {
+    pub(super) fn tile(&mut self, layer: &RubikLayer, tile: &Tile, filled: u64, due: &mut Vec<u64>) -> u64 {
         let (rows, atoms) = tile.rows(layer);
         let request = match layer.mode {
             Mode::Contract { x, .. } if x <= STEPS => layer.width * x,
@@ -202,14 +202,14 @@ impl Drain {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layer::Place;
+    use super::super::layer::RubikSurface;
     use super::*;
     use crate::nvdla::cube::Ram;
 
     const TIMING: RubikTiming = RubikTiming { output: 8, credits: 80, write_fifo: 4 };
 
-    fn layer(mode: Mode, element: usize, width: u32, channels: u32) -> Layer {
-        let place = |base| Place {
+    fn layer(mode: Mode, element: usize, width: u32, channels: u32) -> RubikLayer {
+        let place = |base| RubikSurface {
             ram: Ram::Primary,
             base,
             line_stride: 0x1_0000,
@@ -217,11 +217,11 @@ mod tests {
             planar_stride: 0x1000,
         };
         let (source, destination) = (place(0), place(0x8000_0000));
-        Layer { atom: 32, mode, element, width, height: 1, channels, source, destination }
+        RubikLayer { atom: 32, mode, element, width, height: 1, channels, source, destination }
     }
 
     /// From the first read of the register file to the last write, and what it takes, if each tile is there at once.
-    fn drained(layer: &Layer) -> u64 {
+    fn drained(layer: &RubikLayer) -> u64 {
         let (mut drain, mut due) = (Drain::new(&TIMING), Vec::new());
         for tile in tiles(layer) {
             drain.tile(layer, &tile, 0, &mut due);

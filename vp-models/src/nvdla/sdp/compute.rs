@@ -13,7 +13,7 @@ use crate::nvdla::vector::widest;
 
 use super::float;
 use super::layer::{
-    AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Layer, Operand, OperandStream,
+    AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Operand, OperandStream, SdpLayer,
     Stage, StageMultiplier,
 };
 use super::lut::{self, Lut, Tables};
@@ -69,13 +69,13 @@ pub struct Operands<'a> {
 /// One layer's arithmetic, ready to stream atoms through.
 #[derive(Clone, Copy, Debug)]
 pub struct Datapath<'a> {
-    layer: &'a Layer,
+    layer: &'a SdpLayer,
     tables: &'a Tables,
 }
 
 impl<'a> Datapath<'a> {
     /// Prepares a checked layer. `tables` is only looked at if the layer uses the lookup table.
-    pub fn new(layer: &'a Layer, tables: &'a Tables) -> Self {
+    pub fn new(layer: &'a SdpLayer, tables: &'a Tables) -> Self {
         Datapath { layer, tables }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Datapath<'a> {
     ///
     /// Panics if a length is not the layer's.
     pub fn memory_atom(&self, input: &[u8], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
-        let Layer { input: format, .. } = *self.layer;
+        let SdpLayer { input: format, .. } = *self.layer;
         let lanes = self.layer.lanes();
         assert_eq!(input.len(), lanes * format.bytes(), "bytes of input");
         let mut values = [0; MAX_LANES];
@@ -125,7 +125,7 @@ impl<'a> Datapath<'a> {
 
     #[inline(always)]
     fn atoms(&self, values: &mut [i32], operands: &Operands<'_>, output: &mut [u8]) -> Counters {
-        let Layer { output: format, bs, bn, ew, .. } = self.layer;
+        let SdpLayer { output: format, bs, bn, ew, .. } = self.layer;
         let lanes = self.layer.lanes();
         assert_eq!(output.len(), values.len() * format.bytes(), "bytes of output");
         if self.layer.precision == Precision::Fp16 {
@@ -423,7 +423,7 @@ pub struct OperandCubes<'a> {
 ///
 /// Panics if a cube's shape is not the layer's.
 pub fn run(
-    layer: &Layer,
+    layer: &SdpLayer,
     tables: &Tables,
     input: Input<'_>,
     operands: &OperandCubes<'_>,

@@ -2,7 +2,7 @@
 
 use super::layer::{
     AluOperation, Carries, Destination, Elementwise, ElementwiseAlu, ElementwiseMultiplier,
-    ElementwiseOperand, ElementwiseOperation, Hardware, Layer, Operand, OperandStream, Source, Stage,
+    ElementwiseOperand, ElementwiseOperation, Hardware, Operand, OperandStream, SdpLayer, SdpSource, Stage,
     StageAlu, StageMultiplier,
 };
 use super::lut;
@@ -15,8 +15,8 @@ use crate::nvdla::registers::{FieldRef, Group, sdp as reg, sdp_rdma as rdma_reg}
 #[cfg(test)]
 mod tests;
 
-impl Layer {
-    /// Whether a layer that these SDP registers describe needs SDP_RDMA: [`Layer::uses_rdma`] before decoding, to
+impl SdpLayer {
+    /// Whether a layer that these SDP registers describe needs SDP_RDMA: [`SdpLayer::uses_rdma`] before decoding, to
     /// know whether to wait for the RDMA's own enable bit.
     pub fn needs_rdma(sdp: &Group, hardware: &Hardware) -> bool {
         let memory_operand = |present: bool, stage: &StageFields| {
@@ -34,7 +34,7 @@ impl Layer {
     /// Decodes and checks a group of SDP and, if the layer reads memory, of SDP_RDMA (not looked at otherwise).
     ///
     /// Stages the hardware lacks are bypassed whatever their registers say, as their logic is.
-    pub fn decode(sdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+    pub fn decode(sdp: &Group, rdma: &Group, hardware: &Hardware) -> Result<SdpLayer, Refused> {
         let precision = hardware.formats.decode(sdp, reg::d_data_format::PROC_PRECISION)?;
         Decoder { sdp, rdma, hardware, precision }.layer()
     }
@@ -138,12 +138,12 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    fn layer(&self) -> Result<Layer, Refused> {
+    fn layer(&self) -> Result<SdpLayer, Refused> {
         use reg::d_data_format::OUT_PRECISION;
         use reg::d_feature_mode_cfg::{FLYING_MODE, NAN_TO_ZERO, OUTPUT_DST};
         let sdp = self.sdp;
         let order = self.order()?;
-        let layer = Layer {
+        let layer = SdpLayer {
             atom: self.hardware.atom,
             width: sdp.actual(reg::d_data_cube_width::WIDTH),
             height: sdp.actual(reg::d_data_cube_height::HEIGHT),
@@ -154,7 +154,11 @@ impl Decoder<'_> {
             nan_to_zero: sdp.flag(NAN_TO_ZERO),
             order,
             cube_stride: sdp.actual(reg::d_dst_batch_stride::DST_BATCH_STRIDE),
-            source: if sdp.flag(FLYING_MODE) { Source::Accumulator } else { Source::Memory(self.source()) },
+            source: if sdp.flag(FLYING_MODE) {
+                SdpSource::Accumulator
+            } else {
+                SdpSource::Memory(self.source())
+            },
             bs: if self.hardware.bs { self.stage(&BS)? } else { None },
             bn: if self.hardware.bn { self.stage(&BN)? } else { None },
             ew: if self.hardware.ew { self.elementwise()? } else { None },

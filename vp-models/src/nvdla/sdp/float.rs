@@ -5,7 +5,8 @@
 
 use super::compute::{Counters, Operands};
 use super::layer::{
-    AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Layer, Operand, OperandStream, Stage,
+    AluOperation, Elementwise, ElementwiseOperand, ElementwiseOperation, Operand, OperandStream, SdpLayer,
+    Stage,
 };
 use super::lut::{Lut, Tables};
 use crate::nvdla::float::{Fp16, Fp32};
@@ -13,7 +14,7 @@ use crate::nvdla::numeric::Precision;
 
 /// Sends atoms that have the same operands through all stages. The values are lost.
 pub(super) fn atoms(
-    layer: &Layer,
+    layer: &SdpLayer,
     tables: &Tables,
     values: &mut [i32],
     operands: &Operands<'_>,

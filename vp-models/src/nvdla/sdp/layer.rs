@@ -1,6 +1,6 @@
 //! One SDP layer: what a register group of SDP, and the one of SDP_RDMA beside it, say.
 //!
-//! [`Layer::decode`] (in `decode`) checks everything once; [`super::compute`] and the timing rely on it. All fields are plain
+//! [`SdpLayer::decode`] (in `decode`) checks everything once; [`super::compute`] and the timing rely on it. All fields are plain
 //! data: tests build layers by hand.
 
 use crate::nvdla::config::Config;
@@ -49,7 +49,7 @@ impl From<&Config> for Hardware {
 
 /// One hardware layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct SdpLayer {
     /// Bytes of a memory atom.
     pub atom: usize,
     /// Pixels in a line.
@@ -71,7 +71,7 @@ pub struct Layer {
     /// Bytes from the output of a cube to that of the next.
     pub cube_stride: u32,
     /// Where input comes from.
-    pub source: Source,
+    pub source: SdpSource,
     /// First stage, unless bypassed or absent.
     pub bs: Option<Stage>,
     /// Second stage, unless bypassed or absent.
@@ -86,7 +86,7 @@ pub struct Layer {
 
 /// Where the input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum SdpSource {
     /// On the fly from the convolution accumulator, 32 bits an element.
     Accumulator,
     /// From memory.
@@ -260,7 +260,7 @@ impl OperandStream {
     }
 }
 
-impl Layer {
+impl SdpLayer {
     /// Elements in an atom.
     pub const fn lanes(&self) -> usize {
         self.atom / self.precision.bytes()
@@ -299,7 +299,7 @@ impl Layer {
 
     /// Whether SDP_RDMA takes part: input or an operand comes from memory.
     pub fn uses_rdma(&self) -> bool {
-        matches!(self.source, Source::Memory(_))
+        matches!(self.source, SdpSource::Memory(_))
             || self.bs.is_some_and(|stage| stage.operands.is_some())
             || self.bn.is_some_and(|stage| stage.operands.is_some())
             || self.ew.is_some_and(|stage| stage.operands.is_some())

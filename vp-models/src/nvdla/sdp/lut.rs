@@ -8,7 +8,7 @@ mod float;
 
 pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
-use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, Place, linear};
+use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, RangePosition, linear};
 use crate::nvdla::numeric::{round_shift, round_shift_either, saturate_32};
 use crate::nvdla::registers::{
     Group, Table,
@@ -54,35 +54,42 @@ impl Lut<'_> {
     pub fn lookup(&self, x: i32, counters: &mut Counters) -> i32 {
         let Settings { le, lo, .. } = self.settings;
         let le_place = distance(x, le.start)
-            .map_or(Place::Below, |distance| self.settings.le_index.place(distance, FRACTION_BITS));
-        let lo_place = distance(x, lo.start).map_or(Place::Below, |distance| {
+            .map_or(RangePosition::Below, |distance| self.settings.le_index.place(distance, FRACTION_BITS));
+        let lo_place = distance(x, lo.start).map_or(RangePosition::Below, |distance| {
             linear(distance, self.settings.lo_select, LO_INTERVALS, FRACTION_BITS)
         });
         let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         match place {
-            Place::Inside { index, fraction } => interpolate(entries[index], entries[index + 1], fraction),
-            Place::Below => {
+            RangePosition::Inside { index, fraction } => {
+                interpolate(entries[index], entries[index + 1], fraction)
+            }
+            RangePosition::Below => {
                 let bias = match table {
                     Table::Le => self.le_underflow_bias(),
                     Table::Lo => 0,
                 };
                 extrapolate(entries[0], i64::from(x) - i64::from(range.start) - bias, range.underflow)
             }
-            Place::Above => {
+            RangePosition::Above => {
                 extrapolate(entries[entries.len() - 1], i64::from(x) - i64::from(range.end), range.overflow)
             }
         }
     }
 
     /// The table that answers. Counts where the input lies in it, and whether it is inside each, chosen or not.
-    fn chosen(&self, le_place: Place, lo_place: Place, counters: &mut Counters) -> Chosen<'_, i32> {
+    fn chosen(
+        &self,
+        le_place: RangePosition,
+        lo_place: RangePosition,
+        counters: &mut Counters,
+    ) -> Chosen<'_, i32> {
         let chosen = self.choose(le_place, lo_place);
         counters.le_hit += u64::from(le_place.hits());
         counters.lo_hit += u64::from(lo_place.hits());
         *match chosen.place {
-            Place::Below => &mut counters.underflow,
-            Place::Inside { .. } => &mut counters.hybrid,
-            Place::Above => &mut counters.overflow,
+            RangePosition::Below => &mut counters.underflow,
+            RangePosition::Inside { .. } => &mut counters.hybrid,
+            RangePosition::Above => &mut counters.overflow,
         } += 1;
         chosen
     }

@@ -15,7 +15,7 @@ mod timing;
 
 use self::compute::{Counters, Datapath, Operands};
 use self::feed::Feed;
-use self::layer::{Destination, Hardware, Layer, OperandStream, Source};
+use self::layer::{Destination, Hardware, OperandStream, SdpLayer, SdpSource};
 use self::lut::Tables;
 use self::timing::Reads;
 use super::control::Control;
@@ -47,7 +47,7 @@ struct Input {
 
 /// The engine.
 pub(crate) struct Sdp {
-    common: Common<Layer>,
+    common: Common<SdpLayer>,
     hardware: Hardware,
     main: Input,
     /// Atoms of the main input that have come out of its FIFO before the engine was enabled, and when.
@@ -63,26 +63,26 @@ pub(crate) struct Sdp {
 }
 
 impl Engine for Sdp {
-    type Layer = Layer;
+    type Layer = SdpLayer;
 
-    fn common(&self) -> &Common<Layer> {
+    fn common(&self) -> &Common<SdpLayer> {
         &self.common
     }
 
     fn needs_rdma(&self, registers: &Group) -> bool {
-        Layer::needs_rdma(registers, &self.hardware)
+        SdpLayer::needs_rdma(registers, &self.hardware)
     }
 
-    fn decode(&self, registers: &Group, rdma: &Group) -> Result<Layer, Refused> {
+    fn decode(&self, registers: &Group, rdma: &Group) -> Result<SdpLayer, Refused> {
         if !self.hardware.ew && !registers.flag(reg::d_dp_ew_cfg::EW_BYPASS) {
             self.common
                 .control
                 .warn("EW is not bypassed, but this configuration has no such stage: data passes");
         }
-        Layer::decode(registers, rdma, &self.hardware)
+        SdpLayer::decode(registers, rdma, &self.hardware)
     }
 
-    fn shape(layer: &Layer) -> String {
+    fn shape(layer: &SdpLayer) -> String {
         format!("{}x{}x{}", layer.width, layer.height, layer.channels)
     }
 
@@ -90,7 +90,7 @@ impl Engine for Sdp {
         glb::Source::Sdp(group)
     }
 
-    async fn fetch(&self, layer: &Layer) {
+    async fn fetch(&self, layer: &SdpLayer) {
         let operands = |stream: Option<OperandStream>| stream.map(|stream| Reads::operands(layer, &stream));
         let bs = operands(layer.bs.and_then(|stage| stage.operands));
         let bn = operands(layer.bn.and_then(|stage| stage.operands));
@@ -113,24 +113,24 @@ impl Engine for Sdp {
         );
     }
 
-    async fn stream(&self, layer: &Layer, group: usize) {
+    async fn stream(&self, layer: &SdpLayer, group: usize) {
         let counters = self.pass(layer).await;
         self.output.drained().await;
         self.show(layer, group, &counters);
     }
 
     /// Only layers without operands: whether these are read is also the engine's to say.
-    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<Layer> {
-        let layer = Layer::decode(registers, rdma, &self.hardware).ok()?;
+    fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<SdpLayer> {
+        let layer = SdpLayer::decode(registers, rdma, &self.hardware).ok()?;
         (!timing::reads_operands(&layer)).then_some(layer)
     }
 
-    fn reads_alike(&self, one: &Layer, other: &Layer) -> bool {
+    fn reads_alike(&self, one: &SdpLayer, other: &SdpLayer) -> bool {
         !timing::reads_operands(other) && timing::main_reads(one) == timing::main_reads(other)
     }
 
     /// Atoms come out of the FIFO, one a cycle, and wait for the enable bit farther on.
-    async fn run_ahead(&self, layer: &Layer) {
+    async fn run_ahead(&self, layer: &SdpLayer) {
         let most = u64::from(self.common.timing.before_enable);
         for _ in 0..self.main_atoms(layer).min(most) {
             self.main.feed.ready().await;
@@ -139,7 +139,7 @@ impl Engine for Sdp {
         }
     }
 
-    async fn discard(&self, layer: &Layer) {
+    async fn discard(&self, layer: &SdpLayer) {
         let ahead = self.ahead.take().len() as u64;
         for _ in ahead..self.main_atoms(layer) {
             self.main.feed.ready().await;
@@ -196,7 +196,7 @@ impl Sdp {
     }
 
     /// The atoms of the main input of a layer that reads memory.
-    fn main_atoms(&self, layer: &Layer) -> u64 {
+    fn main_atoms(&self, layer: &SdpLayer) -> u64 {
         timing::main_reads(layer).map_or(0, |lines| {
             let shape = timing::shape(&lines, self.hardware.atom);
             shape.lines * shape.atoms
@@ -236,7 +236,7 @@ impl Sdp {
     ///
     /// What has come from the accumulator, has all its operands and has room behind the datapath can meet nothing
     /// any more that would delay it: it is computed together, and each atom leaves when its time comes.
-    async fn pass(&self, layer: &Layer) -> Counters {
+    async fn pass(&self, layer: &SdpLayer) -> Counters {
         let Common { sim, timing, occupancy, .. } = &self.common;
         let skips_arithmetic = self.common.skips_arithmetic;
         let tables = self.tables();
@@ -244,8 +244,8 @@ impl Sdp {
         let atom = self.hardware.atom;
         let pace = timing::cycles_per_atom(layer, &timing.sdp);
         let pace = self.common.cycles(match layer.source {
-            Source::Memory(_) => pace,
-            Source::Accumulator => pace.max(timing.conv.cycles_per_atom),
+            SdpSource::Memory(_) => pace,
+            SdpSource::Accumulator => pace.max(timing.conv.cycles_per_atom),
         });
         let latency = self.common.cycles(timing::output_latency(layer, &timing.sdp));
         if let Destination::Memory(surface) = layer.destination {
@@ -263,7 +263,7 @@ impl Sdp {
         let (mut first_input, mut second_output) = (VecDeque::new(), VecDeque::new());
         let mut output = Vec::new();
         let mut ended = false;
-        let memory_alone = matches!(layer.source, Source::Memory(_)) && !timing::reads_operands(layer);
+        let memory_alone = matches!(layer.source, SdpSource::Memory(_)) && !timing::reads_operands(layer);
         let mut early = self.common.early(memory_alone && layer.input_atoms() == 1);
         for (surface, line) in
             (0..layer.surfaces()).flat_map(|surface| (0..lines).map(move |line| (surface, line)))
@@ -292,8 +292,8 @@ impl Sdp {
                     continue;
                 }
                 let there = match layer.source {
-                    Source::Memory(_) => self.main_ready().await,
-                    Source::Accumulator => {
+                    SdpSource::Memory(_) => self.main_ready().await,
+                    SdpSource::Accumulator => {
                         self.accumulator.ready().await;
                         sim.now()
                     }
@@ -311,7 +311,7 @@ impl Sdp {
                 let operands = Operands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) };
                 let start = early.start(there.max(earliest), sim.now());
                 let steps = match layer.source {
-                    Source::Memory(_) => {
+                    SdpSource::Memory(_) => {
                         output.resize(step, 0);
                         let input = [first_input.pop_front(), Some(self.take_main())];
                         let mut bytes = [0; 2 * MAX_ATOM];
@@ -325,7 +325,7 @@ impl Sdp {
                         }
                         1
                     }
-                    Source::Accumulator => {
+                    SdpSource::Accumulator => {
                         let room = self.output.room_left() / layer.output_atoms() as usize;
                         let most = if alike { room.clamp(1, (columns - column) as usize) } else { 1 };
                         let before = u64::from(surface) * lines * columns + pixel;
@@ -377,7 +377,7 @@ impl Sdp {
 
     /// Takes sums of up to `most` atoms, one each `pace`, after those of `before`. `None`: the layer cannot go on, and
     /// nothing of it is left to take.
-    async fn take_sums(&self, layer: &Layer, most: usize, pace: Time, before: u64) -> Option<Vec<i32>> {
+    async fn take_sums(&self, layer: &SdpLayer, most: usize, pace: Time, before: u64) -> Option<Vec<i32>> {
         let taken = self.accumulator.take(most, pace);
         let all = u64::from(layer.surfaces()) * layer.steps();
         let last = before + (taken.sums.len() / layer.lanes()) as u64 == all;
@@ -398,7 +398,7 @@ impl Sdp {
     }
 
     /// What was announced to memory, or to PDP, does not come.
-    fn end_early(&self, layer: &Layer) {
+    fn end_early(&self, layer: &SdpLayer) {
         match layer.destination {
             Destination::Pooling => self.pooling.put(Passed::ABANDONED),
             Destination::Memory(_) => self.output.abandon(),
@@ -411,7 +411,7 @@ impl Sdp {
     }
 
     /// Puts a layer's counters into its group's registers, those that are switched on.
-    fn show(&self, layer: &Layer, group: usize, counters: &Counters) {
+    fn show(&self, layer: &SdpLayer, group: usize, counters: &Counters) {
         use reg::d_perf_enable::{PERF_DMA_EN, PERF_LUT_EN, PERF_NAN_INF_COUNT_EN, PERF_SAT_EN};
         let Common { control, rdma, cycle, .. } = &self.common;
         control.registers().borrow_mut().set(group, reg::D_STATUS, counters.unequal.into());
@@ -422,7 +422,7 @@ impl Sdp {
             let nans = [(reg::D_STATUS_NAN_OUTPUT_NUM, counters.nan_output)];
             control.count(group, PERF_NAN_INF_COUNT_EN, &nans);
         }
-        if layer.input == Precision::Fp16 && layer.source != Source::Accumulator {
+        if layer.input == Precision::Fp16 && layer.source != SdpSource::Accumulator {
             rdma.count(
                 group,
                 rdma_reg::d_perf_enable::PERF_NAN_INF_COUNT_EN,
@@ -461,7 +461,7 @@ struct StageOperands<'a> {
 }
 
 impl<'a> StageOperands<'a> {
-    fn of(input: &'a Input, stream: Option<OperandStream>, layer: &Layer) -> StageOperands<'a> {
+    fn of(input: &'a Input, stream: Option<OperandStream>, layer: &SdpLayer) -> StageOperands<'a> {
         let atoms = stream.map_or(0, |stream| stream.group_bytes(layer.lanes()) / layer.atom);
         StageOperands {
             feed: &input.feed,

@@ -1,7 +1,7 @@
 //! SDP's shape in time: how long the stages of a layer take, and which reads it makes.
 
 use super::feed::Shape;
-use super::layer::{Elementwise, Layer, OperandStream, Source, Stage};
+use super::layer::{Elementwise, OperandStream, SdpLayer, SdpSource, Stage};
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
 use crate::nvdla::order::Order;
@@ -11,7 +11,7 @@ use crate::nvdla::timing::SdpTiming;
 ///
 /// BS and BN take three cycles each, two more for the ALU and for the multiplier, and one for an operand
 /// from memory where an element passes a cycle; ReLU and PReLU are free. EW takes ten, or sixteen with its table.
-pub(super) fn output_latency(layer: &Layer, timing: &SdpTiming) -> u32 {
+pub(super) fn output_latency(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     let stage = |stage: &Option<Stage>| {
         stage.map_or(0, |stage| {
             3 + 2 * u32::from(stage.alu.is_some())
@@ -26,31 +26,31 @@ pub(super) fn output_latency(layer: &Layer, timing: &SdpTiming) -> u32 {
 }
 
 /// Cycles between the starts of two atoms.
-pub(super) fn cycles_per_atom(layer: &Layer, timing: &SdpTiming) -> u32 {
+pub(super) fn cycles_per_atom(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     let cycles = if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom };
     per_atom(layer, cycles)
 }
 
 /// The cycles of an atom of int8 elements, for the format of a layer: its throughput is in elements.
-fn per_atom(layer: &Layer, int8: u32) -> u32 {
+fn per_atom(layer: &SdpLayer, int8: u32) -> u32 {
     int8.div_ceil(layer.precision.bytes() as u32)
 }
 
 /// The lines of a surface that has the layer's shape, `together` surfaces for each that is processed: their lines
 /// take turns. (How hardware mixes them is not known; it changes when bytes move, not which.)
-fn lines(layer: &Layer, surface: Surface, together: u32) -> Lines {
-    let Layer { width, height, .. } = *layer;
+fn lines(layer: &SdpLayer, surface: Surface, together: u32) -> Lines {
+    let SdpLayer { width, height, .. } = *layer;
     Lines { surface, first_column: 0, width, height, surfaces: layer.surfaces() * together, together }
 }
 
 /// How many runs of how many pixels a surface is taken in: one, or where surfaces take turns each line.
-pub(super) fn runs(layer: &Layer) -> (u64, u64) {
+pub(super) fn runs(layer: &SdpLayer) -> (u64, u64) {
     let (width, height) = (u64::from(layer.width), u64::from(layer.height));
     if layer.input_atoms().max(layer.output_atoms()) > 1 { (height, width) } else { (1, layer.steps()) }
 }
 
 /// Address and bytes of what is written, in order.
-pub(super) fn writes(layer: &Layer, surface: Surface) -> Box<dyn Iterator<Item = (u64, u32)>> {
+pub(super) fn writes(layer: &SdpLayer, surface: Surface) -> Box<dyn Iterator<Item = (u64, u32)>> {
     match layer.order {
         Order::Lines => Box::new(lines(layer, surface, layer.output_atoms()).requests()),
         _ => Box::new(in_order(layer, surface, layer.cube_stride)),
@@ -58,7 +58,11 @@ pub(super) fn writes(layer: &Layer, surface: Surface) -> Box<dyn Iterator<Item =
 }
 
 /// The runs of a surface in the layer's order.
-fn in_order(layer: &Layer, surface: Surface, cube_stride: u32) -> impl Iterator<Item = (u64, u32)> + use<> {
+fn in_order(
+    layer: &SdpLayer,
+    surface: Surface,
+    cube_stride: u32,
+) -> impl Iterator<Item = (u64, u32)> + use<> {
     let (order, width, height) = (layer.order, layer.width, layer.height);
     (0..layer.surfaces()).flat_map(move |plane| {
         order.runs(width, height).map(move |run| {
@@ -69,10 +73,10 @@ fn in_order(layer: &Layer, surface: Surface, cube_stride: u32) -> impl Iterator<
 }
 
 /// What SDP_RDMA reads for the main input.
-pub(super) fn main_reads(layer: &Layer) -> Option<Lines> {
+pub(super) fn main_reads(layer: &SdpLayer) -> Option<Lines> {
     match layer.source {
-        Source::Accumulator => None,
-        Source::Memory(surface) => Some(lines(layer, surface, layer.input_atoms())),
+        SdpSource::Accumulator => None,
+        SdpSource::Memory(surface) => Some(lines(layer, surface, layer.input_atoms())),
     }
 }
 
@@ -88,7 +92,7 @@ impl Reads {
     }
 
     /// Of a stage's operands. Of several cubes they are the same, and are read once.
-    pub(super) fn operands(layer: &Layer, operands: &OperandStream) -> Reads {
+    pub(super) fn operands(layer: &SdpLayer, operands: &OperandStream) -> Reads {
         let surface = operands.surface;
         if layer.order != Order::Tiles || !operands.per_element {
             return Reads::of(lines(layer, surface, 1), layer.atom);
@@ -102,7 +106,7 @@ impl Reads {
 }
 
 /// Whether any stage has operands in memory.
-pub(super) fn reads_operands(layer: &Layer) -> bool {
+pub(super) fn reads_operands(layer: &SdpLayer) -> bool {
     let stages = [
         layer.bs.and_then(|it| it.operands),
         layer.bn.and_then(|it| it.operands),

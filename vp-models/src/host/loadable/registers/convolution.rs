@@ -1,7 +1,7 @@
 //! The registers of the convolution pipeline: CACC, CMAC, CSC, CDMA.
 
 use super::super::layout;
-use super::super::network::{Cube, Place, cube};
+use super::super::network::{Cube, TensorPlace, cube};
 use super::super::places::Places;
 use super::{address, extent};
 use crate::host::program::Program;
@@ -41,7 +41,7 @@ fn accumulator(
         d_batch_number::*, d_clip_cfg::*, d_dataout_addr::*, d_dataout_map::*, d_dataout_size_0::*,
         d_dataout_size_1::*, d_line_stride::*, d_misc_cfg::*, d_surf_stride::*,
     };
-    let at = if destination.place == Place::OnTheFly { 0 } else { places.of(destination).0 };
+    let at = if destination.place == TensorPlace::OnTheFly { 0 } else { places.of(destination).0 };
     let packed = u32::from(destination.width == 1 && destination.height == 1);
     program.fields(
         Unit::Cacc,

@@ -1,7 +1,7 @@
 //! SDP's registers, and its read DMA's.
 
 use super::super::layout::{self, Stage};
-use super::super::network::{Cube, Place, cube};
+use super::super::network::{Cube, TensorPlace, cube};
 use super::super::places::Places;
 use super::{AddressFields, address, extent};
 use crate::host::program::Program;
@@ -44,7 +44,7 @@ impl Stage {
 /// Whether the read DMA has anything to do.
 pub(super) fn needs_rdma(sdp: &layout::Sdp, cubes: &[Cube; 5]) -> bool {
     let by_layer = |stage: &Stage| !stage.is_on() || stage.mode == code::PER_LAYER;
-    cubes[cube::SDP_SOURCE].place != Place::OnTheFly || !sdp.stages.iter().all(by_layer)
+    cubes[cube::SDP_SOURCE].place != TensorPlace::OnTheFly || !sdp.stages.iter().all(by_layer)
 }
 
 /// The precision that it computes in: its source's, unless it narrows.
@@ -69,7 +69,7 @@ pub(super) fn write(
     };
     let (source, destination) = (&cubes[cube::SDP_SOURCE], &cubes[cube::SDP_DESTINATION]);
     let unit = Unit::Sdp;
-    let to_memory = destination.place != Place::OnTheFly;
+    let to_memory = destination.place != TensorPlace::OnTheFly;
     let (to, ram) = places.of(destination);
     program.fields(unit, &extent(source, [WIDTH, HEIGHT, CHANNEL]));
     if to_memory {
@@ -85,7 +85,7 @@ pub(super) fn write(
     program.fields(
         unit,
         &[
-            (FLYING_MODE, (source.place == Place::OnTheFly).into()),
+            (FLYING_MODE, (source.place == TensorPlace::OnTheFly).into()),
             (OUTPUT_DST, (!to_memory).into()),
             (WINOGRAD, (sdp.conv_mode == code::WINOGRAD).into()),
             (BATCH_NUMBER, batches),
@@ -163,7 +163,7 @@ fn read_dma(program: &mut Program, places: &Places, sdp: &layout::Sdp, cubes: &[
     ];
     let unit = Unit::SdpRdma;
     let source = &cubes[cube::SDP_SOURCE];
-    let flying = source.place == Place::OnTheFly;
+    let flying = source.place == TensorPlace::OnTheFly;
     for operands in &OPERANDS {
         program.fields(unit, &[(operands.disable, 0)]);
     }

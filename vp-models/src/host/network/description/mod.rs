@@ -45,7 +45,7 @@ pub struct Network {
     /// Whether its input may lie in memory as an image: pixels with their components side by side.
     pub is_image: bool,
     /// Its layers, each after those it reads from. The last one's output is the network's.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<NetworkLayer>,
 }
 
 impl Network {
@@ -61,7 +61,7 @@ impl Network {
 
     /// Products that it needs.
     pub fn macs(&self) -> u64 {
-        self.layers.iter().map(Layer::macs).sum()
+        self.layers.iter().map(NetworkLayer::macs).sum()
     }
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for Shape {
 
 /// A layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct NetworkLayer {
     /// Its name.
     pub name: String,
     /// The layers whose outputs it reads, by their places in the list; none for the network's input.
@@ -117,7 +117,7 @@ pub struct Layer {
     pub operation: Operation,
 }
 
-impl Layer {
+impl NetworkLayer {
     /// Products that it needs.
     pub fn macs(&self) -> u64 {
         match &self.operation {

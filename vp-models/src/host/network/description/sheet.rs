@@ -2,7 +2,7 @@
 //! it.
 
 use super::synthetic::{self, Maker};
-use super::{Layer, Method, Network, Operation, Pooling, Shape, Window};
+use super::{Method, Network, NetworkLayer, Operation, Pooling, Shape, Window};
 use crate::host::network::error::NetworkError;
 
 /// The columns that say what a layer is; others are passed over.
@@ -77,7 +77,7 @@ impl Builder {
     fn push(&mut self, name: String, source: Option<Option<usize>>, sizes: [Shape; 2], operation: Operation) {
         let ([input, output], sources) = (sizes, Vec::from_iter(source));
         self.maker.made(&operation, &sources, &[input]);
-        self.network.layers.push(Layer { name, sources, input, output, operation });
+        self.network.layers.push(NetworkLayer { name, sources, input, output, operation });
     }
 
     /// The latest cube of that size; where there is none, one that nobody makes.

@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::values::Values;
 use crate::host::network::cut::{self, Cut, TooLarge, Work};
-use crate::host::network::description::{Convolution, Layer, Network, Operation, Pooling, Shape};
+use crate::host::network::description::{Convolution, Network, NetworkLayer, Operation, Pooling, Shape};
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Channels, Form, WeightShape, entries_of_pixels, entries_per_line};
 use crate::host::network::registers::{Pixels, Strips};
@@ -76,7 +76,7 @@ fn pooling_behind(network: &Network, place: usize, task: &Task) -> Option<usize>
     let mut readers =
         (0..network.layers.len()).filter(|&reader| network.layers[reader].sources.contains(&Some(place)));
     let (reader, None) = (readers.next()?, readers.next()) else { return None };
-    let Layer { operation: Operation::Pooling(Pooling { window, .. }), input, output, .. } =
+    let NetworkLayer { operation: Operation::Pooling(Pooling { window, .. }), input, output, .. } =
         &network.layers[reader]
     else {
         return None;
@@ -126,7 +126,7 @@ fn in_order(mut tasks: Vec<Task>, network: &Network) -> Vec<Task> {
 fn parts(
     network: &Network,
     values: &Values,
-    (layer, cubes): (&Layer, u32),
+    (layer, cubes): (&NetworkLayer, u32),
     convolution: &Convolution,
     config: &Config,
 ) -> Result<Vec<Part>, PlanError> {
@@ -164,7 +164,7 @@ const LAYER_CYCLES: u64 = 1000;
 /// The places of the channels that some groups see, in whole atoms.
 fn seen(
     groups: &Range<u32>,
-    layer: &Layer,
+    layer: &NetworkLayer,
     convolution: &Convolution,
     channels: &Channels,
     config: &Config,
@@ -187,7 +187,12 @@ fn seen(
 /// How many groups of a grouped convolution a hardware layer multiplies, with zeros for what groups do not see of each other.
 /// Hardware knows no groups. A hardware layer reads and writes whole atoms: where groups are narrower than that, as in
 /// depthwise convolutions, the array multiplies by zeros. Fewer groups together are fewer zeros and more hardware layers.
-fn groups_together(layer: &Layer, convolution: &Convolution, channels: &Channels, config: &Config) -> u32 {
+fn groups_together(
+    layer: &NetworkLayer,
+    convolution: &Convolution,
+    channels: &Channels,
+    config: &Config,
+) -> u32 {
     let groups = convolution.groups;
     let makes = convolution.kernels / groups;
     let whole = |together: u32| together == groups || (together * makes).is_multiple_of(config.memory_atom);
@@ -208,7 +213,7 @@ fn groups_together(layer: &Layer, convolution: &Convolution, channels: &Channels
 
 /// A part, of so many cubes at once.
 fn part(
-    (layer, cubes): (&Layer, u32),
+    (layer, cubes): (&NetworkLayer, u32),
     convolution: &Convolution,
     channels: Range<u32>,
     kernels: Range<u32>,

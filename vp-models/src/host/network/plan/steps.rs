@@ -6,10 +6,10 @@ use super::values::{Value, Values};
 use super::{Cpu, Memory, Step, Work};
 use crate::host::network::cut::Cut;
 use crate::host::network::description::{
-    Activation, Convolution, Layer, Network, Operation, Pooling, Shape, SoftMax, Sum, Window,
+    Activation, Convolution, Network, NetworkLayer, Operation, Pooling, Shape, SoftMax, Sum, Window,
 };
 use crate::host::network::error::PlanError;
-use crate::host::network::layout::{Cube, Form, Place, Tensor, WeightShape, pack_operands};
+use crate::host::network::layout::{Cube, CubePlace, Form, Tensor, WeightShape, pack_operands};
 use crate::host::network::registers::{self, Convolve, Cubes, Operand, Pool, Process, Stage, Strips};
 use crate::host::program::{FieldOverflow, Program};
 use crate::host::trace::Source;
@@ -74,7 +74,7 @@ impl Operands {
 /// places that nobody fills.
 fn spread(
     convolution: &Convolution,
-    layer: &Layer,
+    layer: &NetworkLayer,
     source: &Value,
     part: &Part,
     kernels: Range<u32>,
@@ -256,7 +256,7 @@ impl<'a> Planner<'a> {
     fn convolution(
         &mut self,
         task: &Task,
-        layer: &Layer,
+        layer: &NetworkLayer,
         convolution: &Convolution,
         (part, cut): (&Part, &Cut),
         operands: &[OfKernels],
@@ -271,7 +271,7 @@ impl<'a> Planner<'a> {
         let (place, channels) = match source.form {
             Form::Pixels { line_stride, .. } => {
                 let base = source.base + u64::from(first) * u64::from(line_stride);
-                (Place { base, line_stride, surface_stride: 0 }, part.channels.end)
+                (CubePlace { base, line_stride, surface_stride: 0 }, part.channels.end)
             }
             Form::Features { .. } => {
                 let channels = part.channels.len() as u32;
@@ -320,8 +320,11 @@ impl<'a> Planner<'a> {
         let mut program = Program::new(self.config.register_map);
         let (mut units, mut done) = (Vec::new(), CONVOLUTION_DONE.to_vec());
         if let Some(pooling) = task.pooling {
-            let Layer { operation: Operation::Pooling(Pooling { method, window }), output: pooled, .. } =
-                self.network.layers[pooling]
+            let NetworkLayer {
+                operation: Operation::Pooling(Pooling { method, window }),
+                output: pooled,
+                ..
+            } = self.network.layers[pooling]
             else {
                 unreachable!("a pooling was found behind the convolution")
             };
@@ -359,7 +362,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A pooling from memory to memory.
-    fn pooling(&mut self, task: &Task, layer: &Layer, pooling: &Pooling) -> Result<(), FieldOverflow> {
+    fn pooling(&mut self, task: &Task, layer: &NetworkLayer, pooling: &Pooling) -> Result<(), FieldOverflow> {
         let &Pooling { method, window } = pooling;
         let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
         let pool = Pool {
@@ -379,7 +382,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A sum from memory to memory: BS multiplies, BN adds.
-    fn sum(&mut self, task: &Task, layer: &Layer, sum: &Sum) -> Result<(), FieldOverflow> {
+    fn sum(&mut self, task: &Task, layer: &NetworkLayer, sum: &Sum) -> Result<(), FieldOverflow> {
         let [first, second] = [0, 1].map(|at| self.cube(layer.sources[at]).at_line(0));
         let made = self.cube(Some(task.layer));
         let factor = (sum.scale != 1).then_some(sum.scale);

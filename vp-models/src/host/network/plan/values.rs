@@ -3,7 +3,7 @@
 //! What is concatenated is not copied: each part is written where it belongs in the whole, from an atom on. What reads the
 //! whole then knows of the places between (channels of weights that are zero).
 
-use crate::host::network::description::{Layer, Network, Operation, Shape};
+use crate::host::network::description::{Network, NetworkLayer, Operation, Shape};
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Channels, Cube, Form, Tensor};
 use crate::nvdla::config::Config;
@@ -138,7 +138,7 @@ fn reads_pixels(network: &Network) -> bool {
 }
 
 /// Which of its cube's channels a layer's output are.
-fn channels(layer: &Layer, before: &[Value], config: &Config) -> Result<Channels, PlanError> {
+fn channels(layer: &NetworkLayer, before: &[Value], config: &Config) -> Result<Channels, PlanError> {
     let of = |source: &Option<usize>| match &before[source.map_or(0, |layer| layer + 1)].tensor {
         Tensor { form: Form::Features { channels, .. }, .. } => channels.clone(),
         Tensor { shape, .. } => Channels::plain(shape.channels),

@@ -3,7 +3,7 @@
 use super::{Cubes, INT8, PRIMARY, high, low};
 use crate::host::network::cut::BufferUse;
 use crate::host::network::description::{Shape, Window};
-use crate::host::network::layout::{Place, WeightShape};
+use crate::host::network::layout::{CubePlace, WeightShape};
 use crate::host::program::{FieldOverflow, Program};
 use crate::nvdla::config::Config;
 use crate::nvdla::registers::{Unit, cacc, cdma, cmac, csc};
@@ -17,7 +17,7 @@ pub(in super::super) struct Convolve {
     pub(in super::super) output: Shape,
     /// Its windows, with the padding that they meet.
     pub(in super::super) window: Window,
-    pub(in super::super) source: Place,
+    pub(in super::super) source: CubePlace,
     /// If the input is an image.
     pub(in super::super) pixels: Option<Pixels>,
     /// Entries of the buffer that a line takes.

@@ -2,7 +2,7 @@
 
 use super::{INT8, PRIMARY, high, low};
 use crate::host::network::description::{Normalisation, Shape};
-use crate::host::network::layout::Place;
+use crate::host::network::layout::CubePlace;
 use crate::host::program::{FieldOverflow, Program};
 use crate::nvdla::registers::{RegisterMap, Unit, cdp, cdp_rdma};
 
@@ -11,7 +11,7 @@ pub(in super::super) fn normalisation(
     program: &mut Program,
     shape: Shape,
     layer: &Normalisation,
-    [source, destination]: [Place; 2],
+    [source, destination]: [CubePlace; 2],
 ) -> Result<(), FieldOverflow> {
     rdma_registers(program, shape, source)?;
     use cdp::{
@@ -40,7 +40,7 @@ pub(in super::super) fn normalisation(
     program.checked_fields(Unit::Cdp, &fields)
 }
 
-fn rdma_registers(program: &mut Program, shape: Shape, source: Place) -> Result<(), FieldOverflow> {
+fn rdma_registers(program: &mut Program, shape: Shape, source: CubePlace) -> Result<(), FieldOverflow> {
     use cdp_rdma::{
         d_data_cube_channel::*, d_data_cube_height::*, d_data_cube_width::*, d_data_format::*,
         d_src_base_addr_high::*, d_src_base_addr_low::*, d_src_dma_cfg::*, d_src_line_stride::*,

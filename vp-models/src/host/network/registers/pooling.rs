@@ -2,7 +2,7 @@
 
 use super::{INT8, PRIMARY, high, low};
 use crate::host::network::description::{Method, Shape, Window};
-use crate::host::network::layout::Place;
+use crate::host::network::layout::CubePlace;
 use crate::host::program::{FieldOverflow, Program};
 use crate::nvdla::registers::{FieldRef, Unit, pdp, pdp_rdma};
 
@@ -16,8 +16,8 @@ pub(in super::super) struct Pool {
     pub(in super::super) method: Method,
     pub(in super::super) window: Window,
     /// Where it reads; none if SDP passes on what it makes.
-    pub(in super::super) source: Option<Place>,
-    pub(in super::super) destination: Place,
+    pub(in super::super) source: Option<CubePlace>,
+    pub(in super::super) destination: CubePlace,
     pub(in super::super) strips: Strips,
 }
 
@@ -69,7 +69,7 @@ pub(in super::super) fn pooling(program: &mut Program, layer: &Pool) -> Result<(
     pdp_registers(program, layer)
 }
 
-fn pdp_rdma_registers(program: &mut Program, layer: &Pool, source: Place) -> Result<(), FieldOverflow> {
+fn pdp_rdma_registers(program: &mut Program, layer: &Pool, source: CubePlace) -> Result<(), FieldOverflow> {
     use pdp_rdma::{
         d_data_cube_in_channel::*, d_data_cube_in_height::*, d_data_cube_in_width::*, d_data_format::*,
         d_flying_mode::*, d_operation_mode_cfg::*, d_pooling_kernel_cfg::*, d_pooling_padding_cfg::*,

@@ -2,7 +2,7 @@
 
 use super::{Cubes, INT8, PRIMARY, high, low};
 use crate::host::network::description::{Activation, Converter, Shape};
-use crate::host::network::layout::Place;
+use crate::host::network::layout::CubePlace;
 use crate::host::program::{FieldOverflow, Program};
 use crate::nvdla::registers::{FieldRef, Unit, sdp, sdp_rdma};
 
@@ -12,12 +12,12 @@ pub(in super::super) struct Process {
     /// What it makes.
     pub(in super::super) output: Shape,
     /// Where it reads; none behind a convolution.
-    pub(in super::super) source: Option<Place>,
+    pub(in super::super) source: Option<CubePlace>,
     /// The stages BS and BN.
     pub(in super::super) stages: [Stage; 2],
     pub(in super::super) converter: Converter,
     /// Where it writes; none if it passes on to PDP.
-    pub(in super::super) destination: Option<Place>,
+    pub(in super::super) destination: Option<CubePlace>,
     /// How many of it run at once, and how far what is written is apart.
     pub(in super::super) cubes: Cubes,
 }
@@ -43,7 +43,7 @@ pub(in super::super) enum Operand {
     },
     /// A byte for each element.
     Elements {
-        at: Place,
+        at: CubePlace,
         /// Left shift.
         shift: u32,
     },
@@ -181,7 +181,7 @@ pub(in super::super) fn process(program: &mut Program, layer: &Process) -> Resul
         d_dst_line_stride::*, d_dst_surface_stride::*, d_feature_mode_cfg::*,
     };
     let &Process { output, source, converter, destination, .. } = layer;
-    let nowhere = Place { base: 0, line_stride: 0, surface_stride: 0 };
+    let nowhere = CubePlace { base: 0, line_stride: 0, surface_stride: 0 };
     let place = destination.unwrap_or(nowhere);
     let mut fields = vec![
         (WIDTH, output.width),

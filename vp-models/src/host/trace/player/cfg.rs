@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use vp_core::Time;
 
 use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Sum, Wanted, memory, resolve};
-use crate::host::trace::cfg::{Command, Extent};
+use crate::host::trace::cfg::{CfgCommand, Extent};
 use crate::host::trace::txn::Relation;
 use crate::host::trace::{Interrupt, Line, RegisterNames, Trace};
 
@@ -18,7 +18,7 @@ use crate::host::trace::{Interrupt, Line, RegisterNames, Trace};
 const MAX_UNEXPECTED: usize = 32;
 
 pub(super) fn play<'a>(
-    lines: &'a [Line<Command>],
+    lines: &'a [Line<CfgCommand>],
     trace: &'a Trace,
     desk: &mut Desk<'a>,
     names: &dyn RegisterNames,
@@ -42,7 +42,7 @@ struct Player<'a, 'd> {
     /// Declared interrupts that have not come, oldest first.
     expected: Vec<Declared<'a>>,
     /// Memory commands and checks, by the event they come after.
-    after: BTreeMap<&'a str, Vec<&'a Line<Command>>>,
+    after: BTreeMap<&'a str, Vec<&'a Line<CfgCommand>>>,
     fired: BTreeSet<&'a str>,
     streams: Streams<'a>,
     unexpected: usize,
@@ -59,41 +59,41 @@ struct Declared<'a> {
 impl<'a, 'd> Player<'a, 'd> {
     /// Looks up every register and sorts the lines by what they are; touches nothing.
     fn declare(
-        lines: &'a [Line<Command>],
+        lines: &'a [Line<CfgCommand>],
         trace: &'a Trace,
         desk: &'d mut Desk<'a>,
         names: &dyn RegisterNames,
         options: &'d PlayOptions,
     ) -> Result<Self, PlayError> {
         let mut expected = Vec::new();
-        let mut after: BTreeMap<&str, Vec<&Line<Command>>> = BTreeMap::new();
+        let mut after: BTreeMap<&str, Vec<&Line<CfgCommand>>> = BTreeMap::new();
         let mut streams = Streams::default();
         for line in lines {
             match &line.command {
-                Command::RegWrite { register, .. }
-                | Command::RegRead { register, .. }
-                | Command::RegReadCheck { register, .. }
-                | Command::PollRegEqual { register, .. } => {
+                CfgCommand::RegWrite { register, .. }
+                | CfgCommand::RegRead { register, .. }
+                | CfgCommand::RegReadCheck { register, .. }
+                | CfgCommand::PollRegEqual { register, .. } => {
                     let address = resolve(trace, line.number, register.as_str(), names)?;
                     streams.append(register.unit(), Step { line, address });
                 }
-                Command::SyncNotify { block, .. } | Command::SyncWait { block, .. } => {
+                CfgCommand::SyncNotify { block, .. } | CfgCommand::SyncWait { block, .. } => {
                     streams.append(block, Step { line, address: 0 });
                 }
-                Command::IntrNotify { interrupt, event } => {
+                CfgCommand::IntrNotify { interrupt, event } => {
                     expected.push(Declared { interrupt: *interrupt, event, line: line.number });
                 }
-                Command::MemInit { after: event, .. }
-                | Command::MemLoad { after: event, .. }
-                | Command::MemReserve { after: event, .. }
-                | Command::MemRelease { after: event, .. } => {
+                CfgCommand::MemInit { after: event, .. }
+                | CfgCommand::MemLoad { after: event, .. }
+                | CfgCommand::MemReserve { after: event, .. }
+                | CfgCommand::MemRelease { after: event, .. } => {
                     if let Some(event) = event {
                         after.entry(event).or_default().push(line);
                     }
                 }
-                Command::CheckCrc { event, .. }
-                | Command::CheckFile { event, .. }
-                | Command::CheckNothing { event } => {
+                CfgCommand::CheckCrc { event, .. }
+                | CfgCommand::CheckFile { event, .. }
+                | CfgCommand::CheckNothing { event } => {
                     after.entry(event).or_default().push(line);
                 }
             }
@@ -148,19 +148,19 @@ impl<'a, 'd> Player<'a, 'd> {
     fn register_command(&mut self, Step { line, address }: Step<'a>) -> Result<(), PlayError> {
         self.desk.line = line.number;
         match &line.command {
-            Command::RegWrite { value, .. } => self.desk.write(address, *value)?,
-            Command::RegRead { .. } => drop(self.desk.read(address)?),
-            Command::RegReadCheck { register, value } => {
+            CfgCommand::RegWrite { value, .. } => self.desk.write(address, *value)?,
+            CfgCommand::RegRead { .. } => drop(self.desk.read(address)?),
+            CfgCommand::RegReadCheck { register, value } => {
                 let verdict = self.desk.expect(address, 0, &equal(register.as_str(), *value))?;
                 self.desk.judge(verdict);
             }
-            Command::PollRegEqual { register, value } => {
+            CfgCommand::PollRegEqual { register, value } => {
                 let retries = self.options.poll_reads.saturating_sub(1);
                 if let Err(kind) = self.desk.expect(address, retries, &equal(register.as_str(), *value))? {
                     self.desk.fail(Some(line.number), kind);
                 }
             }
-            Command::SyncNotify { event, .. } => self.fire(event)?,
+            CfgCommand::SyncNotify { event, .. } => self.fire(event)?,
             // Streams are made of the commands above and of waits, which end by being passed.
             _ => {}
         }
@@ -221,10 +221,10 @@ impl<'a, 'd> Player<'a, 'd> {
     }
 
     /// Does a memory command whose turn it is: before everything else, or after its event.
-    fn memory_command(&mut self, line: &'a Line<Command>, turn: Option<&str>) -> Result<(), PlayError> {
+    fn memory_command(&mut self, line: &'a Line<CfgCommand>, turn: Option<&str>) -> Result<(), PlayError> {
         self.desk.line = line.number;
         match &line.command {
-            Command::MemInit { memory, base, extent, pattern, after } if after.as_deref() == turn => {
+            CfgCommand::MemInit { memory, base, extent, pattern, after } if after.as_deref() == turn => {
                 let size = match extent {
                     Extent::Bytes(size) => *size,
                     Extent::File(file) => self.trace.surface(file).extent(),
@@ -232,7 +232,7 @@ impl<'a, 'd> Player<'a, 'd> {
                 let random = (self.options.seed, u64::from(line.number));
                 self.desk.ask(|host| memory::fill(host, *memory, *base, size, *pattern, random))
             }
-            Command::MemLoad { memory, base, file, after } if after.as_deref() == turn => {
+            CfgCommand::MemLoad { memory, base, file, after } if after.as_deref() == turn => {
                 let surface = self.trace.surface(file);
                 self.desk.ask(|host| memory::place(host, *memory, *base, surface))
             }
@@ -241,10 +241,10 @@ impl<'a, 'd> Player<'a, 'd> {
         }
     }
 
-    fn check(&mut self, line: &'a Line<Command>) -> Result<(), PlayError> {
+    fn check(&mut self, line: &'a Line<CfgCommand>) -> Result<(), PlayError> {
         self.desk.line = line.number;
         let verdict = match &line.command {
-            Command::CheckCrc { memory, base, size, crc: expected, .. } => {
+            CfgCommand::CheckCrc { memory, base, size, crc: expected, .. } => {
                 let actual = self.desk.ask(|host| memory::crc(host, *memory, *base, *size))?;
                 let (memory, base, size, expected) = (*memory, *base, *size, *expected);
                 self.desk.outcome.sums.push(Sum { memory, base, size, crc: actual });
@@ -254,11 +254,11 @@ impl<'a, 'd> Player<'a, 'd> {
                     Err(FailureKind::Crc { memory, base, size, expected, actual })
                 }
             }
-            Command::CheckFile { memory, base, size, file, .. } => {
+            CfgCommand::CheckFile { memory, base, size, file, .. } => {
                 let surface = (file.as_str(), self.trace.surface(file));
                 self.desk.ask(|host| memory::compare(host, *memory, *base, *size, surface))?
             }
-            Command::CheckNothing { .. } => Ok(()),
+            CfgCommand::CheckNothing { .. } => Ok(()),
             _ => return Ok(()),
         };
         self.desk.judge(verdict);
@@ -279,8 +279,11 @@ impl<'a, 'd> Player<'a, 'd> {
     }
 }
 
-fn is_check(command: &Command) -> bool {
-    matches!(command, Command::CheckCrc { .. } | Command::CheckFile { .. } | Command::CheckNothing { .. })
+fn is_check(command: &CfgCommand) -> bool {
+    matches!(
+        command,
+        CfgCommand::CheckCrc { .. } | CfgCommand::CheckFile { .. } | CfgCommand::CheckNothing { .. }
+    )
 }
 
 fn equal(register: &str, value: u32) -> Wanted<'_> {
@@ -290,7 +293,7 @@ fn equal(register: &str, value: u32) -> Wanted<'_> {
 /// A command of a stream, its register looked up.
 #[derive(Clone, Copy)]
 struct Step<'a> {
-    line: &'a Line<Command>,
+    line: &'a Line<CfgCommand>,
     /// Byte address; 0 for the commands without a register.
     address: u32,
 }
@@ -320,7 +323,7 @@ impl<'a> Streams<'a> {
         while let Some((_, stream)) = self.ready.pop_first() {
             let queue = &mut self.streams[stream].1;
             let Some(step) = queue.front().copied() else { continue };
-            if let Command::SyncWait { event, .. } = &step.line.command
+            if let CfgCommand::SyncWait { event, .. } = &step.line.command
                 && !fired.contains(event.as_str())
             {
                 self.held.entry(event).or_default().push(stream);

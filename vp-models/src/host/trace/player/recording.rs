@@ -6,7 +6,7 @@
 
 use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted, memory};
 use crate::host::Memory;
-use crate::host::trace::recording::{Command, Golden, POOL, configuration};
+use crate::host::trace::recording::{Golden, POOL, RecordedCommand, configuration};
 use crate::host::trace::txn::Relation;
 use crate::host::trace::{Interrupt, Line, Trace};
 use crate::nvdla::config::Config;
@@ -79,7 +79,7 @@ struct Player<'a, 'd> {
 }
 
 pub(super) fn play<'a>(
-    lines: &'a [Line<Command>],
+    lines: &'a [Line<RecordedCommand>],
     golden: Option<&Golden>,
     trace: &'a Trace,
     desk: &mut Desk<'a>,
@@ -100,7 +100,8 @@ pub(super) fn play<'a>(
     for (index, line) in lines.iter().enumerate() {
         player.desk.line = line.number;
         if !player.step(&line.command)? {
-            let is_check = |line: &&Line<Command>| !matches!(line.command, Command::Write { .. });
+            let is_check =
+                |line: &&Line<RecordedCommand>| !matches!(line.command, RecordedCommand::Write { .. });
             let checks = lines[index + 1..].iter().filter(is_check).count() + golden.iter().count();
             if checks > 0 {
                 player.desk.fail(Some(line.number), FailureKind::Ended { checks });
@@ -117,18 +118,18 @@ pub(super) fn play<'a>(
 
 impl Player<'_, '_> {
     /// Does a line; false if what follows makes no sense any more.
-    fn step(&mut self, command: &Command) -> Result<bool, PlayError> {
+    fn step(&mut self, command: &RecordedCommand) -> Result<bool, PlayError> {
         match *command {
             // The player clears what it has taken.
-            Command::Write { address, .. } if address == self.status => {}
-            Command::Write { address, value } => {
+            RecordedCommand::Write { address, .. } if address == self.status => {}
+            RecordedCommand::Write { address, value } => {
                 if let Some(located) = self.map.at(address) {
                     self.destination.note(located.register.name, value);
                 }
                 self.desk.write(address, value)?;
             }
-            Command::Read { address, value } => self.read(address, value)?,
-            Command::Interrupt { bits } => return self.wait(bits),
+            RecordedCommand::Read { address, value } => self.read(address, value)?,
+            RecordedCommand::Interrupt { bits } => return self.wait(bits),
         }
         Ok(true)
     }

@@ -5,7 +5,7 @@ use vp_core::Time;
 
 use super::*;
 use crate::host::Statistics;
-use crate::host::trace::cfg::{Command, Extent, Pattern};
+use crate::host::trace::cfg::{CfgCommand, Extent, Pattern};
 use crate::host::trace::{Language, TraceBuilder, UnknownRegister};
 
 const STATUS: u32 = 0x100c;
@@ -391,7 +391,7 @@ fn what_the_platform_refuses_is_told_with_the_line() {
 fn patterns_fill_what_they_say() {
     let filled = |pattern, seed| {
         let trace = copy()
-            .command(Command::MemInit {
+            .command(CfgCommand::MemInit {
                 memory: Memory::Primary,
                 base: 0x30fe,
                 extent: Extent::Bytes(4),

@@ -4,11 +4,11 @@ use super::{
     Desk, FailureKind, PlayError, PlayOptions, RegisterNames, SeenInterrupt, Wanted, memory, resolve,
 };
 use crate::host::HostError;
-use crate::host::trace::txn::{Command, Plusargs};
+use crate::host::trace::txn::{Plusargs, TxnCommand};
 use crate::host::trace::{Line, Trace};
 
 pub(super) fn play<'a>(
-    lines: &'a [Line<Command>],
+    lines: &'a [Line<TxnCommand>],
     plusargs: Plusargs,
     trace: &'a Trace,
     desk: &mut Desk<'a>,
@@ -21,33 +21,33 @@ pub(super) fn play<'a>(
         let failed = desk.outcome.failures.len();
         let mut lost = false;
         match &line.command {
-            Command::WriteReg { address, value } => {
+            TxnCommand::WriteReg { address, value } => {
                 desk.outcome.register_writes += 1;
                 desk.ask(|host| host.write(*address, *value))?;
             }
-            Command::ReadReg { address, mask, relation, value, retries } => {
+            TxnCommand::ReadReg { address, mask, relation, value, retries } => {
                 let retries = retries.or(plusargs.read_reg_poll_retries).unwrap_or(options.read_retries);
                 let register = format!("register {address:#x}");
                 let wanted = Wanted { register: &register, relation: *relation, value: *value, mask: *mask };
                 let verdict = desk.expect(*address, retries, &wanted)?;
                 desk.judge(verdict);
             }
-            Command::LoadMem(transfer) => {
+            TxnCommand::LoadMem(transfer) => {
                 // The surface was checked to be long enough when the trace was read.
                 let bytes = trace.surface(&transfer.file).prefix(transfer.size).unwrap_or_default();
                 desk.ask(|host| host.load(transfer.memory, transfer.address, bytes))?;
             }
-            Command::DumpMem(transfer) => {
+            TxnCommand::DumpMem(transfer) => {
                 let surface = (transfer.file.as_str(), trace.surface(&transfer.file));
                 let verdict = desk.ask(|host| {
                     memory::compare(host, transfer.memory, transfer.address, transfer.size, surface)
                 })?;
                 desk.judge(verdict);
             }
-            Command::FillMem { memory, address, size, byte } => {
+            TxnCommand::FillMem { memory, address, size, byte } => {
                 desk.ask(|host| memory::fill_with(host, *memory, *address, *size, *byte))?;
             }
-            Command::WaitIntr { mask } => {
+            TxnCommand::WaitIntr { mask } => {
                 let status = resolve(trace, line.number, "GLB.S_INTR_STATUS", names)?;
                 match desk.wait_for(*mask, status, &mut pending)? {
                     Ok(()) => {}
@@ -57,7 +57,7 @@ pub(super) fn play<'a>(
                     }
                 }
             }
-            Command::Wait => match desk.wait_interrupt()? {
+            TxnCommand::Wait => match desk.wait_interrupt()? {
                 Ok(time) => desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time }),
                 Err(reason) => {
                     desk.fail(Some(line.number), FailureKind::WaitEnded(reason));
@@ -101,7 +101,7 @@ impl Desk<'_> {
     }
 }
 
-fn is_check(command: &Command) -> bool {
-    use Command::{DumpMem, ReadReg, Wait, WaitIntr};
+fn is_check(command: &TxnCommand) -> bool {
+    use TxnCommand::{DumpMem, ReadReg, Wait, WaitIntr};
     matches!(command, ReadReg { .. } | DumpMem(_) | Wait | WaitIntr { .. })
 }

@@ -29,7 +29,7 @@ const MAX_POOL_BYTES: u64 = 256 << 20;
 
 /// One line of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum RecordedCommand {
     /// `W address value`: the driver wrote a register.
     Write {
         /// Byte address in the register window.
@@ -51,12 +51,12 @@ pub enum Command {
     },
 }
 
-impl fmt::Display for Command {
+impl fmt::Display for RecordedCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Command::Write { address, value } => write!(f, "W {address:05x} {value:08x}"),
-            Command::Read { address, value } => write!(f, "R {address:05x} {value:08x}"),
-            Command::Interrupt { bits } => write!(f, "I {bits:08x}"),
+            RecordedCommand::Write { address, value } => write!(f, "W {address:05x} {value:08x}"),
+            RecordedCommand::Read { address, value } => write!(f, "R {address:05x} {value:08x}"),
+            RecordedCommand::Interrupt { bits } => write!(f, "I {bits:08x}"),
         }
     }
 }
@@ -73,20 +73,18 @@ pub fn configuration(name: &str) -> &'static str {
 }
 
 /// The lines of a recording.
-pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<Command>>, TraceError> {
+pub fn parse(text: &str, file: &Path) -> Result<Vec<Line<RecordedCommand>>, TraceError> {
     let mut parsed = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let refuse = |kind| Err(TraceError::line(file, number, kind));
         let command = match words[..] {
             [] => continue,
-            ["W", address, value] => {
-                register(address).and_then(|address| Ok(Command::Write { address, value: word(value)? }))
-            }
-            ["R", address, value] => {
-                register(address).and_then(|address| Ok(Command::Read { address, value: word(value)? }))
-            }
-            ["I", bits] => word(bits).map(|bits| Command::Interrupt { bits }),
+            ["W", address, value] => register(address)
+                .and_then(|address| Ok(RecordedCommand::Write { address, value: word(value)? })),
+            ["R", address, value] => register(address)
+                .and_then(|address| Ok(RecordedCommand::Read { address, value: word(value)? })),
+            ["I", bits] => word(bits).map(|bits| RecordedCommand::Interrupt { bits }),
             ["W", ..] => Err(shape("W address value", &words)),
             ["R", ..] => Err(shape("R address value", &words)),
             ["I", ..] => Err(shape("I bits", &words)),

@@ -1,7 +1,7 @@
 //! The tables in fp16: inputs, starts and ends are codes of binary32 (the low words of their registers), entries and
 //! slopes of binary16; the answer is computed in 17 bits. Slopes have no shift.
 
-use super::{Chosen, Counters, FRACTION_BITS, LO_INTERVALS, LeIndex, Lut, Place};
+use super::{Chosen, Counters, FRACTION_BITS, LO_INTERVALS, LeIndex, Lut, RangePosition};
 use crate::nvdla::float::{Fp16, Fp17, Fp32};
 use crate::nvdla::lut::float::{linear, widened};
 use crate::nvdla::registers::Table;
@@ -16,11 +16,11 @@ impl Lut<'_> {
         let lo_place = linear(lo_distance, settings.lo_select, LO_INTERVALS, FRACTION_BITS);
         let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         let (bound, slope, entry) = match place {
-            Place::Inside { index, fraction } => {
+            RangePosition::Inside { index, fraction } => {
                 return interpolate(entries[index], entries[index + 1], fraction);
             }
-            Place::Above => (bound(range.end), range.overflow, entries[entries.len() - 1]),
-            Place::Below => {
+            RangePosition::Above => (bound(range.end), range.overflow, entries[entries.len() - 1]),
+            RangePosition::Below => {
                 let start = match (table, settings.le_index) {
                     // 2 to the power of -127 and less counts as nothing.
                     (Table::Le, LeIndex::Exponent { offset: ..=-127 }) => bound(range.start) + Fp32::ZERO,

@@ -9,7 +9,7 @@ use crate::nvdla::vector::widest;
 
 /// One hardware layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct CaccLayer {
     /// Format of activations and weights.
     pub precision: Precision,
     /// Output columns, lines and channels.
@@ -20,9 +20,9 @@ pub struct Layer {
     pub truncate: u32,
 }
 
-impl Layer {
+impl CaccLayer {
     /// Decodes and checks a group.
-    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CaccLayer, Refused> {
         let refuse = |field, why| Err(Refused::new(group, field, why));
         if group.flag(reg::d_misc_cfg::CONV_MODE) && !hardware.winograd {
             return refuse(reg::d_misc_cfg::CONV_MODE, "this configuration has no Winograd");
@@ -32,7 +32,7 @@ impl Layer {
             let why = "this configuration does not take so many cubes at once";
             return refuse(reg::d_batch_number::BATCHES, why);
         }
-        Ok(Layer {
+        Ok(CaccLayer {
             precision: hardware.precision(group, reg::d_misc_cfg::PROC_PRECISION)?,
             size: [
                 group.actual(reg::d_dataout_size_0::DATAOUT_WIDTH),
@@ -58,7 +58,7 @@ impl Layer {
         widest(|| round_shift_all(sums, self.truncate));
     }
 
-    /// Sums as SDP gets them, and how many were clipped: [`Layer::clip`] of each.
+    /// Sums as SDP gets them, and how many were clipped: [`CaccLayer::clip`] of each.
     pub(in crate::nvdla::conv) fn clip_all(&self, sums: Sums) -> (Vec<i32>, u64) {
         match sums {
             // What 32 bits hold is not clipped.
@@ -108,7 +108,7 @@ mod tests {
             sums in prop::collection::vec(prop_oneof![any::<i32>(), Just(i32::MIN), Just(i32::MAX), -3..3], 0..40),
             truncate in 0u32..32,
         ) {
-            let layer = Layer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
+            let layer = CaccLayer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
             let wide: Vec<i64> = sums.iter().map(|&sum| sum.into()).collect();
             let expected: Vec<i32> = wide.iter().map(|&sum| layer.clip(sum).0).collect();
             let clipped = wide.iter().filter(|&&sum| layer.clip(sum).1).count() as u64;
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn sums_are_rounded_then_clipped() {
-        let layer = |truncate| Layer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
+        let layer = |truncate| CaccLayer { precision: Precision::Int8, size: [1; 3], cubes: 1, truncate };
         assert_eq!(layer(1).clip(-5), (-3, false));
         assert_eq!(layer(0).clip(1 << 31), (i32::MAX, true));
         assert_eq!(layer(1).clip((1 << 32) - 1), (i32::MAX, true));

@@ -4,7 +4,7 @@
 
 pub mod layer;
 
-use self::layer::Layer;
+use self::layer::CaccLayer;
 use super::delivery::Delivery;
 use super::hardware::Hardware;
 use super::sums::Sums;
@@ -71,7 +71,7 @@ impl Cacc {
     pub(super) async fn run(self: Rc<Self>) {
         loop {
             let (group, registers, _) = self.control.next_group().await;
-            match Layer::decode(&registers, &self.hardware) {
+            match CaccLayer::decode(&registers, &self.hardware) {
                 Ok(layer) => {
                     let [width, height, channels] = layer.size;
                     let label = || format!("{width}x{height}x{channels}");
@@ -94,7 +94,7 @@ impl Cacc {
     }
 
     /// Hands a layer to SDP; ends when SDP has taken it. Counts what is clipped.
-    async fn deliver(&self, layer: &Layer) -> u64 {
+    async fn deliver(&self, layer: &CaccLayer) -> u64 {
         let lanes = self.hardware.lanes(layer.precision) as usize;
         let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
         let [width, height, channels] = layer.size.map(u64::from);

@@ -6,7 +6,7 @@
 //! relies on; here a layer for which they do not ends early.
 
 use super::intake::{WeightArrival, WeightIntake};
-use super::layer::{Compressed, Layer};
+use super::layer::{CdmaLayer, Compressed};
 use super::requests::{Asked, Pace};
 use super::{Cdma, READ_ATOMS, TO_OTHERS, Watch};
 use crate::bus::axi::{Request, Requester, Turn};
@@ -41,7 +41,7 @@ const TURNS: [Stored; 2] = [Stored::Mask, Stored::Weights];
 
 /// The reads of a layer's compressed weights, as the buffer has room.
 pub(super) struct CompressedRequests {
-    layer: Layer,
+    layer: CdmaLayer,
     compressed: Compressed,
     number: u64,
     hardware: Hardware,
@@ -64,7 +64,7 @@ impl CompressedRequests {
     pub(super) fn new(
         sim: &Sim,
         (cycle, path): (Time, u32),
-        (layer, compressed, number): (&Layer, Compressed, u64),
+        (layer, compressed, number): (&CdmaLayer, Compressed, u64),
         (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
         hardware: &Hardware,
     ) -> Rc<CompressedRequests> {
@@ -294,7 +294,7 @@ impl Cdma {
     /// it can use all, or when some will not come.
     pub(super) async fn take_compressed(
         &self,
-        layer: &Layer,
+        layer: &CdmaLayer,
         number: u64,
         (requests, came): (&CompressedRequests, &WeightIntake),
         watch: &Watch,

@@ -1,11 +1,11 @@
 //! How fast CDMA takes what comes from memory, and when CSC may use it.
 //!
-//! Input goes atom by atom through a small buffer and a converter to the convolution buffer; each [`Taker`] here says
+//! Input goes atom by atom through a small buffer and a converter to the convolution buffer; each [`BeatConsumer`] here says
 //! when an atom is taken from the bus, and notes when the lines that it completes can be used.
 
 use super::feature::Feature;
 use super::image::Slot;
-use crate::bus::axi::Taker;
+use crate::bus::axi::BeatConsumer;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ impl FeatureIntake {
     }
 }
 
-impl Taker for FeatureIntake {
+impl BeatConsumer for FeatureIntake {
     fn take(&self, offered: Time) -> Time {
         let mut state = self.state.borrow_mut();
         let mut at = offered.max(state.taken + self.cycle);
@@ -159,7 +159,7 @@ impl ImageIntake {
     }
 }
 
-impl Taker for ImageIntake {
+impl BeatConsumer for ImageIntake {
     fn take(&self, offered: Time) -> Time {
         let mut state = self.state.borrow_mut();
         let at = offered.max(state.taken + self.cycle);
@@ -194,7 +194,7 @@ impl WeightIntake {
     }
 }
 
-impl Taker for WeightIntake {
+impl BeatConsumer for WeightIntake {
     fn take(&self, offered: Time) -> Time {
         self.came.borrow_mut().push_back(offered);
         offered
@@ -248,7 +248,7 @@ mod tests {
     }
 
     /// When atoms that come every cycle are taken.
-    fn taken(taker: &dyn Taker, count: u32) -> Vec<u64> {
+    fn taken(taker: &dyn BeatConsumer, count: u32) -> Vec<u64> {
         let mut at = Time::ns(9);
         cycles((0..count).map(|_| {
             at = taker.take(at + Time::ns(1));

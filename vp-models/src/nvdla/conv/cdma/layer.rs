@@ -16,7 +16,7 @@ use crate::nvdla::registers::{Group, cdma as reg};
 
 /// One hardware layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct CdmaLayer {
     /// Format in the buffer.
     pub precision: Precision,
     /// Input.
@@ -194,9 +194,9 @@ impl Input {
     }
 }
 
-impl Layer {
+impl CdmaLayer {
     /// Decodes and checks a group.
-    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CdmaLayer, Refused> {
         use reg::d_misc_cfg as misc;
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
         let precision = hardware.precision(group, misc::PROC_PRECISION)?;
@@ -217,7 +217,7 @@ impl Layer {
             let why = "Winograd takes features (0)";
             return refuse(reg::d_datain_format::DATAIN_FORMAT, why.into());
         }
-        let layer = Layer {
+        let layer = CdmaLayer {
             precision,
             input: if winograd {
                 Input::Winograd(decode::extended(group, hardware, precision)?)
@@ -257,7 +257,7 @@ impl Layer {
     /// fits would never begin (RTL, `NV_NVDLA_CSC_sg.v`, `dat_cbuf_ready`, `wt_cbuf_ready`).
     fn check_room(&self, group: &Group, hardware: &Hardware) -> Result<(), Refused> {
         let refuse = |field, why: String| Err(Refused::new(group, field, why));
-        let Layer { banks, weights, entries, .. } = self;
+        let CdmaLayer { banks, weights, entries, .. } = self;
         // The last bank is the masks'.
         let there = hardware.banks - u32::from(weights.compressed.is_some());
         if banks.data + banks.weight > there {
@@ -345,17 +345,17 @@ mod tests {
     fn refusal(field: FieldRef, value: u32) -> String {
         let mut group = group();
         group.set_actual(field, value);
-        Layer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string()
+        CdmaLayer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string()
     }
 
     #[test]
     fn reads_a_feature_cube_line_by_line_unless_lines_lie_back_to_back() {
         let mut group = group();
         group.set_actual(reg::d_fetch_grain::GRAINS, 3);
-        let layer = Layer::decode(&group, &hardware("nv_small")).unwrap();
+        let layer = CdmaLayer::decode(&group, &hardware("nv_small")).unwrap();
         assert_eq!((layer.input.lines_at_once(), layer.input.line_elements()), (1, 120));
         group.set(reg::d_dain_map::LINE_PACKED, 1);
-        let layer = Layer::decode(&group, &hardware("nv_small")).unwrap();
+        let layer = CdmaLayer::decode(&group, &hardware("nv_small")).unwrap();
         assert_eq!((layer.input.lines_at_once(), layer.input.bytes(0, 3)), (3, 3 * 3 * 6 * 8));
         assert_eq!([0, 1].map(|group| layer.weights.group_end(group, 8)), [1440, 1800]);
     }
@@ -385,9 +385,9 @@ mod tests {
         let mut group = group();
         group.set_actual(reg::d_weight_size_1::WEIGHT_KERNEL, 30);
         group.set_actual(reg::d_weight_bytes::WEIGHT_BYTES, 5504);
-        assert!(Layer::decode(&group, &hardware("nv_small")).is_ok());
+        assert!(CdmaLayer::decode(&group, &hardware("nv_small")).is_ok());
         group.set(reg::d_misc_cfg::SKIP_WEIGHT_RLS, 1);
-        let refused = Layer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string();
+        let refused = CdmaLayer::decode(&group, &hardware("nv_small")).expect_err("refused").to_string();
         let why = "30 kernels that are needed at once take 5400 bytes of 4096";
         assert_eq!(refused, format!("CDMA.D_BANK.WEIGHT_BANK = 0x0: {why}"));
     }
@@ -425,7 +425,7 @@ mod tests {
             }
             group.set_word(reg::D_MISC_CFG, winograd.into());
             group.set_word(reg::D_BATCH_NUMBER, batches - 1);
-            if let Ok(layer) = Layer::decode(&group, &hardware) {
+            if let Ok(layer) = CdmaLayer::decode(&group, &hardware) {
                 let held = hardware.banks as usize * hardware.bank_bytes() as usize;
                 let elements = layer.input.line_elements() * layer.input.height() as usize;
                 prop_assert!(elements * layer.precision.bytes() <= held);

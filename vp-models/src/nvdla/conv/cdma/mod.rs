@@ -16,12 +16,12 @@ pub mod winograd;
 
 use self::compressed::CompressedRequests;
 use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightArrival, WeightIntake};
-use self::layer::{Input, Layer};
+use self::layer::{CdmaLayer, Input};
 use self::requests::{DataRequests, WeightRequests};
 use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use super::weight_set::Stored;
-use crate::bus::axi::Taker;
+use crate::bus::axi::BeatConsumer;
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
 use crate::nvdla::engine::Surroundings;
@@ -121,7 +121,7 @@ impl Cdma {
         let mut before = None;
         for number in 0.. {
             let (group, registers, enabled) = self.control.next_group().await;
-            match Layer::decode(&registers, &self.hardware) {
+            match CdmaLayer::decode(&registers, &self.hardware) {
                 Ok(layer) => {
                     let label = || format!("{} slices", layer.input.height());
                     self.control.begin(label, group);
@@ -175,7 +175,7 @@ impl Cdma {
 
     async fn fetch_data(
         &self,
-        layer: &Layer,
+        layer: &CdmaLayer,
         fetch: &Rc<Fetch>,
         number: u64,
         group: usize,
@@ -206,7 +206,7 @@ impl Cdma {
         self.raise(Source::CdmaData(group)).await;
     }
 
-    fn intake(&self, input: &Input, usable: Usable) -> Option<Rc<dyn Taker>> {
+    fn intake(&self, input: &Input, usable: Usable) -> Option<Rc<dyn BeatConsumer>> {
         Some(match input {
             Input::Winograd(_) => return None,
             Input::Feature(feature) => Rc::new(FeatureIntake::new(feature, self.cycle, usable)),
@@ -221,7 +221,7 @@ impl Cdma {
     /// Puts lines into the buffer; counts the cycles in which reads were outstanding.
     async fn take_data(
         &self,
-        layer: &Layer,
+        layer: &CdmaLayer,
         fetch: &Fetch,
         number: u64,
         (requests, usable): (&DataRequests, &Usable),
@@ -255,7 +255,7 @@ impl Cdma {
 
     async fn fetch_weights(
         &self,
-        layer: &Layer,
+        layer: &CdmaLayer,
         fetch: &Rc<Fetch>,
         number: u64,
         group: usize,
@@ -310,7 +310,7 @@ impl Cdma {
     /// last read of a group, or with the last that is asked for.
     async fn take_weights(
         &self,
-        layer: &Layer,
+        layer: &CdmaLayer,
         number: u64,
         (requests, came): (&WeightRequests, &WeightIntake),
         watch: &Watch,
@@ -417,7 +417,7 @@ impl Fetch {
 
 /// What is fetched of a layer: not what its predecessor has kept for it, unless the banks change, for then they
 /// are cleared first (RTL, `NV_NVDLA_CDMA_dc.v` and `_wt.v`, states IDLE and PEND).
-fn fetch(registers: &Group, layer: &Layer, before: Option<Before>) -> Fetch {
+fn fetch(registers: &Group, layer: &CdmaLayer, before: Option<Before>) -> Fetch {
     let clear_data = before.is_none_or(|before| before.banks.data != layer.banks.data);
     let clear_weights = before.is_none_or(|before| before.banks != layer.banks);
     let same_kind = |before: &Before| before.was_image == layer.input.is_image();

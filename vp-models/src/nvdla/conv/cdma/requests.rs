@@ -3,7 +3,7 @@
 //! The memory interface asks for the next read when the one before is made. Where there is none because room is
 //! lacking, CDMA's process waits for room and has the interface go on.
 
-use super::layer::{Input, Layer, Read};
+use super::layer::{CdmaLayer, Input, Read};
 use super::{READ_ATOMS, TO_FEATURES, TO_OTHERS};
 use crate::bus::axi::{Request, Requester};
 use crate::nvdla::conv::buffer::{Buffer, Fetch};
@@ -151,7 +151,7 @@ impl DataRequests {
     pub(super) fn new(
         sim: &Sim,
         (cycle, path): (Time, u32),
-        layer: &Layer,
+        layer: &CdmaLayer,
         (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
         hardware: &Hardware,
     ) -> Rc<DataRequests> {
@@ -249,7 +249,7 @@ impl Requester for DataRequests {
 /// The reads of a layer's weights: eight atoms at once up to a multiple of eight, as the buffer has room; what lies in
 /// CDMA's FIFOs may come on top (RTL, `NV_NVDLA_CDMA_wt.v`, `wt_req_overflow`).
 pub(super) struct WeightRequests {
-    layer: Layer,
+    layer: CdmaLayer,
     number: u64,
     hardware: Hardware,
     buffer: Rc<Buffer>,
@@ -268,7 +268,7 @@ impl WeightRequests {
     pub(super) fn new(
         sim: &Sim,
         (cycle, path): (Time, u32),
-        (layer, number): (&Layer, u64),
+        (layer, number): (&CdmaLayer, u64),
         (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
         hardware: &Hardware,
     ) -> Rc<WeightRequests> {

@@ -1,6 +1,6 @@
 //! How CSC's registers become a layer: each mode of convolution with what it asks for, and what contradicts it.
 
-use super::layer::Layer;
+use super::layer::CscLayer;
 use super::stripes;
 use crate::nvdla::conv::buffer::Reuse;
 use crate::nvdla::conv::compute::{Axes, Geometry, Kernel, winograd};
@@ -31,7 +31,7 @@ impl Decoder<'_> {
     }
 
     /// The layer.
-    pub(super) fn layer(&self) -> Result<Layer, Refused> {
+    pub(super) fn layer(&self) -> Result<CscLayer, Refused> {
         use reg::d_misc_cfg as misc;
         let Decoder { group, hardware } = self;
         let compressed = reg::d_weight_format::WEIGHT_FORMAT;
@@ -84,7 +84,7 @@ impl Decoder<'_> {
         }
         let blocks = order.channels.div_ceil(order.block);
         let packages = blocks * order.rows.div_ceil(order.row_group) * order.columns;
-        Ok(Layer {
+        Ok(CscLayer {
             precision,
             is_image,
             geometry,

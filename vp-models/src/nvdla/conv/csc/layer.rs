@@ -14,7 +14,7 @@ use crate::nvdla::registers::{Group, cdma as cdma_reg, csc as reg};
 
 /// One hardware layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct CscLayer {
     /// Format of activations and weights.
     pub precision: Precision,
     /// The input is an image.
@@ -51,7 +51,7 @@ pub struct Layer {
     pub truncate: u32,
 }
 
-impl Layer {
+impl CscLayer {
     /// Output positions.
     pub fn positions(&self) -> u32 {
         self.geometry.output_width as u32 * self.output_height
@@ -103,12 +103,12 @@ impl Layer {
     }
 
     /// Decodes and checks a group.
-    pub fn decode(group: &Group, hardware: &Hardware) -> Result<Layer, Refused> {
+    pub fn decode(group: &Group, hardware: &Hardware) -> Result<CscLayer, Refused> {
         Decoder { group, hardware }.layer()
     }
 }
 
-impl Layer {
+impl CscLayer {
     /// Checks what CDMA brings against what is needed: hardware would wait for the rest for ever, or compute
     /// with what happens to lie in the buffer.
     pub(super) fn agree(
@@ -232,19 +232,19 @@ mod tests {
     fn refusal(field: FieldRef, value: u32) -> String {
         let mut group = group();
         group.set_actual(field, value);
-        Layer::decode(&group, &hardware()).expect_err("refused").to_string()
+        CscLayer::decode(&group, &hardware()).expect_err("refused").to_string()
     }
 
     #[test]
     fn the_window_is_what_the_outputs_reach() {
-        let layer = Layer::decode(&group(), &hardware()).unwrap();
+        let layer = CscLayer::decode(&group(), &hardware()).unwrap();
         assert_eq!(layer.frame.extent, Axes { x: 7, y: 4 });
         assert_eq!((layer.frame.before, layer.frame.pitch()), (Axes { x: 1, y: 1 }, 140));
     }
 
     #[test]
     fn a_package_is_a_block_of_channels_of_a_tap() {
-        let layer = Layer::decode(&group(), &hardware()).unwrap();
+        let layer = CscLayer::decode(&group(), &hardware()).unwrap();
         assert_eq!((layer.packages, layer.positions(), layer.groups()), (3 * 3 * 2, 6, 2));
         assert_eq!(([0, 1].map(|group| layer.kernels_of(group)), layer.weights_end(1)), ([8, 2], 1200));
     }
@@ -259,7 +259,7 @@ mod tests {
         group.set(reg::d_post_y_extension::Y_EXTENSION, 1);
         // Dilation of images is not in hardware.
         group.set_word(reg::D_DILATION_EXT, u32::MAX);
-        let layer = Layer::decode(&group, &hardware()).unwrap();
+        let layer = CscLayer::decode(&group, &hardware()).unwrap();
         let Kernel { height, width, channels, dilation } = layer.geometry.kernel;
         assert_eq!((height, width, channels, dilation), (5, 3, 4, Axes { x: 1, y: 1 }));
         // Blocks of four channels of three pairs of rows.
@@ -271,7 +271,7 @@ mod tests {
         let mut group = group();
         group.set_actual(reg::d_weight_size_ext_0::WEIGHT_WIDTH_EXT, 1);
         group.set_word(reg::D_DILATION_EXT, 0x1f);
-        assert_eq!(Layer::decode(&group, &hardware()).unwrap().geometry.kernel.dilation.x, 1);
+        assert_eq!(CscLayer::decode(&group, &hardware()).unwrap().geometry.kernel.dilation.x, 1);
     }
 
     #[test]

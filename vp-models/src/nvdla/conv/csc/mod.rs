@@ -9,7 +9,7 @@ mod decode;
 pub mod layer;
 pub mod stripes;
 
-use self::layer::{Kept, Layer};
+use self::layer::{CscLayer, Kept};
 use super::buffer::{Buffer, Fetch};
 use super::cacc::{Message, Stripe};
 use super::cmac::Arrays;
@@ -118,7 +118,7 @@ impl Csc {
         let mut before = None;
         for number in 0.. {
             let (group, registers, _) = self.control.next_group().await;
-            let decoded = Layer::decode(&registers, &self.hardware);
+            let decoded = CscLayer::decode(&registers, &self.hardware);
             let arrays = self.arrays.turn().await;
             let fetch = self.buffer.announced().await;
             self.buffer.begin(number, &fetch);
@@ -161,13 +161,13 @@ impl Csc {
     /// what nobody will use.
     fn checked(
         &self,
-        decoded: Result<Layer, Refused>,
+        decoded: Result<CscLayer, Refused>,
         registers: &Group,
         arrays: &[Group; 2],
         number: u64,
         fetch: &Fetch,
         before: Option<Before>,
-    ) -> Option<(Layer, u64)> {
+    ) -> Option<(CscLayer, u64)> {
         let warn =
             |control: &Control, refused: &Refused| control.warn(format_args!("layer refused: {refused}"));
         let mut layer = decoded.inspect_err(|refused| warn(&self.control, refused)).ok()?;
@@ -201,7 +201,7 @@ impl Csc {
     }
 
     /// Has all sums of a layer computed; false if weights for that do not come.
-    async fn sequence(&self, layer: &Layer, weights: u64) -> bool {
+    async fn sequence(&self, layer: &CscLayer, weights: u64) -> bool {
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
         let shape = layer.shape();
@@ -245,14 +245,14 @@ impl Csc {
     }
 
     /// How many groups from this one on are computed together: of those whose weights have come.
-    fn groups_at_once(&self, layer: &Layer, first: u32, weights: u64) -> u32 {
+    fn groups_at_once(&self, layer: &CscLayer, first: u32, weights: u64) -> u32 {
         let come = self.buffer.weights_come(weights);
         let there = (first..layer.groups()).take_while(|&group| layer.weights_end(group) <= come).count();
         groups_at_once(there as u32, layer.group_kernels, layer.all_positions(), layer.order.taps())
     }
 
     /// What the buffer holds of a layer's input, ready to be computed with.
-    fn activations(&self, layer: &Layer, shape: &Shape) -> Activations {
+    fn activations(&self, layer: &CscLayer, shape: &Shape) -> Activations {
         let windows = self.buffer.with_slices(layer.lines as usize, |slices| {
             let slices: Vec<_> = slices.collect();
             let lay = |cube| layer.frame.lay(cube, slices.iter().copied());
@@ -262,7 +262,7 @@ impl Csc {
     }
 
     /// The weights of some groups of kernels, in the order in which they are computed with.
-    fn ordered(&self, layer: &Layer, groups: Range<u32>, weights: u64) -> Elements {
+    fn ordered(&self, layer: &CscLayer, groups: Range<u32>, weights: u64) -> Elements {
         if self.skips_arithmetic {
             return Elements::filled(layer.precision, 0, 0);
         }
@@ -277,7 +277,7 @@ impl Csc {
     }
 
     /// One group of kernels over all positions; tells when the array is free again.
-    async fn stripes(&self, layer: &Layer, turn: &Turn, batch: &mut Batch<'_>) -> Time {
+    async fn stripes(&self, layer: &CscLayer, turn: &Turn, batch: &mut Batch<'_>) -> Time {
         let kernels = layer.kernels_of(turn.group);
         let first = (turn.index * layer.group_kernels) as usize;
         let columns = first..first + kernels as usize;

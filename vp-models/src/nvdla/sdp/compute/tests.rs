@@ -5,7 +5,7 @@ use crate::nvdla::cube::{Packing, Ram, Surface};
 use crate::nvdla::numeric::Converter;
 use crate::nvdla::order::Order;
 use crate::nvdla::sdp::layer::{
-    Carries, Destination, ElementwiseAlu, ElementwiseMultiplier, Source, StageAlu, StageMultiplier,
+    Carries, Destination, ElementwiseAlu, ElementwiseMultiplier, SdpSource, StageAlu, StageMultiplier,
 };
 use proptest::prelude::*;
 
@@ -19,8 +19,8 @@ const NOWHERE: Surface = Surface {
     packing: Packing::Strided,
 };
 
-fn plain(width: u32, height: u32, channels: u32) -> Layer {
-    Layer {
+fn plain(width: u32, height: u32, channels: u32) -> SdpLayer {
+    SdpLayer {
         atom: 8,
         width,
         height,
@@ -31,7 +31,7 @@ fn plain(width: u32, height: u32, channels: u32) -> Layer {
         nan_to_zero: false,
         order: Order::Lines,
         cube_stride: 0,
-        source: Source::Memory(NOWHERE),
+        source: SdpSource::Memory(NOWHERE),
         bs: None,
         bn: None,
         ew: None,
@@ -224,8 +224,8 @@ prop_compose! {
         bn in proptest::option::of(stage()),
         ew in proptest::option::of(elementwise()),
         converter in prop_oneof![Just(Converter::IDENTITY), converter()],
-    ) -> Layer {
-        Layer { atom, precision, input, output, bs, bn, ew, converter, ..plain(width, height, channels) }
+    ) -> SdpLayer {
+        SdpLayer { atom, precision, input, output, bs, bn, ew, converter, ..plain(width, height, channels) }
     }
 }
 
@@ -237,7 +237,7 @@ fn noise(width: u32, height: u32, surfaces: u32, atom: usize, seed: u64) -> Cube
     cube
 }
 
-fn operand_noise(layer: &Layer, stream: Option<OperandStream>, seed: u64) -> Option<Cube> {
+fn operand_noise(layer: &SdpLayer, stream: Option<OperandStream>, seed: u64) -> Option<Cube> {
     let stream = stream?;
     let (width, height) = if stream.per_element { (layer.width, layer.height) } else { (1, 1) };
     Some(noise(width, height, layer.surfaces(), stream.group_bytes(layer.lanes()), seed))
@@ -295,7 +295,7 @@ proptest! {
     }
 }
 
-fn one(layer: &Layer, value: i32) -> (i8, Counters) {
+fn one(layer: &SdpLayer, value: i32) -> (i8, Counters) {
     let mut output = [0; 8];
     let tables = Tables::default();
     let mut input = [value, 0, 0, 0, 0, 0, 0, 0];
@@ -308,7 +308,7 @@ fn one(layer: &Layer, value: i32) -> (i8, Counters) {
 fn a_bypassed_multiplier_still_shifts() {
     let alu = StageAlu { operation: AluOperation::Sum, operand: Operand::Register(5), shift: 0 };
     let stage = Stage { alu: Some(alu), multiplier: None, shift: 2, relu: false, operands: None };
-    assert_eq!(one(&Layer { bs: Some(stage), ..plain(1, 1, 8) }, 10).0, 4);
+    assert_eq!(one(&SdpLayer { bs: Some(stage), ..plain(1, 1, 8) }, 10).0, 4);
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn prelu_leaves_positive_values_unshifted() {
     let alu = StageAlu { operation: AluOperation::Sum, operand: Operand::Register(5), shift: 0 };
     let multiplier = StageMultiplier { operand: Operand::Register(3), prelu: true };
     let stage = Stage { alu: Some(alu), multiplier: Some(multiplier), shift: 2, relu: false, operands: None };
-    let layer = Layer { bs: Some(stage), ..plain(1, 1, 8) };
+    let layer = SdpLayer { bs: Some(stage), ..plain(1, 1, 8) };
     assert_eq!(one(&layer, 10).0, 15);
     assert_eq!(one(&layer, -19).0, -11);
 }
@@ -327,7 +327,7 @@ fn saturation_counts_the_17_bit_clamp_only() {
     let values = [127, 128, 65535, 65536, 65537, -65536, -65537, -65538];
     assert_eq!(values.map(counted), [0, 0, 0, 0, 1, 0, 0, 1]);
     // Rounded before.
-    let quartered = Layer { converter: Converter { offset: 0, scale: 1, shift: 2 }, ..plain(1, 1, 8) };
+    let quartered = SdpLayer { converter: Converter { offset: 0, scale: 1, shift: 2 }, ..plain(1, 1, 8) };
     let counted = |value| one(&quartered, value).1.out_saturation;
     assert_eq!([65537 * 4 - 3, 65537 * 4 - 2, -65538 * 4 + 2, -65538 * 4 + 3].map(counted), [0, 1, 1, 0]);
 }
@@ -338,7 +338,7 @@ fn a_comparison_reports_differences_and_writes_nothing() {
         ElementwiseAlu { operation: ElementwiseOperation::Equal, operand: ElementwiseOperand::Memory(None) };
     let operands = stream(true, false, false, false, true);
     let ew = Elementwise { multiplier: None, alu: Some(alu), lut: None, operands };
-    let layer = Layer { ew: Some(ew), ..plain(1, 1, 8) };
+    let layer = SdpLayer { ew: Some(ew), ..plain(1, 1, 8) };
     let tables = Tables::default();
     let datapath = Datapath::new(&layer, &tables);
     let mut output = [0x55; 8];

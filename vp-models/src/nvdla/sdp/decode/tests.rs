@@ -50,16 +50,16 @@ fn with_bn_operands(per_element: bool) -> (Group, Group) {
 }
 
 fn refusal(sdp: &Group, rdma: &Group) -> String {
-    Layer::decode(sdp, rdma, &SMALL).expect_err("refused").to_string()
+    SdpLayer::decode(sdp, rdma, &SMALL).expect_err("refused").to_string()
 }
 
 #[test]
 fn reads_a_copy_from_the_registers() {
     let (sdp, rdma) = groups();
-    let layer = Layer::decode(&sdp, &rdma, &SMALL).unwrap();
+    let layer = SdpLayer::decode(&sdp, &rdma, &SMALL).unwrap();
     assert_eq!((layer.width, layer.height, layer.surfaces(), layer.lanes()), (5, 4, 3, 8));
     assert_eq!((layer.bs, layer.bn, layer.ew), (None, None, None));
-    let Source::Memory(source) = layer.source else { panic!("{:?}", layer.source) };
+    let SdpSource::Memory(source) = layer.source else { panic!("{:?}", layer.source) };
     let Destination::Memory(destination) = layer.destination else { panic!("{:?}", layer.destination) };
     assert_eq!((source.ram, source.base), (Ram::Primary, 0x8000_0000));
     assert_eq!(destination.address(2, 3, 1), 0x8040_0000 + 2 * 0xa0 + 0x28 + 3 * 8);
@@ -68,7 +68,7 @@ fn reads_a_copy_from_the_registers() {
 #[test]
 fn operands_of_an_element_lie_together() {
     let (sdp, rdma) = with_bn_operands(true);
-    let stream = Layer::decode(&sdp, &rdma, &SMALL).unwrap().bn.unwrap().operands.unwrap();
+    let stream = SdpLayer::decode(&sdp, &rdma, &SMALL).unwrap().bn.unwrap().operands.unwrap();
     assert_eq!((stream.element_bytes(), stream.group_bytes(8)), (4, 32));
     assert_eq!(stream.surface.address(1, 2, 3), 0x8060_0000 + 0x280 + 3 * 0xa0 + 2 * 32);
 }
@@ -76,7 +76,7 @@ fn operands_of_an_element_lie_together() {
 #[test]
 fn operands_of_channels_are_packed() {
     let (sdp, rdma) = with_bn_operands(false);
-    let stream = Layer::decode(&sdp, &rdma, &SMALL).unwrap().bn.unwrap().operands.unwrap();
+    let stream = SdpLayer::decode(&sdp, &rdma, &SMALL).unwrap().bn.unwrap().operands.unwrap();
     assert_eq!(stream.surface.address(2, 4, 3), 0x8060_0000 + 2 * 32);
 }
 
@@ -90,7 +90,7 @@ fn cubes_of_one_pixel_are_packed() {
         group.set_actual(width, 1);
         group.set_actual(height, 1);
     }
-    let layer = Layer::decode(&sdp, &rdma, &SMALL).unwrap();
+    let layer = SdpLayer::decode(&sdp, &rdma, &SMALL).unwrap();
     let Destination::Memory(destination) = layer.destination else { panic!("{:?}", layer.destination) };
     assert_eq!(destination.address(2, 0, 0), 0x8040_0000 + 16);
 }
@@ -101,8 +101,8 @@ fn stages_the_hardware_lacks_are_bypassed() {
     // Would need operands that ERDMA, disabled, does not fetch.
     sdp.set_word(reg::D_DP_EW_CFG, 0);
     sdp.set(reg::d_dp_ew_alu_cfg::EW_ALU_SRC, 1);
-    assert_eq!(Layer::decode(&sdp, &rdma, &SMALL).unwrap().ew, None);
-    assert!(Layer::decode(&sdp, &rdma, &WITH_EW).is_err());
+    assert_eq!(SdpLayer::decode(&sdp, &rdma, &SMALL).unwrap().ew, None);
+    assert!(SdpLayer::decode(&sdp, &rdma, &WITH_EW).is_err());
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn a_fused_layer_without_operands_does_not_look_at_the_rdma() {
     let (mut sdp, _) = groups();
     sdp.set(reg::d_feature_mode_cfg::FLYING_MODE, 1);
     let untouched = Group::new(Unit::SdpRdma, RegisterMap::Small);
-    let layer = Layer::decode(&sdp, &untouched, &SMALL).unwrap();
-    assert_eq!((layer.source, layer.uses_rdma()), (Source::Accumulator, false));
-    assert!(!Layer::needs_rdma(&sdp, &SMALL));
+    let layer = SdpLayer::decode(&sdp, &untouched, &SMALL).unwrap();
+    assert_eq!((layer.source, layer.uses_rdma()), (SdpSource::Accumulator, false));
+    assert!(!SdpLayer::needs_rdma(&sdp, &SMALL));
 }
 
 #[test]
@@ -165,8 +165,8 @@ proptest::proptest! {
         sdp.set(reg::d_feature_mode_cfg::BATCH_NUMBER, 0);
         sdp.set(reg::d_feature_mode_cfg::WINOGRAD, 0);
         sdp.set_word(reg::D_DATA_FORMAT, 0);
-        if let Ok(layer) = Layer::decode(&sdp, &rdma, &WITH_EW) {
-            proptest::prop_assert_eq!(layer.uses_rdma(), Layer::needs_rdma(&sdp, &WITH_EW));
+        if let Ok(layer) = SdpLayer::decode(&sdp, &rdma, &WITH_EW) {
+            proptest::prop_assert_eq!(layer.uses_rdma(), SdpLayer::needs_rdma(&sdp, &WITH_EW));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The tables in fp16: inputs, starts and ends are codes of binary32, entries and slopes of binary16; the answer is
 //! computed in 17 bits. Slopes have no shift.
 
-use super::{Chosen, Counters, FRACTION_BITS, LO_INTERVALS, LeIndex, Lut, Place};
+use super::{Chosen, Counters, FRACTION_BITS, LO_INTERVALS, LeIndex, Lut, RangePosition};
 use crate::nvdla::float::{Fp17, Fp32};
 use crate::nvdla::lut::float::{linear, widened};
 use crate::nvdla::registers::Table;
@@ -15,14 +15,14 @@ impl Lut<'_> {
         let lo_place = linear(distance(settings.lo.start), settings.lo_select, LO_INTERVALS, FRACTION_BITS);
         let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         let (bound, slope, entry) = match place {
-            Place::Inside { index, fraction } => {
+            RangePosition::Inside { index, fraction } => {
                 return interpolate(entries[index], entries[index + 1], fraction).widened();
             }
-            Place::Below => (range.start, range.underflow, entries[0]),
-            Place::Above => (range.end, range.overflow, entries[entries.len() - 1]),
+            RangePosition::Below => (range.start, range.underflow, entries[0]),
+            RangePosition::Above => (range.end, range.overflow, entries[entries.len() - 1]),
         };
         let bias = match (table, place, settings.le_index) {
-            (Table::Le, Place::Below, LeIndex::Exponent { offset }) => Fp32::power_of_two(offset),
+            (Table::Le, RangePosition::Below, LeIndex::Exponent { offset }) => Fp32::power_of_two(offset),
             _ => Fp32::ZERO,
         };
         let bound = Fp32::from_bits(bound.cast_unsigned()) + bias;

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::host::network::description::synthetic::{self, Maker};
 use crate::host::network::description::{
-    Activation, Bias, Converter, Convolution, Layer, Network, Operation, Pooling, Shape, SoftMax, Sum, Window,
+    Activation, Bias, Converter, Convolution, Network, NetworkLayer, Operation, Pooling, Shape, SoftMax, Sum,
+    Window,
 };
 use crate::host::network::error::NetworkError;
 
@@ -41,7 +42,7 @@ impl Reader<'_, '_> {
         let (operation, output) = self.operation(written, &name, &sources, &shapes)?;
         let output = output.check(&name)?;
         self.maker.made(&operation, &sources, &shapes);
-        self.network.layers.push(Layer { name, sources, input, output, operation });
+        self.network.layers.push(NetworkLayer { name, sources, input, output, operation });
         Ok(())
     }
 
