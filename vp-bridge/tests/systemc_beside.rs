@@ -5,14 +5,20 @@ mod common;
 mod tools;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
 
-use common::{fetch_target, start_copy};
+use common::{Served, fetch_target, pattern, start_copy};
 use tempfile::TempDir;
+use vp_core::Time;
 use vp_models::bus::axi::Latency;
-use vp_models::host::Host as _;
+use vp_models::host::{Host as _, Memory};
 use vp_models::local::LocalHost;
-use vp_models::platform::{Description, Platform};
+use vp_models::outside_device::{OutsideDescription, OutsideInterface};
+use vp_models::platform::{Description, DeviceDescription, Platform};
+use vp_remote::{MemoryPlace, RemoteHost};
+use vp_server::Options;
 
 const VP: &str = env!("CARGO_BIN_EXE_vp");
 
@@ -107,4 +113,135 @@ fn a_cpu_and_a_memory_in_systemc_take_the_cycles_of_those_inside() {
         let said = text(&outside.stdout);
         assert!(said.contains(&format!("nvdla.cycles {cycles}\n")), "{cycles} at {latency}: {said}");
     }
+}
+
+/// Ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A platform whose device is a program in SystemC that copies bytes, and which takes so many cycles for a register access.
+struct Copying {
+    // Ended in this order.
+    host: RemoteHost,
+    served: Served,
+    device: Running,
+}
+
+/// Registers of the device.
+const SOURCE: u32 = 0x0;
+const TARGET: u32 = 0x4;
+const LENGTH: u32 = 0x8;
+const CONTROL: u32 = 0xc;
+const NONE: u32 = 0x10;
+
+impl Copying {
+    fn new(program: &Program, delay: u64, width_bits: u32) -> Copying {
+        let mut description = common::description();
+        let dbb0 = OutsideInterface { width_bits, longest_burst: 4 };
+        let compatible = vec!["example,copier".to_owned()];
+        let outside = OutsideDescription { nvdla: None, window: 0x1000, compatible, dbb0, sram0: None };
+        description.device = DeviceDescription::Outside(Box::new(outside));
+        let served = Served::with("tcp:127.0.0.1:0", Options::default(), description);
+        let mut device = program.command();
+        let device = device.arg(delay.to_string()).env("VP_CONNECT", served.address.to_string());
+        let device = Running(device.spawn().unwrap());
+        let mut host = served.host(MemoryPlace::Inside);
+        // The host's own places at registers and line, and those of the device, memory included.
+        while host.status().unwrap().attached.len() < 5 {
+            sleep(Duration::from_millis(5));
+        }
+        Copying { host, served, device }
+    }
+
+    fn copy(&mut self, from: u32, to: u32, length: u32) {
+        for (register, value) in [(SOURCE, from), (TARGET, to), (LENGTH, length), (CONTROL, 1)] {
+            self.host.write(register, value).unwrap();
+        }
+    }
+
+    /// The time that a read takes.
+    fn read_takes(&mut self, register: u32) -> Time {
+        let before = self.host.now().unwrap();
+        self.host.read(register).unwrap();
+        self.host.now().unwrap() - before
+    }
+}
+
+#[test]
+fn a_device_in_systemc_has_registers_an_interrupt_and_dma() {
+    let Some(program) = Program::build("a device in SystemC", "vp-bridge/tests/systemc/copier.cpp") else {
+        return;
+    };
+    for width in [32, 64, 256] {
+        let mut platform = Copying::new(&program, 1, width);
+        let base = 0x8000_0000;
+        let bytes = pattern(9000);
+        platform.host.load(Memory::Primary, base, &bytes).unwrap();
+        // Across pages, from and to addresses within a beat.
+        platform.copy(base as u32 + 3, base as u32 + 0x1_0ffd, 5000);
+        platform.host.wait_interrupt().unwrap();
+        let mut copied = vec![0; 5002];
+        platform.host.fetch(Memory::Primary, base + 0x1_0ffc, &mut copied).unwrap();
+        assert_eq!((copied[0], copied[5001]), (0, 0), "{width} bits: beside them");
+        assert!(copied[1..5001] == bytes[3..5003], "{width} bits");
+        platform.host.write_acknowledged(CONTROL, 0).unwrap();
+        assert_eq!(platform.host.read(CONTROL).unwrap(), 0);
+        assert_eq!(platform.host.read(LENGTH).unwrap(), 5000);
+        // What the device refuses the bus cannot say.
+        assert_eq!(platform.host.read(NONE).unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_register_in_systemc_takes_the_delay_that_it_annotates() {
+    let test = "the delay of a register in SystemC";
+    let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
+    let takes = |delay| Copying::new(&program, delay, 64).read_takes(LENGTH);
+    let shortest = takes(1);
+    assert_eq!(takes(0), shortest, "an answer is at least an edge after its access");
+    assert_eq!(takes(11), shortest + Time::ns(10));
+}
+
+#[test]
+fn a_device_in_systemc_is_put_back_with_its_platform() {
+    let test = "a reset of a device in SystemC";
+    let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
+    let mut platform = Copying::new(&program, 1, 64);
+    platform.copy(0x8000_0000, 0x8001_0000, 100_000);
+    assert_eq!(platform.host.read(LENGTH).unwrap(), 100_000);
+    platform.host.reset().unwrap();
+    assert_eq!(platform.host.read(LENGTH).unwrap(), 0);
+    platform.host.load(Memory::Primary, 0x8000_0000, &pattern(64)).unwrap();
+    platform.copy(0x8000_0000, 0x8001_0000, 64);
+    platform.host.wait_interrupt().unwrap();
+    let mut copied = vec![0; 64];
+    platform.host.fetch(Memory::Primary, 0x8001_0000, &mut copied).unwrap();
+    assert_eq!(copied, pattern(64));
+}
+
+#[test]
+fn a_simulation_in_systemc_ends_with_its_platform() {
+    let test = "the end of a simulation in SystemC";
+    let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
+    let Copying { host, served, mut device } = Copying::new(&program, 1, 64);
+    drop(host);
+    drop(served);
+    assert!(device.0.wait().unwrap().success());
+}
+
+#[test]
+fn a_simulation_in_systemc_without_a_platform_says_why() {
+    let test = "an error in SystemC";
+    let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
+    let output = program.command().arg("1").env("VP_CONNECT", "tcp:127.0.0.1").output().unwrap();
+    assert!(!output.status.success());
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(said.contains("Fatal: vp: `tcp:127.0.0.1` is no address"), "{said}");
 }
