@@ -38,8 +38,9 @@ fi
 want g++ g++
 want /usr/include/systemc libsystemc-dev
 
-# A simulator of RTL, for designs beside a platform.
+# Simulators of RTL, for designs beside a platform.
 want verilator verilator
+want iverilog iverilog
 
 # A distribution's QEMU, compilers for what runs in it, and Debian's kernel with one more of its drivers.
 want qemu-system-aarch64 qemu-system-arm
@@ -86,7 +87,7 @@ skipped=$(grep -c 'skipped: .*QEMU\|skipped: .*qemu-system-arm' "$log" || true)
 if [ "$skipped" -gt 0 ]; then
   echo "$skipped skipped: QEMU, what its guests are built with, or Debian's kernel is not here"
 fi
-for missing in Chromium Slurm Verilator; do
+for missing in Chromium Slurm Verilator "Icarus Verilog"; do
   skipped=$(grep -c "skipped: .*no $missing" "$log" || true)
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done

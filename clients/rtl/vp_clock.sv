@@ -22,8 +22,12 @@ module vp_clock #(
   always @(posedge clk)
     if (vp_dpi_status() == OVER) $finish(0);
     else if (vp_dpi_status() == FAILED) begin
-      $display("error: %s", vp_dpi_error());
-      $fatal(1, "the simulation cannot go on beside its platform");
+`ifdef VERILATOR
+      // $fatal aborts there, and leaves a core.
+      vp_dpi_exit();
+`else
+      $fatal(1, "%s", vp_dpi_error());
+`endif
     end else if (is_started) rst_n <= !vp_dpi_in_reset();
     else if (left > 1) left <= left - 1;
     else begin

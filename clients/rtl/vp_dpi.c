@@ -137,6 +137,12 @@ void vp_dpi_close(void) {
   partner = NULL;
 }
 
+void vp_dpi_exit(void) {
+  fprintf(stderr, "error: %s\n", text);
+  vp_dpi_close();
+  exit(1);
+}
+
 long long vp_dpi_counter(const char *name) {
   uint64_t value = 0;
   if (partner && status == VP_STATUS_OK) done(vp_counter(partner, name, &value));

@@ -27,6 +27,7 @@ package vp_pkg;
   import "DPI-C" function string vp_dpi_error();
   import "DPI-C" function bit vp_dpi_in_reset();
   import "DPI-C" function void vp_dpi_close();
+  import "DPI-C" function void vp_dpi_exit();
 
   // The platform's time at the edge that was seen last, in ps, and one of its counters, such as "nvdla.cycles".
   import "DPI-C" function longint vp_dpi_time();

@@ -1,7 +1,10 @@
 // The memory behind `dbb0` of nv_small, in RTL.
 module top #(
   // Rows and refreshes, as a DRAM has them, before the latency.
-  parameter int ROWS = 0
+  parameter int ROWS = 0,
+  // Of vp_clock. All outputs are registers here: an answer at the same edge is only allowed, not given.
+  parameter int SAME_EDGE = 0,
+  parameter int QUANTUM = 0
 );
   // +latency=CYCLES: from a read's acceptance to its first data, behind the rows.
   int latency;
@@ -11,7 +14,7 @@ module top #(
   initial forever #1 clk = !clk;
 
   logic rst_n;
-  vp_clock clock (.clk, .rst_n);
+  vp_clock #(.SAME_EDGE(SAME_EDGE != 0), .QUANTUM(QUANTUM)) clock (.clk, .rst_n);
 
   localparam int DATA_WIDTH = 64, ADDR_WIDTH = 32, ID_WIDTH = 8;
   int port;

@@ -92,6 +92,21 @@ fn a_memory_in_rtl_takes_the_cycles_of_the_one_inside() {
     }
 }
 
+/// With a quantum, what crosses is seen that much later each way.
+#[test]
+fn a_memory_that_may_answer_at_the_same_edge_or_is_behind_a_link_takes_the_cycles_that_this_means() {
+    let test = "a memory at a link";
+    let ways: [(&str, &[&str]); 2] = [
+        ("-GSAME_EDGE=1", &["--dbb-latency", "20"]),
+        ("-GQUANTUM=7", &["--dbb-latency", "34", "--dbb-write-latency", "15"]),
+    ];
+    for (option, inside) in ways {
+        let Some(memory) = verilated(test, "examples/rtl-memory", "top", &[option]) else { return };
+        let outside = rows(&["--memory-command", &format!("dbb0={} +latency=20", memory.display())]);
+        assert_eq!(outside, rows(inside), "{option}");
+    }
+}
+
 #[test]
 fn a_dram_in_rtl_gives_the_same_bytes_in_more_cycles() {
     let Some(memory) = verilated("a DRAM in RTL", "examples/rtl-memory", "top", &["-GROWS=1"]) else {
@@ -131,6 +146,45 @@ fn a_cpu_and_a_master_of_bursts_in_rtl_see_what_the_platform_answers() {
     assert_eq!(said, expected);
 }
 
+#[test]
+fn a_simulation_that_cannot_take_its_port_says_why() {
+    let Some(device) = verilated("a device in RTL alone", "clients/rtl/tests/copier", "device", &[]) else {
+        return;
+    };
+    for (address, why) in [(None, "VP_CONNECT"), (Some("inproc:nv_small"), "csb0 takes no target")] {
+        let mut command = Command::new(&device);
+        command.env_remove("VP_CONNECT").envs(address.map(|address| ("VP_CONNECT", address)));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let said = text(&output.stderr);
+        assert!(said.starts_with("error: ") && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn each_rule_of_axi_is_seen_broken() {
+    let Some(compiler) = tools::command(&["iverilog"]) else {
+        return tools::skipped(
+            "rules of AXI",
+            "no Icarus Verilog: no iverilog (Debian: apt-get install iverilog)",
+        );
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("checks");
+    let mut compile = Command::new(compiler);
+    compile.args(["-g2012", "-s", "checks", "-o"]).arg(&program);
+    compile.args(["clients/rtl/tests/checks/checks.sv", "clients/rtl/vp_axi_checks.sv"]).current_dir(root());
+    check("iverilog", &compile.output().unwrap());
+    let output = Command::new("vvp").arg(program).output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(said.lines().last(), Some("all seen"), "{said}");
+    for rule in
+        ["AW: VALID", "AR: the payload", "R: LAST", "R: data", "B: a response", "W: LAST", "AR: a burst"]
+    {
+        assert!(said.contains(rule), "{rule}: {said}");
+    }
+}
+
 /// A simulation that is a part of a served platform.
 struct Part(Child);
 
@@ -159,6 +213,13 @@ impl Drop for Part {
     }
 }
 
+/// A served platform whose device is outside.
+fn without_device() -> Served {
+    let mut around = description();
+    around.device = DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&around.device)));
+    Served::with("tcp:127.0.0.1:0", Options::default(), around)
+}
+
 /// Has the device copy a burst, and says how long it took.
 fn copied(host: &mut RemoteHost) -> Time {
     let bytes = pattern(16 * 8);
@@ -181,9 +242,7 @@ fn a_device_in_rtl_works_and_is_reset_with_its_platform() {
     let Some(device) = verilated("a device in RTL", "clients/rtl/tests/copier", "device", &[]) else {
         return;
     };
-    let mut around = description();
-    around.device = DeviceDescription::Outside(Box::new(OutsideDescription::in_place_of(&around.device)));
-    let served = Served::with("tcp:127.0.0.1:0", Options::default(), around);
+    let served = without_device();
     let mut host = served.host(MemoryPlace::Inside);
     let _device = Part::attach(&device, &served, &mut host, 3);
     let first = copied(&mut host);
@@ -193,4 +252,22 @@ fn a_device_in_rtl_works_and_is_reset_with_its_platform() {
     host.reset().unwrap();
     assert_eq!((host.read(0).unwrap(), host.read(12).unwrap()), (0, 0));
     assert_eq!(copied(&mut host), first);
+}
+
+#[test]
+fn registers_behind_axi4_lite_and_apb_are_written_and_read() {
+    for option in ["-GAPB=0", "-GAPB=1"] {
+        let Some(device) = verilated("registers", "clients/rtl/tests/buses", "device", &[option]) else {
+            return;
+        };
+        let served = without_device();
+        let mut host = served.host(MemoryPlace::Inside);
+        let _device = Part::attach(&device, &served, &mut host, 1);
+        for word in 0..4 {
+            host.write(4 * word, 0x1111 * word).unwrap();
+        }
+        host.write_acknowledged(8, 0xffff_fffe).unwrap();
+        let words: Vec<u32> = (0..4).map(|word| host.read(4 * word).unwrap()).collect();
+        assert_eq!(words, [0, 0x1111, 0xffff_fffe, 0x3333], "{option}");
+    }
 }
