@@ -126,7 +126,7 @@ impl Drop for Running {
     }
 }
 
-/// A platform whose device is a program in SystemC that copies bytes, and which takes so many cycles for a register access.
+/// A platform whose device is a program in SystemC that copies bytes.
 struct Copying {
     // Ended in this order.
     host: RemoteHost,
@@ -142,7 +142,7 @@ const CONTROL: u32 = 0xc;
 const NONE: u32 = 0x10;
 
 impl Copying {
-    fn new(program: &Program, delay: u64, width_bits: u32) -> Copying {
+    fn new(program: &Program, arguments: &[&str], width_bits: u32) -> Copying {
         let mut description = common::description();
         let dbb0 = OutsideInterface { width_bits, longest_burst: 4 };
         let compatible = vec!["example,copier".to_owned()];
@@ -150,7 +150,7 @@ impl Copying {
         description.device = DeviceDescription::Outside(Box::new(outside));
         let served = Served::with("tcp:127.0.0.1:0", Options::default(), description);
         let mut device = program.command();
-        let device = device.arg(delay.to_string()).env("VP_CONNECT", served.address.to_string());
+        let device = device.args(arguments).env("VP_CONNECT", served.address.to_string());
         let device = Running(device.spawn().unwrap());
         let mut host = served.host(MemoryPlace::Inside);
         // The host's own places at registers and line, and those of the device, memory included.
@@ -180,7 +180,7 @@ fn a_device_in_systemc_has_registers_an_interrupt_and_dma() {
         return;
     };
     for width in [32, 64, 256] {
-        let mut platform = Copying::new(&program, 1, width);
+        let mut platform = Copying::new(&program, &["1"], width);
         let base = 0x8000_0000;
         let bytes = pattern(9000);
         platform.host.load(Memory::Primary, base, &bytes).unwrap();
@@ -200,20 +200,21 @@ fn a_device_in_systemc_has_registers_an_interrupt_and_dma() {
 }
 
 #[test]
-fn a_register_in_systemc_takes_the_delay_that_it_annotates() {
+fn a_register_in_systemc_takes_the_delay_that_it_annotates_or_waits() {
     let test = "the delay of a register in SystemC";
     let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
-    let takes = |delay| Copying::new(&program, delay, 64).read_takes(LENGTH);
-    let shortest = takes(1);
-    assert_eq!(takes(0), shortest, "an answer is at least an edge after its access");
-    assert_eq!(takes(11), shortest + Time::ns(10));
+    let takes = |arguments: &[&str]| Copying::new(&program, arguments, 64).read_takes(LENGTH);
+    let shortest = takes(&["1"]);
+    assert_eq!(takes(&["0"]), shortest, "an answer is at least an edge after its access");
+    assert_eq!(takes(&["11"]), shortest + Time::ns(10));
+    assert_eq!(takes(&["11", "waits"]), shortest + Time::ns(10));
 }
 
 #[test]
 fn a_device_in_systemc_is_put_back_with_its_platform() {
     let test = "a reset of a device in SystemC";
     let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
-    let mut platform = Copying::new(&program, 1, 64);
+    let mut platform = Copying::new(&program, &["1"], 64);
     platform.copy(0x8000_0000, 0x8001_0000, 100_000);
     assert_eq!(platform.host.read(LENGTH).unwrap(), 100_000);
     platform.host.reset().unwrap();
@@ -230,7 +231,7 @@ fn a_device_in_systemc_is_put_back_with_its_platform() {
 fn a_simulation_in_systemc_ends_with_its_platform() {
     let test = "the end of a simulation in SystemC";
     let Some(program) = Program::build(test, "vp-bridge/tests/systemc/copier.cpp") else { return };
-    let Copying { host, served, mut device } = Copying::new(&program, 1, 64);
+    let Copying { host, served, mut device } = Copying::new(&program, &["1"], 64);
     drop(host);
     drop(served);
     assert!(device.0.wait().unwrap().success());

@@ -1,7 +1,7 @@
 // A device in SystemC that copies bytes: registers 0x0 source, 0x4 target, 0x8 length, and 0xc, of which bit 0 starts a copy when
 // written, reads 1 once it is over, and holds the line high until 0 is written; 0x10 has no register behind it.
 //
-//   copier DELAY    of register accesses, in cycles
+//   copier DELAY [waits]    of register accesses, in cycles, which they annotate, or wait
 
 #include <cstdlib>
 #include <vector>
@@ -15,7 +15,8 @@ class Copier : public sc_core::sc_module {
   sc_core::sc_out<bool> interrupt{"interrupt"};
   sc_core::sc_in<bool> reset{"reset"};
 
-  Copier(const sc_core::sc_module_name &name, sc_core::sc_time delay) : sc_module(name), delay_(delay) {
+  Copier(const sc_core::sc_module_name &name, sc_core::sc_time delay, bool waits)
+      : sc_module(name), delay_(delay), waits_(waits) {
     registers.register_b_transport(this, &Copier::b_transport);
     SC_HAS_PROCESS(Copier);
     SC_THREAD(copy);
@@ -31,7 +32,11 @@ class Copier : public sc_core::sc_module {
     const uint64_t index = payload.get_address() / 4;
     if (index >= 4) return payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     auto *word = reinterpret_cast<uint32_t *>(payload.get_data_ptr());
-    delay += delay_;
+    if (waits_) {
+      wait(delay_);
+    } else {
+      delay += delay_;
+    }
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
     if (payload.is_read()) {
       *word = index == 3 ? is_done_ : values_[index];
@@ -75,16 +80,17 @@ class Copier : public sc_core::sc_module {
   void drive() { interrupt.write(is_done_); }
 
   sc_core::sc_time delay_;
+  bool waits_;
   uint32_t values_[3] = {};
   bool is_done_ = false;
   sc_core::sc_event started_, changed_;
 };
 
-int sc_main(int, char *arguments[]) {
+int sc_main(int count, char *arguments[]) {
   vp::partner platform("platform");
   vp::device_port device("device", platform);
   vp::dma_port<> dma("dma", platform, "dbb0", 4);
-  Copier copier("copier", std::atoi(arguments[1]) * platform.period());
+  Copier copier("copier", std::atoi(arguments[1]) * platform.period(), count > 2);
   sc_core::sc_signal<bool> line("line"), reset("reset");
   device.registers.bind(copier.registers);
   copier.memory.bind(dma.memory);
