@@ -209,8 +209,8 @@ impl Partner {
         target: Rc<dyn DebugTarget>,
     ) -> Result<(), PartnerError> {
         let port = self.port(handle)?.port;
-        for memory in self.memories.iter_mut().filter(|memory| memory.port == port) {
-            memory.debug = target.clone();
+        if let Some(memory) = self.memories.iter_mut().find(|memory| memory.port == port) {
+            memory.debug = target;
         }
         Ok(())
     }
