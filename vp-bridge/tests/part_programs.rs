@@ -1,19 +1,17 @@
 //! Programs that `vp` starts as parts of a platform.
 
+#[path = "common/beside.rs"]
+mod beside;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
+use beside::{VP, text};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const VP: &str = env!("CARGO_BIN_EXE_vp");
-
 fn vp(arguments: &[&str]) -> Output {
     Command::new(VP).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The lines of a report that do not depend on who is the device.

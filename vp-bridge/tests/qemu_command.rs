@@ -35,7 +35,7 @@ fn a_killed_vp_qemu_leaves_neither_its_qemu_nor_a_file() {
     let mut console = BufReader::new(vp.stdout.take().unwrap());
     let mut given = String::new();
     console.read_line(&mut given).unwrap();
-    assert!(given.contains("connect=unix:@vp-qemu-") && given.trim_end().ends_with(",share=off"), "{given}");
+    assert!(given.contains("connect=unix:@vp-") && given.trim_end().ends_with(",share=off"), "{given}");
     // Kept open: what stands in for QEMU would wait for its end.
     let input = vp.stdin.take();
     vp.kill().unwrap();

@@ -1,5 +1,7 @@
 //! RTL in Verilator beside a platform: our own designs behind the blocks of `clients/rtl`.
 
+#[path = "common/beside.rs"]
+mod beside;
 mod common;
 #[path = "common/tools.rs"]
 mod tools;
@@ -8,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use beside::{VP, check, library, root, rows, text};
 use common::{SOURCE, Served, TARGET, description, pattern};
 use vp_core::Time;
 use vp_models::host::{Host, Memory};
@@ -15,20 +18,6 @@ use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::DeviceDescription;
 use vp_remote::{MemoryPlace, RemoteHost};
 use vp_server::Options;
-
-const VP: &str = env!("CARGO_BIN_EXE_vp");
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn check(what: &str, output: &Output) {
-    assert!(output.status.success(), "{what}: {}{}", text(&output.stdout), text(&output.stderr));
-}
 
 /// Builds a top module with Verilator and its options, and gives the program. `None`, said aloud: a tool is missing.
 fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<PathBuf> {
@@ -38,24 +27,15 @@ fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<Pa
             return None;
         }
     }
-    // Beside the `vp` under test, and of its profile.
-    let profile = Path::new(VP).parent().unwrap();
-    let mut library = Command::new(env!("CARGO"));
-    library.args(["build", "--quiet", "--offline", "-p", "vp-c", "--target-dir"]);
-    library.arg(profile.parent().unwrap()).current_dir(root());
-    if profile.ends_with("release") {
-        library.arg("--release");
-    }
-    check("the library", &library.output().unwrap());
     let name = format!("{test}{}", options.concat()).replace([' ', '='], "_");
-    let made = profile.parent().unwrap().join("verilated").join(name);
+    let made = Path::new(VP).with_file_name("verilated").join(name);
     let built = Command::new(root().join("clients/rtl/verilate"))
         .arg(&made)
         .arg(top)
         .args(["-Wall", "-Wno-UNUSED"])
         .args(options)
         .args(sources(folder))
-        .env("LIBVP", profile.join("libvp.a"))
+        .env("LIBVP", library())
         .env("OPT", "-O1")
         .output()
         .unwrap();
@@ -74,14 +54,6 @@ fn sources(folder: &str) -> Vec<PathBuf> {
 
 /// Two of our own layers.
 const TWO: &[&str] = &["conv_3x2_s2x3_dilated_17x16x8x8", "sdp_residual_sum_8x8x16"];
-
-/// The rows of a run's table, with the cycles, bytes and results of its layers.
-fn rows(layers: &[&str], arguments: &[&str]) -> Vec<String> {
-    let traces = layers.iter().map(|layer| root().join("traces/nv_small").join(layer));
-    let output = Command::new(VP).arg("run").args(traces).args(arguments).output().unwrap();
-    check("vp run", &output);
-    text(&output.stdout).lines().filter(|line| line.ends_with("PASS")).map(str::to_owned).collect()
-}
 
 #[test]
 fn a_memory_in_rtl_takes_the_cycles_of_the_one_inside() {

@@ -1,5 +1,7 @@
 //! SystemC beside a platform: memories, CPUs and devices behind the sockets of `clients/systemc/vp_systemc.h`.
 
+#[path = "common/beside.rs"]
+mod beside;
 mod common;
 #[path = "common/tools.rs"]
 mod tools;
@@ -9,6 +11,7 @@ use std::process::{Child, Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
+use beside::{VP, check, library, root, rows, text};
 use common::{Served, fetch_target, pattern, start_copy};
 use tempfile::TempDir;
 use vp_core::Time;
@@ -19,20 +22,6 @@ use vp_models::outside_device::{OutsideDescription, OutsideInterface};
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{MemoryPlace, RemoteHost};
 use vp_server::Options;
-
-const VP: &str = env!("CARGO_BIN_EXE_vp");
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn check(what: &str, output: &Output) {
-    assert!(output.status.success(), "{what}: {}{}", text(&output.stdout), text(&output.stderr));
-}
 
 /// A program in SystemC, in a folder of its own.
 struct Program {
@@ -47,14 +36,12 @@ impl Program {
             tools::skipped(test, "no SystemC with g++ (Debian: apt-get install g++ libsystemc-dev)");
             return None;
         }
-        // Cargo builds the library as a dependency of the tests, and puts it beside them.
-        let library = std::env::current_exe().unwrap().with_file_name("libvp.a");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
         let built = Command::new(root().join("clients/systemc/build"))
             .arg(&path)
             .arg(root().join(source))
-            .env("LIBVP", library)
+            .env("LIBVP", library())
             .env("CXXFLAGS", "-O1 -Werror")
             .output()
             .unwrap();
@@ -73,23 +60,15 @@ impl Program {
     }
 }
 
-/// The rows of a run's table, with the cycles, bytes and results of its layers.
-fn rows(arguments: &[&str]) -> Vec<String> {
-    let traces = root().join("traces/nv_small");
-    let output = Command::new(VP).arg("run").arg(traces).args(arguments).output().unwrap();
-    check("vp run", &output);
-    text(&output.stdout).lines().filter(|line| line.ends_with("PASS")).map(str::to_owned).collect()
-}
-
 #[test]
 fn a_memory_in_systemc_that_annotates_its_latency_takes_the_cycles_of_the_one_inside() {
     let Some(memory) = Program::build("a memory in SystemC", "examples/systemc-memory/main.cpp") else {
         return;
     };
     for latency in ["1", "50"] {
-        let inside = rows(&["--dbb-latency", latency]);
+        let inside = rows(&[""], &["--dbb-latency", latency]);
         let command = format!("dbb0={} {latency}", memory.path.display());
-        let outside = rows(&["--memory-command", &command]);
+        let outside = rows(&[""], &["--memory-command", &command]);
         assert!(inside.len() >= 12, "{inside:?}");
         assert_eq!(outside, inside, "at a latency of {latency}");
     }
