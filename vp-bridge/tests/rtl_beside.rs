@@ -7,7 +7,7 @@ mod common;
 mod tools;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use beside::{VP, check, library, root, rows, text};

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
-use beside::{VP, check, library, root, rows, text};
+use beside::{check, library, root, rows, text};
 use common::{Served, fetch_target, pattern, start_copy};
 use tempfile::TempDir;
 use vp_core::Time;
