@@ -27,6 +27,9 @@ pub unsafe extern "C" fn vp_memory_read(
     // SAFETY: as the caller says.
     let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
     let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
+    if bytes.is_null() {
+        return partner.fail(&PartnerError::Refused("the bytes are NULL".to_owned()));
+    }
     // SAFETY: as the caller says.
     let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, length) };
     let read = ram.read(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));
@@ -48,6 +51,9 @@ pub unsafe extern "C" fn vp_memory_write(
     // SAFETY: as the caller says.
     let Some(partner) = (unsafe { partner.as_mut() }) else { return vp_status::Error };
     let Some(ram) = partner.ram(port) else { return partner.wrong_port() };
+    if bytes.is_null() {
+        return partner.fail(&PartnerError::Refused("the bytes are NULL".to_owned()));
+    }
     // SAFETY: as the caller says.
     let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
     let written = ram.write(address, bytes).map_err(|error| PartnerError::Refused(error.to_string()));

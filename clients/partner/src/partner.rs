@@ -17,6 +17,12 @@ use crate::link::DebugAccess;
 use crate::pins::{AnyPort, Attached, Handle, PinState, Ports, Subordinate};
 use crate::{FromPlatform, PartnerError, PlatformLink};
 
+/// Events of the platform at a port that may wait for their edges, at most (docs/protocol.md, "What breaks it").
+const MOST_PENDING: usize = 65_536;
+
+/// Warnings that are kept for whoever takes them, at most: the latest.
+const MOST_WARNINGS: usize = 64;
+
 /// Edges without a message after which a promise is made nevertheless: the platform may have work besides.
 const EDGES_IN_SILENCE: u64 = 4096;
 
@@ -94,7 +100,7 @@ pub struct Partner {
     next: Time,
     told: Promise,
     told_events: Vec<PortEvent>,
-    warnings: Vec<(Time, String)>,
+    warnings: VecDeque<(Time, String)>,
     /// Why it cannot go on.
     ended: Option<PartnerError>,
 }
@@ -110,7 +116,9 @@ impl Partner {
             PartnerError::Refused("the platform does not say how long a cycle of its clock is".to_owned())
         })?;
         let now = link.declare(options.clock)?;
-        let first = Time::ps(now.as_ps().next_multiple_of(period.as_ps()));
+        let first = now.as_ps().checked_next_multiple_of(period.as_ps()).map(Time::ps).ok_or_else(|| {
+            PartnerError::Refused(format!("the platform is at {now}, after which no clock edge comes"))
+        })?;
         Ok(Partner {
             link,
             options: PartnerOptions { reset_edges: options.reset_edges.max(1), ..options },
@@ -128,7 +136,7 @@ impl Partner {
             next: now,
             told: Promise { heard: 0, next: now },
             told_events: Vec::new(),
-            warnings: Vec::new(),
+            warnings: VecDeque::new(),
             ended: None,
         })
     }
@@ -159,9 +167,9 @@ impl Partner {
         self.link.counter(name)
     }
 
-    /// What the platform has warned of since the last call.
+    /// What the platform has warned of since the last call: the latest 64.
     pub fn take_warnings(&mut self) -> Vec<(Time, String)> {
-        std::mem::take(&mut self.warnings)
+        std::mem::take(&mut self.warnings).into()
     }
 
     /// Takes a port of that name, as an `S`. All ports are attached before the first edge.
@@ -419,6 +427,14 @@ impl Partner {
                         });
                     }
                     attached.push(at, event);
+                    if attached.pending() > MOST_PENDING {
+                        let what = format!("more than {MOST_PENDING} events that are not seen yet");
+                        return Err(PartnerError::Platform {
+                            port: attached.name().to_owned(),
+                            time: at,
+                            what,
+                        });
+                    }
                     self.due = self.due.min(at);
                 }
                 FromPlatform::Promised(Promise { heard, next }) => {
@@ -432,7 +448,12 @@ impl Partner {
                     let result = self.access(port, address, access);
                     self.link.answer(request, result)?;
                 }
-                FromPlatform::Warning(time, text) => self.warnings.push((time, text)),
+                FromPlatform::Warning(time, text) => {
+                    if self.warnings.len() == MOST_WARNINGS {
+                        self.warnings.pop_front();
+                    }
+                    self.warnings.push_back((time, text));
+                }
             }
         }
         Ok(())

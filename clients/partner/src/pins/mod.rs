@@ -136,6 +136,9 @@ pub(crate) trait AnyPort {
     /// The platform drives something, to be seen at an edge.
     fn push(&mut self, at: Time, event: PortEvent);
 
+    /// How much of that is not seen yet.
+    fn pending(&self) -> usize;
+
     /// The next edge at which something is seen that was not.
     fn due(&self) -> Time;
 
@@ -167,6 +170,10 @@ impl<S: PinState> AnyPort for Attached<S> {
         // Beats that follow an address are driven ahead of what comes meanwhile on other channels.
         let place = self.pending.partition_point(|(before, _)| *before <= at);
         self.pending.insert(place, (at, event));
+    }
+
+    fn pending(&self) -> usize {
+        self.pending.len()
     }
 
     fn due(&self) -> Time {
