@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use vp_core::Time;
 
+/// Transfers that may wait to be taken, at most.
+const MOST_UNTAKEN: usize = 65_536;
+
 /// A channel on which the platform sends: what it has driven stands on the pins until the pins' ready takes it.
 #[derive(Debug)]
 pub(crate) struct Incoming<T> {
@@ -20,8 +23,16 @@ impl<T> Default for Incoming<T> {
 }
 
 impl<T> Incoming<T> {
-    pub(crate) fn push(&mut self, at: Time, payload: T) {
+    /// Something is on the pins from an edge on, behind what is there.
+    ///
+    /// # Errors
+    /// More than the platform may drive ahead.
+    pub(crate) fn push(&mut self, at: Time, payload: T) -> Result<(), String> {
+        if self.queue.len() >= MOST_UNTAKEN {
+            return Err(format!("more than {MOST_UNTAKEN} transfers that were not taken"));
+        }
         self.queue.push_back((at, payload));
+        Ok(())
     }
 
     /// What is on the pins at an edge.
@@ -107,7 +118,7 @@ mod tests {
     #[test]
     fn what_comes_stands_until_it_is_taken_one_an_edge() {
         let mut channel = Incoming::default();
-        (0..2).for_each(|number| channel.push(ns(5), number));
+        (0..2).for_each(|number| channel.push(ns(5), number).unwrap());
         assert_eq!(channel.pins(ns(4)), None);
         assert_eq!(channel.change(false), Some(false));
         assert_eq!((channel.pins(ns(5)).copied(), channel.finish(ns(5))), (Some(0), None));
@@ -116,6 +127,13 @@ mod tests {
             (channel.finish(ns(6)), channel.finish(ns(7)), channel.finish(ns(8))),
             (Some(0), Some(1), None)
         );
+    }
+
+    #[test]
+    fn no_more_is_kept_than_may_be_driven_ahead() {
+        let mut channel = Incoming::default();
+        (0..MOST_UNTAKEN).for_each(|number| channel.push(ns(5), number).unwrap());
+        assert!(channel.push(ns(5), 0).unwrap_err().contains("65536 transfers"));
     }
 
     #[test]

@@ -161,13 +161,13 @@ impl PinState for Subordinate {
     fn take(&mut self, at: Time, event: PortEvent) -> Result<(), String> {
         match event {
             PortEvent::Axi(AxiEvent::ReadAddress { id, address, beats }) => {
-                self.ar.push(at, Address { id, address, beats });
+                self.ar.push(at, Address { id, address, beats })?;
             }
             PortEvent::Axi(AxiEvent::WriteAddress { id, address, beats }) => {
-                self.aw.push(at, Address { id, address, beats });
+                self.aw.push(at, Address { id, address, beats })?;
             }
             PortEvent::Axi(AxiEvent::WriteData { data, strobes, last }) => {
-                self.w.push(at, WriteBeat { data, strobes, last });
+                self.w.push(at, WriteBeat { data, strobes, last })?;
             }
             PortEvent::Axi(AxiEvent::Ready { channel: AxiChannel::ReadData, ready }) => {
                 self.r.push_ready(at, ready);
@@ -244,9 +244,11 @@ impl PinState for Manager {
     fn take(&mut self, at: Time, event: PortEvent) -> Result<(), String> {
         match event {
             PortEvent::Axi(AxiEvent::ReadData { id, data, last, error }) => {
-                self.r.push(at, Beat { id, data, last, error });
+                self.r.push(at, Beat { id, data, last, error })?;
             }
-            PortEvent::Axi(AxiEvent::WriteResponse { id, error }) => self.b.push(at, Response { id, error }),
+            PortEvent::Axi(AxiEvent::WriteResponse { id, error }) => {
+                self.b.push(at, Response { id, error })?;
+            }
             PortEvent::Axi(AxiEvent::Ready { channel: AxiChannel::ReadAddress, ready }) => {
                 self.ar.push_ready(at, ready);
             }

@@ -90,8 +90,7 @@ impl PinState for RegisterTarget {
     fn take(&mut self, at: Time, event: PortEvent) -> Result<(), String> {
         match event {
             PortEvent::Register { address, write, posted } => {
-                self.access.push(at, RegisterAccess { address, write, posted });
-                Ok(())
+                self.access.push(at, RegisterAccess { address, write, posted })
             }
             other => Err(unknown(&other)),
         }
