@@ -109,11 +109,11 @@ fn a_cpu_and_a_master_of_bursts_in_rtl_see_what_the_platform_answers() {
     let said = text(&output.stdout);
     let said: Vec<&str> = said.lines().take_while(|line| *line != "done").collect();
     let expected = [
-        "word 0400 is 00303031 after 19 edges",
+        "word 0400 is 00303031 after 18 edges",
         "the line is high after 14 edges",
-        "word 0403 is 00000001 after 19 edges",
-        "word 0403 is written after 19 edges",
-        "the line is low after 19 edges",
+        "word 0403 is 00000001 after 18 edges",
+        "word 0403 is written after 18 edges",
+        "the line is low after 18 edges",
         "4 beats are written as 7 1 edges after the last",
         "beat 41 of 9 comes after 50 edges, last 0",
         "beat 42 of 9 comes after 51 edges, last 1",

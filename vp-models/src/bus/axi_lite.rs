@@ -7,7 +7,9 @@ use std::rc::Rc;
 
 use vp_core::{Sim, Time};
 
-use super::register::{Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget};
+use super::register::{
+    AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
+};
 
 /// How long the bus takes, in clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,10 @@ impl RegisterBus for AxiLite {
 
     fn on_response(&self, responder: Box<dyn Fn(RegisterResponse)>) {
         self.0.on_response(responder);
+    }
+
+    fn on_answer(&self, told: Option<AnswerListener>) {
+        self.0.on_answer(told);
     }
 
     fn backlog(&self) -> usize {

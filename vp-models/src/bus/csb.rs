@@ -7,7 +7,9 @@
 //!
 //! Architecture text, "Configuration Space Bus"; cycles as seen on the RTL (see [`CsbTiming`]).
 
-use super::register::{Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget};
+use super::register::{
+    AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
+};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -27,7 +29,7 @@ pub struct CsbTiming {
     pub group_delay: u32,
     /// From the acceptance of a request to its effect in the register file.
     pub effect: u32,
-    /// From the effect to the cycle in which the CPU can act on the answer, which was on the bus in the one before.
+    /// From the effect to the cycle in which the CPU can act on the answer, which is on the bus in the one before.
     pub answer: u32,
 }
 
@@ -72,6 +74,10 @@ impl RegisterBus for Csb {
 
     fn on_response(&self, responder: Box<dyn Fn(RegisterResponse)>) {
         self.pipeline.on_response(responder);
+    }
+
+    fn on_answer(&self, told: Option<AnswerListener>) {
+        self.pipeline.on_answer(told);
     }
 
     fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {

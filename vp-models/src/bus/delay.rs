@@ -29,8 +29,8 @@ impl<T> DelayLine<T> {
         self.push_at(self.sim.now() + self.latency.get(), item);
     }
 
-    /// Puts an item in that comes out at `due`, or with its predecessor if that is later.
-    pub fn push_at(&self, due: Time, item: T) {
+    /// Puts an item in that comes out at `due`, or with its predecessor if that is later; gives the time at which it does.
+    pub fn push_at(&self, due: Time, item: T) -> Time {
         let mut items = self.items.borrow_mut();
         let due = items.back().map_or(due, |&(last, _)| due.max(last));
         items.push_back((due, item));
@@ -38,6 +38,7 @@ impl<T> DelayLine<T> {
             // Who waits has nothing to do before the item comes out.
             self.arrived.notify_after(due.since(self.sim.now()));
         }
+        due
     }
 
     /// Waits for the next item to come out.

@@ -78,8 +78,21 @@ use record::Accessed;
 
 /// What happened at the platform's ports during a run, in order.
 enum Happened {
-    Level { level: bool, time: Time },
-    Answer { bus_tag: u64, result: Result<u32, RegisterError>, time: Time },
+    Level {
+        level: bool,
+        time: Time,
+    },
+    Answer {
+        bus_tag: u64,
+        result: Result<u32, RegisterError>,
+        time: Time,
+    },
+    /// An answer will be on the bus at that edge.
+    AnswerDriven {
+        bus_tag: u64,
+        result: Result<u32, RegisterError>,
+        at: Time,
+    },
 }
 
 /// Called for each input before it takes effect, and for each stretch of time between inputs.
@@ -176,20 +189,31 @@ impl Hub {
 
     /// Listens to the ports of a platform that was just built, or reset.
     fn listen(&self) {
-        let listener = || (self.port_events.clone(), self.stops.clone(), self.platform.sim());
-        let (events, stops, sim) = listener();
-        let answered = move |RegisterResponse { tag: bus_tag, result }| {
-            events.borrow_mut().push_back(Happened::Answer { bus_tag, result, time: sim.now() });
+        let (sim, happened) = (self.platform.sim(), self.happened());
+        self.platform.registers().on_response(Box::new(move |RegisterResponse { tag: bus_tag, result }| {
+            happened(Happened::Answer { bus_tag, result, time: sim.now() });
+        }));
+        let happened = self.happened();
+        self.platform.irq().connect(move |level, time| happened(Happened::Level { level, time }));
+    }
+
+    /// Takes what happens at ports, and ends the run.
+    fn happened(&self) -> impl Fn(Happened) + use<> {
+        let (events, stops, sim) = (self.port_events.clone(), self.stops.clone(), self.platform.sim());
+        move |what| {
+            events.borrow_mut().push_back(what);
             stops.set(stops.get() + 1);
             sim.stop();
+        }
+    }
+
+    /// A partner is the CPU: answers are driven for it when they are known.
+    fn listen_to_answers(&self) {
+        let happened = self.happened();
+        let told = move |at, RegisterResponse { tag: bus_tag, result }| {
+            happened(Happened::AnswerDriven { bus_tag, result, at });
         };
-        self.platform.registers().on_response(Box::new(answered));
-        let (events, stops, sim) = listener();
-        self.platform.irq().connect(move |level, time| {
-            events.borrow_mut().push_back(Happened::Level { level, time });
-            stops.set(stops.get() + 1);
-            sim.stop();
-        });
+        self.platform.registers().on_answer(Some(Box::new(told)));
     }
 
     /// The platform.
@@ -422,6 +446,7 @@ impl Hub {
             match event {
                 Happened::Level { level, time } => self.level_changed(level, time),
                 Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
+                Happened::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
             }
         }
         self.outputs.extend(after.iter().map(told_warning));
@@ -443,15 +468,19 @@ impl Hub {
         self.outputs.extend(told);
     }
 
-    fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
+    /// The answer to a partner's access, if it is one.
+    fn answer_driven(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, at: Time) {
         if let Some(&(tag, party, port)) = self.driven_accesses.front()
             && tag == bus_tag
         {
             self.driven_accesses.pop_front();
             let value = result.unwrap_or_default();
-            return self.send_driven(party, port, time, partner::PortEvent::RegisterAnswer(value));
+            self.send_driven(party, port, at, partner::PortEvent::RegisterAnswer(value));
         }
-        // Answers come in request order; what a reset threw away answers no more.
+    }
+
+    fn answered(&mut self, bus_tag: u64, result: Result<u32, RegisterError>, time: Time) {
+        // Answers come in request order; what a reset threw away, and what a partner asked, answers no more.
         if self.on_bus.front().is_none_or(|front| front.bus_tag != bus_tag) {
             return;
         }

@@ -52,7 +52,6 @@ impl PinState for RegisterTarget {
     type Seen = InitiatorPins;
     const KIND: PortKind = PortKind::Registers;
     const ROLE: Role = Role::Target;
-    const IS_ANSWERED_AT_ONCE: bool = true;
 
     fn sample(&mut self, _: Time, pins: &TargetPins, told: &mut Vec<PortEvent>) -> Result<(), Violation> {
         told.extend(self.access.change(pins.ready).map(PortEvent::RegisterReady));

@@ -80,6 +80,9 @@ pub struct RegisterError {
     pub reason: String,
 }
 
+/// Is told of an answer, and the edge at which it is on the bus.
+pub type AnswerListener = Box<dyn Fn(Time, RegisterResponse)>;
+
 /// A register bus, as the CPU's side sees it.
 ///
 /// Requests are accepted and take effect in the order in which they were sent, and are answered in that order.
@@ -90,8 +93,12 @@ pub trait RegisterBus {
     /// Queues a request; the bus accepts it when its turn comes. Never blocks, and never answers before it returns.
     fn send(&self, request: RegisterRequest);
 
-    /// Says who gets the answers, in place of whoever got them before. It may send.
+    /// Says who gets the answers, in place of whoever got them before: at the edge at which a CPU can act on them. It may send.
     fn on_response(&self, responder: Box<dyn Fn(RegisterResponse)>);
+
+    /// Says who is told of each answer as soon as it is known: the edge at which it is on the bus, which is the one before
+    /// [`on_response`](RegisterBus::on_response) gets it.
+    fn on_answer(&self, told: Option<AnswerListener>);
 
     /// Says who is told when the bus stops accepting requests, and when it goes on: from which edge on, ahead of it. One that
     /// accepts a request an edge tells nothing.

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, Warning, What};
 use vp_core::{Event, Sim, Time};
 
-use super::{RegisterAccess, RegisterBus, RegisterError, RegisterRequest, RegisterResponse};
+use super::{AnswerListener, RegisterAccess, RegisterBus, RegisterError, RegisterRequest, RegisterResponse};
+use crate::bus::DelayLine;
 use crate::bus::axi::Driven;
 
 type Responder = Box<dyn Fn(RegisterResponse)>;
@@ -28,6 +29,9 @@ pub struct OutsideRegisters {
     source: Source,
     state: RefCell<State>,
     responder: RefCell<Option<Responder>>,
+    answer_listener: RefCell<Option<AnswerListener>>,
+    /// Answers that were on the bus and that the CPU gets an edge later.
+    answers: DelayLine<RegisterResponse>,
     /// There are accesses that nobody will answer.
     lost: Event,
     /// How many answers are due.
@@ -80,11 +84,14 @@ impl OutsideRegisters {
             source: sim.source(name, SourceKind::Registers { address_bits }),
             state: RefCell::new(state),
             responder: RefCell::default(),
+            answer_listener: RefCell::default(),
+            answers: DelayLine::new(sim, format!("{name}.answer_pipe"), period),
             lost: sim.work_event(format!("{name}.lost")),
             unanswered: Cell::new(0),
             is_start,
         });
         sim.server(format!("{name}.refuse"), registers.clone().refuse());
+        sim.server(format!("{name}.answer"), registers.clone().give_answers());
         registers
     }
 
@@ -127,7 +134,7 @@ impl OutsideRegisters {
         }
     }
 
-    /// The target answers the oldest access that is to be answered.
+    /// The target's answer to the oldest access that is to be answered is on the bus. The CPU can act on it an edge later.
     ///
     /// # Errors
     /// There is none, or it has not been taken yet.
@@ -142,15 +149,30 @@ impl OutsideRegisters {
         };
         let value = if let RegisterAccess::Read = request.access { value } else { 0 };
         self.report(&request, value);
-        self.respond(request.tag, Ok(value));
-        self.go_on();
+        let response = RegisterResponse { tag: request.tag, result: Ok(value) };
+        self.tell_answer(&response);
+        self.answers.push(response);
         Ok(())
     }
 
-    fn respond(&self, tag: u64, result: Result<u32, RegisterError>) {
+    async fn give_answers(self: Rc<Self>) {
+        loop {
+            let response = self.answers.next().await;
+            self.respond(response);
+            self.go_on();
+        }
+    }
+
+    fn tell_answer(&self, response: &RegisterResponse) {
+        if let Some(told) = &*self.answer_listener.borrow() {
+            told(self.sim.now(), response.clone());
+        }
+    }
+
+    fn respond(&self, response: RegisterResponse) {
         self.unanswered.set(self.unanswered.get() - 1);
         if let Some(responder) = &*self.responder.borrow() {
-            responder(RegisterResponse { tag, result });
+            responder(response);
         }
     }
 
@@ -168,6 +190,7 @@ impl OutsideRegisters {
         state.settle(self.sim.now());
         let State { target, queue, open, lost, start, driven: count, .. } = state;
         while open.is_none()
+            && self.answers.is_empty()
             && let Some(request) = queue.pop_front()
         {
             let Some((sink, driven)) = target else {
@@ -199,7 +222,10 @@ impl OutsideRegisters {
             match lost {
                 None => self.lost.wait().await,
                 Some((request, reason)) if request.access.is_answered() => {
-                    self.respond(request.tag, Err(RegisterError { reason }));
+                    let response =
+                        RegisterResponse { tag: request.tag, result: Err(RegisterError { reason }) };
+                    self.tell_answer(&response);
+                    self.respond(response);
                 }
                 Some((_, reason)) => {
                     if !std::mem::replace(&mut self.state.borrow_mut().is_told, true) {
@@ -241,6 +267,10 @@ impl RegisterBus for OutsideRegisters {
 
     fn on_response(&self, responder: Responder) {
         *self.responder.borrow_mut() = Some(responder);
+    }
+
+    fn on_answer(&self, told: Option<AnswerListener>) {
+        *self.answer_listener.borrow_mut() = told;
     }
 
     fn backlog(&self) -> usize {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
-use super::{RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
+use super::{AnswerListener, RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
 use crate::bus::DelayLine;
 
 type Responder = Box<dyn Fn(RegisterResponse)>;
@@ -25,6 +25,7 @@ pub(in crate::bus) struct Pipeline {
     in_flight: DelayLine<(RegisterRequest, Time)>,
     answers: DelayLine<RegisterResponse>,
     responder: RefCell<Option<Responder>>,
+    answer_listener: RefCell<Option<AnswerListener>>,
     unanswered: Cell<usize>,
 }
 
@@ -49,6 +50,7 @@ impl Pipeline {
             in_flight: DelayLine::new(sim, format!("{name}.request_pipe"), Time::ZERO),
             answers: DelayLine::new(sim, format!("{name}.answer_pipe"), Time::ZERO),
             responder: RefCell::default(),
+            answer_listener: RefCell::default(),
             unanswered: Cell::new(0),
         })
     }
@@ -77,6 +79,10 @@ impl Pipeline {
 
     pub(in crate::bus) fn on_response(&self, responder: Responder) {
         *self.responder.borrow_mut() = Some(responder);
+    }
+
+    pub(in crate::bus) fn on_answer(&self, told: Option<AnswerListener>) {
+        *self.answer_listener.borrow_mut() = told;
     }
 
     pub(in crate::bus) fn backlog(&self) -> usize {
@@ -120,7 +126,11 @@ impl Pipeline {
                 let cycles = u64::from(self.answer + target.distance(address));
                 let due = self.sim.now() + self.period * cycles;
                 let value = if write { 0 } else { value };
-                self.answers.push_at(due, RegisterResponse { tag, result: Ok(value) });
+                let response = RegisterResponse { tag, result: Ok(value) };
+                let due = self.answers.push_at(due, response.clone());
+                if let Some(told) = &*self.answer_listener.borrow() {
+                    told(Time::ps(due.as_ps() - self.period.as_ps()), response);
+                }
             }
         }
     }

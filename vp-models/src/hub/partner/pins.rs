@@ -97,6 +97,7 @@ impl Hub {
                 let sink = self.driven.sink(&self.platform.sim(), party, port);
                 let told = move |at, ready| sink(at, PortEvent::RegisterReady(ready));
                 self.platform.registers().on_ready(Box::new(told));
+                self.listen_to_answers();
             }
             _ => {}
         }
@@ -112,6 +113,7 @@ impl Hub {
             }
             Some(PortKind::Registers) => {
                 self.platform.registers().on_ready(Box::new(|_, _| {}));
+                self.platform.registers().on_answer(None);
                 self.driven_accesses.clear();
             }
             // As a device in reset has it.

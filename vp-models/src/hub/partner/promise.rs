@@ -3,7 +3,7 @@
 use vp_core::Time;
 
 use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, Reaction, later};
-use crate::hub::input::{PartyId, PortIndex, Role};
+use crate::hub::input::{PartyId, PortIndex};
 use crate::hub::output::{Failure, FailureKind, Output, Severity};
 use crate::hub::{Hub, TimeMode};
 use crate::platform::PortKind;
@@ -52,7 +52,7 @@ impl Hub {
         (port, at): (PortIndex, Time),
         event: PortEvent,
     ) {
-        let at_once = self.is_answered_at_once(party, port);
+        let at_once = self.is_line(port);
         let ends_livelock = event == PortEvent::Reset && self.livelock.is_some();
         let Some(partner) = self.partners.get_mut(&party) else { return };
         if let Err(broken) = partner.drive(at, port, event, at_once) {
@@ -164,7 +164,7 @@ impl Hub {
         at: Time,
         event: PortEvent,
     ) {
-        let at_once = self.may_react_at_once(party, port);
+        let at_once = self.is_line(port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
         let at = later(at, partner.clock.delay(partner.period));
         // Where a party has gone without a warning, what follows may be later than its cause: nothing is seen earlier than was
@@ -174,14 +174,9 @@ impl Hub {
         self.outputs.push_back(Output::Driven { party, port, at, event });
     }
 
-    /// Whether a partner is a CPU there: what it hears it may answer at the same edge, as a CPU of the platform's does.
-    fn may_react_at_once(&self, party: PartyId, port: PortIndex) -> bool {
-        let kind = self.ports.get(usize::from(port.0)).map(|port| port.kind);
-        match kind {
-            Some(PortKind::Registers) => self.holds(party, port, Role::Initiator),
-            Some(PortKind::Irq) => self.holds(party, port, Role::Sink),
-            _ => false,
-        }
+    /// Whether a port is an interrupt line: a CPU, the platform's or a partner, may act at the edge at which it sees one.
+    fn is_line(&self, port: PortIndex) -> bool {
+        self.ports.get(usize::from(port.0)).is_some_and(|port| port.kind == PortKind::Irq)
     }
 
     /// Promises partners what can be promised, where that is more than before; tells whether anything was.
@@ -200,8 +195,7 @@ impl Hub {
                 (*party, partner.horizon().min(first))
             })
             .collect();
-        let reactions: Vec<Time> =
-            self.partners.iter().map(|(party, partner)| self.reaction_to(*party, partner)).collect();
+        let reactions: Vec<Time> = self.partners.values().map(|partner| self.reaction_to(partner)).collect();
         for ((party, partner), reaction) in self.partners.iter_mut().zip(reactions) {
             let others = through.iter().filter(|(other, _)| other != party).map(|(_, through)| *through);
             let next = others.chain([own]).min().unwrap_or(own);
@@ -218,20 +212,10 @@ impl Hub {
         is_any
     }
 
-    /// Whether a CPU of the platform's may react at the same edge to what a partner drives there.
-    fn is_answered_at_once(&self, party: PartyId, port: PortIndex) -> bool {
-        match self.ports.get(usize::from(port.0)).map(|port| port.kind) {
-            Some(PortKind::Registers) => self.holds(party, port, Role::Target),
-            Some(PortKind::Irq) => self.holds(party, port, Role::Source),
-            _ => false,
-        }
-    }
-
     /// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
-    fn reaction_to(&self, party: PartyId, partner: &Partner) -> Time {
-        let reaction = |&(at, port, _): &(Time, PortIndex, PortEvent)| {
-            partner.reaction(at, self.is_answered_at_once(party, port))
-        };
+    fn reaction_to(&self, partner: &Partner) -> Time {
+        let reaction =
+            |&(at, port, _): &(Time, PortIndex, PortEvent)| partner.reaction(at, self.is_line(port));
         partner.queue.iter().map(reaction).min().unwrap_or(Time::MAX)
     }
 
