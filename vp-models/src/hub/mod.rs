@@ -265,6 +265,11 @@ impl Hub {
         self.parties.contains(party)
     }
 
+    /// No more parties come: partners need not count on what one without a clock may do.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
     /// Gives the next output, if there is one.
     pub fn poll(&mut self) -> Option<Output> {
         let output = self.outputs.pop_front()?;
@@ -304,8 +309,17 @@ impl Hub {
                     self.tell_news(news);
                 }
             }
-            Input::Driven { party, port, at, event } => self.take_driven(party, (port, at), event),
-            Input::Promised { party, promise } => self.take_promise(party, promise),
+            // What a partner drives or promises waits for its edge: nothing else follows from it yet.
+            Input::Driven { party, port, at, event } => {
+                if self.take_driven(party, (port, at), event) {
+                    return;
+                }
+            }
+            Input::Promised { party, promise } => {
+                if self.take_promise(party, promise) {
+                    return;
+                }
+            }
         }
         self.settle();
         self.collect();
@@ -425,8 +439,12 @@ impl Hub {
     /// Collects what has happened for the parties, in the order of its times: however a run is cut into pieces. What is asked of
     /// memories goes before all else that is said at its time: it may be trusted to have been done.
     fn collect(&mut self) {
-        let now = self.now();
         let warned = self.platform.take_warnings();
+        if warned.is_empty() && !self.requests.borrow().has_outbox() {
+            self.collect_driven();
+            return self.collect_events();
+        }
+        let now = self.now();
         let is_early = |warned: &Warned| warned.time < now;
         // All else that happens ends the run, and is not earlier.
         let mut early: Vec<(Time, Output)> = Vec::new();
@@ -441,15 +459,20 @@ impl Hub {
         early.sort_by_key(|(time, _)| *time);
         self.outputs.extend(early.into_iter().map(|(_, output)| output));
         self.collect_driven();
+        self.collect_events();
+        self.outputs.extend(after.iter().map(told_warning));
+    }
+
+    /// Collects what has happened at ports.
+    fn collect_events(&mut self) {
         loop {
-            let Some(event) = self.port_events.borrow_mut().pop_front() else { break };
+            let Some(event) = self.port_events.borrow_mut().pop_front() else { return };
             match event {
                 Happened::Level { level, time } => self.level_changed(level, time),
                 Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
                 Happened::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
             }
         }
-        self.outputs.extend(after.iter().map(told_warning));
     }
 
     fn level_changed(&mut self, level: bool, time: Time) {
