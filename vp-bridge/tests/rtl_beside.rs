@@ -6,16 +6,20 @@ mod common;
 #[path = "common/tools.rs"]
 mod tools;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use beside::{VP, check, library, root, rows, text};
+use bytes::BytesMut;
 use common::{SOURCE, Served, TARGET, description, pattern};
 use vp_core::Time;
 use vp_models::host::{Host, Memory};
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::DeviceDescription;
+use vp_protocols::native::{ErrorCode, Message, Refused, emit};
 use vp_remote::{MemoryPlace, RemoteHost};
 use vp_server::Options;
 
@@ -43,8 +47,8 @@ fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<Pa
     Some(made.join(top))
 }
 
-/// The same with Icarus Verilog, of these files and folders.
-fn compiled(test: &str, top: &str, places: &[&str]) -> Option<PathBuf> {
+/// The same with Icarus Verilog and its options, of these files and folders.
+fn compiled(test: &str, top: &str, places: &[&str], options: &[&str]) -> Option<PathBuf> {
     for tool in ["iverilog", "cc"] {
         if tools::command(&[tool]).is_none() {
             tools::skipped(
@@ -54,13 +58,14 @@ fn compiled(test: &str, top: &str, places: &[&str]) -> Option<PathBuf> {
             return None;
         }
     }
-    let made = Path::new(VP).with_file_name("compiled").join(test.replace(' ', "_"));
+    let name = format!("{test}{}", options.concat()).replace([' ', '='], "_");
+    let made = Path::new(VP).with_file_name("compiled").join(name);
     let files = places.iter().flat_map(|place| match place.ends_with(".sv") {
         true => vec![root().join(place)],
         false => sources(place),
     });
     let mut build = Command::new(root().join("clients/rtl/icarus"));
-    build.arg(&made).arg(top).arg("-Wall").args(files).env("LIBVP", library());
+    build.arg(&made).arg(top).arg("-Wall").args(options).args(files).env("LIBVP", library());
     let built = build.output().unwrap();
     check(test, &built);
     assert_eq!(text(&built.stderr), "", "warnings");
@@ -96,7 +101,7 @@ fn a_memory_in_rtl_takes_the_cycles_of_the_one_inside() {
 
 #[test]
 fn a_memory_in_icarus_verilog_takes_the_cycles_of_the_one_inside() {
-    let Some(memory) = compiled("a memory in Icarus Verilog", "top", &["examples/rtl-memory"]) else {
+    let Some(memory) = compiled("a memory in Icarus Verilog", "top", &["examples/rtl-memory"], &[]) else {
         return;
     };
     for latency in ["1", "50", "400"] {
@@ -147,7 +152,7 @@ fn a_cpu_and_a_master_of_bursts_in_rtl_see_what_the_platform_answers() {
     let folder = "clients/rtl/tests/cpu";
     let programs = [
         verilated("a CPU in RTL", folder, "cpu", &[]),
-        compiled("a CPU in Icarus Verilog", "cpu", &[folder]),
+        compiled("a CPU in Icarus Verilog", "cpu", &[folder], &[]),
     ];
     let expected = [
         "word 0400 is 00303031 after 19 edges",
@@ -211,7 +216,7 @@ fn each_rule_of_axi_is_seen_broken() {
 fn faulty_memory(test: &str) -> Option<PathBuf> {
     let memory = "examples/rtl-memory/memory_fixed.sv";
     let writes = "examples/rtl-memory/memory_writes.sv";
-    compiled(test, "memory", &["clients/rtl/tests/faults/memory.sv", memory, writes])
+    compiled(test, "memory", &["clients/rtl/tests/faults/memory.sv", memory, writes], &[])
 }
 
 #[test]
@@ -241,7 +246,9 @@ fn pins_that_are_neither_0_nor_1_end_the_run_with_port_channel_and_time() {
 #[test]
 fn a_master_that_breaks_a_rule_of_axi_ends_with_port_channel_and_time() {
     let test = "a faulty master";
-    let Some(manager) = compiled(test, "manager", &["clients/rtl/tests/faults/manager.sv"]) else { return };
+    let Some(manager) = compiled(test, "manager", &["clients/rtl/tests/faults/manager.sv"], &[]) else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let platform = folder.path().join("waits.toml");
     let text_of =
@@ -264,6 +271,31 @@ fn a_master_that_breaks_a_rule_of_axi_ends_with_port_channel_and_time() {
         assert_eq!(text(&output.stderr), said, "{fault}");
         assert_eq!(output.status.success(), said.is_empty(), "{fault}");
     }
+}
+
+#[test]
+fn a_simulation_at_a_server_of_another_version_says_so() {
+    let test = "another version";
+    let Some(manager) = compiled(test, "manager", &["clients/rtl/tests/faults/manager.sv"], &[]) else {
+        return;
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp:{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let reason = "peer speaks versions 1 to 1, not 2".to_owned();
+        let refused = Message::Refused(Refused { code: ErrorCode::UnsupportedVersion, reason });
+        let mut frame = BytesMut::new();
+        emit(&refused, &[], &mut frame).unwrap();
+        stream.write_all(&frame).unwrap();
+        // Until the client is gone: what it has sent is read, so that nothing resets the stream.
+        _ = stream.read_to_end(&mut Vec::new());
+    });
+    let output = Command::new(manager).env("VP_CONNECT", address).output().unwrap();
+    server.join().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: ") && said.contains("versions 1 to 1, not 2"), "{said}");
 }
 
 /// A simulation that is a part of a served platform.
@@ -350,10 +382,14 @@ fn a_device_in_rtl_works_and_is_reset_with_its_platform() {
 
 #[test]
 fn registers_behind_axi4_lite_and_apb_are_written_and_read() {
-    for option in ["-GAPB=0", "-GAPB=1"] {
-        let Some(device) = verilated("registers", "clients/rtl/tests/buses", "device", &[option]) else {
-            return;
-        };
+    let (test, folder) = ("registers", "clients/rtl/tests/buses");
+    let devices = [
+        verilated(test, folder, "device", &["-GAPB=0"]),
+        verilated(test, folder, "device", &["-GAPB=1"]),
+        compiled(test, "device", &[folder], &["-Pdevice.APB=0"]),
+        compiled(test, "device", &[folder], &["-Pdevice.APB=1"]),
+    ];
+    for device in devices.into_iter().flatten() {
         let served = without_device();
         let mut host = served.host(MemoryPlace::Inside);
         let _device = Part::attach(&device, &[], &served, &mut host, 1);
@@ -362,7 +398,7 @@ fn registers_behind_axi4_lite_and_apb_are_written_and_read() {
         }
         host.write_acknowledged(8, 0xffff_fffe).unwrap();
         let words: Vec<u32> = (0..4).map(|word| host.read(4 * word).unwrap()).collect();
-        assert_eq!(words, [0, 0x1111, 0xffff_fffe, 0x3333], "{option}");
+        assert_eq!(words, [0, 0x1111, 0xffff_fffe, 0x3333], "{}", device.display());
     }
 }
 
@@ -371,7 +407,7 @@ fn registers_behind_axi4_lite_and_apb_are_written_and_read() {
 fn after_a_memory_in_rtl_that_goes_wrong_another_one_is_attached() {
     let Some(memory) = faulty_memory("another memory") else { return };
     let folder = "clients/rtl/tests/copier";
-    let Some(device) = compiled("a device in Icarus Verilog", "device", &[folder]) else { return };
+    let Some(device) = compiled("a device in Icarus Verilog", "device", &[folder], &[]) else { return };
     let faults = [
         ("rvalid", "the peer said goodbye"),
         ("other_id", "R with id 90: no read of that id is open"),
