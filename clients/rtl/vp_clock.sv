@@ -1,7 +1,7 @@
 // The partner of the simulation: connects to the platform, resets the design, and ends the simulation with the platform.
 module vp_clock #(
   // Where the platform is: "unix:PATH", "tcp:HOST:PORT", "inproc:nv_small"; "" takes it from the variable VP_CONNECT.
-  parameter string ADDRESS = "",
+  parameter ADDRESS = "",
   // Outputs of the design depend on its inputs of the same edge.
   parameter bit SAME_EDGE = 0,
   // Edges by which what crosses is seen later, each way, for fewer messages. 0 is exact.
@@ -24,6 +24,9 @@ module vp_clock #(
     else if (vp_dpi_status() == FAILED) begin
 `ifdef VERILATOR
       // $fatal aborts there, and leaves a core.
+      vp_dpi_exit();
+`elsif __ICARUS__
+      // $fatal says more than the sentence.
       vp_dpi_exit();
 `else
       $fatal(1, "%s", vp_dpi_error());

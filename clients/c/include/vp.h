@@ -374,6 +374,16 @@ uint32_t vp_width(vp_partner *partner, int32_t port);
 // `partner` comes from `vp_connect`.
 bool vp_in_reset(vp_partner *partner, int32_t port);
 
+// Ends the partner for a rule that pins of this side break at the edge at which they are to be sampled, and that the library cannot see,
+// such as bits that are neither 0 nor 1. `vp_error` names the port, the channel, the edge and the rule.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `channel` and `rule` are texts.
+vp_status vp_violation(vp_partner *partner,
+                       int32_t port,
+                       const char *channel,
+                       const char *rule);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
