@@ -7,7 +7,9 @@ module vp_clock #(
   // Edges by which what crosses is seen later, each way, for fewer messages. 0 is exact.
   parameter int QUANTUM = 0,
   // For how many edges the design is in reset. Those at the beginning are before the platform's first.
-  parameter int RESET_EDGES = 16
+  parameter int RESET_EDGES = 16,
+  // Edges behind those for which the pins stay idle, until the design has left its reset: synchronisers of the reset take some.
+  parameter int SETTLE_EDGES = 0
 ) (
   input  logic clk,
   output logic rst_n
@@ -15,7 +17,8 @@ module vp_clock #(
   import vp_pkg::*;
 
   bit is_started;
-  int left = RESET_EDGES;
+  // Edges of the reset so far, the next one included.
+  int passed = 1;
 
   initial rst_n = 0;
 
@@ -31,12 +34,17 @@ module vp_clock #(
 `else
       $fatal(1, "%s", vp_dpi_error());
 `endif
-    end else if (is_started) rst_n <= !vp_dpi_in_reset();
-    else if (left > 1) left <= left - 1;
-    else begin
-      vp_dpi_start(ADDRESS, SAME_EDGE, QUANTUM, RESET_EDGES);
-      is_started <= 1;
+    end else if (is_started && !vp_dpi_in_reset()) begin
+      passed <= 0;
       rst_n <= 1;
+    end else begin
+      passed <= passed + 1;
+      rst_n <= passed >= RESET_EDGES;
+      if (!is_started && passed >= RESET_EDGES + SETTLE_EDGES) begin
+        vp_dpi_start(ADDRESS, SAME_EDGE, QUANTUM, RESET_EDGES + SETTLE_EDGES);
+        is_started <= 1;
+        passed <= 0;
+      end
     end
 
   final vp_dpi_close();

@@ -4,7 +4,11 @@ module device;
   initial forever #1 clk = !clk;
 
   logic rst_n;
-  vp_clock #(.RESET_EDGES(5)) clock (.clk, .rst_n);
+  vp_clock #(.RESET_EDGES(5), .SETTLE_EDGES(4)) clock (.clk, .rst_n);
+
+  // As NVDLA's: the reset ends edges behind the pin, and accesses before are lost.
+  logic [3:0] released;
+  always @(posedge clk) released <= {released[2:0], rst_n};
 
   logic csb2nvdla_valid, csb2nvdla_ready, csb2nvdla_write, csb2nvdla_nposted;
   logic [15:0] csb2nvdla_addr;
@@ -24,5 +28,5 @@ module device;
   vp_axi_manager_port dbb0 (.arsize(3'd3), .arburst(2'd1), .awsize(3'd3), .awburst(2'd1), .*);
   vp_axi_checks #(.NAME("dbb0")) checks (.*);
 
-  copier copier (.*);
+  copier copier (.rst_n(released[3]), .*);
 endmodule
