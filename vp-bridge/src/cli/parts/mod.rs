@@ -4,9 +4,11 @@ mod program;
 mod server;
 
 use std::str::FromStr;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use vp_client::native::{Attached, Role, StatusReport};
+use vp_models::hub::PinEvent;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription};
 use vp_remote::{RemoteHost, RemoteOptions};
@@ -135,6 +137,11 @@ impl PartArgs {
         }
     }
 
+    /// The ports whose memories are in other programs.
+    pub(super) fn memories(&self) -> impl Iterator<Item = &str> {
+        self.memory_command.iter().map(|memory| memory.port.as_str())
+    }
+
     /// The parts of a platform that are in other programs. Its device is outside then, if one of them is that.
     pub(super) fn of(&self, description: &mut Description) -> Result<Parts, Failure> {
         if self.device_command.is_some() && !matches!(description.device, DeviceDescription::Outside(_)) {
@@ -164,18 +171,19 @@ impl PartArgs {
     }
 
     /// Serves a platform of which parts are in other programs, and waits until they are attached. `None`: all of it is in
-    /// this process.
+    /// this process. What is driven between platform and parts is told to `pins`.
     pub(super) fn open(
         &self,
         description: &mut Description,
         listen: Option<&Address>,
+        pins: Option<Sender<PinEvent>>,
     ) -> Result<Option<(RemoteHost, PartsOutside)>, Failure> {
         let parts = self.of(description)?;
         if parts.is_empty() && listen.is_none() {
             return Ok(None);
         }
-        let options =
-            Options { one_platform: true, owner_timeout: self.owner_timeout(), ..Options::default() };
+        let owner_timeout = self.owner_timeout();
+        let options = Options { one_platform: true, owner_timeout, pins, ..Options::default() };
         let server = PlatformServer::start(listen, description.clone(), options)?;
         let mut host =
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;

@@ -136,11 +136,12 @@ impl Hub {
         for party in parties {
             while let Some(partner) = self.partners.get_mut(&party)
                 && partner.queue.front().is_some_and(|(at, ..)| *at <= now)
-                && let Some((_, port, event)) = partner.queue.pop_front()
+                && let Some((at, port, event)) = partner.queue.pop_front()
             {
                 (self.is_instant_over, self.has_run) = (false, true);
                 self.applied += 1;
                 is_reset |= event == PortEvent::Reset;
+                self.watch_pins(party, port, at, &event);
                 if let Err(broken) = self.apply_event(party, port, event) {
                     self.expel(party, Some(port), &broken);
                 }
@@ -171,6 +172,7 @@ impl Hub {
         // promised.
         let at = at.max(partner.least());
         partner.send(at, at_once);
+        self.watch_pins(party, port, at, &event);
         self.outputs.push_back(Output::Driven { party, port, at, event });
     }
 
