@@ -49,7 +49,7 @@ pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure
         let nth = grouped(index as u64 + 1);
         writeln!(
             out,
-            "{:<10} bursts of several ids come in another order at {}, from the {nth}. on",
+            "{:<10} at {} bursts of several ids come in another order, first the one with number {nth}",
             "order",
             at(place)
         )?;
@@ -137,7 +137,7 @@ impl Shown {
     /// Which transaction it is.
     fn name(&self, found: &Difference<'_>) -> String {
         let Difference { stream: Stream { place, kind }, index, .. } = found;
-        format!("{kind} at {}, number {}", at(*place), grouped(*index as u64 + 1))
+        format!("{kind} at {}, number {} of these", at(*place), grouped(*index as u64 + 1))
     }
 
     /// What each side has at the step that differs.
@@ -182,38 +182,52 @@ impl Shown {
         found: &Difference<'_>,
         (model, outside): (&Recorded, &Recorded),
     ) -> Result<(), Failure> {
-        let sides = [("model", model, found.model), ("outside", outside, found.outside)];
-        for (side, run, transaction) in sides {
-            // Where one has no such transaction: when the other has it.
-            let until = transaction.map_or(found.time(), Transaction::start);
-            let mut earlier: Vec<(Stream, &Transaction)> = (run.streams.iter())
-                .flat_map(|(stream, all)| all.iter().map(move |transaction| (*stream, transaction)))
-                .filter(|(_, transaction)| transaction.start() < until)
-                .collect();
-            earlier.sort_by_key(|(_, transaction)| transaction.start());
-            let is_here = |stream: &Stream| stream.place == found.stream.place;
-            let (here, elsewhere): (Vec<_>, Vec<_>) =
-                earlier.into_iter().partition(|(stream, _)| is_here(stream));
-            let mut shown: Vec<_> = here.into_iter().rev().take(BEFORE).collect();
-            for (stream, transaction) in elsewhere.into_iter().rev() {
-                if !shown.iter().any(|(known, _)| known.place == stream.place) {
-                    shown.push((stream, transaction));
-                }
-            }
-            shown.sort_by_key(|(_, transaction)| transaction.start());
-            writeln!(out, "{:<10} {side}, the last at each port", "before")?;
-            for (Stream { place, kind }, transaction) in shown {
-                let answer = match transaction.steps.last() {
-                    Some(step) if transaction.steps.len() > 1 => {
-                        format!("; {} at {}", last(step), self.edge(step.at))
-                    }
-                    _ => String::new(),
-                };
-                let line = self.line(transaction);
-                writeln!(out, "  {line}{answer}  ({kind}, {})", at(place))?;
+        let mut put = |whose: &str, lines: &[String]| -> Result<(), Failure> {
+            writeln!(out, "{:<10} {whose}, the last at each port", "before it")?;
+            lines.iter().try_for_each(|line| Ok(writeln!(out, "  {line}")?))
+        };
+        let model = self.earlier(model, found, found.model);
+        let outside = self.earlier(outside, found, found.outside);
+        if model == outside {
+            return put("in both", &model);
+        }
+        put("model", &model)?;
+        put("outside", &outside)
+    }
+
+    /// What a run had before that transaction, a line each.
+    fn earlier(
+        &self,
+        run: &Recorded,
+        found: &Difference<'_>,
+        transaction: Option<&Transaction>,
+    ) -> Vec<String> {
+        // Where one has no such transaction: when the other has it.
+        let until = transaction.map_or(found.time(), Transaction::start);
+        let mut earlier: Vec<(Stream, &Transaction)> = (run.streams.iter())
+            .flat_map(|(stream, all)| all.iter().map(move |transaction| (*stream, transaction)))
+            .filter(|(_, transaction)| transaction.start() < until)
+            .collect();
+        earlier.sort_by_key(|(_, transaction)| transaction.start());
+        let is_here = |(stream, _): &(Stream, &Transaction)| stream.place == found.stream.place;
+        let (here, elsewhere): (Vec<_>, Vec<_>) = earlier.into_iter().partition(is_here);
+        let mut shown: Vec<_> = here.into_iter().rev().take(BEFORE).collect();
+        for (stream, transaction) in elsewhere.into_iter().rev() {
+            if !shown.iter().any(|(known, _)| known.place == stream.place) {
+                shown.push((stream, transaction));
             }
         }
-        Ok(())
+        shown.sort_by_key(|(_, transaction)| transaction.start());
+        let line = |(Stream { place, kind }, transaction): (Stream, &Transaction)| {
+            let end = match transaction.steps.last() {
+                Some(step) if transaction.steps.len() > 1 => {
+                    format!("; {} at {}", last(step), self.edge(step.at))
+                }
+                _ => String::new(),
+            };
+            format!("{}{end}  ({kind}, {})", self.line(transaction), at(place))
+        };
+        shown.into_iter().map(line).collect()
     }
 }
 
