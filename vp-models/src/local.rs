@@ -6,7 +6,8 @@ use vp_core::Time;
 use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
     Access, AccessKind, Clock, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
-    MemoryPromise, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
+    MemoryPromise, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Ran, Role, Tag, TimeMode,
+    Until, Why,
 };
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};

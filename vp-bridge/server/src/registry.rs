@@ -46,8 +46,9 @@ impl Registry {
 
     /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
     pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
-        let start =
-            |name| Instance::start(name, self.description.clone(), mode, self.patience, self.listeners.clone());
+        let start = |name| {
+            Instance::start(name, self.description.clone(), mode, self.patience, self.listeners.clone())
+        };
         let Some(name) = self.shared_name(name) else { return start(&self.description.name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)

@@ -46,8 +46,8 @@ use permits::Permit;
 use run::Looks;
 use session_stream::SessionStream;
 
-use super::{EndedPlatform, Listeners};
 use super::session::End;
+use super::{EndedPlatform, Listeners};
 
 /// How long an instance bears with others: see [`Options`](super::Options).
 #[derive(Debug, Clone, Copy)]

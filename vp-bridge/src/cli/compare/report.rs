@@ -80,7 +80,12 @@ pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure
         };
         failed += usize::from(!said.is_empty());
         for line in said.iter().take(BEFORE) {
-            writeln!(out, "{} with {whose}: {}", styled(text::RED, "wrong:"), line.replace('\n', "\n       "))?;
+            writeln!(
+                out,
+                "{} with {whose}: {}",
+                styled(text::RED, "wrong:"),
+                line.replace('\n', "\n       ")
+            )?;
         }
     }
     // What fails in the same way in both is the trace's.
@@ -150,7 +155,9 @@ impl Shown {
             let head = self.line(transaction);
             let step = match transaction.steps.get(found.step) {
                 _ if found.step == 0 => String::new(),
-                Some(step) => format!("; {} at {}: {}", what(found.step, step), self.edge(step.at), content(step)),
+                Some(step) => {
+                    format!("; {} at {}: {}", what(found.step, step), self.edge(step.at), content(step))
+                }
                 None => "; no more".to_owned(),
             };
             writeln!(out, "  {side:<8} {head}{step}")?;

@@ -202,8 +202,15 @@ impl Driven {
     }
 
     fn into_streams(self, place: Place, period: Time, streams: &mut Streams) {
-        let Driven { addresses: [reads, writes], read_data, write_data, responses, requests, answers, levels } =
-            self;
+        let Driven {
+            addresses: [reads, writes],
+            read_data,
+            write_data,
+            responses,
+            requests,
+            answers,
+            levels,
+        } = self;
         let mut accesses: Vec<Transaction> =
             requests.taken(period).map(|(at, content)| Transaction::of(at, content)).collect();
         let is_answered = |access: &&mut Transaction| {
@@ -315,7 +322,8 @@ mod tests {
             event: PortEvent::Axi(event),
         };
         let address = |id| AxiEvent::ReadAddress { id, address: u64::from(id) * 64, beats: 1 };
-        let data = |id, byte: u8| AxiEvent::ReadData { id, data: vec![byte].into(), last: true, error: false };
+        let data =
+            |id, byte: u8| AxiEvent::ReadData { id, data: vec![byte].into(), last: true, error: false };
         let beat = |byte: u8| AxiEvent::WriteData { data: vec![byte].into(), strobes: 1, last: true };
         let events = vec![
             axi(1, address(1)),

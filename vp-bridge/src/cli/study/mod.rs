@@ -128,7 +128,8 @@ impl Loaded {
         let mut bench = Bench::new(&study);
         if parts.first_given().is_some() {
             let (words, parts) = (parts.words(), parts.clone());
-            let open = move |point, description: &_, run: &mut OnHost<'_>| parts.run_at(point, description, run);
+            let open =
+                move |point, description: &_, run: &mut OnHost<'_>| parts.run_at(point, description, run);
             bench = bench.with_outside(Outside { words, open: Box::new(open) });
         }
         let chosen: HashSet<usize> = layout.chosen().collect();

@@ -150,7 +150,8 @@ impl<'a> Runner<'a> {
                     Work::Cpu { task, from, to } if step.after.iter().all(|&before| is_done[before]) => {
                         cpu::run(*task, from, to, self.host).map_err(of(next))?;
                         let now = self.host.now().map_err(of(next))?;
-                        spans[next] = Span { enabled: now, done: now, taken: now, activity: self.host.activity() };
+                        spans[next] =
+                            Span { enabled: now, done: now, taken: now, activity: self.host.activity() };
                         is_done[next] = true;
                         next += 1;
                         continue;
