@@ -140,7 +140,16 @@ const char *vp_dpi_error(void) { return text; }
 
 long long vp_dpi_time(void) { return partner ? (long long)vp_time(partner) : 0; }
 
+/* What the platform warns of. */
+static void tell_warnings(void) {
+  uint64_t time;
+  for (const char *warning; (warning = vp_next_warning(partner, &time));)
+    fprintf(stderr, "warning: at %llu ps: %s\n", (unsigned long long)time, warning);
+}
+
+/* vp_clock.sv asks once an edge. */
 svBit vp_dpi_in_reset(void) {
+  tell_warnings();
   for (int i = 0; partner && i < port_count; i++)
     if (vp_in_reset(partner, ports[i].port)) return 1;
   return 0;
@@ -152,6 +161,7 @@ void vp_dpi_unknown(int number, const char *channel, const char *pins) {
 }
 
 void vp_dpi_close(void) {
+  tell_warnings();
   vp_close(partner);
   partner = NULL;
 }

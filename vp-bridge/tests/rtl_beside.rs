@@ -90,12 +90,72 @@ const SMALL: &[&str] = &["sdp_prelu_5x7x13", "cdp_lrn5_7x5x20"];
 #[test]
 fn a_memory_in_rtl_takes_the_cycles_of_the_one_inside() {
     let Some(memory) = verilated("a memory in RTL", "examples/rtl-memory", "top", &[]) else { return };
-    for latency in ["1", "50", "400"] {
-        let inside = rows(&[""], &["--dbb-latency", latency]);
+    // The limit is 256 where none is given.
+    for (latency, limit) in
+        [("1", "8"), ("50", "8"), ("400", "8"), ("1", "256"), ("50", "256"), ("400", "256")]
+    {
+        let inside = rows(&[""], &["--dbb-latency", latency, "--outstanding", limit]);
         let command = format!("dbb0={} +latency={latency}", memory.display());
-        let outside = rows(&[""], &["--memory-command", &command]);
+        let outside = rows(&[""], &["--memory-command", &command, "--outstanding", limit]);
         assert!(inside.len() >= 12, "{inside:?}");
-        assert_eq!(outside, inside, "at a latency of {latency}");
+        assert_eq!(outside, inside, "at a latency of {latency} and {limit} outstanding");
+    }
+}
+
+/// Transfer by transfer, with a few of the vendor's layers; with more effort with all of them.
+#[test]
+fn a_memory_in_rtl_transfers_what_the_one_inside_does_at_the_same_edges() {
+    let test = "a memory in RTL, transfer by transfer";
+    let Some(memory) = verilated(test, "examples/rtl-memory", "top", &[]) else { return };
+    let mut traces = vec![root().join("traces/nv_small")];
+    let vendors = shared().map(|shared| shared.join("nvdla/traces/nv_small")).filter(|it| it.is_dir());
+    match vendors {
+        Some(folder) if is_effort() => traces.push(folder),
+        Some(folder) => traces.extend(FEW.iter().map(|name| folder.join(name))),
+        None => tools::skipped(test, "no conformance data"),
+    }
+    for (latency, limit) in [("50", "256"), ("17", "8")] {
+        let command = format!("dbb0={} +latency={latency}", memory.display());
+        let mut compare = Command::new(VP);
+        compare.arg("compare").args(&traces).args(["--cycles", "--memory-command", &command]);
+        let output = compare.args(["--dbb-latency", latency, "--outstanding", limit]).output().unwrap();
+        check("vp compare", &output);
+        let said = text(&output.stdout);
+        let counts = said.lines().last().unwrap();
+        assert!(counts.ends_with(" equal, 0 different"), "{said}");
+    }
+}
+
+/// Some of the vendor's layers, a unit each.
+const FEW: [&str; 3] = ["cdp_1x1x31_lrn3_int8_0", "pdp_7x9x10_3x3_int8", "dc_1x1x8_1x1x8x1_int8_0"];
+
+/// Whether more is tried than usual.
+fn is_effort() -> bool {
+    std::env::var("VP_TEST_EFFORT").is_ok_and(|effort| effort.parse().is_ok_and(|times: u32| times > 1))
+}
+
+/// The vendor's data, if it is there: in a folder `shared` beside the repository or above, or where VP_SHARED says.
+fn shared() -> Option<PathBuf> {
+    match std::env::var_os("VP_SHARED") {
+        Some(named) => Some(PathBuf::from(named)),
+        None => Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .map(|above| above.join("shared"))
+            .find(|it| it.is_dir()),
+    }
+}
+
+/// It has no layers and raises no interrupts for the ones that it is asked for.
+#[test]
+fn a_device_in_rtl_that_is_another_one_differs_at_the_first_answer() {
+    let test = "a device in RTL, compared";
+    let Some(device) = verilated(test, "clients/rtl/tests/copier", "device", &[]) else { return };
+    let mut compare = Command::new(VP);
+    let output = compare.args(["compare", "--device-command"]).arg(device).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    for part in ["the first that differs", "wrong: with the part outside: ", "DIFFERENT"] {
+        assert!(said.contains(part), "{said}");
     }
 }
 

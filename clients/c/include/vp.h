@@ -179,6 +179,14 @@ void vp_close(vp_partner *partner);
 // `partner` is NULL or comes from `vp_connect`.
 const char *vp_error(const vp_partner *partner);
 
+// The first of the platform's warnings that was not taken yet, with its time in ps; NULL if there is none. The latest 64 are kept. The
+// text stays valid until the next call.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `time` is NULL or can be written.
+const char *vp_next_warning(vp_partner *partner,
+                            uint64_t *time);
+
 // The length of a clock cycle of the platform, in ps.
 //
 // # Safety

@@ -167,9 +167,9 @@ impl Partner {
         self.link.counter(name)
     }
 
-    /// What the platform has warned of since the last call: the latest 64.
-    pub fn take_warnings(&mut self) -> Vec<(Time, String)> {
-        std::mem::take(&mut self.warnings).into()
+    /// The first of the platform's warnings that was not taken, and its time. The latest 64 are kept.
+    pub fn next_warning(&mut self) -> Option<(Time, String)> {
+        self.warnings.pop_front()
     }
 
     /// Takes a port of that name, as an `S`. All ports are attached before the first edge.

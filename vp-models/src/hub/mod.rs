@@ -60,7 +60,7 @@ pub use jobs::HORIZON;
 pub use linked::{LinkedHub, LinkedPort};
 pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
 pub use outside::{DirectMemory, DirectRange};
-pub use partner::{Clock, PortEvent, Promise, Reaction};
+pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
@@ -71,7 +71,7 @@ use crate::platform::{Platform, Port, Warned};
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
-use partner::{DrivenEvents, Partner, ResetRound};
+use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};
 use ports::Holding;
 use record::Accessed;
@@ -139,6 +139,7 @@ pub struct Hub {
     /// How many outputs have been polled.
     polled: u64,
     recorder: Option<Recorder>,
+    pin_watcher: Option<PinWatcher>,
     /// What came of direct accesses, and is to be recorded.
     accessed: Accessed,
     /// Whether the present instant is done, as far as nothing new comes.
@@ -178,6 +179,7 @@ impl Hub {
             outputs: VecDeque::new(),
             polled: 0,
             recorder: None,
+            pin_watcher: None,
             accessed: Accessed::default(),
             is_instant_over: true,
             has_run: false,

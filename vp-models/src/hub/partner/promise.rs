@@ -137,10 +137,11 @@ impl Hub {
         let (now, mut is_reset) = (self.now(), false);
         let is_due = |partner: &Partner| partner.queue.front().is_some_and(|(at, ..)| *at <= now);
         while let Some((&party, partner)) = self.partners.iter_mut().find(|(_, partner)| is_due(partner)) {
-            if let Some((_, port, event)) = partner.queue.pop_front() {
+            if let Some((at, port, event)) = partner.queue.pop_front() {
                 (self.is_instant_over, self.has_run) = (false, true);
                 self.applied += 1;
                 is_reset |= event == PortEvent::Reset;
+                self.watch_pins(party, port, at, &event);
                 if let Err(broken) = self.apply_event(party, port, event) {
                     self.expel(party, Some(port), &broken);
                 }
@@ -173,6 +174,7 @@ impl Hub {
         // promised.
         let at = at.max(partner.least());
         partner.send(at, at_once);
+        self.watch_pins(party, port, at, &event);
         self.outputs.push_back(Output::Driven { party, port, at, event });
     }
 
