@@ -227,7 +227,7 @@ impl Hub {
     fn run_kernel(&mut self, limit: Time, until: Time) -> Stop {
         let stops = self.stops.get();
         self.requests.borrow_mut().run_limit = limit;
-        self.driven.run_limit.set(limit.min(until));
+        self.driven.is_running.set(true);
         let simulation = self.platform.simulation_mut();
         let mut stop = match until < limit {
             true => simulation.run_up_to(until),
@@ -239,7 +239,7 @@ impl Hub {
         }
         // What has come from outside takes effect at the end of an instant, or where the platform itself has ended a run: a
         // place that a replay finds again.
-        self.driven.run_limit.set(Time::ZERO);
+        self.driven.is_running.set(false);
         if stop == Stop::Requested && self.stops.get() == stops {
             let now = simulation.now();
             let ended = simulation.run_up_to(now);

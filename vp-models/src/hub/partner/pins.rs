@@ -18,8 +18,8 @@ use crate::platform::PortKind;
 #[derive(Default)]
 pub(in crate::hub) struct DrivenEvents {
     pub(in crate::hub) events: RefCell<Vec<(PartyId, PortIndex, Time, PortEvent)>>,
-    /// How far the present run may come. What is seen before that ends it: the reaction may be earlier.
-    pub(in crate::hub) run_limit: Cell<Time>,
+    /// Whether the present run has to end: what is driven limits how far time may move.
+    pub(in crate::hub) is_running: Cell<bool>,
 }
 
 impl DrivenEvents {
@@ -28,7 +28,7 @@ impl DrivenEvents {
         let (driven, sim) = (self.clone(), sim.clone());
         move |at, event| {
             driven.events.borrow_mut().push((party, port, at, event));
-            if at < driven.run_limit.get() {
+            if driven.is_running.get() {
                 sim.stop();
             }
         }
