@@ -259,7 +259,9 @@ fn what_the_platform_warns_of_is_given_once() {
         host.write(map.find(register).unwrap().address, value).unwrap();
     }
     host.wait_interrupt().unwrap();
-    (0..10).for_each(|_| drop(host.edge()));
+    for _ in 0..10 {
+        host.edge();
+    }
     let warnings: Vec<_> = std::iter::from_fn(|| host.partner.next_warning()).collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     let (time, text) = &warnings[0];
