@@ -34,8 +34,10 @@ const ECHOED: usize = 64;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 type Case = fn(&mut Partner, u64) -> Result<()>;
 
-const CASES: [(&str, &str, Case); 2] =
-    [("idle", "registers, line and memory, with nothing on them", idle), ("reads", "a read at each edge", reads)];
+const CASES: [(&str, &str, Case); 2] = [
+    ("idle", "registers, line and memory, with nothing on them", idle),
+    ("reads", "a read at each edge", reads),
+];
 
 fn idle(partner: &mut Partner, edges: u64) -> Result<()> {
     let registers: Handle<RegisterInitiator> = partner.attach("csb0")?;
@@ -54,12 +56,15 @@ fn idle(partner: &mut Partner, edges: u64) -> Result<()> {
 }
 
 fn reads(partner: &mut Partner, edges: u64) -> Result<()> {
+    let registers: Handle<RegisterInitiator> = partner.attach("csb0")?;
     let memory: Handle<Manager> = partner.attach("dbb0")?;
     let mut pins = ManagerPins { r_ready: true, b_ready: true, ..ManagerPins::default() };
     let (mut next, mut beats) = (0, 0);
     for _ in 0..edges {
         pins.ar = pins.ar.or(Some(Address { id: 0, address: 0x8000_0000 + next % 4096, beats: 1 }));
+        partner.sample(registers, &None)?;
         partner.sample(memory, &pins)?;
+        partner.seen(registers)?;
         let seen = partner.seen(memory)?;
         if seen.ar_ready {
             (pins.ar, next) = (None, next + 8);
@@ -188,7 +193,9 @@ fn main() -> Result<()> {
         }
         let ratios = edges.iter().zip(&echoes).map(|(edge, echo)| edge / echo).collect();
         let (edge, echo, ratio) = (median(edges), median(echoes), median(ratios));
-        println!("{name:6} over a Unix socket: {edge:6.0} ns an edge: {ratio:.2} round trips of {echo:.0} ns");
+        println!(
+            "{name:6} over a Unix socket: {edge:6.0} ns an edge: {ratio:.2} round trips of {echo:.0} ns"
+        );
     }
     Ok(())
 }
