@@ -6,6 +6,8 @@
 //!
 //! `-- --once NAME EDGES` runs one of them once in this process and prints nothing: for profilers.
 
+#![expect(clippy::print_stdout, reason = "a table is what it is for")]
+
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
