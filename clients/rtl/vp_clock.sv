@@ -14,6 +14,8 @@ module vp_clock #(
 );
   import vp_pkg::*;
 
+  vp_wave wave ();
+
   bit is_started;
   int left = RESET_EDGES;
 

@@ -28,6 +28,8 @@ package vp_pkg;
   import "DPI-C" function bit vp_dpi_in_reset();
   import "DPI-C" function void vp_dpi_close();
   import "DPI-C" function void vp_dpi_exit();
+  // Ends the simulation with this sentence.
+  import "DPI-C" function void vp_dpi_fail(input string what);
 
   // The platform's time at the edge that was seen last, in ps, and one of its counters, such as "nvdla.cycles".
   import "DPI-C" function longint vp_dpi_time();
