@@ -3,6 +3,7 @@
 #
 #   ./test.sh            everything
 #   ./test.sh rtl        only tests whose name contains "rtl"
+#   ./test.sh full       everything, and what takes longer: all of the vendor's layers beside RTL, ten times as many random layers
 #
 # Random cases are the same each time. Others, and of whole layers fifty times as many:
 #   PROPTEST_RNG_SEED=7 VP_TEST_EFFORT=50 ./test.sh
@@ -68,6 +69,11 @@ guest_kernel() { # guest_kernel FOLDER ARCHITECTURE SIZE
 mkdir -p target
 guest_kernel target/guest-kernel arm64 "220 MB"
 guest_kernel target/guest-kernel-amd64 amd64 "70 MB"
+
+if [ "${1:-}" = full ]; then
+  shift
+  export VP_TEST_EFFORT="${VP_TEST_EFFORT:-10}"
+fi
 
 # What is skipped, for want of the vendor's conformance data, of SystemC or of QEMU, is said line by line, and counted.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"

@@ -1,5 +1,5 @@
-# What `run` of the examples in RTL share; they source it. It takes the options --latency CYCLES and --wave FILE.vcd, and those
-# named in `flags`, from the arguments.
+# What `run` of the examples in RTL share; they source it. It takes the options --latency CYCLES and --wave FILE.vcd from the arguments,
+# those named in `values`, which have a value, and those in `flags`, which have none.
 #
 # VP and LIBVP are `vp` and the library for C, if they are there already, and MADE is where simulations are built.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -10,10 +10,10 @@ usage() {
   exit 2
 }
 
-latency=50 wave=
+latency=50 wave='' simulator=verilator
 for flag in ${flags:-}; do printf -v "$flag" ''; done
 while [[ ${1:-} == --* ]]; do
-  case " latency wave | ${flags:-} " in
+  case " latency wave ${values:-} | ${flags:-} " in
     *" ${1#--} "*"|"*) [ $# -ge 2 ] || usage; printf -v "${1#--}" %s "$2"; shift ;;
     *"|"*" ${1#--} "*) printf -v "${1#--}" 1 ;;
     *) usage ;;
@@ -29,15 +29,27 @@ fi
 export VP LIBVP
 made=${MADE:-$(dirname "$VP")/../examples}/$(basename "$here")
 
-simulation() { # simulation TOP FILE-OR-OPTION...    builds it; `program` is what runs it
-  local top=$1 folder=$made
+simulation() { # simulation TOP PARAMETER=VALUE... FILE...    builds it; `program` is what runs it
+  local top=$1 folder=$made options=()
   shift
-  # A simulation that can write waveforms is slower.
-  if [ -n "$wave" ]; then
-    set -- --trace "$@"
-    folder+=-wave
-  fi
-  "$root/clients/rtl/verilate" "$folder" "$top" -Wall -Wno-UNUSED "$@"
+  case $simulator in
+    verilator)
+      # A simulation that can write waveforms is slower.
+      folder+=${wave:+-wave}
+      options=(-Wall -Wno-UNUSED ${wave:+--trace})
+      while [[ $1 == *=* ]]; do options+=("-G$1") && shift; done
+      "$root/clients/rtl/verilate" "$folder" "$top" "${options[@]}" "$@"
+      ;;
+    icarus)
+      folder+=-icarus
+      while [[ $1 == *=* ]]; do options+=("-P$top.$1") && shift; done
+      "$root/clients/rtl/icarus" "$folder" "$top" "${options[@]}" "$@"
+      ;;
+    *)
+      echo "error: --simulator $simulator: it is verilator or icarus" >&2
+      exit 2
+      ;;
+  esac
   program=("$folder/$top")
   [ -z "$wave" ] || program+=("+wave=$wave")
 }

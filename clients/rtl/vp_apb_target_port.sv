@@ -1,7 +1,7 @@
 // The design is the device, with an APB completer for its registers (AMBA APB Protocol Specification, ARM IHI 0024): this block is the
 // requester. One access at a time; PSLVERR has no place in a platform's answers, and reads 0 then.
 module vp_apb_target_port #(
-  parameter string NAME = "csb0",
+  parameter NAME = "csb0",
   parameter int ADDR_WIDTH = 18
 ) (
   input  logic                  clk,
@@ -17,6 +17,8 @@ module vp_apb_target_port #(
   input  logic [31:0]           prdata,
   input  logic                  pslverr
 );
+  import vp_pkg::*;
+
   logic valid, ready, write, nposted, read_valid, write_complete;
   logic [ADDR_WIDTH-3:0] address;
   logic [31:0] value, read_value;
@@ -27,6 +29,12 @@ module vp_apb_target_port #(
     .csb2nvdla_write(write), .csb2nvdla_nposted(nposted),
     .nvdla2csb_valid(read_valid), .nvdla2csb_data(read_value), .nvdla2csb_wr_complete(write_complete)
   );
+
+  always @(negedge clk)
+    if (psel && penable) begin
+      if (^pready === 1'bx) vp_dpi_unknown(registers.port, "transfer", "PREADY");
+      if (pready && ^pslverr === 1'bx) vp_dpi_unknown(registers.port, "transfer", "PSLVERR");
+    end
 
   logic is_answered;
   assign pstrb = pwrite ? 4'hf : 4'h0;

@@ -1,7 +1,7 @@
 // The design is the device, with an AXI4-Lite subordinate for its registers (AMBA AXI and ACE Protocol Specification, ARM IHI 0022, part B):
 // this block is the manager. One access at a time; an error of the response has no place in a platform's answers, and reads 0 then.
 module vp_axi4lite_target_port #(
-  parameter string NAME = "csb0",
+  parameter NAME = "csb0",
   parameter int ADDR_WIDTH = 18
 ) (
   input  logic                  clk,
@@ -28,6 +28,8 @@ module vp_axi4lite_target_port #(
   output logic                  bready,
   input  logic [1:0]            bresp
 );
+  import vp_pkg::*;
+
   logic valid, ready, write, nposted, read_valid, write_complete;
   logic [ADDR_WIDTH-3:0] address;
   logic [31:0] value, read_value;
@@ -38,6 +40,16 @@ module vp_axi4lite_target_port #(
     .csb2nvdla_write(write), .csb2nvdla_nposted(nposted),
     .nvdla2csb_valid(read_valid), .nvdla2csb_data(read_value), .nvdla2csb_wr_complete(write_complete)
   );
+
+  always @(negedge clk) begin
+    if (arvalid && ^arready === 1'bx) vp_dpi_unknown(registers.port, "AR", "ARREADY");
+    if (awvalid && ^awready === 1'bx) vp_dpi_unknown(registers.port, "AW", "AWREADY");
+    if (wvalid && ^wready === 1'bx) vp_dpi_unknown(registers.port, "W", "WREADY");
+    if (^rvalid === 1'bx) vp_dpi_unknown(registers.port, "R", "RVALID");
+    if (rvalid && ^rresp === 1'bx) vp_dpi_unknown(registers.port, "R", "RRESP");
+    if (^bvalid === 1'bx) vp_dpi_unknown(registers.port, "B", "BVALID");
+    if (bvalid && ^bresp === 1'bx) vp_dpi_unknown(registers.port, "B", "BRESP");
+  end
 
   logic is_open, is_answered;
   assign arprot = 3'b000;

@@ -1,6 +1,6 @@
 // The design is a master of a platform's memory: this block is the subordinate that it sends its bursts to.
 module vp_axi_manager_port #(
-  parameter string NAME = "dbb0",
+  parameter NAME = "dbb0",
   parameter int DATA_WIDTH = 64,
   parameter int ADDR_WIDTH = 32,
   parameter int ID_WIDTH = 8
@@ -50,11 +50,22 @@ module vp_axi_manager_port #(
   int port;
   initial port = vp_dpi_port(AXI_MANAGER, NAME, DATA_WIDTH, ADDR_WIDTH, ID_WIDTH);
 
-  always @(sample)
+  always @(sample) begin
+    if (^arvalid === 1'bx) vp_dpi_unknown(port, "AR", "ARVALID");
+    if (arvalid && ^{arid, araddr, arlen, arsize, arburst} === 1'bx)
+      vp_dpi_unknown(port, "AR", "ARID, ARADDR, ARLEN, ARSIZE or ARBURST");
+    if (^awvalid === 1'bx) vp_dpi_unknown(port, "AW", "AWVALID");
+    if (awvalid && ^{awid, awaddr, awlen, awsize, awburst} === 1'bx)
+      vp_dpi_unknown(port, "AW", "AWID, AWADDR, AWLEN, AWSIZE or AWBURST");
+    if (^wvalid === 1'bx) vp_dpi_unknown(port, "W", "WVALID");
+    if (wvalid && ^{wstrb, wlast} === 1'bx) vp_dpi_unknown(port, "W", "WSTRB or WLAST");
+    if (^rready === 1'bx) vp_dpi_unknown(port, "R", "RREADY");
+    if (^bready === 1'bx) vp_dpi_unknown(port, "B", "BREADY");
     vp_dpi_axi_manager_sample(port,
       arvalid, 32'(arid), 64'(araddr), 32'(arlen), 32'(arsize), 32'(arburst),
       awvalid, 32'(awid), 64'(awaddr), 32'(awlen), 32'(awsize), 32'(awburst),
       wvalid, WIDEST'(wdata), 64'(wstrb), wlast, rready, bready);
+  end
 
   bit seen_arready, seen_awready, seen_wready, seen_rvalid, seen_rlast, seen_rerror, seen_bvalid, seen_berror;
   int seen_rid, seen_bid;

@@ -1,6 +1,6 @@
 // The design is the memory behind a port of the platform: this block is the manager in front of it.
 module vp_axi_subordinate_port #(
-  parameter string NAME = "dbb0",
+  parameter NAME = "dbb0",
   parameter int DATA_WIDTH = 64,
   parameter int ADDR_WIDTH = 32,
   parameter int ID_WIDTH = 8
@@ -56,9 +56,17 @@ module vp_axi_subordinate_port #(
 
   initial port = vp_dpi_port(AXI_SUBORDINATE, NAME, DATA_WIDTH, ADDR_WIDTH, ID_WIDTH);
 
-  always @(sample)
+  always @(sample) begin
+    if (^arready === 1'bx) vp_dpi_unknown(port, "AR", "ARREADY");
+    if (^awready === 1'bx) vp_dpi_unknown(port, "AW", "AWREADY");
+    if (^wready === 1'bx) vp_dpi_unknown(port, "W", "WREADY");
+    if (^rvalid === 1'bx) vp_dpi_unknown(port, "R", "RVALID");
+    if (rvalid && ^{rid, rresp, rlast} === 1'bx) vp_dpi_unknown(port, "R", "RID, RRESP or RLAST");
+    if (^bvalid === 1'bx) vp_dpi_unknown(port, "B", "BVALID");
+    if (bvalid && ^{bid, bresp} === 1'bx) vp_dpi_unknown(port, "B", "BID or BRESP");
     vp_dpi_axi_subordinate_sample(port, arready, awready, wready,
       rvalid, 32'(rid), WIDEST'(rdata), rlast, rresp[1], bvalid, 32'(bid), bresp[1]);
+  end
 
   bit seen_arvalid, seen_awvalid, seen_wvalid, seen_wlast, seen_rready, seen_bready;
   int seen_arid, seen_arlen, seen_awid, seen_awlen;

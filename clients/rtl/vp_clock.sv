@@ -1,13 +1,15 @@
 // The partner of the simulation: connects to the platform, resets the design, and ends the simulation with the platform.
 module vp_clock #(
   // Where the platform is: "unix:PATH", "tcp:HOST:PORT", "inproc:nv_small"; "" takes it from the variable VP_CONNECT.
-  parameter string ADDRESS = "",
+  parameter ADDRESS = "",
   // Outputs of the design depend on its inputs of the same edge.
   parameter bit SAME_EDGE = 0,
   // Edges by which what crosses is seen later, each way, for fewer messages. 0 is exact.
   parameter int QUANTUM = 0,
   // For how many edges the design is in reset. Those at the beginning are before the platform's first.
-  parameter int RESET_EDGES = 16
+  parameter int RESET_EDGES = 16,
+  // Edges behind those for which the pins stay idle, until the design has left its reset: synchronisers of the reset take some.
+  parameter int SETTLE_EDGES = 0
 ) (
   input  logic clk,
   output logic rst_n
@@ -17,7 +19,8 @@ module vp_clock #(
   vp_wave wave ();
 
   bit is_started;
-  int left = RESET_EDGES;
+  // Edges of the reset so far, the next one included.
+  int passed = 1;
 
   initial rst_n = 0;
 
@@ -27,15 +30,23 @@ module vp_clock #(
 `ifdef VERILATOR
       // $fatal aborts there, and leaves a core.
       vp_dpi_exit();
+`elsif __ICARUS__
+      // $fatal says more than the sentence.
+      vp_dpi_exit();
 `else
       $fatal(1, "%s", vp_dpi_error());
 `endif
-    end else if (is_started) rst_n <= !vp_dpi_in_reset();
-    else if (left > 1) left <= left - 1;
-    else begin
-      vp_dpi_start(ADDRESS, SAME_EDGE, QUANTUM, RESET_EDGES);
-      is_started <= 1;
+    end else if (is_started && !vp_dpi_in_reset()) begin
+      passed <= 0;
       rst_n <= 1;
+    end else begin
+      passed <= passed + 1;
+      rst_n <= passed >= RESET_EDGES;
+      if (!is_started && passed >= RESET_EDGES + SETTLE_EDGES) begin
+        vp_dpi_start(ADDRESS, SAME_EDGE, QUANTUM, RESET_EDGES + SETTLE_EDGES);
+        is_started <= 1;
+        passed <= 0;
+      end
     end
 
   final vp_dpi_close();

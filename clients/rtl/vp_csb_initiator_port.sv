@@ -1,6 +1,6 @@
 // The design is the CPU, or what accesses registers for it, with NVDLA's pins of a register bus, CSB: this block is the device's side.
 module vp_csb_initiator_port #(
-  parameter string NAME = "csb0",
+  parameter NAME = "csb0",
   // Bits of a word's address.
   parameter int ADDR_WIDTH = 16
 ) (
@@ -25,9 +25,15 @@ module vp_csb_initiator_port #(
   int port;
   initial port = vp_dpi_port(REGISTER_INITIATOR, NAME, 0, ADDR_WIDTH + 2, 0);
 
-  always @(sample)
+  always @(sample) begin
+    if (^csb2nvdla_valid === 1'bx) vp_dpi_unknown(port, "request", "csb2nvdla_valid");
+    if (csb2nvdla_valid && ^{csb2nvdla_addr, csb2nvdla_write} === 1'bx)
+      vp_dpi_unknown(port, "request", "csb2nvdla_addr or csb2nvdla_write");
+    if (csb2nvdla_valid && csb2nvdla_write && ^csb2nvdla_nposted === 1'bx)
+      vp_dpi_unknown(port, "request", "csb2nvdla_nposted");
     vp_dpi_register_initiator_sample(port, csb2nvdla_valid, 32'(csb2nvdla_addr) << 2, csb2nvdla_wdat,
       csb2nvdla_write, csb2nvdla_write && !csb2nvdla_nposted);
+  end
 
   bit seen_ready, seen_read_valid, seen_write_complete;
   int seen_value;

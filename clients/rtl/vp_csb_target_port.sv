@@ -1,6 +1,6 @@
 // The design is the device, with NVDLA's pins of its register bus, CSB: this block is the CPU's side.
 module vp_csb_target_port #(
-  parameter string NAME = "csb0",
+  parameter NAME = "csb0",
   // Bits of a word's address.
   parameter int ADDR_WIDTH = 16
 ) (
@@ -25,8 +25,12 @@ module vp_csb_target_port #(
   int port;
   initial port = vp_dpi_port(REGISTER_TARGET, NAME, 0, ADDR_WIDTH + 2, 0);
 
-  always @(sample)
+  always @(sample) begin
+    if (^csb2nvdla_ready === 1'bx) vp_dpi_unknown(port, "request", "csb2nvdla_ready");
+    if (^nvdla2csb_valid === 1'bx) vp_dpi_unknown(port, "response", "nvdla2csb_valid");
+    if (^nvdla2csb_wr_complete === 1'bx) vp_dpi_unknown(port, "response", "nvdla2csb_wr_complete");
     vp_dpi_register_target_sample(port, csb2nvdla_ready, nvdla2csb_valid, nvdla2csb_data, nvdla2csb_wr_complete);
+  end
 
   bit seen_valid, seen_write, seen_posted;
   int seen_address, seen_value;

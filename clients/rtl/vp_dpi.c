@@ -1,4 +1,5 @@
-/* The partner of a simulation, for SystemVerilog: vp.h with scalars and bit vectors. See docs/rtl.md.
+/* The partner of a simulation, for SystemVerilog: vp.h with scalars and bit vectors. See docs/rtl.md. Simulators call these functions by
+ * DPI, and Icarus Verilog the system tasks that vp_vpi.c makes of them.
  *
  * Blocks name their ports before time moves; `vp_dpi_start` connects and takes them all, so that each takes part from the same
  * edge on. What goes wrong is kept, and every later call does nothing: vp_clock.sv asks once a cycle, and ends the simulation. */
@@ -8,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svdpi.h"
 #include "vp.h"
+
+/* As in svdpi.h (IEEE 1800-2017, H.10.1), which simulators without DPI do not have. */
+typedef uint8_t svBit;
+typedef uint32_t svBitVecVal;
 
 /* Verilator compiles this as C++. */
 #ifdef __cplusplus
@@ -56,6 +60,16 @@ static bool done(vp_status result) {
     status = result;
   }
   return false;
+}
+
+/* The design's pins break a rule that the library does not see. */
+static void violate(const port_entry *port, const char *channel, const char *format, ...) {
+  char rule[TEXT];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(rule, sizeof rule, format, arguments);
+  va_end(arguments);
+  if (status == VP_STATUS_OK) done(vp_violation(partner, port->port, channel, rule));
 }
 
 /* The port of that number, if the simulation goes on. */
@@ -126,20 +140,40 @@ const char *vp_dpi_error(void) { return text; }
 
 long long vp_dpi_time(void) { return partner ? (long long)vp_time(partner) : 0; }
 
+/* What the platform warns of. */
+static void tell_warnings(void) {
+  uint64_t time;
+  for (const char *warning; (warning = vp_next_warning(partner, &time));)
+    fprintf(stderr, "warning: at %llu ps: %s\n", (unsigned long long)time, warning);
+}
+
+/* vp_clock.sv asks once an edge. */
 svBit vp_dpi_in_reset(void) {
+  tell_warnings();
   for (int i = 0; partner && i < port_count; i++)
     if (vp_in_reset(partner, ports[i].port)) return 1;
   return 0;
 }
 
+void vp_dpi_unknown(int number, const char *channel, const char *pins) {
+  const port_entry *port = entry(number);
+  if (port) violate(port, channel, "%s has to be 0 or 1 in each bit, and is X or Z", pins);
+}
+
 void vp_dpi_close(void) {
+  tell_warnings();
   vp_close(partner);
   partner = NULL;
 }
 
-void vp_dpi_exit(void) {
+/* What a simulation that cannot go on does before it ends. */
+static void report(void) {
   fprintf(stderr, "error: %s\n", text);
   vp_dpi_close();
+}
+
+void vp_dpi_exit(void) {
+  report();
   exit(1);
 }
 
@@ -226,10 +260,9 @@ void vp_dpi_axi_subordinate_seen(int number, svBit *arvalid, int *arid, long lon
 static void check_burst(const port_entry *port, const char *channel, int size, int burst, int length) {
   /* A burst of one beat increments nothing. */
   if (burst != 1 && length != 0)
-    fail("port %s: %s has a burst of type %d: a platform takes incrementing ones (1)", port->name, channel, burst);
+    violate(port, channel, "a burst of type %d: a platform takes incrementing ones (1)", burst);
   if (8u << size != port->data_width)
-    fail("port %s: %s has beats of %u bits: a platform takes whole ones, of %u", port->name, channel, 8u << size,
-         port->data_width);
+    violate(port, channel, "beats of %u bits: a platform takes whole ones, of %u", 8u << size, port->data_width);
 }
 
 void vp_dpi_axi_manager_sample(int number, svBit arvalid, int arid, long long araddr, int arlen, int arsize,

@@ -1,6 +1,6 @@
 // The design sees an interrupt line of a platform.
 module vp_irq_sink_port #(
-  parameter string NAME = "irq0"
+  parameter NAME = "irq0"
 ) (
   input  logic clk,
   output logic irq

@@ -1,6 +1,6 @@
 // The design drives an interrupt line of a platform.
 module vp_irq_source_port #(
-  parameter string NAME = "irq0"
+  parameter NAME = "irq0"
 ) (
   input logic clk,
   input logic irq
@@ -13,6 +13,9 @@ module vp_irq_source_port #(
   int port;
   initial port = vp_dpi_port(LINE_SOURCE, NAME, 0, 0, 0);
 
-  always @(sample) vp_dpi_line_source_sample(port, irq);
+  always @(sample) begin
+    if (^irq === 1'bx) vp_dpi_unknown(port, "level", "irq");
+    vp_dpi_line_source_sample(port, irq);
+  end
   always @(see) vp_dpi_line_source_seen(port);
 endmodule

@@ -5,8 +5,9 @@ module vp_nvdla_device_port #(
   parameter ADDRESS = "",
   parameter bit SAME_EDGE = 0,
   parameter int RESET_EDGES = 16,
-  // So many of them before the last `dla_reset_rstn` rises: NVDLA then takes requests (vmod/nvdla/car/NV_NVDLA_core_reset.v, twice).
-  parameter int RELEASE_EDGES = 7,
+  // NVDLA takes requests 7 edges after its reset (vmod/nvdla/car/NV_NVDLA_core_reset.v, twice). For a driver that does not wait until it has
+  // cleared its buffer: 8208.
+  parameter int SETTLE_EDGES = 16,
   parameter int ADDR_WIDTH = 32,
 `ifdef NVDLA_SECONDARY_MEMIF_ENABLE
   parameter int CVSRAM_DATA_WIDTH = 64,
@@ -103,16 +104,9 @@ module vp_nvdla_device_port #(
   assign nvdla_pwrbus_ram_o_pd = 0;
   assign nvdla_pwrbus_ram_a_pd = 0;
 
-  logic rst_n;
-  vp_clock #(.ADDRESS(ADDRESS), .SAME_EDGE(SAME_EDGE), .RESET_EDGES(RESET_EDGES)) clock (.clk, .rst_n);
-
-  // Edges for which it is low.
-  localparam int LOW_EDGES = RESET_EDGES - RELEASE_EDGES;
-  int low;
-  always @(posedge clk)
-    if (rst_n) low <= 0;
-    else if (low < LOW_EDGES) low <= low + 1;
-  assign dla_reset_rstn = rst_n || low == LOW_EDGES;
+  vp_clock #(
+    .ADDRESS(ADDRESS), .SAME_EDGE(SAME_EDGE), .RESET_EDGES(RESET_EDGES), .SETTLE_EDGES(SETTLE_EDGES)
+  ) clock (.clk, .rst_n(dla_reset_rstn));
 
   vp_csb_target_port csb0 (.*);
   vp_irq_source_port irq0 (.clk, .irq(dla_intr));

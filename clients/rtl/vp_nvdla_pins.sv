@@ -94,12 +94,14 @@ module vp_nvdla_pins #(
   input  logic [31:0]             nvdla_pwrbus_ram_a_pd
 );
   // verilator lint_off PINCONNECTEMPTY
+  import vp_pkg::*;
+
   // vp_clock counts edges of reset from here on. A reset later on does not reach the platform.
   bit is_released;
   always @(negedge dla_core_clk)
     if (dla_reset_rstn) is_released <= 1;
     else if (is_released)
-      vp_pkg::vp_dpi_fail("dla_reset_rstn falls: a platform behind vp_nvdla_pins is reset once, before its first edge");
+      vp_dpi_fail("dla_reset_rstn falls: a platform behind vp_nvdla_pins is reset once, before its first edge");
 
   vp_clock #(.ADDRESS(ADDRESS), .SAME_EDGE(SAME_EDGE), .RESET_EDGES(RESET_EDGES)) clock (
     .clk(dla_core_clk && is_released), .rst_n()

@@ -11,23 +11,25 @@ module layer (
   input  logic        checked,
   input  logic [31:0] crc
 );
+  import vp_pkg::*;
+
   bit [31:0] expected;
   string folder;
   initial
     if ($value$plusargs("layer=%s", folder) == 0 || $value$plusargs("words=%d", words) == 0
         || $value$plusargs("result=%h", result) == 0 || $value$plusargs("size=%d", size) == 0
         || $value$plusargs("crc=%h", expected) == 0)
-      vp_pkg::vp_dpi_fail("write +layer=FOLDER and what is in the file `check` there");
+      vp_dpi_fail("write +layer=FOLDER and what is in the file `check` there");
 
   int edges;
   always @(posedge clk) begin
     edges <= edges + 1;
     if (checked && crc == expected) begin
-      $display("%0d cycles from the first enable to the last interrupt, of %0d edges", vp_pkg::vp_dpi_counter("nvdla.cycles"),
+      $display("%0d cycles from the first enable to the last interrupt, of %0d edges", vp_dpi_counter("nvdla.cycles"),
         edges);
       $display("CRC %h of %0d bytes at %h", crc, size, result);
       $finish(0);
     end else if (checked)
-      vp_pkg::vp_dpi_fail($sformatf("the CRC of %0d bytes at %h is %h, and of the trace %h", size, result, crc, expected));
+      vp_dpi_fail($sformatf("the CRC of %0d bytes at %h is %h, and of the trace %h", size, result, crc, expected));
   end
 endmodule

@@ -43,6 +43,8 @@ module memory_fixed #(
   output logic [ID_WIDTH-1:0]     bid,
   output logic [1:0]              bresp
 );
+  import vp_pkg::*;
+
   assign rresp = 2'b00;
 
   memory_writes #(
@@ -56,7 +58,8 @@ module memory_fixed #(
   logic [ID_WIDTH-1:0]   ids[DEPTH];
   logic [ADDR_WIDTH-1:0] addresses[DEPTH];
   logic [7:0]            lengths[DEPTH];
-  int                    dues[DEPTH];
+  // Not of `int`: the vvp of Icarus Verilog 11 aborts where the index of such an array is X.
+  integer                dues[DEPTH];
   logic [PLACE:0]        head, tail;
   logic [7:0]            beat;
   // The number of the edge, for differences only.
@@ -74,7 +77,7 @@ module memory_fixed #(
   wire                  is_sent = is_due && (!rvalid || rready);
   wire                  is_last = beat == next_length;
 
-  logic [vp_pkg::WIDEST-1:0] read;
+  logic [WIDEST-1:0] read;
 
   always @(posedge clk) begin
     now <= now + 1;
@@ -88,7 +91,7 @@ module memory_fixed #(
       tail <= tail + 1;
     end
     if (is_sent) begin
-      vp_pkg::vp_dpi_memory_read(port, 64'(beat_address), BYTES, read);
+      vp_dpi_memory_read(port, 64'(beat_address), BYTES, read);
       rid <= next_id;
       rdata <= DATA_WIDTH'(read);
       rlast <= is_last;

@@ -26,6 +26,8 @@ module memory_writes #(
   output logic [ID_WIDTH-1:0]     bid,
   output logic [1:0]              bresp
 );
+  import vp_pkg::*;
+
   localparam int BYTES = DATA_WIDTH / 8;
   localparam int PLACE = $clog2(DEPTH);
 
@@ -56,7 +58,7 @@ module memory_writes #(
       taken <= taken + 1;
     end
     if (is_beat) begin
-      vp_pkg::vp_dpi_memory_write(port, 64'(beat_address), BYTES, vp_pkg::WIDEST'(wdata), 64'(wstrb));
+      vp_dpi_memory_write(port, 64'(beat_address), BYTES, WIDEST'(wdata), 64'(wstrb));
       beat <= wlast ? 0 : beat + 1;
       if (wlast) written <= written + 1;
     end

@@ -3,8 +3,11 @@
 #[path = "common/beside.rs"]
 mod beside;
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use beside::{VP, text};
 use nix::sys::signal::{Signal, kill};
@@ -101,4 +104,97 @@ fn a_served_platform_with_a_program_for_a_device_begins_anew_for_each_run() {
         assert!(run.status.success(), "{}", text(&run.stdout));
         assert_eq!(traffic(run), traffic(&vp(&["run"])));
     }
+}
+
+/// A program of `vp` that is killed with the test; it has printed a line that begins so.
+struct Running(Child);
+
+impl Running {
+    fn start(arguments: &[&str], line: &str) -> Running {
+        let mut command = Command::new(VP);
+        let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+        assert!(said.starts_with(line), "{said}");
+        Running(child)
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.0.id()).unwrap()), signal).unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server of a platform whose device is outside, in a folder, and the address.
+fn without_device(folder: &tempfile::TempDir, patience: &str) -> (Running, String) {
+    let file = folder.path().join("outside.toml");
+    fs::write(&file, "name = \"nv_small\"\n[outside_device]\nlike = \"nv_small\"\n").unwrap();
+    let address = format!("unix:{}", folder.path().join("vp.sock").display());
+    let file = file.to_str().unwrap();
+    let arguments = ["serve", "--platform", file, "--listen", &address, "--owner-timeout", patience];
+    (Running::start(&arguments, "listening on "), address)
+}
+
+#[test]
+fn a_device_that_is_stopped_is_given_up_with_a_sentence_and_another_one_takes_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, address) = without_device(&folder, "1");
+    let device = Running::start(&["attach-device", &address], "attached to ");
+    device.signal(Signal::SIGSTOP);
+    let since = Instant::now();
+    let stopped = vp(&["run", "--connect", &address]);
+    assert!(!stopped.status.success() && since.elapsed() > Duration::from_secs(1));
+    let said = text(&stopped.stdout);
+    for part in ["csb0: session 1, which was the device, is gone", "simulated time stands at", "within 1 s"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let _device = Running::start(&["attach-device", &address], "attached to ");
+    let run = vp(&["run", "--connect", &address]);
+    assert!(run.status.success(), "{}", text(&run.stdout));
+}
+
+#[test]
+fn without_a_limit_a_device_that_is_stopped_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, address) = without_device(&folder, "none");
+    let device = Running::start(&["attach-device", &address], "attached to ");
+    device.signal(Signal::SIGSTOP);
+    let mut command = Command::new(VP);
+    let mut run = command.args(["run", "--connect", &address]).stdout(Stdio::piped()).spawn().unwrap();
+    // As long as a developer looks at a variable, and longer than other limits of tests.
+    sleep(Duration::from_millis(1500));
+    assert!(run.try_wait().unwrap().is_none(), "it has not waited");
+    device.signal(Signal::SIGCONT);
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(traffic(&output), traffic(&vp(&["run"])));
+}
+
+/// The platform's time when it is killed depends on how fast the machine is; that it is in the middle does not.
+#[test]
+fn a_memory_that_is_killed_in_the_middle_is_named_with_the_time_and_the_server_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("unix:{}", folder.path().join("vp.sock").display());
+    let _server = Running::start(&["serve", "--listen", &address], "listening on ");
+    let attach = ["attach-device", &address, "--as", "memory:dbb0", "--shared", "x", "--dbb-latency", "400"];
+    let memory = Running::start(&attach, "attached to ");
+    let long = ["run", "lenet", "--connect", &address, "--shared", "x"];
+    let mut command = Command::new(VP);
+    let run = command.args(long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    sleep(Duration::from_millis(500));
+    memory.signal(Signal::SIGKILL);
+    let output = run.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("dbb0: session 1, which owned the memory, is gone"), "{said}");
+    assert!(said.contains("s: dbb0"), "{said}");
+    let _memory = Running::start(&attach, "attached to ");
+    let again = vp(&["run", "--connect", &address, "--shared", "x"]);
+    assert!(again.status.success(), "{}", text(&again.stdout));
 }

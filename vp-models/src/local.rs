@@ -6,7 +6,8 @@ use vp_core::Time;
 use crate::host::{Activity, Backlog, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use crate::hub::{
     Access, AccessKind, Clock, Completion, Failure, FailureKind, Hub, Input, LinkedHub, LinkedPort,
-    MemoryPromise, Operation, Output, PartyCommand, PartyId, PortIndex, Ran, Role, Tag, TimeMode, Until, Why,
+    MemoryPromise, Operation, Output, PartyCommand, PartyId, PinEvent, PortIndex, Ran, Role, Tag, TimeMode,
+    Until, Why,
 };
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
@@ -91,6 +92,11 @@ impl LocalHost {
         let linked = LinkedHub::new(hub, (&mut self.hub, party), (name, clock), ports).map_err(refused)?;
         self.linked.push(linked);
         Ok(())
+    }
+
+    /// Tells from now on what is driven at ports that linked hubs hold ([`Hub::on_driven`]).
+    pub fn on_driven(&mut self, told: impl FnMut(PinEvent) + 'static) {
+        self.hub.on_driven(told);
     }
 
     /// The hubs that are linked, in the order in which they were.

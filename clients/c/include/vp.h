@@ -179,6 +179,14 @@ void vp_close(vp_partner *partner);
 // `partner` is NULL or comes from `vp_connect`.
 const char *vp_error(const vp_partner *partner);
 
+// The first of the platform's warnings that was not taken yet, with its time in ps; NULL if there is none. The latest 64 are kept. The
+// text stays valid until the next call.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `time` is NULL or can be written.
+const char *vp_next_warning(vp_partner *partner,
+                            uint64_t *time);
+
 // The length of a clock cycle of the platform, in ps.
 //
 // # Safety
@@ -373,6 +381,16 @@ uint32_t vp_width(vp_partner *partner, int32_t port);
 // # Safety
 // `partner` comes from `vp_connect`.
 bool vp_in_reset(vp_partner *partner, int32_t port);
+
+// Ends the partner for a rule that pins of this side break at the edge at which they are to be sampled, and that the library cannot see,
+// such as bits that are neither 0 nor 1. `vp_error` names the port, the channel, the edge and the rule.
+//
+// # Safety
+// `partner` comes from `vp_connect`, `channel` and `rule` are texts.
+vp_status vp_violation(vp_partner *partner,
+                       int32_t port,
+                       const char *channel,
+                       const char *rule);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -48,6 +48,7 @@ pub struct vp_partner {
     partner: Partner,
     handles: Vec<AnyHandle>,
     error: CString,
+    warning: CString,
     is_over: bool,
 }
 
@@ -118,8 +119,8 @@ pub unsafe extern "C" fn vp_connect(
         PartnerOptions { clock: Clock { reaction, quantum }, reset_edges: u64::from(reset_edges.max(1)) };
     match open(address).and_then(|link| Partner::new(link, options)) {
         Ok(partner) => {
-            let opened =
-                vp_partner { partner, handles: Vec::new(), error: CString::default(), is_over: false };
+            let (error, warning) = (CString::default(), CString::default());
+            let opened = vp_partner { partner, handles: Vec::new(), error, warning, is_over: false };
             Box::into_raw(Box::new(opened))
         }
         Err(error) => {
@@ -152,6 +153,24 @@ pub unsafe extern "C" fn vp_error(partner: *const vp_partner) -> *const c_char {
         Some(partner) => partner.error.as_ptr(),
         None => LAST.with(|last| last.borrow().as_ptr()),
     }
+}
+
+/// The first of the platform's warnings that was not taken yet, with its time in ps; NULL if there is none. The latest 64 are kept. The
+/// text stays valid until the next call.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`, `time` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_next_warning(partner: *mut vp_partner, time: *mut u64) -> *const c_char {
+    // SAFETY: as the caller says.
+    let (partner, at) = unsafe { (partner.as_mut(), time.as_mut()) };
+    let Some(partner) = partner else { return std::ptr::null() };
+    let Some((time, text)) = partner.partner.next_warning() else { return std::ptr::null() };
+    if let Some(at) = at {
+        *at = time.as_ps();
+    }
+    partner.warning = c_text(&text);
+    partner.warning.as_ptr()
 }
 
 /// The length of a clock cycle of the platform, in ps.

@@ -23,6 +23,20 @@ impl vp_partner {
     }
 }
 
+/// What is done with a port of whatever kind.
+macro_rules! with_handle {
+    ($any:expr, $handle:ident => $done:expr) => {
+        match $any {
+            AnyHandle::Subordinate($handle) => $done,
+            AnyHandle::Manager($handle) => $done,
+            AnyHandle::Target($handle) => $done,
+            AnyHandle::Initiator($handle) => $done,
+            AnyHandle::Source($handle) => $done,
+            AnyHandle::Sink($handle) => $done,
+        }
+    };
+}
+
 /// Takes a port as an `S`.
 ///
 /// # Safety
@@ -329,13 +343,33 @@ pub unsafe extern "C" fn vp_in_reset(partner: *mut vp_partner, port: i32) -> boo
     // SAFETY: as the caller says.
     let Some(partner) = (unsafe { partner.as_mut() }) else { return false };
     let inner = &mut partner.partner;
-    match usize::try_from(port).ok().and_then(|port| partner.handles.get(port)) {
-        Some(AnyHandle::Subordinate(handle)) => inner.is_in_reset(*handle),
-        Some(AnyHandle::Manager(handle)) => inner.is_in_reset(*handle),
-        Some(AnyHandle::Target(handle)) => inner.is_in_reset(*handle),
-        Some(AnyHandle::Initiator(handle)) => inner.is_in_reset(*handle),
-        Some(AnyHandle::Source(handle)) => inner.is_in_reset(*handle),
-        Some(AnyHandle::Sink(handle)) => inner.is_in_reset(*handle),
-        None => false,
-    }
+    let Some(any) = usize::try_from(port).ok().and_then(|port| partner.handles.get(port)) else {
+        return false;
+    };
+    with_handle!(any, handle => inner.is_in_reset(*handle))
+}
+
+/// Ends the partner for a rule that pins of this side break at the edge at which they are to be sampled, and that the library cannot see,
+/// such as bits that are neither 0 nor 1. `vp_error` names the port, the channel, the edge and the rule.
+///
+/// # Safety
+/// `partner` comes from `vp_connect`, `channel` and `rule` are texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vp_violation(
+    partner: *mut vp_partner,
+    port: i32,
+    channel: *const c_char,
+    rule: *const c_char,
+) -> vp_status {
+    // SAFETY: as the caller says.
+    let (Some(partner), channel, rule) = (unsafe { (partner.as_mut(), text(channel), text(rule)) }) else {
+        return vp_status::Error;
+    };
+    let (channel, rule) = (channel.unwrap_or_default(), rule.unwrap_or_default());
+    let Some(any) = usize::try_from(port).ok().and_then(|port| partner.handles.get(port)) else {
+        return partner.wrong_port();
+    };
+    let inner = &mut partner.partner;
+    let error = with_handle!(any, handle => inner.violate(*handle, channel, rule));
+    partner.fail(&error)
 }

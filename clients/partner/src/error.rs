@@ -40,7 +40,7 @@ pub enum PartnerError {
         /// The port.
         port: String,
         /// The channel, as its specification names it.
-        channel: &'static str,
+        channel: String,
         /// The edge at which the pins were like that.
         time: Time,
         /// The rule.

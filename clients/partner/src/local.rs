@@ -39,6 +39,7 @@ impl LocalLink {
         let ports = hub.ports().iter().map(port).collect();
         let name = "the simulator".to_owned();
         hub.handle(Input::Enter { party: PARTY, name, memory: MemoryPromise::default() });
+        hub.close();
         LocalLink { hub, ports, said: VecDeque::new(), expelled: None }
     }
 

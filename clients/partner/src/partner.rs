@@ -167,9 +167,9 @@ impl Partner {
         self.link.counter(name)
     }
 
-    /// What the platform has warned of since the last call: the latest 64.
-    pub fn take_warnings(&mut self) -> Vec<(Time, String)> {
-        std::mem::take(&mut self.warnings).into()
+    /// The first of the platform's warnings that was not taken, and its time. The latest 64 are kept.
+    pub fn next_warning(&mut self) -> Option<(Time, String)> {
+        self.warnings.pop_front()
     }
 
     /// Takes a port of that name, as an `S`. All ports are attached before the first edge.
@@ -282,8 +282,7 @@ impl Partner {
                     told.push(PortEvent::Reset);
                 }
                 if let Err((channel, rule)) = attached.state.sample(now, pins, &mut told) {
-                    let port = attached.name.clone();
-                    return Err(PartnerError::Pins { port, channel, time: now, rule });
+                    return Err(broken(attached, channel, now, rule));
                 }
             }
         }
@@ -304,6 +303,22 @@ impl Partner {
         }
         self.told_events = told;
         Ok(())
+    }
+
+    /// Ends this partner for a rule that the pins of a port break at the edge at which they are to be sampled, and that whoever looks at them
+    /// sees: `sample` has 0 and 1 only. Why it has ended.
+    pub fn violate<S: PinState>(&mut self, handle: Handle<S>, channel: &str, rule: &str) -> PartnerError {
+        if let Some(ended) = &self.ended {
+            return ended.clone();
+        }
+        let edge = self.port(handle).map_or(1, |attached| attached.sampled + 1);
+        let now = self.time_of(edge);
+        let error = match self.port(handle) {
+            Ok(attached) => broken(attached, channel, now, rule.to_owned()),
+            Err(error) => error,
+        };
+        self.ended = Some(error.clone());
+        error
     }
 
     /// The pins that the platform drives at a port, as they are seen at the next edge. Waits for the platform, if it must.
@@ -486,6 +501,11 @@ impl Partner {
             }
         }
     }
+}
+
+/// A rule that the pins of this side break.
+fn broken<S>(attached: &Attached<S>, channel: &str, time: Time, rule: String) -> PartnerError {
+    PartnerError::Pins { port: attached.name.clone(), channel: channel.to_owned(), time, rule }
 }
 
 /// A port whose pins were not taken and given in turn.

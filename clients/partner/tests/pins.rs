@@ -248,3 +248,20 @@ fn layers_at_pins_take_the_cycles_of_layers_inside() {
         }
     }
 }
+
+#[test]
+fn what_the_platform_warns_of_is_given_once() {
+    let mut host = PinHost::new(&Description::named("nv_small").unwrap(), 50);
+    assert_eq!(host.partner.next_warning(), None);
+    let map = host.map();
+    // The configuration has int8 only: the layer is refused, and ends.
+    for (register, value) in [("SDP.S_POINTER", 0), ("SDP.D_DATA_FORMAT", 5), ("SDP.D_OP_ENABLE", 1)] {
+        host.write(map.find(register).unwrap().address, value).unwrap();
+    }
+    host.wait_interrupt().unwrap();
+    (0..10).for_each(|_| drop(host.edge()));
+    let warnings: Vec<_> = std::iter::from_fn(|| host.partner.next_warning()).collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let (time, text) = &warnings[0];
+    assert!(*time > Time::ZERO && text.contains("D_DATA_FORMAT"), "{warnings:?}");
+}

@@ -36,6 +36,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
+use vp_models::hub::PinEvent;
 use vp_models::platform::{Description, DescriptionError};
 use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
 
@@ -74,6 +75,8 @@ pub struct Options {
     /// Who is told what a platform came to when its last session has left. It has heard of all when nobody else has the
     /// channel any more: when the server has ended too.
     pub ended: Option<Sender<EndedPlatform>>,
+    /// Who is told what is driven at ports that partners hold ([`vp_models::hub::Hub::on_driven`]).
+    pub pins: Option<Sender<PinEvent>>,
 }
 
 /// A platform whose last session has left.
@@ -102,6 +105,7 @@ impl Default for Options {
             },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
             ended: None,
+            pins: None,
         }
     }
 }
@@ -109,6 +113,10 @@ impl Default for Options {
 impl Options {
     fn patience(&self) -> Patience {
         Patience { owner_timeout: self.owner_timeout, delta_limit: self.delta_limit }
+    }
+
+    fn listeners(&self) -> Listeners {
+        Listeners { ended: self.ended.clone(), pins: self.pins.clone() }
     }
 }
 
@@ -126,6 +134,13 @@ pub enum BindError {
         /// What is wrong.
         source: DescriptionError,
     },
+}
+
+/// Who is told of platforms.
+#[derive(Debug, Clone, Default)]
+struct Listeners {
+    ended: Option<Sender<EndedPlatform>>,
+    pins: Option<Sender<PinEvent>>,
 }
 
 /// What all sessions share.
@@ -160,7 +175,7 @@ impl Server {
                 description,
                 options.patience(),
                 options.one_platform,
-                options.ended.clone(),
+                options.listeners(),
             ),
             options,
             shutdown: CancellationToken::new(),

@@ -1,13 +1,12 @@
 //! Which platforms there are, by name, and how many sessions each has.
 
 use std::collections::HashMap;
-use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::TimeMode;
 
-use super::EndedPlatform;
+use super::Listeners;
 use super::instance::{Instance, Patience, PlatformCommand};
 
 /// All platforms of a server.
@@ -16,8 +15,7 @@ pub(super) struct Registry {
     patience: Patience,
     /// Whether all sessions have one platform.
     is_one: bool,
-    /// See [`Options`](super::Options::ended).
-    ended: Option<Sender<EndedPlatform>>,
+    listeners: Listeners,
     shared: Mutex<HashMap<String, Shared>>,
 }
 
@@ -31,11 +29,11 @@ impl Registry {
         description: Description,
         patience: Patience,
         one_platform: bool,
-        ended: Option<Sender<EndedPlatform>>,
+        listeners: Listeners,
     ) -> Self {
         let is_outside = matches!(description.device, DeviceDescription::Outside(_));
         let is_one = one_platform || is_outside;
-        Self { description, patience, is_one, ended, shared: Mutex::default() }
+        Self { description, patience, is_one, listeners, shared: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -48,8 +46,9 @@ impl Registry {
 
     /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
     pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
-        let start =
-            |name| Instance::start(name, self.description.clone(), mode, self.patience, self.ended.clone());
+        let start = |name| {
+            Instance::start(name, self.description.clone(), mode, self.patience, self.listeners.clone())
+        };
         let Some(name) = self.shared_name(name) else { return start(&self.description.name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)

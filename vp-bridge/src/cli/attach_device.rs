@@ -9,7 +9,7 @@ use vp_models::hub::{
     RequestId, Role, TimeMode,
 };
 use vp_models::outside_device::OutsideDescription;
-use vp_models::platform::{DeviceDescription, Platform, PortKind};
+use vp_models::platform::{DeviceDescription, Platform, Port, PortKind};
 use vp_partner::{DebugAccess, FromPlatform, LinkPort, PartnerError, PlatformLink as _, RemoteLink};
 use vp_transport::Address;
 
@@ -103,20 +103,22 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     serve_part(&mut link, linked)
 }
 
+/// What a device is to a port of its platform.
+pub(super) fn device_end(port: &Port) -> Option<(&'static str, Role)> {
+    match port.kind {
+        PortKind::Registers => Some((port.name, Role::Target)),
+        PortKind::Irq => Some((port.name, Role::Source)),
+        PortKind::Axi => Some((port.name, Role::Initiator)),
+        PortKind::Stream => None,
+    }
+}
+
 /// The ports that a part has, here and there.
 fn links(part: &Part, there: &[LinkPort], platform: &Platform) -> Result<Vec<LinkedPort>, Failure> {
     let here = platform.ports();
     let wanted: Vec<(&str, Role)> = match part {
         Part::Memory(name) => vec![(name.as_str(), Role::Target)],
-        Part::Device => here
-            .iter()
-            .filter_map(|port| match port.kind {
-                PortKind::Registers => Some((port.name, Role::Target)),
-                PortKind::Irq => Some((port.name, Role::Source)),
-                PortKind::Axi => Some((port.name, Role::Initiator)),
-                PortKind::Stream => None,
-            })
-            .collect(),
+        Part::Device => here.iter().filter_map(device_end).collect(),
     };
     let link = |(name, role): (&str, Role)| {
         let missing = |whose: &str| Failure::new(format!("{whose} has no port {name}"));

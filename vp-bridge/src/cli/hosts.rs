@@ -85,7 +85,7 @@ impl HostArgs {
         match &self.connect {
             None => {
                 let mut description = self.platform.description(default)?;
-                if let Some((host, parts)) = self.parts.open(&mut description, self.listen.as_ref())? {
+                if let Some((host, parts)) = self.parts.open(&mut description, self.listen.as_ref(), None)? {
                     let headline = headline(&description);
                     let description = Some(description);
                     return Ok(OpenedHost {

@@ -6,6 +6,7 @@
 mod attach_device;
 #[cfg(target_os = "linux")]
 mod child;
+mod compare;
 mod compare_rtl;
 mod demo;
 mod hosts;
@@ -49,6 +50,8 @@ enum Command {
     Qemu(qemu::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
+    /// Run traces with a part of the platform in another program and with the model, and name the first transaction that differs
+    Compare(compare::Args),
     /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
     CompareRtl(compare_rtl::Args),
     /// Ask a question at many points: sweeps of platforms, memories and networks, with tables and a report
@@ -126,6 +129,7 @@ pub(super) fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),
         Command::Regs(args) => regs::main(&args),
+        Command::Compare(args) => compare::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),
         Command::Study(args) => study::main(&args),
         Command::Platform(args) => platform::main(&args),

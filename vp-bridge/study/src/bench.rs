@@ -1,7 +1,7 @@
 //! Runs points: makes platforms and plans of them, and measures.
 
 use super::file::Study;
-use super::measured::{Direction, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
+use super::measured::{Direction, Histogram, Machine, Measured, MeasuredLayer, Outcome, Port, Timeline};
 use super::networks;
 use super::point::Point;
 use super::watch::{Gauge, Latencies, Outstanding};
@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use twox_hash::XxHash3_64;
 use vp_core::Time;
 use vp_models::bus::axi::Traffic;
-use vp_models::host::Host as _;
 use vp_models::host::network::{self, Inference, Network, Plan, PlanError, Runner, Work};
+use vp_models::host::{Host, Statistics};
 use vp_models::local::LocalHost;
 use vp_models::occupancy::BufferFill;
 use vp_models::platform::{Description, NvdlaDescription, Platform};
@@ -35,6 +35,8 @@ pub struct Job {
     pub batch: u32,
     /// Frames in all: what the study says, or more up to a multiple of these.
     pub frames: u32,
+    /// The words of a command line that say which parts of the platform are outside.
+    pub outside: Vec<String>,
 }
 
 /// What points share: networks, and what has been planned of them.
@@ -45,6 +47,21 @@ pub struct Bench {
     limit: Option<Time>,
     plans: Mutex<HashMap<String, Arc<Once<Planned>>>>,
     networks: Mutex<HashMap<String, Arc<Once<Loaded>>>>,
+    outside: Option<Outside>,
+}
+
+/// What runs on a host, once.
+pub type OnHost<'a> = dyn FnMut(&mut dyn Host) -> Result<(), String> + 'a;
+
+/// Opens a platform for the point of that number, and gives it to what is to run on it.
+pub type Open = dyn Fn(usize, &Description, &mut OnHost<'_>) -> Result<(), String> + Send + Sync;
+
+/// Parts of each point's platform that are in other programs.
+pub struct Outside {
+    /// The words of a command line that say which.
+    pub words: Vec<String>,
+    /// Starts them for a platform, and ends them.
+    pub open: Box<Open>,
 }
 
 /// Made by the first who asks for it, while others who do wait.
@@ -71,7 +88,20 @@ impl Bench {
             limit: study.limit,
             plans: Mutex::default(),
             networks: Mutex::default(),
+            outside: None,
         }
+    }
+
+    /// Has parts of each point's platform in other programs. What goes on inside is not seen then: of ports there are no latencies one by
+    /// one, of layers not what bounds them, and nothing over time.
+    #[must_use]
+    pub fn with_outside(self, outside: Outside) -> Bench {
+        Bench { outside: Some(outside), ..self }
+    }
+
+    /// Whether parts of platforms are in other programs.
+    pub fn has_outside(&self) -> bool {
+        self.outside.is_some()
     }
 
     /// What is to be run at a point.
@@ -88,10 +118,14 @@ impl Bench {
             return Err(format!("batch = {batch}: {}", PlanError::Batch { config, frames, most }));
         }
         let frames = self.frames.next_multiple_of(batch);
-        let identity =
+        let outside = self.outside.as_ref().map_or_else(Vec::new, |outside| outside.words.clone());
+        let mut identity =
             format!("{}\n{:016x}\n{frames} {limit:?} {batch}", description.to_toml(), network.identity);
+        if !outside.is_empty() {
+            identity += &format!("\n{}", outside.join("\n"));
+        }
         let key = format!("{:016x}", XxHash3_64::oneshot(identity.as_bytes()));
-        Ok(Job { point: point.clone(), key, description, settings, batch, frames })
+        Ok(Job { point: point.clone(), key, description, settings, batch, frames, outside })
     }
 
     /// The key of a point that cannot be run: of what it says.
@@ -147,26 +181,15 @@ impl Bench {
     fn measure(&self, job: &Job, closely: bool) -> Result<Measured, String> {
         let planned = self.plan(job)?;
         let Planned { loaded, plan } = &*planned;
+        if let Some(outside) = &self.outside {
+            return self.measure_outside(job, &planned, outside);
+        }
         let platform = Platform::build(&job.description).map_err(|error| error.to_string())?;
         let watched = Watched::start(&platform, closely);
         let mut host = LocalHost::new(platform);
         host.watch();
-        if let Some(limit) = self.limit {
-            host.set_limit(limit);
-        }
-        // No time depends on what is in it.
-        let input = vec![0; plan.input.shape.elements()];
-        let inputs = vec![input.as_slice(); job.frames as usize];
-        let mut inferences = Vec::with_capacity(inputs.len());
-        Runner::new(plan, &mut host)
-            .map_err(|error| error.to_string())?
-            .run(&inputs, |_, inference| inferences.push(inference))
-            .map_err(|error| error.to_string())?;
-        let start = inferences.first().map_or(Time::ZERO, |inference| inference.started);
-        // Not always the last step ends last.
-        let ends = inferences.iter().flat_map(|inference| &inference.steps);
-        let ends = ends.filter_map(|span| Some(span.activity.as_ref()?.until));
-        let end = ends.max().unwrap_or(start);
+        let inferences = self.infer(job, plan, &mut host)?;
+        let (start, end) = span(&inferences);
         let layers = layers(&loaded.network, plan, &inferences);
         let platform = host.platform();
         Ok(Measured {
@@ -181,6 +204,70 @@ impl Bench {
             layers,
         })
     }
+
+    /// Runs all frames.
+    fn infer(&self, job: &Job, plan: &Plan, host: &mut dyn Host) -> Result<Vec<Inference>, String> {
+        if let Some(limit) = self.limit {
+            host.set_limit(limit);
+        }
+        // No time depends on what is in it.
+        let input = vec![0; plan.input.shape.elements()];
+        let inputs = vec![input.as_slice(); job.frames as usize];
+        let mut inferences = Vec::with_capacity(inputs.len());
+        Runner::new(plan, host)
+            .map_err(|error| error.to_string())?
+            .run(&inputs, |_, inference| inferences.push(inference))
+            .map_err(|error| error.to_string())?;
+        Ok(inferences)
+    }
+
+    /// The same on a platform with parts in other programs, by what its counters tell.
+    fn measure_outside(&self, job: &Job, planned: &Planned, outside: &Outside) -> Result<Measured, String> {
+        let Planned { loaded, plan } = planned;
+        let mut measured = None;
+        let mut run = |host: &mut dyn Host| {
+            let inferences = self.infer(job, plan, host)?;
+            let (start, end) = span(&inferences);
+            let layers = layers(&loaded.network, plan, &inferences);
+            let statistics = host.statistics().map_err(|error| error.to_string())?;
+            measured = Some(Measured {
+                period: job.description.period.as_ps(),
+                time: (end - start).as_ps(),
+                frames: job.frames,
+                macs: layers.iter().map(|layer| layer.macs).sum(),
+                event_hash: statistics.text("events.hash").unwrap_or_default().to_owned(),
+                machine: machine(&job.description)?,
+                ports: ["dbb0", "sram0"].iter().filter_map(|name| counted(name, &statistics)).collect(),
+                timeline: None,
+                layers,
+            });
+            Ok(())
+        };
+        (outside.open)(job.point.number, &job.description, &mut run)?;
+        measured.ok_or_else(|| "nothing was run".to_owned())
+    }
+}
+
+/// From the first frame's input to where the driver went on behind the last step: not always that ends last.
+fn span(inferences: &[Inference]) -> (Time, Time) {
+    let start = inferences.first().map_or(Time::ZERO, |inference| inference.started);
+    let ends = inferences.iter().flat_map(|inference| &inference.steps).map(|span| span.taken);
+    (start, ends.max().unwrap_or(start))
+}
+
+/// What went over an interface, by the platform's counters; none if nothing did.
+fn counted(name: &str, statistics: &Statistics) -> Option<Port> {
+    let direction = |direction: &str| {
+        let count = |what: &str| statistics.get(&format!("{name}.{direction}.{what}")).unwrap_or(0);
+        Direction {
+            bursts: count("bursts"),
+            bytes: count("bytes"),
+            most_outstanding: count("most_outstanding"),
+            latencies: Histogram::default(),
+        }
+    };
+    let (reads, writes) = (direction("read"), direction("write"));
+    (reads.bursts + writes.bursts > 0).then(|| Port { name: name.to_owned(), reads, writes })
 }
 
 fn once<T>(map: &Mutex<HashMap<String, Arc<Once<T>>>>, key: String) -> Arc<Once<T>> {
@@ -225,9 +312,18 @@ fn layers(network: &Network, plan: &Plan, inferences: &[Inference]) -> Vec<Measu
     }
     // A frame's share.
     layers.iter_mut().for_each(|layer| layer.parts = layer.parts.div_ceil(at_once));
+    for inference in inferences {
+        // The time from the end of one step to that of the next one is the next one's.
+        let mut ends: Vec<_> = plan.steps.iter().zip(&inference.steps).collect();
+        ends.sort_by_key(|(_, span)| span.taken);
+        let mut since = inference.started;
+        for (step, span) in ends {
+            layers[step.layer].time += (span.taken - since).as_ps();
+            since = span.taken;
+        }
+    }
     for (step, span) in inferences.iter().flat_map(|inference| plan.steps.iter().zip(&inference.steps)) {
         let (layer, Some(activity)) = (&mut layers[step.layer], &span.activity) else { continue };
-        layer.time += activity.bounds.total().as_ps();
         for (sum, (_, part)) in layer.bounds.iter_mut().zip(activity.bounds.parts()) {
             *sum += part.as_ps();
         }

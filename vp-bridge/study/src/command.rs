@@ -29,6 +29,7 @@ pub(super) fn command(planned: &Planned, study: &Study, file: &Path) -> Option<S
         words.extend(["study".to_owned(), quoted(&file.display().to_string())]);
         words.extend(["--point".to_owned(), point.number.to_string()]);
     }
+    words.extend(job.outside.iter().map(|word| quoted(word)));
     Some(words.join(" "))
 }
 

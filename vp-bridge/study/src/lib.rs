@@ -26,7 +26,7 @@ pub mod table;
 mod watch;
 mod written;
 
-pub use bench::{Bench, Job};
+pub use bench::{Bench, Job, OnHost, Open, Outside};
 pub use file::{Report, Study, StudyError};
 pub use knee::{Knee, knee};
 pub use layout::{Curve, Layout, Panel};

@@ -204,6 +204,11 @@ impl Measured {
         sum
     }
 
+    /// Whether it is known what the platform did inside; with parts in other programs it is not.
+    pub fn is_seen_inside(&self) -> bool {
+        self.bounds().iter().any(|part| *part > 0)
+    }
+
     /// The port of that name.
     pub fn port(&self, name: &str) -> Option<&Port> {
         self.ports.iter().find(|port| port.name == name)

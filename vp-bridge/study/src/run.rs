@@ -80,7 +80,8 @@ pub fn plan(study: &Study, bench: &Bench, closely: &HashSet<usize>) -> Vec<Plann
             Ok(job) => job.key.clone(),
             Err(_) => bench.key_of_failure(point),
         };
-        Planned { point: point.clone(), key, job, closely: closely.contains(&point.number) }
+        let closely = closely.contains(&point.number) && !bench.has_outside();
+        Planned { point: point.clone(), key, job, closely }
     };
     study.points.iter().map(planned).collect()
 }

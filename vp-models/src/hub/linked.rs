@@ -75,7 +75,7 @@ impl LinkedHub {
         for port in &ports {
             attach(&mut hub, OTHER, port.here, port.role.opposite())?;
         }
-        hub.is_closed = true;
+        hub.close();
         hub.follow(OTHER);
         Ok(LinkedHub { hub, party, ports, waiting: VecDeque::new(), broken: None })
     }

@@ -60,7 +60,7 @@ pub use jobs::HORIZON;
 pub use linked::{LinkedHub, LinkedPort};
 pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severity, Why};
 pub use outside::{DirectMemory, DirectRange};
-pub use partner::{Clock, PortEvent, Promise, Reaction};
+pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
@@ -71,7 +71,7 @@ use crate::platform::{Platform, Port, Warned};
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
-use partner::{DrivenEvents, Partner, ResetRound};
+use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};
 use ports::Holding;
 use record::Accessed;
@@ -139,6 +139,7 @@ pub struct Hub {
     /// How many outputs have been polled.
     polled: u64,
     recorder: Option<Recorder>,
+    pin_watcher: Option<PinWatcher>,
     /// What came of direct accesses, and is to be recorded.
     accessed: Accessed,
     /// Whether the present instant is done, as far as nothing new comes.
@@ -178,6 +179,7 @@ impl Hub {
             outputs: VecDeque::new(),
             polled: 0,
             recorder: None,
+            pin_watcher: None,
             accessed: Accessed::default(),
             is_instant_over: true,
             has_run: false,
@@ -265,6 +267,11 @@ impl Hub {
         self.parties.contains(party)
     }
 
+    /// No more parties come: partners need not count on what one without a clock may do.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
     /// Gives the next output, if there is one.
     pub fn poll(&mut self) -> Option<Output> {
         let output = self.outputs.pop_front()?;
@@ -304,8 +311,17 @@ impl Hub {
                     self.tell_news(news);
                 }
             }
-            Input::Driven { party, port, at, event } => self.take_driven(party, (port, at), event),
-            Input::Promised { party, promise } => self.take_promise(party, promise),
+            // What a partner drives or promises waits for its edge: nothing else follows from it yet.
+            Input::Driven { party, port, at, event } => {
+                if self.take_driven(party, (port, at), event) {
+                    return;
+                }
+            }
+            Input::Promised { party, promise } => {
+                if self.take_promise(party, promise) {
+                    return;
+                }
+            }
         }
         self.settle();
         self.collect();
@@ -425,8 +441,12 @@ impl Hub {
     /// Collects what has happened for the parties, in the order of its times: however a run is cut into pieces. What is asked of
     /// memories goes before all else that is said at its time: it may be trusted to have been done.
     fn collect(&mut self) {
-        let now = self.now();
         let warned = self.platform.take_warnings();
+        if warned.is_empty() && !self.requests.borrow().has_outbox() {
+            self.collect_driven();
+            return self.collect_events();
+        }
+        let now = self.now();
         let is_early = |warned: &Warned| warned.time < now;
         // All else that happens ends the run, and is not earlier.
         let mut early: Vec<(Time, Output)> = Vec::new();
@@ -441,15 +461,20 @@ impl Hub {
         early.sort_by_key(|(time, _)| *time);
         self.outputs.extend(early.into_iter().map(|(_, output)| output));
         self.collect_driven();
+        self.collect_events();
+        self.outputs.extend(after.iter().map(told_warning));
+    }
+
+    /// Collects what has happened at ports.
+    fn collect_events(&mut self) {
         loop {
-            let Some(event) = self.port_events.borrow_mut().pop_front() else { break };
+            let Some(event) = self.port_events.borrow_mut().pop_front() else { return };
             match event {
                 Happened::Level { level, time } => self.level_changed(level, time),
                 Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
                 Happened::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
             }
         }
-        self.outputs.extend(after.iter().map(told_warning));
     }
 
     fn level_changed(&mut self, level: bool, time: Time) {

@@ -106,7 +106,7 @@ module copier (
       for (int i = 0; i < 4; i++) words[i] <= 0;
       beat <= 0;
       state <= IDLE;
-      {csb2nvdla_ready, nvdla2csb_valid, nvdla2csb_wr_complete, irq, arvalid, awvalid, wvalid, rready} <= 0;
+      {nvdla2csb_valid, nvdla2csb_wr_complete, irq, arvalid, awvalid, wvalid, rready} <= 0;
       bready <= 1;
     end
   end

@@ -81,6 +81,7 @@ module cpu;
   endtask
 
   assign {rready, bready} = 2'b11;
+  initial {csb2nvdla_valid, arvalid, awvalid, wvalid} = 0;
 
   // Not in an `initial`, where this Verilator does not keep nonblocking assignments apart.
   always begin

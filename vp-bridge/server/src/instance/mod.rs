@@ -24,7 +24,6 @@ mod translate;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,8 +46,8 @@ use permits::Permit;
 use run::Looks;
 use session_stream::SessionStream;
 
-use super::EndedPlatform;
 use super::session::End;
+use super::{EndedPlatform, Listeners};
 
 /// How long an instance bears with others: see [`Options`](super::Options).
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +77,7 @@ impl Instance {
         description: Description,
         mode: TimeMode,
         patience: Patience,
-        ended: Option<Sender<EndedPlatform>>,
+        listeners: Listeners,
     ) -> std::io::Result<Self> {
         let inbox = Arc::new(Inbox::new()?);
         let inside = inbox.clone();
@@ -89,10 +88,14 @@ impl Instance {
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 match PlatformThread::build(&inbox.0, &description, mode, patience) {
                     Ok(mut thread) => {
+                        let Listeners { ended, pins } = listeners;
+                        if let Some(pins) = pins {
+                            // Who does not listen any more does not want to know.
+                            thread.hub.on_driven(move |event| drop(pins.send(event)));
+                        }
                         thread.serve();
                         if let Some(ended) = ended {
                             let (name, statistics) = (label.clone(), thread.hub.platform().statistics());
-                            // Who does not listen any more does not want to know.
                             let _ = ended.send(EndedPlatform { name, statistics });
                         }
                     }
@@ -485,7 +488,7 @@ mod tests {
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
         let (mode, patience) = (TimeMode::Lockstep, Patience::default());
-        let instance = Instance::start("p", description, mode, patience, None).unwrap();
+        let instance = Instance::start("p", description, mode, patience, Listeners::default()).unwrap();
         let (near, _far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();

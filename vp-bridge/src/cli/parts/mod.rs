@@ -4,13 +4,16 @@ mod program;
 mod server;
 
 use std::str::FromStr;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use vp_client::native::{Attached, Role, StatusReport};
+use vp_models::hub::PinEvent;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::Options;
+use vp_study::OnHost;
 use vp_transport::Address;
 
 use super::Failure;
@@ -135,6 +138,41 @@ impl PartArgs {
         }
     }
 
+    /// The options that say which parts are in other programs, word by word.
+    pub(super) fn words(&self) -> Vec<String> {
+        let device = self.device_command.iter().flat_map(|it| ["--device-command".to_owned(), it.clone()]);
+        let memories = self.memory_command.iter();
+        let memories = memories.flat_map(|MemoryCommand { port, command }| {
+            ["--memory-command".to_owned(), format!("{port}={command}")]
+        });
+        device.chain(memories).collect()
+    }
+
+    /// Runs something on a platform of its own, whose parts are started for it and ended; `point` says in a study where that is.
+    pub(super) fn run_at(
+        &self,
+        point: usize,
+        description: &Description,
+        run: &mut OnHost<'_>,
+    ) -> Result<(), String> {
+        let told = |failure: Failure| failure.to_string();
+        let mut description = description.clone();
+        let mut parts = self.of(&mut description).map_err(told)?;
+        for part in &mut parts.0 {
+            part.name = format!("point {point}: {}", part.name);
+        }
+        let (mut host, outside) = self.serve(parts, description, None, None).map_err(told)?;
+        let ran = run(&mut host);
+        drop(host);
+        drop(outside);
+        ran
+    }
+
+    /// The ports whose memories are in other programs.
+    pub(super) fn memories(&self) -> impl Iterator<Item = &str> {
+        self.memory_command.iter().map(|memory| memory.port.as_str())
+    }
+
     /// The parts of a platform that are in other programs. Its device is outside then, if one of them is that.
     pub(super) fn of(&self, description: &mut Description) -> Result<Parts, Failure> {
         if self.device_command.is_some() && !matches!(description.device, DeviceDescription::Outside(_)) {
@@ -164,25 +202,36 @@ impl PartArgs {
     }
 
     /// Serves a platform of which parts are in other programs, and waits until they are attached. `None`: all of it is in
-    /// this process.
+    /// this process. What is driven between platform and parts is told to `pins`.
     pub(super) fn open(
         &self,
         description: &mut Description,
         listen: Option<&Address>,
+        pins: Option<Sender<PinEvent>>,
     ) -> Result<Option<(RemoteHost, PartsOutside)>, Failure> {
         let parts = self.of(description)?;
         if parts.is_empty() && listen.is_none() {
             return Ok(None);
         }
-        let options =
-            Options { one_platform: true, owner_timeout: self.owner_timeout(), ..Options::default() };
-        let server = PlatformServer::start(listen, description.clone(), options)?;
+        self.serve(parts, description.clone(), listen, pins).map(Some)
+    }
+
+    fn serve(
+        &self,
+        parts: Parts,
+        description: Description,
+        listen: Option<&Address>,
+        pins: Option<Sender<PinEvent>>,
+    ) -> Result<(RemoteHost, PartsOutside), Failure> {
+        let owner_timeout = self.owner_timeout();
+        let options = Options { one_platform: true, owner_timeout, pins, ..Options::default() };
+        let server = PlatformServer::start(listen, description, options)?;
         let mut host =
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;
         let programs = parts.start(server.address())?;
         let mut outside = PartsOutside { _server: server, programs };
         outside.wait(&parts, &mut host)?;
-        Ok(Some((host, outside)))
+        Ok((host, outside))
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) struct Args {
 }
 
 /// The layer that is run when none is named: batch normalisation and ReLU, then 2x2 max pooling on the fly.
-const BUILT_IN: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
+pub(super) const BUILT_IN: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
 
 /// Its files, as they lie in the repository.
 macro_rules! built_in_file {
@@ -86,7 +86,7 @@ macro_rules! built_in_file {
 }
 
 /// The platform for traces that do not tell theirs.
-const DEFAULT_PLATFORM: &str = "nv_small";
+pub(super) const DEFAULT_PLATFORM: &str = "nv_small";
 
 /// A trace that was played.
 pub(super) struct Ran {
@@ -229,7 +229,7 @@ fn asked(args: &Args) -> Result<Option<Kind>, Failure> {
     Ok(Some(if is_suite { Kind::Suite } else { Kind::Network }))
 }
 
-fn built_in() -> Result<Trace, Failure> {
+pub(super) fn built_in() -> Result<Trace, Failure> {
     let script = built_in_file!("sdp_pdp_batchnorm_relu_maxpool_16x16x16.cfg");
     let mut read = |file: &str| {
         Ok(match file {
@@ -243,7 +243,7 @@ fn built_in() -> Result<Trace, Failure> {
 }
 
 /// The built-in platform that the folder of a trace names.
-fn platform_of(source: &TraceSource) -> &str {
+pub(super) fn platform_of(source: &TraceSource) -> &str {
     match source.configuration.as_deref() {
         Some(name) if Description::named(name).is_ok() => name,
         _ => DEFAULT_PLATFORM,

@@ -1,6 +1,7 @@
 //! `vp study merge`: what shards have run becomes one study's results.
 
 use super::{Loaded, OutputArgs, report};
+use crate::cli::parts::PartArgs;
 use crate::cli::text::counted;
 use crate::cli::{Failure, Verdict};
 use std::collections::HashMap;
@@ -19,10 +20,14 @@ pub(super) struct Args {
 
     #[command(flatten)]
     place: OutputArgs,
+
+    /// As the shards had them
+    #[command(flatten)]
+    parts: PartArgs,
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    let loaded = Loaded::from(&args.file)?;
+    let loaded = Loaded::from(&args.file, &args.parts)?;
     let folder = args.place.folder(&args.file);
     let places = if args.shards.is_empty() { vec![folder.clone()] } else { args.shards.clone() };
     let mut files = Vec::new();

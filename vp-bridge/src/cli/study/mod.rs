@@ -5,13 +5,14 @@ mod progress;
 mod published;
 mod report;
 
+use super::parts::PartArgs;
 use super::{Failure, Verdict};
 use clap::Subcommand;
 use std::collections::HashSet;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use vp_study::{self as study, Bench, Layout, Planned, Shard, Store, Study};
+use vp_study::{self as study, Bench, Layout, OnHost, Outside, Planned, Shard, Store, Study};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -41,6 +42,9 @@ struct RunArgs {
 
     #[command(flatten)]
     place: OutputArgs,
+
+    #[command(flatten)]
+    parts: PartArgs,
 
     /// Run only every N-th point, from the I-th; `vp study merge` brings the shards together
     #[arg(long, value_name = "I/N")]
@@ -118,10 +122,16 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn from(file: &Path) -> Result<Loaded, Failure> {
+    fn from(file: &Path, parts: &PartArgs) -> Result<Loaded, Failure> {
         let study = Study::load(file).map_err(Failure::new)?;
         let layout = Layout::of(&study).map_err(Failure::new)?;
-        let bench = Bench::new(&study);
+        let mut bench = Bench::new(&study);
+        if parts.first_given().is_some() {
+            let (words, parts) = (parts.words(), parts.clone());
+            let open =
+                move |point, description: &_, run: &mut OnHost<'_>| parts.run_at(point, description, run);
+            bench = bench.with_outside(Outside { words, open: Box::new(open) });
+        }
         let chosen: HashSet<usize> = layout.chosen().collect();
         let points = study::plan(&study, &bench, &chosen);
         if let Some(why) = study::none_runs(&points) {
@@ -134,7 +144,7 @@ impl Loaded {
 
 fn run(args: &RunArgs) -> Result<Verdict, Failure> {
     let Some(file) = &args.file else { return Err(Failure::new("no study is named")) };
-    let loaded = Loaded::from(file)?;
+    let loaded = Loaded::from(file, &args.parts)?;
     if let Some(number) = args.point {
         return report::point(&loaded, number);
     }

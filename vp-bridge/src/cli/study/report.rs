@@ -146,14 +146,18 @@ fn layers(out: &mut impl Write, measured: &Measured) -> Result<(), Failure> {
         .collect();
     let numbers: Vec<usize> = (1..header.len()).collect();
     let mut table = table(&header, &numbers);
-    let all = measured.layers.iter();
+    let (all, is_seen) = (measured.layers.iter(), measured.is_seen_inside());
     for layer in all {
-        let cells = [layer.time / measured.period.max(1), layer.macs, layer.read, layer.written];
-        let bounds = layer.bounds.iter().map(|part| match layer.time {
-            0 => "-".to_owned(),
-            time => format!("{:.0} %", 100.0 * *part as f64 / time as f64),
+        let cells = [layer.time / measured.period.max(1), layer.macs].map(grouped);
+        let moved = [layer.read, layer.written].map(|bytes| match is_seen {
+            true => grouped(bytes),
+            false => "-".to_owned(),
         });
-        table.add_row(std::iter::once(layer.named()).chain(cells.into_iter().map(grouped)).chain(bounds));
+        let bounds = layer.bounds.iter().map(|part| match layer.time {
+            time @ 1.. if is_seen => format!("{:.0} %", 100.0 * *part as f64 / time as f64),
+            _ => "-".to_owned(),
+        });
+        table.add_row(std::iter::once(layer.named()).chain(cells).chain(moved).chain(bounds));
     }
     writeln!(out, "{}", table.to_string().trim_end())?;
     Ok(())

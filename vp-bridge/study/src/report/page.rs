@@ -239,7 +239,12 @@ impl Report<'_> {
 
     fn bounds(&self) -> Result<Markup, Error> {
         let (mut shares, mut layers) = (Vec::new(), Vec::new());
-        for (panel, measured) in self.chosen() {
+        let seen: Vec<_> = self.chosen().filter(|(_, measured)| measured.is_seen_inside()).collect();
+        if seen.is_empty() {
+            let why = "Not known: parts of the platforms are in other programs, and what goes on inside is not seen.";
+            return Ok(html! { p { (why) } });
+        }
+        for (panel, measured) in seen {
             let curve = panel.curves.iter().find(|curve| curve.points.iter().any(|it| it.1 == panel.chosen));
             if let Some(curve) = curve.filter(|curve| curve.points.len() > 1) {
                 let bar = |&(x, number): &(f64, usize)| {
@@ -272,7 +277,7 @@ impl Report<'_> {
                     @for (panel, of, svg, cells) in &shares { (figure(&panel.title, of.as_deref(), svg, cells)) }
                 }
             }
-            h3 { "MeasuredLayer by layer, at the points that are looked at closely" }
+            h3 { "Layer by layer, at the points that are looked at closely" }
             @for (panel, svg, cells) in &layers {
                 (wide(&panel.title, Some(&self.said(panel.chosen)), svg, cells))
             }
@@ -419,6 +424,7 @@ impl Report<'_> {
 }
 
 fn largest(bounds: [u64; 5]) -> &'static str {
-    let largest = Bound::ALL.into_iter().zip(bounds).rev().max_by_key(|(_, part)| *part);
+    let parts = Bound::ALL.into_iter().zip(bounds).filter(|(_, part)| *part > 0);
+    let largest = parts.rev().max_by_key(|(_, part)| *part);
     largest.map_or("", |(bound, _)| bound.name())
 }

@@ -20,7 +20,8 @@ pub fn points(rows: &[Row<'_>]) -> Table {
         let empty = Measured::default();
         // Of a point that failed the columns are empty, and in their place.
         for (name, value) in figures(measured.unwrap_or(&empty)) {
-            table.put(at, &name, measured.map(|_| value));
+            let seen = measured.filter(|it| it.is_seen_inside() || !name.starts_with(BOUND));
+            table.put(at, &name, seen.map(|_| value));
         }
         for port in measured.iter().flat_map(|measured| &measured.ports) {
             direction(&mut table, at, &format!("{}.read", port.name), &port.reads);
@@ -53,10 +54,11 @@ pub fn layers(rows: &[Row<'_>]) -> Table {
             table.put(at, "cycles", layer.time / measured.period.max(1));
             table.put(at, "macs", layer.macs);
             table.put(at, "mac_cycles", layer.mac_cycles);
-            table.put(at, "read_bytes", layer.read);
-            table.put(at, "written_bytes", layer.written);
+            let is_seen = measured.is_seen_inside();
+            table.put(at, "read_bytes", is_seen.then_some(layer.read));
+            table.put(at, "written_bytes", is_seen.then_some(layer.written));
             for (name, part) in parts(layer.bounds) {
-                table.put(at, &name, part / measured.period.max(1));
+                table.put(at, &name, is_seen.then_some(part / measured.period.max(1)));
             }
             at += 1;
         }
@@ -93,9 +95,12 @@ fn figures(measured: &Measured) -> Vec<(String, super::Cell)> {
     figures
 }
 
+/// What columns of bounds begin with.
+const BOUND: &str = "bound.";
+
 /// Cycles by what bounded them: `bound.read_latency_cycles`.
 fn parts(bounds: [u64; 5]) -> impl Iterator<Item = (String, u64)> {
-    let name = |bound: Bound| format!("bound.{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
+    let name = |bound: Bound| format!("{BOUND}{}_cycles", bound.name().to_lowercase().replace(' ', "_"));
     Bound::ALL.into_iter().map(name).zip(bounds)
 }
 

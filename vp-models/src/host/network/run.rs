@@ -46,6 +46,8 @@ pub struct Span {
     pub enabled: Time,
     /// The last of its interrupts.
     pub done: Time,
+    /// When the driver had taken that, and went on.
+    pub taken: Time,
     /// What the platform did since the step that was done before this one, if somebody watches it.
     pub activity: Option<Activity>,
 }
@@ -148,7 +150,8 @@ impl<'a> Runner<'a> {
                     Work::Cpu { task, from, to } if step.after.iter().all(|&before| is_done[before]) => {
                         cpu::run(*task, from, to, self.host).map_err(of(next))?;
                         let now = self.host.now().map_err(of(next))?;
-                        spans[next] = Span { enabled: now, done: now, activity: self.host.activity() };
+                        spans[next] =
+                            Span { enabled: now, done: now, taken: now, activity: self.host.activity() };
                         is_done[next] = true;
                         next += 1;
                         continue;
@@ -156,10 +159,10 @@ impl<'a> Runner<'a> {
                     _ => {}
                 }
             }
-            let time = self.interrupt(&mut under_way)?;
+            let (time, taken) = self.interrupt(&mut under_way)?;
             for step in under_way.extract_if(.., |step| step.expected == 0) {
                 let enabled = step.enabled.unwrap_or(time);
-                spans[step.at] = Span { enabled, done: time, activity: self.host.activity() };
+                spans[step.at] = Span { enabled, done: time, taken, activity: self.host.activity() };
                 is_done[step.at] = true;
             }
         }
@@ -236,8 +239,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Takes an interrupt; gives its time.
-    fn interrupt(&mut self, under_way: &mut [UnderWay<'_>]) -> Result<Time, RunError> {
+    /// Takes an interrupt; gives its time, and when it was taken.
+    fn interrupt(&mut self, under_way: &mut [UnderWay<'_>]) -> Result<(Time, Time), RunError> {
         let layer = || under_way.first().map_or_else(String::new, |step| step.step.name.clone());
         let within = |error| RunError::Host { layer: layer(), error };
         let address = self.status().map_err(within)?;
@@ -249,8 +252,9 @@ impl<'a> Runner<'a> {
             return Err(RunError::Interrupt { layer: layer(), status, expected });
         }
         self.host.write_acknowledged(address, status).map_err(within)?;
+        let taken = self.host.now().map_err(within)?;
         under_way.iter_mut().filter(|step| step.enabled.is_some()).for_each(|step| step.expected &= !status);
-        Ok(time)
+        Ok((time, taken))
     }
 
     fn status(&self) -> Result<u32, HostError> {

@@ -13,6 +13,7 @@
 mod pins;
 mod promise;
 mod reset;
+mod watched;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,6 +27,8 @@ use crate::bus::axi::AxiEvent;
 pub(super) use pins::DrivenEvents;
 pub(super) use promise::Bound;
 pub(super) use reset::ResetRound;
+pub use watched::PinEvent;
+pub(super) use watched::PinWatcher;
 
 /// Events that a partner may have driven ahead, at most: its memory is ours…
 const MOST_AHEAD: usize = 65_536;

@@ -6,7 +6,7 @@ use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, Reaction, 
 use crate::hub::input::{PartyId, PortIndex};
 use crate::hub::output::{Failure, FailureKind, Output, Severity};
 use crate::hub::{Hub, TimeMode};
-use crate::platform::PortKind;
+use crate::platform::{Port, PortKind};
 
 /// What ends a run beside partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,33 +45,36 @@ impl Hub {
         self.partners.get(&party).map_or(0, |partner| partner.clock.quantum)
     }
 
-    /// A partner drives something.
+    /// A partner drives something; tells whether nothing follows from it but at its edge.
     pub(in crate::hub) fn take_driven(
         &mut self,
         party: PartyId,
         (port, at): (PortIndex, Time),
         event: PortEvent,
-    ) {
-        let at_once = self.is_line(port);
+    ) -> bool {
+        let at_once = is_line(&self.ports, port);
         let ends_livelock = event == PortEvent::Reset && self.livelock.is_some();
-        let Some(partner) = self.partners.get_mut(&party) else { return };
+        let Some(partner) = self.partners.get_mut(&party) else { return true };
         if let Err(broken) = partner.drive(at, port, event, at_once) {
-            return self.expel(party, Some(port), &broken);
+            self.expel(party, Some(port), &broken);
+            return false;
         }
         if ends_livelock && self.is_leader(party) {
             // Time would never come to the reset's edge.
             if let Err(failure) = self.reset(Some(party)) {
                 self.expel(party, Some(port), &Broken::Pins(failure.reason));
             }
+            return false;
         }
+        true
     }
 
-    /// A partner promises something.
-    pub(in crate::hub) fn take_promise(&mut self, party: PartyId, promise: Promise) {
-        let Some(partner) = self.partners.get_mut(&party) else { return };
-        if let Err(broken) = partner.set_promise(promise) {
-            self.expel(party, None, &broken);
-        }
+    /// A partner promises something; tells whether nothing else follows from it.
+    pub(in crate::hub) fn take_promise(&mut self, party: PartyId, promise: Promise) -> bool {
+        let Some(partner) = self.partners.get_mut(&party) else { return true };
+        let Err(broken) = partner.set_promise(promise) else { return true };
+        self.expel(party, None, &broken);
+        false
     }
 
     /// A partner has broken a rule: it holds nothing any more, and time does not wait for it.
@@ -132,15 +135,13 @@ impl Hub {
     /// Lets take effect what partners have driven to be seen by now; tells whether a reset was among it.
     pub(in crate::hub) fn apply_driven(&mut self) -> bool {
         let (now, mut is_reset) = (self.now(), false);
-        let parties: Vec<PartyId> = self.partners.keys().copied().collect();
-        for party in parties {
-            while let Some(partner) = self.partners.get_mut(&party)
-                && partner.queue.front().is_some_and(|(at, ..)| *at <= now)
-                && let Some((_, port, event)) = partner.queue.pop_front()
-            {
+        let is_due = |partner: &Partner| partner.queue.front().is_some_and(|(at, ..)| *at <= now);
+        while let Some((&party, partner)) = self.partners.iter_mut().find(|(_, partner)| is_due(partner)) {
+            if let Some((at, port, event)) = partner.queue.pop_front() {
                 (self.is_instant_over, self.has_run) = (false, true);
                 self.applied += 1;
                 is_reset |= event == PortEvent::Reset;
+                self.watch_pins(party, port, at, &event);
                 if let Err(broken) = self.apply_event(party, port, event) {
                     self.expel(party, Some(port), &broken);
                 }
@@ -151,10 +152,12 @@ impl Hub {
 
     /// Tells what partners were sent during a run.
     pub(in crate::hub) fn collect_driven(&mut self) {
-        let events = std::mem::take(&mut *self.driven.events.borrow_mut());
-        for (party, port, at, event) in events {
+        let mut events = std::mem::take(&mut *self.driven.events.borrow_mut());
+        for (party, port, at, event) in events.drain(..) {
             self.send_driven(party, port, at, event);
         }
+        // Its room is used again.
+        *self.driven.events.borrow_mut() = events;
     }
 
     pub(in crate::hub) fn send_driven(
@@ -164,19 +167,15 @@ impl Hub {
         at: Time,
         event: PortEvent,
     ) {
-        let at_once = self.is_line(port);
+        let at_once = is_line(&self.ports, port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
         let at = later(at, partner.clock.delay(partner.period));
         // Where a party has gone without a warning, what follows may be later than its cause: nothing is seen earlier than was
         // promised.
         let at = at.max(partner.least());
         partner.send(at, at_once);
+        self.watch_pins(party, port, at, &event);
         self.outputs.push_back(Output::Driven { party, port, at, event });
-    }
-
-    /// Whether a port is an interrupt line: a CPU, the platform's or a partner, may act at the edge at which it sees one.
-    fn is_line(&self, port: PortIndex) -> bool {
-        self.ports.get(usize::from(port.0)).is_some_and(|port| port.kind == PortKind::Irq)
     }
 
     /// Promises partners what can be promised, where that is more than before; tells whether anything was.
@@ -188,18 +187,21 @@ impl Hub {
         let now = self.now();
         let own = self.platform.simulation().next_time().map_or(Time::MAX, |next| next.max(now));
         let own = own.min(self.next_command_time());
-        // What a partner has driven may go through to another one at the same edge.
-        let through: Vec<(PartyId, Time)> = (self.partners.iter())
-            .map(|(party, partner)| {
-                let first = partner.queue.front().map_or(Time::MAX, |front| front.0);
-                (*party, partner.horizon().min(first))
-            })
-            .collect();
-        let reactions: Vec<Time> = self.partners.values().map(|partner| self.reaction_to(partner)).collect();
-        for ((party, partner), reaction) in self.partners.iter_mut().zip(reactions) {
-            let others = through.iter().filter(|(other, _)| other != party).map(|(_, through)| *through);
-            let next = others.chain([own]).min().unwrap_or(own);
-            let next = later(next, partner.clock.delay(partner.period)).min(reaction);
+        // What a partner has driven may go through to another one at the same edge: the earliest, and the earliest of all others.
+        let (mut first, mut second) = ((None, Time::MAX), Time::MAX);
+        for (party, partner) in &self.partners {
+            let driven = partner.queue.front().map_or(Time::MAX, |front| front.0);
+            let through = partner.horizon().min(driven);
+            if through < first.1 {
+                (first, second) = ((Some(*party), through), first.1);
+            } else {
+                second = second.min(through);
+            }
+        }
+        for (party, partner) in &mut self.partners {
+            let through = if first.0 == Some(*party) { second } else { first.1 };
+            let reaction = reaction_to(&self.ports, partner);
+            let next = later(own.min(through), partner.clock.delay(partner.period)).min(reaction);
             // What was promised before stays promised.
             let promise = Promise { heard: partner.driven, next: next.max(partner.least()) };
             if promise != partner.told {
@@ -210,13 +212,6 @@ impl Hub {
             }
         }
         is_any
-    }
-
-    /// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
-    fn reaction_to(&self, partner: &Partner) -> Time {
-        let reaction =
-            |&(at, port, _): &(Time, PortIndex, PortEvent)| partner.reaction(at, self.is_line(port));
-        partner.queue.iter().map(reaction).min().unwrap_or(Time::MAX)
     }
 
     /// The earliest edge at which something that a party without a clock does from now on could reach a partner.
@@ -256,4 +251,18 @@ impl Hub {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a port is an interrupt line: a CPU, the platform's or a partner, may act at the edge at which it sees one.
+fn is_line(ports: &[Port], port: PortIndex) -> bool {
+    ports.get(usize::from(port.0)).is_some_and(|port| port.kind == PortKind::Irq)
+}
+
+/// The earliest edge at which the platform may react to what a partner has driven and has not taken effect.
+fn reaction_to(ports: &[Port], partner: &Partner) -> Time {
+    let Some(&(first, ..)) = partner.queue.front() else { return Time::MAX };
+    // A later event is reacted to later than the first one is.
+    let at_first = partner.queue.iter().take_while(|(at, ..)| *at == first);
+    let reactions = at_first.map(|&(at, port, _)| partner.reaction(at, is_line(ports, port)));
+    reactions.min().unwrap_or(Time::MAX)
 }

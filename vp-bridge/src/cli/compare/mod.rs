@@ -1,0 +1,181 @@
+//! `vp compare`: the same program on the model and with a part of it in another program, such as its RTL, and where they differ.
+//!
+//! Both platforms are cut at the same ports. In one the model takes them, in this thread; in the other the program that is named. What
+//! is driven there becomes transactions (`transactions.rs`), which are compared stream by stream (`difference.rs`).
+
+mod difference;
+mod report;
+mod transactions;
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use vp_core::Time;
+use vp_models::host::trace::player::{self, Outcome, PlayOptions};
+use vp_models::host::trace::{Trace, discover};
+use vp_models::host::{Host, Statistics};
+use vp_models::hub::{Clock, Hub, LinkedPort, PinEvent, PortIndex, Role, TimeMode};
+use vp_models::local::LocalHost;
+use vp_models::outside_device::OutsideDescription;
+use vp_models::platform::{Description, DeviceDescription, Platform, Port};
+
+use super::attach_device::device_end;
+use super::parts::PartArgs;
+use super::platform_args::{PlatformArgs, headline};
+use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform_of};
+use super::{Failure, Verdict};
+use difference::Recorded;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Trace scripts, or folders of them at any depth. Left out: a layer that is built in
+    ///
+    /// The exit status is 0 if all transactions are the same, in each stream: accesses to registers, levels of the interrupt line, and
+    /// of a memory port the bursts of each id and direction.
+    #[arg(value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+
+    #[command(flatten)]
+    platform: PlatformArgs,
+
+    #[command(flatten)]
+    parts: PartArgs,
+
+    /// Times count as well: each transfer at the same clock edge, and so bursts of all ids in the same order
+    #[arg(long)]
+    cycles: bool,
+
+    /// Give up when this much simulated time has passed, such as `10 ms` [default: ten times what the model takes, and 100 us]
+    #[arg(long, value_name = "TIME")]
+    limit: Option<Time>,
+}
+
+/// A run of a trace, with what was transferred at the ports of the part.
+struct Run {
+    recorded: Recorded,
+    /// What came of the trace, or why it did not come to its end.
+    outcome: Result<Outcome, String>,
+    statistics: Statistics,
+    /// When it ended.
+    end: Time,
+}
+
+/// A trace on the model, and with the part outside.
+struct Compared {
+    name: String,
+    headline: String,
+    period: Time,
+    model: Run,
+    outside: Run,
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let description = |default| args.platform.description(default);
+    if args.parts.first_given().is_none() {
+        return Err(Failure::new("no part is in another program: there is nothing to compare")
+            .hint("name one: --device-command COMMAND, or --memory-command PORT=COMMAND"));
+    }
+    if args.traces.is_empty() {
+        let compared = compare(BUILT_IN, &built_in()?, &description(DEFAULT_PLATFORM)?, args)?;
+        return report::show(&compared, args.cycles);
+    }
+    let mut sources = Vec::new();
+    for path in &args.traces {
+        sources.extend(discover(path).map_err(Failure::new)?);
+    }
+    let mut different = 0;
+    for source in &sources {
+        let trace = Trace::load(&source.script).map_err(Failure::new)?;
+        let compared = compare(&source.name, &trace, &description(platform_of(source))?, args)?;
+        different += usize::from(report::show(&compared, args.cycles)? == Verdict::Wrong);
+    }
+    if sources.len() > 1 {
+        report::sum(sources.len(), different)?;
+    }
+    Ok(if different == 0 { Verdict::Right } else { Verdict::Wrong })
+}
+
+fn compare(name: &str, trace: &Trace, description: &Description, args: &Args) -> Result<Compared, Failure> {
+    let mut model = model(description, &args.parts)?;
+    let ports = model.platform().ports();
+    let (tell, told) = mpsc::channel();
+    let limit = args.limit.unwrap_or(Time::MAX);
+    // The receiver is here until the run is over.
+    model.on_driven(move |event| drop(tell.send(event)));
+    let period = description.period;
+    let (played, statistics, end) = play(trace, &mut model, limit)?;
+    drop(model);
+    let model = run(told, &ports, period, (played, statistics, end));
+    let (tell, told) = mpsc::channel();
+    let mut around = description.clone();
+    let opened = args.parts.open(&mut around, None, Some(tell))?;
+    let Some((mut host, parts)) = opened else { return Err(Failure::new("no part is in another program")) };
+    let limit = args.limit.unwrap_or(Time::ps(end.as_ps().saturating_mul(10)) + Time::us(100));
+    let played = play(trace, &mut host, limit)?;
+    drop(host);
+    // All has been told when its server has ended.
+    drop(parts);
+    let outside = run(told, &ports, period, played);
+    Ok(Compared { name: name.to_owned(), headline: headline(description), period, model, outside })
+}
+
+type Played = (Result<Outcome, String>, Statistics, Time);
+
+fn play(trace: &Trace, host: &mut dyn Host, limit: Time) -> Result<Played, Failure> {
+    host.set_limit(limit);
+    let map = host.map();
+    let outcome = player::play(trace, host, &map, &PlayOptions::default()).map_err(|error| error.to_string());
+    let statistics = host.statistics().map_err(Failure::new)?;
+    Ok((outcome, statistics, host.now().map_err(Failure::new)?))
+}
+
+fn run(told: mpsc::Receiver<PinEvent>, ports: &[Port], period: Time, played: Played) -> Run {
+    let (outcome, statistics, end) = played;
+    let streams = transactions::of(told.into_iter().collect(), ports, period);
+    // A wait that was given up is one of the failures.
+    let has_ended =
+        outcome.as_ref().is_ok_and(|outcome| outcome.failures.iter().all(|it| it.kind.is_of_memory()));
+    Run { recorded: Recorded { streams, has_ended }, outcome, statistics, end }
+}
+
+/// The platform, cut at the ports of the parts, with the model behind all of them.
+fn model(description: &Description, parts: &PartArgs) -> Result<LocalHost, Failure> {
+    let mut around = description.clone();
+    parts.of(&mut around)?;
+    let mut host = LocalHost::new(Platform::build(&around).map_err(Failure::new)?);
+    if let DeviceDescription::Outside(outside) = &around.device {
+        let mut device = description.clone();
+        if let DeviceDescription::Outside(_) = device.device {
+            let inside = outside.nvdla.clone().map(DeviceDescription::Nvdla);
+            device.device = inside.ok_or_else(|| {
+                Failure::new(format!("{}: there is no model of its device", description.name))
+                    .hint("say `like` in [outside_device], the built-in platform whose device it is")
+            })?;
+        }
+        let device = Platform::build(&device).map_err(Failure::new)?;
+        let ends = device.ports().iter().filter_map(device_end).collect();
+        link(&mut host, device, ends)?;
+    }
+    for port in parts.memories() {
+        let mut memory = description.clone();
+        // Nobody else uses it.
+        let outside = OutsideDescription::in_place_of(&memory.device);
+        memory.device = DeviceDescription::Outside(Box::new(outside));
+        link(&mut host, Platform::build(&memory).map_err(Failure::new)?, vec![(port, Role::Target)])?;
+    }
+    Ok(host)
+}
+
+/// Takes these ports of the host's platform for another one.
+fn link(host: &mut LocalHost, part: Platform, ends: Vec<(&str, Role)>) -> Result<(), Failure> {
+    let index = |platform: &Platform, name: &str| {
+        let place = platform.ports().iter().position(|port| port.name == name);
+        let place = place.ok_or_else(|| Failure::new(format!("the platform has no port {name}")));
+        place.map(|place| PortIndex(place as u16))
+    };
+    let link = |(name, role): (&str, Role)| {
+        Ok(LinkedPort { there: index(host.platform(), name)?, role, here: index(&part, name)? })
+    };
+    let ports = ends.into_iter().map(link).collect::<Result<Vec<_>, Failure>>()?;
+    host.link(Hub::new(part, TimeMode::Free), ("the model", Clock::default()), ports).map_err(Failure::new)
+}

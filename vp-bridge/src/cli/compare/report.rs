@@ -1,0 +1,289 @@
+//! How a comparison is shown.
+
+use std::io::Write;
+
+use vp_core::Time;
+
+use super::difference::{self, Difference, Recorded};
+use super::transactions::{Content, Kind, Place, Step, Stream, Transaction};
+use super::{Compared, Run};
+use crate::cli::text::{self, counted, grouped, styled};
+use crate::cli::{Failure, Verdict};
+
+/// Transactions of the port that are shown before the one that differs.
+const BEFORE: usize = 4;
+
+/// What was compared, and the first transaction that differs. With `cycles` times count, too.
+pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure> {
+    let mut out = anstream::stdout().lock();
+    let Compared { name, headline, period, model, outside } = compared;
+    writeln!(out, "{headline}\n{name}\n")?;
+    let shown = Shown { period: *period };
+    let (one, other) = (&model.recorded, &outside.recorded);
+    let contents = difference::contents(one, other);
+    let apart = difference::times(one, other);
+    if let Some(found) = &contents {
+        let what = format!("{}, the first that differs", shown.name(found));
+        writeln!(out, "{} {what}", styled(text::RED, format!("{:<10}", "different")))?;
+        shown.pair(&mut out, found)?;
+        shown.before(&mut out, found, (one, other))?;
+    } else {
+        writeln!(out, "{:<10} {}", "equal", totals(one))?;
+    }
+    let mut is_on_time = apart.first.is_none();
+    match &apart.first {
+        None if contents.is_none() => writeln!(out, "{:<10} each at the same clock edge", "times")?,
+        None => writeln!(out, "{:<10} before it each was at the same clock edge", "times")?,
+        Some(first) => {
+            let count = counted(apart.count, "transaction");
+            let most = counted(apart.most.cycles(*period), "cycle");
+            writeln!(out, "{:<10} {count} at other clock edges, up to {most} apart; the first:", "times")?;
+            writeln!(out, "{:<10} {}", "", shown.name(first))?;
+            shown.pair(&mut out, first)?;
+        }
+    }
+    if contents.is_none()
+        && let Some((place, index)) = difference::reordered(one, other)
+    {
+        is_on_time = false;
+        let nth = grouped(index as u64 + 1);
+        writeln!(
+            out,
+            "{:<10} at {} bursts of several ids come in another order, first the one with number {nth}",
+            "order",
+            at(place)
+        )?;
+    }
+    let took = |run: &Run| run.statistics.get("nvdla.cycles").unwrap_or(run.end.cycles(*period));
+    let (one, other) = (took(model), took(outside));
+    let difference = match other.abs_diff(one) {
+        0 => String::new(),
+        by => {
+            let sign = if other > one { '+' } else { '-' };
+            let share = by as f64 * 100.0 / one.max(1) as f64;
+            format!(" ({sign}{}, {share:.1} %)", grouped(by))
+        }
+    };
+    writeln!(
+        out,
+        "{:<10} {} with the model, {} with the part outside{difference}",
+        "cycles",
+        grouped(one),
+        grouped(other)
+    )?;
+    let results = [("the model", model), ("the part outside", outside)];
+    let mut failed = 0;
+    for (whose, run) in results {
+        let said = match &run.outcome {
+            Err(why) => vec![why.clone()],
+            Ok(outcome) => outcome.failures.iter().map(ToString::to_string).collect(),
+        };
+        failed += usize::from(!said.is_empty());
+        for line in said.iter().take(BEFORE) {
+            writeln!(
+                out,
+                "{} with {whose}: {}",
+                styled(text::RED, "wrong:"),
+                line.replace('\n', "\n       ")
+            )?;
+        }
+    }
+    // What fails in the same way in both is the trace's.
+    let is_same = contents.is_none() && failed != 1 && (is_on_time || !cycles);
+    writeln!(
+        out,
+        "\n{}\n",
+        if is_same { styled(text::GREEN, "EQUAL") } else { styled(text::RED, "DIFFERENT") }
+    )?;
+    Ok(if is_same { Verdict::Right } else { Verdict::Wrong })
+}
+
+/// The last line of many.
+pub(super) fn sum(all: usize, different: usize) -> Result<(), Failure> {
+    let equal = all - different;
+    Ok(writeln!(anstream::stdout(), "{equal} equal, {different} different")?)
+}
+
+/// What was transferred, in numbers.
+fn totals(run: &Recorded) -> String {
+    let mut totals: Vec<(Place, &str, u64)> = Vec::new();
+    for (Stream { place, kind }, transactions) in &run.streams {
+        let unit = match kind {
+            Kind::Access => "access",
+            Kind::Level => "level",
+            Kind::Read(_) => "read",
+            Kind::Write(_) => "write",
+        };
+        match totals.iter_mut().find(|total| (total.0, total.1) == (*place, unit)) {
+            Some(total) => total.2 += transactions.len() as u64,
+            None => totals.push((*place, unit, transactions.len() as u64)),
+        }
+    }
+    let total = |(place, unit, count): &(Place, &str, u64)| {
+        let unit = if *unit == "access" && *count != 1 { "accesse" } else { unit };
+        format!("{} at {}", counted(*count, unit), at(*place))
+    };
+    totals.iter().map(total).collect::<Vec<_>>().join(", ")
+}
+
+fn at(Place { port, is_memory }: Place) -> String {
+    if is_memory { format!("{port} (its memory)") } else { port.to_owned() }
+}
+
+struct Shown {
+    period: Time,
+}
+
+impl Shown {
+    fn edge(&self, time: Time) -> String {
+        format!("edge {}", grouped(time.cycles(self.period)))
+    }
+
+    /// Which transaction it is.
+    fn name(&self, found: &Difference<'_>) -> String {
+        let Difference { stream: Stream { place, kind }, index, .. } = found;
+        format!("{kind} at {}, number {} of these", at(*place), grouped(*index as u64 + 1))
+    }
+
+    /// What each side has at the step that differs.
+    fn pair(&self, out: &mut impl Write, found: &Difference<'_>) -> Result<(), Failure> {
+        for (side, transaction) in [("model", found.model), ("outside", found.outside)] {
+            let Some(transaction) = transaction else {
+                writeln!(out, "  {side:<8} none")?;
+                continue;
+            };
+            let head = self.line(transaction);
+            let step = match transaction.steps.get(found.step) {
+                _ if found.step == 0 => String::new(),
+                Some(step) => {
+                    format!("; {} at {}: {}", what(found.step, step), self.edge(step.at), content(step))
+                }
+                None => "; no more".to_owned(),
+            };
+            writeln!(out, "  {side:<8} {head}{step}")?;
+        }
+        if let (Some(one), Some(other)) = (found.model, found.outside)
+            && let (Some(one), Some(other)) = (one.steps.get(found.step), other.steps.get(found.step))
+            && let (Content::Beat { data: one, .. }, Content::Beat { data: other, .. }) =
+                (&one.content, &other.content)
+            && let Some(byte) = one.iter().zip(other).position(|(one, other)| one != other)
+        {
+            let values = format!("{:02x} and {:02x}", one[byte], other[byte]);
+            writeln!(out, "  {:<8} from byte {byte} of the beat on: {values}", "")?;
+        }
+        Ok(())
+    }
+
+    /// A transaction in one line.
+    fn line(&self, transaction: &Transaction) -> String {
+        match transaction.steps.first() {
+            Some(step) => format!("{:<12} {}", self.edge(step.at), content(step)),
+            None => String::new(),
+        }
+    }
+
+    /// What each run had at that port before, and last at the other ones.
+    fn before(
+        &self,
+        out: &mut impl Write,
+        found: &Difference<'_>,
+        (model, outside): (&Recorded, &Recorded),
+    ) -> Result<(), Failure> {
+        let mut put = |whose: &str, lines: &[String]| -> Result<(), Failure> {
+            writeln!(out, "{:<10} {whose}, the last at each port", "before it")?;
+            lines.iter().try_for_each(|line| Ok(writeln!(out, "  {line}")?))
+        };
+        let model = self.earlier(model, found, found.model);
+        let outside = self.earlier(outside, found, found.outside);
+        if model == outside {
+            return put("in both", &model);
+        }
+        put("model", &model)?;
+        put("outside", &outside)
+    }
+
+    /// What a run had before that transaction, a line each.
+    fn earlier(
+        &self,
+        run: &Recorded,
+        found: &Difference<'_>,
+        transaction: Option<&Transaction>,
+    ) -> Vec<String> {
+        // Where one has no such transaction: when the other has it.
+        let until = transaction.map_or(found.time(), Transaction::start);
+        let mut earlier: Vec<(Stream, &Transaction)> = (run.streams.iter())
+            .flat_map(|(stream, all)| all.iter().map(move |transaction| (*stream, transaction)))
+            .filter(|(_, transaction)| transaction.start() < until)
+            .collect();
+        earlier.sort_by_key(|(_, transaction)| transaction.start());
+        let is_here = |(stream, _): &(Stream, &Transaction)| stream.place == found.stream.place;
+        let (here, elsewhere): (Vec<_>, Vec<_>) = earlier.into_iter().partition(is_here);
+        let mut shown: Vec<_> = here.into_iter().rev().take(BEFORE).collect();
+        for (stream, transaction) in elsewhere.into_iter().rev() {
+            if !shown.iter().any(|(known, _)| known.place == stream.place) {
+                shown.push((stream, transaction));
+            }
+        }
+        shown.sort_by_key(|(_, transaction)| transaction.start());
+        let line = |(Stream { place, kind }, transaction): (Stream, &Transaction)| {
+            let end = match transaction.steps.last() {
+                Some(step) if transaction.steps.len() > 1 => {
+                    format!("; {} at {}", last(step), self.edge(step.at))
+                }
+                _ => String::new(),
+            };
+            format!("{}{end}  ({kind}, {})", self.line(transaction), at(place))
+        };
+        shown.into_iter().map(line).collect()
+    }
+}
+
+/// Which step of its transaction it is.
+fn what(index: usize, step: &Step) -> String {
+    match step.content {
+        Content::Beat { .. } => format!("beat {index}"),
+        Content::Response { .. } => "response".to_owned(),
+        _ => "answer".to_owned(),
+    }
+}
+
+/// What a transaction ended with.
+fn last(step: &Step) -> String {
+    match &step.content {
+        Content::Beat { .. } => "last data".to_owned(),
+        Content::Response { error: false } => "response".to_owned(),
+        _ => content(step),
+    }
+}
+
+/// What a step transfers.
+fn content(step: &Step) -> String {
+    match &step.content {
+        Content::Request { address, write: None, .. } => format!("reads {address:#06x}"),
+        Content::Request { address, write: Some(value), posted } => {
+            let how = if *posted { ", posted" } else { "" };
+            format!("writes {value:#010x} to {address:#06x}{how}")
+        }
+        Content::Answer(value) => format!("answer {value:#010x}"),
+        Content::Level(level) => if *level { "high" } else { "low" }.to_owned(),
+        Content::Address { address, beats } => {
+            format!("{address:#x}, {}", counted(u64::from(*beats), "beat"))
+        }
+        Content::Beat { data, strobes, last, error } => {
+            let mut text: String = data.iter().map(|byte| format!("{byte:02x}")).collect();
+            let all = u64::MAX >> (64 - data.len().clamp(1, 64));
+            if strobes & all != all {
+                text += &format!(", strobes {:#x}", strobes & all);
+            }
+            if *last {
+                text += ", last";
+            }
+            if *error {
+                text += ", error";
+            }
+            text
+        }
+        Content::Response { error: false } => "okay".to_owned(),
+        Content::Response { error: true } => "error".to_owned(),
+    }
+}

@@ -1,0 +1,39 @@
+//! What is driven at the ports that partners hold, for whoever looks on.
+
+use vp_core::Time;
+
+use super::PortEvent;
+use crate::hub::Hub;
+use crate::hub::input::{PartyId, PortIndex, Role};
+
+/// Something that is driven at a port between the platform and a partner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinEvent {
+    /// The port.
+    pub port: PortIndex,
+    /// What the partner is to the port.
+    pub role: Role,
+    /// The edge at which the other side sees it for the first time.
+    pub at: Time,
+    /// What is driven. Which side drives it follows from the role.
+    pub event: PortEvent,
+}
+
+/// Called for each event.
+pub(in crate::hub) type PinWatcher = Box<dyn FnMut(PinEvent)>;
+
+impl Hub {
+    /// Tells from now on what is driven at ports that partners hold: by the platform when it drives it, and by a partner when it takes
+    /// effect. Of one channel and direction events come in the order of their edges.
+    pub fn on_driven(&mut self, told: impl FnMut(PinEvent) + 'static) {
+        self.pin_watcher = Some(Box::new(told));
+    }
+
+    pub(super) fn watch_pins(&mut self, party: PartyId, port: PortIndex, at: Time, event: &PortEvent) {
+        let Some(watcher) = &mut self.pin_watcher else { return };
+        let held = self.holdings.iter().find(|held| held.party == party && held.port == port);
+        if let Some(role) = held.map(|held| held.role) {
+            watcher(PinEvent { port, role, at, event: event.clone() });
+        }
+    }
+}
