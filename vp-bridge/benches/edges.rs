@@ -56,12 +56,15 @@ fn idle(partner: &mut Partner, edges: u64) -> Result<()> {
 }
 
 fn reads(partner: &mut Partner, edges: u64) -> Result<()> {
+    let registers: Handle<RegisterInitiator> = partner.attach("csb0")?;
     let memory: Handle<Manager> = partner.attach("dbb0")?;
     let mut pins = ManagerPins { r_ready: true, b_ready: true, ..ManagerPins::default() };
     let (mut next, mut beats) = (0, 0);
     for _ in 0..edges {
         pins.ar = pins.ar.or(Some(Address { id: 0, address: 0x8000_0000 + next % 4096, beats: 1 }));
+        partner.sample(registers, &None)?;
         partner.sample(memory, &pins)?;
+        partner.seen(registers)?;
         let seen = partner.seen(memory)?;
         if seen.ar_ready {
             (pins.ar, next) = (None, next + 8);

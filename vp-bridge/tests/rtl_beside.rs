@@ -428,10 +428,16 @@ fn a_device_in_rtl_works_and_is_reset_with_its_platform() {
     let served = without_device();
     let mut host = served.host(MemoryPlace::Inside);
     let _device = Part::attach(&device, &[], &served, &mut host, 3);
+    // The first accesses are not before the end of the device's own reset.
+    host.write(0, 7).unwrap();
+    assert_eq!(host.read(0).unwrap(), 7);
     let first = copied(&mut host);
     host.write_acknowledged(12, 0).unwrap();
     assert_eq!(copied(&mut host), first);
     // Its line is high and its words are set: a reset puts both back.
+    host.reset().unwrap();
+    host.write(4, 7).unwrap();
+    assert_eq!(host.read(4).unwrap(), 7);
     host.reset().unwrap();
     assert_eq!((host.read(0).unwrap(), host.read(12).unwrap()), (0, 0));
     assert_eq!(copied(&mut host), first);

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::Hub;
 use super::input::{PartyId, PortIndex, Role};
 use super::output::{Failure, FailureKind, Output, Severity};
 use super::outside::{DirectRange, OutsideMemory};
 use super::partner::PortEvent;
+use super::{Hub, TimeMode};
 use crate::bus::axi::AxiTarget;
 use crate::bus::stream::InputStream;
 use crate::platform::{MemoryPort, Port, PortKind};
@@ -205,6 +205,10 @@ impl Hub {
         if is_timed {
             self.check_partner(&holding)?;
             self.connect_partner(&holding);
+            if (kind, role) == (PortKind::Registers, Role::Initiator) && self.are_all_partners() {
+                // Time is the CPU's: its promises let it move, and nobody commands it.
+                self.mode = TimeMode::Free;
+            }
         } else {
             self.connect_memory(&holding);
         }

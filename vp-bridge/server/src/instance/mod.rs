@@ -357,7 +357,7 @@ impl PlatformThread {
         }
         let offer = Offer {
             agent: server,
-            time_mode: self.mode,
+            time_mode: self.time_mode(),
             time: translate::time(self.hub.now()),
             platform: platform.clone(),
             session: id,
@@ -441,6 +441,14 @@ impl PlatformThread {
         }
     }
 
+    /// The mode of time, which a partner that is the CPU sets free.
+    fn time_mode(&self) -> TimeMode {
+        match self.hub.mode() {
+            hub::TimeMode::Free if self.mode == TimeMode::Lockstep => TimeMode::Free,
+            _ => self.mode,
+        }
+    }
+
     fn status(&self) -> StatusReport {
         let attached = self.hub.holdings().map(|(party, port, role)| Attached {
             port: translate::port_id(port),
@@ -448,7 +456,7 @@ impl PlatformThread {
             session: translate::session(party),
         });
         StatusReport {
-            time_mode: self.mode,
+            time_mode: self.time_mode(),
             activity: translate::activity(self.hub.activity()),
             sessions: u32::try_from(self.members.len()).unwrap_or(u32::MAX),
             // The session knows.

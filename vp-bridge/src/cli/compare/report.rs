@@ -56,21 +56,16 @@ pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure
     }
     let took = |run: &Run| run.statistics.get("nvdla.cycles").unwrap_or(run.end.cycles(*period));
     let (one, other) = (took(model), took(outside));
-    let difference = match other.abs_diff(one) {
-        0 => String::new(),
+    let with_part = match other.abs_diff(one) {
+        _ if !outside.recorded.has_ended => "with the part outside the program did not end".to_owned(),
+        0 => format!("{} with the part outside", grouped(other)),
         by => {
             let sign = if other > one { '+' } else { '-' };
             let share = by as f64 * 100.0 / one.max(1) as f64;
-            format!(" ({sign}{}, {share:.1} %)", grouped(by))
+            format!("{} with the part outside ({sign}{}, {share:.1} %)", grouped(other), grouped(by))
         }
     };
-    writeln!(
-        out,
-        "{:<10} {} with the model, {} with the part outside{difference}",
-        "cycles",
-        grouped(one),
-        grouped(other)
-    )?;
+    writeln!(out, "{:<10} {} with the model, {with_part}", "cycles", grouped(one))?;
     let results = [("the model", model), ("the part outside", outside)];
     let mut failed = 0;
     for (whose, run) in results {

@@ -161,7 +161,7 @@ impl PartArgs {
         for part in &mut parts.0 {
             part.name = format!("point {point}: {}", part.name);
         }
-        let (mut host, outside) = self.serve(parts, description, None, None).map_err(told)?;
+        let (mut host, outside) = self.serve(&parts, description, None, None).map_err(told)?;
         let ran = run(&mut host);
         drop(host);
         drop(outside);
@@ -213,12 +213,12 @@ impl PartArgs {
         if parts.is_empty() && listen.is_none() {
             return Ok(None);
         }
-        self.serve(parts, description.clone(), listen, pins).map(Some)
+        self.serve(&parts, description.clone(), listen, pins).map(Some)
     }
 
     fn serve(
         &self,
-        parts: Parts,
+        parts: &Parts,
         description: Description,
         listen: Option<&Address>,
         pins: Option<Sender<PinEvent>>,
@@ -230,7 +230,7 @@ impl PartArgs {
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;
         let programs = parts.start(server.address())?;
         let mut outside = PartsOutside { _server: server, programs };
-        outside.wait(&parts, &mut host)?;
+        outside.wait(parts, &mut host)?;
         Ok((host, outside))
     }
 }

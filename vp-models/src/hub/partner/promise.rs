@@ -8,6 +8,9 @@ use crate::hub::output::{Failure, FailureKind, Output, Severity};
 use crate::hub::{Hub, TimeMode};
 use crate::platform::{Port, PortKind};
 
+/// Free mode: so many edges are promised while nobody but partners is here. Who comes meanwhile is seen behind them.
+const EDGES_BEFORE_NEWCOMERS: u64 = 1_024;
+
 /// What ends a run beside partners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::hub) enum Bound {
@@ -220,13 +223,15 @@ impl Hub {
         if self.is_closed && self.are_all_partners() {
             return Time::MAX;
         }
+        let period = self.platform.description().period;
         let from = match self.mode {
             TimeMode::Lockstep => self.goal_time().unwrap_or(now),
+            TimeMode::Free if self.are_all_partners() => return later(now, period * EDGES_BEFORE_NEWCOMERS),
             TimeMode::Free => now,
         };
         // An access to a register outside is seen at the same edge, what it does inside a device later.
         let is_device_outside = self.platform.outside_registers().is_some();
-        if is_device_outside { from } else { later(from, self.platform.description().period) }
+        if is_device_outside { from } else { later(from, period) }
     }
 
     /// Two partners on one path whose outputs both depend on inputs of the same edge would have to wait for each other
