@@ -16,6 +16,8 @@ module vp_clock #(
 );
   import vp_pkg::*;
 
+  vp_wave wave ();
+
   bit is_started;
   // Edges of the reset so far, the next one included.
   int passed = 1;

@@ -177,6 +177,8 @@ void vp_dpi_exit(void) {
   exit(1);
 }
 
+void vp_dpi_fail(const char *what) { fail("%s", what); }
+
 long long vp_dpi_counter(const char *name) {
   uint64_t value = 0;
   if (partner && status == VP_STATUS_OK) done(vp_counter(partner, name, &value));

@@ -29,6 +29,8 @@ package vp_pkg;
   import "DPI-C" function bit vp_dpi_in_reset();
   import "DPI-C" function void vp_dpi_close();
   import "DPI-C" function void vp_dpi_exit();
+  // Ends the simulation with this sentence.
+  import "DPI-C" function void vp_dpi_fail(input string what);
   // Pins of a channel are X or Z where they count.
   import "DPI-C" function void vp_dpi_unknown(input int port, input string channel, input string pins);
 
@@ -114,6 +116,9 @@ package vp_pkg;
   endtask
   task vp_dpi_exit;
     $vp_exit;
+  endtask
+  task vp_dpi_fail(input string what);
+    $vp_fail(what);
   endtask
   task vp_dpi_unknown(input int port, input string channel, input string pins);
     $vp_unknown(port, channel, pins);

@@ -34,6 +34,7 @@ static void get_status(value *a) { a[0].integer = vp_dpi_status(); }
 static void in_reset(value *a) { a[0].bit = vp_dpi_in_reset(); }
 static void get_time(value *a) { a[0].number = vp_dpi_time(); }
 static void counter(value *a) { a[1].number = vp_dpi_counter(a[0].text); }
+static void fail_with(value *a) { vp_dpi_fail(a[0].text); }
 static void unknown(value *a) { vp_dpi_unknown(a[0].integer, a[1].text, a[2].text); }
 
 static void close_partner(value *a) {
@@ -104,6 +105,7 @@ static const task tasks[] = {
     {"$vp_exit", "", end_failed},
     {"$vp_time", "L", get_time},
     {"$vp_counter", "sL", counter},
+    {"$vp_fail", "s", fail_with},
     {"$vp_unknown", "iss", unknown},
     {"$vp_memory_read", "iliV", memory_read},
     {"$vp_memory_write", "ilivl", memory_write},

@@ -25,11 +25,8 @@ use vp_server::Options;
 
 /// Builds a top module with Verilator and its options, and gives the program. `None`, said aloud: a tool is missing.
 fn verilated(test: &str, folder: &str, top: &str, options: &[&str]) -> Option<PathBuf> {
-    for tool in ["verilator", "g++"] {
-        if tools::command(&[tool]).is_none() {
-            tools::skipped(test, &format!("no Verilator: no {tool} (Debian: apt-get install verilator g++)"));
-            return None;
-        }
+    if !tools::can_verilate(test) {
+        return None;
     }
     let name = format!("{test}{}", options.concat()).replace([' ', '='], "_");
     let made = Path::new(VP).with_file_name("verilated").join(name);

@@ -1,5 +1,7 @@
 //! Programs of a distribution that some tests need, and what is said where they are missing.
 
+#![allow(dead_code, reason = "every test file uses its own part")]
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -16,4 +18,13 @@ pub(crate) fn command(names: &[&str]) -> Option<PathBuf> {
 pub(crate) fn skipped(test: &str, why: &str) {
     // In one piece: other tests say things at the same time.
     _ = std::io::stderr().write_all(format!("\nskipped: {test}: {why}\n").as_bytes());
+}
+
+/// Whether RTL can be built with Verilator; says so if not.
+pub(crate) fn can_verilate(test: &str) -> bool {
+    let missing = ["verilator", "g++"].into_iter().find(|tool| command(&[tool]).is_none());
+    if let Some(tool) = missing {
+        skipped(test, &format!("no Verilator: no {tool} (Debian: apt-get install verilator g++)"));
+    }
+    missing.is_none()
 }
