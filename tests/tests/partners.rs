@@ -323,6 +323,20 @@ fn without_a_device_the_cpu_sees_a_bus_error_and_a_device_that_goes_leaves_one()
 }
 
 #[test]
+fn a_device_that_does_not_answer_leaves_the_cpu_a_bus_error_in_the_end() {
+    let mut stage = Stage::new(true);
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.attach(PARTNER, CSB, Role::Target).unwrap();
+    stage.promise(0, Time::us(60));
+    let tag = stage.read_begun();
+    assert_eq!(stage.done(CPU, tag), None, "it has time to answer");
+    stage.promise(1, Time::us(70));
+    let (kind, reason) = refused(stage.done(CPU, tag).expect("an end"));
+    assert_eq!(kind, FailureKind::SlaveError);
+    assert!(reason.contains("csb0: no answer within 65536 cycles from register 0x0"), "{reason}");
+}
+
+#[test]
 fn an_answer_that_nobody_waits_for_ends_a_device() {
     let mut stage = Stage::new(true);
     // The first instant is over then.

@@ -22,6 +22,9 @@ pub(crate) type RegisterSink = Box<dyn Fn(Time, RegisterRequest)>;
 /// Whether an access makes a device begin its work.
 pub(crate) type IsStart = Box<dyn Fn(&RegisterRequest) -> bool>;
 
+/// Cycles after which an access that has no answer fails: a CPU that waited for ever could not be debugged.
+const MOST_CYCLES: u64 = 65_536;
+
 /// A register bus whose target is a partner.
 pub struct OutsideRegisters {
     name: &'static str,
@@ -34,6 +37,8 @@ pub struct OutsideRegisters {
     answers: DelayLine<RegisterResponse>,
     /// There are accesses that nobody will answer.
     lost: Event,
+    /// The open access has waited too long for its answer.
+    overdue: Event,
     /// How many answers are due.
     unanswered: Cell<usize>,
     is_start: IsStart,
@@ -87,11 +92,13 @@ impl OutsideRegisters {
             answer_listener: RefCell::default(),
             answers: DelayLine::new(sim, format!("{name}.answer_pipe"), period),
             lost: sim.work_event(format!("{name}.lost")),
+            overdue: sim.work_event(format!("{name}.overdue")),
             unanswered: Cell::new(0),
             is_start,
         });
         sim.server(format!("{name}.refuse"), registers.clone().refuse());
         sim.server(format!("{name}.answer"), registers.clone().give_answers());
+        sim.server(format!("{name}.give_up"), registers.clone().give_up());
         registers
     }
 
@@ -120,6 +127,7 @@ impl OutsideRegisters {
         let state = &mut *self.state.borrow_mut();
         state.target = None;
         state.gone = Some(why.to_owned());
+        self.overdue.cancel();
         let owed = state.open.take().into_iter().chain(state.queue.drain(..));
         state.lost.extend(owed.map(|request| (request, why.to_owned())));
         if !state.lost.is_empty() {
@@ -147,6 +155,7 @@ impl OutsideRegisters {
             }
             state.open.take().ok_or("an answer to no access")?
         };
+        self.overdue.cancel();
         let value = if let RegisterAccess::Read = request.access { value } else { 0 };
         self.report(&request, value);
         let response = RegisterResponse { tag: request.tag, result: Ok(value) };
@@ -188,7 +197,7 @@ impl OutsideRegisters {
     fn go_on(&self) {
         let state = &mut *self.state.borrow_mut();
         state.settle(self.sim.now());
-        let State { target, queue, open, lost, start, driven: count, .. } = state;
+        let State { period, target, queue, open, lost, start, driven: count, .. } = state;
         while open.is_none()
             && self.answers.is_empty()
             && let Some(request) = queue.pop_front()
@@ -209,9 +218,28 @@ impl OutsideRegisters {
             driven.drive(self.sim.now());
             sink(self.sim.now(), request);
             match request.access.is_answered() {
-                true => *open = Some(request),
+                true => {
+                    *open = Some(request);
+                    self.overdue.notify_after(*period * MOST_CYCLES);
+                }
                 false => self.report(&request, 0),
             }
+        }
+    }
+
+    /// Ends an access that the target does not answer.
+    async fn give_up(self: Rc<Self>) {
+        loop {
+            self.overdue.wait().await;
+            let name = self.name;
+            let state = &mut *self.state.borrow_mut();
+            let Some(request) = state.open.take() else { continue };
+            let why = format!(
+                "{name}: no answer within {MOST_CYCLES} cycles from register 0x{:x} of the device outside",
+                request.address
+            );
+            state.lost.push_back((request, why));
+            self.lost.notify_delta();
         }
     }
 
@@ -226,6 +254,7 @@ impl OutsideRegisters {
                         RegisterResponse { tag: request.tag, result: Err(RegisterError { reason }) };
                     self.tell_answer(&response);
                     self.respond(response);
+                    self.go_on();
                 }
                 Some((_, reason)) => {
                     if !std::mem::replace(&mut self.state.borrow_mut().is_told, true) {
