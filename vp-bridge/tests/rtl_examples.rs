@@ -18,7 +18,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
         .envs(plugin.map(|plugin| ("PLUGIN", plugin)))
         .env("VP", VP)
         .env("LIBVP", library())
-        .env("MADE", Path::new(VP).with_file_name("examples"))
+        .env("MADE", Path::new(VP).with_file_name("rtl-examples"))
         .env("OPT", "-O1")
         .current_dir(root())
         .output()
