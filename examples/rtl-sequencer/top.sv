@@ -1,4 +1,4 @@
-// Has a sequencer in RTL run a layer. All else is the platform in this process, at the address in VP_CONNECT.
+// Has a sequencer in RTL run a layer. All else is the platform, at the address in VP_CONNECT.
 module top;
   bit clk;
   initial forever #1 clk = !clk;
@@ -21,8 +21,8 @@ module top;
   logic [1:0] rresp, bresp;
   logic [63:0] rdata, wdata;
   vp_axi_manager_port dbb0 (
-    .arid(0), .arlen(0), .arsize(3), .arburst(1), .awid(0), .awlen(0), .awsize(3), .awburst(1), .wstrb(8'hff), .wlast(1'b1),
-    .rready(1'b1), .bready(1'b1), .*
+    .arid(8'd0), .arlen(8'd0), .arsize(3'd3), .arburst(2'd1), .awid(8'd0), .awlen(8'd0), .awsize(3'd3), .awburst(2'd1),
+    .wstrb(8'hff), .wlast(1'b1), .rready(1'b1), .bready(1'b1), .*
   );
 
   logic loaded, done, checked;

@@ -18,7 +18,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
         .envs(plugin.map(|plugin| ("PLUGIN", plugin)))
         .env("VP", VP)
         .env("LIBVP", library())
-        .env("MADE", Path::new(VP).with_file_name("examples"))
+        .env("MADE", Path::new(VP).with_file_name("rtl-examples"))
         .env("OPT", "-O1")
         .current_dir(root())
         .output()
@@ -75,14 +75,19 @@ fn a_memory_in_rtl_has_rows_if_it_is_asked_for_them() {
 }
 
 #[test]
-fn a_sequencer_in_rtl_takes_the_trace_players_cycles() {
+fn a_sequencer_in_rtl_takes_the_trace_players_cycles_in_one_process_and_beside_a_server() {
     if !tools::can_verilate("a sequencer in RTL") {
         return;
     }
-    for (layer, latency, crc) in
-        [("conv_3x3_bias_relu_9x7x12x20", "50", "3967a61b"), ("pdp_max_3x3_s2_16x16x16", "400", "2af0f46f")]
-    {
-        let said = run("rtl-sequencer", &["--latency", latency, &format!("traces/nv_small/{layer}")]);
+    let ways = [
+        ("conv_3x3_bias_relu_9x7x12x20", "50", "3967a61b", None),
+        ("pdp_max_3x3_s2_16x16x16", "400", "2af0f46f", None),
+        ("sdp_prelu_5x7x13", "20", "67cba029", Some("--serve")),
+    ];
+    for (layer, latency, crc, more) in ways {
+        let trace = format!("traces/nv_small/{layer}");
+        let arguments: Vec<&str> = ["--latency", latency].into_iter().chain(more).chain([&*trace]).collect();
+        let said = run("rtl-sequencer", &arguments);
         let cycles = cycles(layer, latency);
         assert!(said.starts_with(&format!("{cycles} cycles ")), "{layer}, {cycles}: {said}");
         assert!(said.contains(&format!("CRC {crc} of ")), "{said}");
