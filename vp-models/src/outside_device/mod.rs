@@ -3,14 +3,17 @@
 mod description;
 
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use vp_core::Time;
 
+use crate::bus::axi::Interconnect;
 use crate::bus::register::{OutsideRegisters, RegisterAccess, RegisterBus, RegisterRequest};
 use crate::counters::Statistics;
 use crate::device::{Device, OpenWork, Wiring};
 use crate::nvdla::registers::RegisterMap;
+use crate::nvdla::timing::Timing;
 
 pub use description::{OutsideDescription, OutsideError, OutsideInterface};
 
@@ -19,8 +22,27 @@ struct OutsideDevice {
     registers: Rc<dyn RegisterBus>,
     outside: Rc<OutsideRegisters>,
     window: u32,
-    /// When the line last rose.
-    done: Rc<Cell<Option<Time>>>,
+    line: Rc<Line>,
+    /// Its memory interfaces.
+    memories: Vec<Rc<Interconnect>>,
+    /// Of an NVDLA: cycles from the last write response of a layer to its event.
+    done_to_interrupt: Option<u32>,
+}
+
+/// When the interrupt line last changed each way.
+#[derive(Default)]
+struct Line {
+    rose: Cell<Option<Time>>,
+    fell: Cell<Option<Time>>,
+}
+
+impl Line {
+    /// Whether it was high all that time: known of the last time it was high.
+    fn was_high(&self, times: RangeInclusive<Time>) -> bool {
+        self.rose.get().is_some_and(|rose| {
+            rose <= *times.start() && self.fell.get().is_none_or(|fell| fell < rose || fell > *times.end())
+        })
+    }
 }
 
 impl OutsideDescription {
@@ -30,15 +52,17 @@ impl OutsideDescription {
         let is_start = move |request: &RegisterRequest| map.is_some_and(|map| is_enable(map, request));
         let outside =
             OutsideRegisters::new(wiring.sim, "csb0", wiring.cycle, self.window, Box::new(is_start));
-        let done = Rc::new(Cell::new(None));
-        let seen = done.clone();
+        let line = Rc::new(Line::default());
+        let seen = line.clone();
         wiring.interrupt.connect(move |level, time| {
-            if level {
-                seen.set(Some(time));
-            }
+            let change = if level { &seen.rose } else { &seen.fell };
+            change.set(Some(time));
         });
         let (registers, window) = (outside.clone(), self.window);
-        Box::new(OutsideDevice { registers, outside, window, done })
+        let memories = [&wiring.primary].into_iter().chain(&wiring.secondary).cloned().collect();
+        let nvdla = self.nvdla.as_ref();
+        let done_to_interrupt = nvdla.map(|nvdla| Timing::of(&nvdla.config, nvdla.rtl).done_to_interrupt);
+        Box::new(OutsideDevice { registers, outside, window, line, memories, done_to_interrupt })
     }
 }
 
@@ -64,11 +88,22 @@ impl Device for OutsideDevice {
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {
-        // As seen at the ports: layers that end while the line is high are not seen.
-        statistics.note("nvdla.cycles.until", "the last rise of the interrupt line");
         let Some(enabled) = self.outside.started() else { return };
         statistics.count("nvdla.enabled", enabled.as_ps(), "ps");
-        if let Some(done) = self.done.get().filter(|done| *done >= enabled) {
+        let (mut done, mut until) = (self.line.rose.get(), "the last rise of the interrupt line");
+        // A layer that ends while the line is high cannot be seen there; its last write can. An event comes behind the
+        // response, so a line that was high before shows another one.
+        if let Some(cycles) = self.done_to_interrupt
+            && let Some(written) = self.memories.iter().filter_map(|port| port.responded_to_master()).max()
+        {
+            let event = written + cycle * u64::from(cycles);
+            if self.line.was_high(written..=event) {
+                done = Some(event);
+                until = "the event behind the last write, at which the interrupt line was already high";
+            }
+        }
+        statistics.note("nvdla.cycles.until", until);
+        if let Some(done) = done.filter(|done| *done >= enabled) {
             statistics.count("nvdla.done", done.as_ps(), "ps");
             statistics.count("nvdla.cycles", (done - enabled).cycles(cycle), "cycles");
         }

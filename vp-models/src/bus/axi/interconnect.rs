@@ -198,6 +198,11 @@ impl Interconnect {
         self.wake_both();
     }
 
+    /// When the master outside, if there has been one, was last given the response of a write.
+    pub(crate) fn responded_to_master(&self) -> Option<Time> {
+        self.writes.partners.borrow().master.as_ref().and_then(|(master, _)| master.responded())
+    }
+
     /// The memory outside drives this, seen now.
     ///
     /// # Errors

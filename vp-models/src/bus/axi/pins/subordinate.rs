@@ -95,6 +95,8 @@ struct State {
     beat: u32,
     /// Lengths of bursts whose data has come before their addresses.
     early: VecDeque<u32>,
+    /// When the last response was put on B.
+    responded: Option<Time>,
     is_gone: bool,
 }
 
@@ -126,6 +128,7 @@ impl SubordinatePins {
                 lengths: VecDeque::new(),
                 beat: 0,
                 early: VecDeque::new(),
+                responded: None,
                 is_gone: false,
             }),
         }
@@ -225,9 +228,16 @@ impl SubordinatePins {
 
     /// Puts a response on B.
     pub(in crate::bus::axi) fn respond(&self, now: Time, id: u16, error: bool) {
-        if !self.is_gone() {
+        let state = &mut *self.state.borrow_mut();
+        if !state.is_gone {
+            state.responded = Some(now);
             (self.sink)(now, AxiEvent::WriteResponse { id, error });
         }
+    }
+
+    /// When the last response was put on B.
+    pub(in crate::bus::axi) fn responded(&self) -> Option<Time> {
+        self.state.borrow().responded
     }
 
     /// Takes what has come on W by now; tells when the next beat is taken.
