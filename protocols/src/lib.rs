@@ -5,5 +5,8 @@
 //! starts a thread or knows what a platform is, and no input makes it panic or allocate without bound.
 //!
 //! * [`native`]: the platform's own protocol, described byte by byte in `docs/protocol.md`.
+//! * [`remote_port`]: between Xilinx's QEMU and SystemC.
 
 pub mod native;
+pub mod remote_port;
+mod rule_table;

@@ -1,0 +1,293 @@
+//! Reads and writes: fields, data, byte enables, in both layouts.
+
+use std::ops::Range;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use super::{HEADER, MAX_DATA, Malformed, Rule};
+
+/// Bytes of header and fields in the basic layout.
+pub(super) const BASIC_FIELDS: usize = 58;
+/// Bytes of header and fields in the extended layout.
+pub(super) const EXTENDED_FIELDS: usize = 80;
+
+/// Where things are in an access. A packet says itself which it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// 58 bytes of header and fields; the low 16 bits of the master id, no byte enables.
+    Basic,
+    /// 80 bytes of header and fields.
+    Extended,
+}
+
+impl Layout {
+    /// Bytes of header and fields.
+    pub fn fields(self) -> usize {
+        match self {
+            Self::Basic => BASIC_FIELDS,
+            Self::Extended => EXTENDED_FIELDS,
+        }
+    }
+}
+
+/// How a response says whether its access was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseCode {
+    /// It was.
+    Ok,
+    /// 1: a bus error.
+    Error,
+    /// 2: nobody is at that address.
+    AddressError,
+    /// 3 to 15: reserved.
+    Reserved(u8),
+}
+
+impl ResponseCode {
+    fn number(self) -> u64 {
+        match self {
+            Self::Ok => 0,
+            Self::Error => 1,
+            Self::AddressError => 2,
+            Self::Reserved(number) => u64::from(number & 15),
+        }
+    }
+}
+
+/// Attributes of an access: a set of bits, and the response code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Attributes(u64);
+
+impl Attributes {
+    /// None, and the code [`ResponseCode::Ok`].
+    pub const NONE: Self = Self(0);
+    /// The end of a packet, on streams.
+    pub const END_OF_PACKET: Self = Self(1);
+    /// A secure access.
+    pub const SECURE: Self = Self(1 << 1);
+    /// The [extended layout](Layout::Extended). [`Connection`](super::Connection) sets it as its peer can take it.
+    pub const EXTENDED: Self = Self(1 << 2);
+    /// The address was translated by an ATS request.
+    pub const TRANSLATED: Self = Self(1 << 3);
+    /// An access to x86's I/O space.
+    pub const IO: Self = Self(1 << 4);
+
+    const CODE_SHIFT: u32 = 8;
+    const CODE: u64 = 15 << Self::CODE_SHIFT;
+
+    /// As on the wire.
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// As on the wire.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Whether all of `others` are in it.
+    pub fn contains(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub fn union(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// The response code; requests have [`ResponseCode::Ok`].
+    pub fn code(self) -> ResponseCode {
+        match (self.0 & Self::CODE) >> Self::CODE_SHIFT {
+            0 => ResponseCode::Ok,
+            1 => ResponseCode::Error,
+            2 => ResponseCode::AddressError,
+            number => ResponseCode::Reserved(number as u8),
+        }
+    }
+
+    /// The same with another response code.
+    #[must_use]
+    pub fn with_code(self, code: ResponseCode) -> Self {
+        Self(self.0 & !Self::CODE | code.number() << Self::CODE_SHIFT)
+    }
+
+    /// The same for another layout.
+    #[must_use]
+    pub fn with_layout(self, layout: Layout) -> Self {
+        match layout {
+            Layout::Basic => Self(self.0 & !Self::EXTENDED.0),
+            Layout::Extended => self.union(Self::EXTENDED),
+        }
+    }
+}
+
+/// A read or a write, or the response to one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// In nanoseconds of the sender's virtual time. What QEMU answers repeats the request's.
+    pub time: i64,
+    /// How; in a response also whether it was done.
+    pub attributes: Attributes,
+    /// Of the first byte, in the address space of the channel.
+    pub address: u64,
+    /// In bytes, at most [`MAX_DATA`].
+    pub length: u32,
+    /// After so many bytes the address starts again; [`length`](Self::length) for an ordinary access. At least 1.
+    pub stream_width: u32,
+    /// Who wants it. The basic layout carries the low 16 bits.
+    pub master: u64,
+    /// The bytes of a write request or of a read response, as many as `length`, in the order of their addresses; else empty.
+    pub data: Bytes,
+    /// A byte for each of the data: 0 leaves it alone. Repeated if there are fewer; empty: all count.
+    pub byte_enables: Bytes,
+}
+
+/// Whether a packet carries data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carries {
+    Data,
+    NoData,
+}
+
+impl Access {
+    /// An ordinary read.
+    pub fn read(time: i64, address: u64, length: u32) -> Self {
+        Self {
+            time,
+            attributes: Attributes::NONE,
+            address,
+            length,
+            stream_width: length,
+            master: 0,
+            data: Bytes::new(),
+            byte_enables: Bytes::new(),
+        }
+    }
+
+    /// An ordinary write. Of data longer than a `u32` can tell nothing can be sent.
+    pub fn write(time: i64, address: u64, data: impl Into<Bytes>) -> Self {
+        let data = data.into();
+        let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        Self { data, ..Self::read(time, address, length) }
+    }
+
+    /// The layout its attributes say.
+    pub fn layout(&self) -> Layout {
+        match self.attributes.contains(Attributes::EXTENDED) {
+            true => Layout::Extended,
+            false => Layout::Basic,
+        }
+    }
+
+    /// Whether the byte at that index of the data counts.
+    pub fn is_enabled(&self, index: usize) -> bool {
+        self.byte_enables.is_empty() || self.byte_enables[index % self.byte_enables.len()] != 0
+    }
+
+    /// Of a whole packet, its data and byte enables aside: gives where they are.
+    pub(super) fn decode(
+        packet: &[u8],
+        carries: Carries,
+    ) -> Result<(Self, Range<usize>, Range<usize>), Malformed> {
+        let refuse = |rule, found: u64| Err(Malformed { rule, found });
+        let mut fields = &packet[HEADER..];
+        let time = fields.get_i64();
+        let attributes = Attributes::from_bits(fields.get_u64());
+        let address = fields.get_u64();
+        let length = fields.get_u32();
+        let width = fields.get_u32();
+        let stream_width = fields.get_u32();
+        let mut access = Self { time, attributes, stream_width, ..Self::read(time, address, length) };
+        access.master = u64::from(fields.get_u16());
+        if length as usize > MAX_DATA {
+            return refuse(Rule::AccessTooLong, length.into());
+        }
+        if width != 0 {
+            return refuse(Rule::Width, width.into());
+        }
+        if stream_width == 0 && length > 0 {
+            return refuse(Rule::StreamWidth, 0);
+        }
+
+        let start = access.layout().fields();
+        if packet.len() < start {
+            return refuse(Rule::PacketTooShort, packet.len() as u64);
+        }
+        let data_length = if carries == Carries::Data { length as usize } else { 0 };
+        let (mut data, mut byte_enables) = (start..start + data_length, start..start);
+        if access.layout() == Layout::Extended {
+            access.master |= u64::from(fields.get_u16()) << 16;
+            access.master |= u64::from(fields.get_u32()) << 32;
+            let data_offset = fields.get_u32() as usize;
+            let next_offset = fields.get_u32();
+            let enables_offset = fields.get_u32() as usize;
+            let enables_length = fields.get_u32() as usize;
+            if next_offset != 0 {
+                return refuse(Rule::NextOffset, next_offset.into());
+            }
+            // Where there are none the offset says nothing.
+            if data_length > 0 {
+                data = data_offset..data_offset + data_length;
+            }
+            if enables_length > 0 {
+                byte_enables = enables_offset..enables_offset.saturating_add(enables_length);
+            }
+        }
+        if data.start < start || data.end > packet.len() {
+            return refuse(Rule::DataOutside, data.end as u64);
+        }
+        if byte_enables.start < start || byte_enables.end > packet.len() {
+            return refuse(Rule::ByteEnablesOutside, byte_enables.end as u64);
+        }
+        if packet.len() > data.end.max(byte_enables.end) {
+            return refuse(Rule::SurplusBytes, packet.len() as u64);
+        }
+        Ok((access, data, byte_enables))
+    }
+
+    pub(super) fn encode(&self, carries: Carries, out: &mut BytesMut) -> Result<(), Malformed> {
+        self.check(carries)?;
+        out.reserve(EXTENDED_FIELDS + self.data.len() + self.byte_enables.len());
+        out.put_i64(self.time);
+        out.put_u64(self.attributes.bits());
+        out.put_u64(self.address);
+        out.put_u32(self.length);
+        out.put_u32(0);
+        out.put_u32(self.stream_width);
+        out.put_u16(self.master as u16);
+        if self.layout() == Layout::Extended {
+            out.put_u16((self.master >> 16) as u16);
+            out.put_u32((self.master >> 32) as u32);
+            out.put_u32(EXTENDED_FIELDS as u32);
+            out.put_u32(0);
+            out.put_u32((EXTENDED_FIELDS + self.data.len()) as u32);
+            out.put_u32(self.byte_enables.len() as u32);
+        }
+        out.put_slice(&self.data);
+        out.put_slice(&self.byte_enables);
+        Ok(())
+    }
+
+    /// That it can be sent: what [`decode`](Self::decode) would refuse is refused.
+    fn check(&self, carries: Carries) -> Result<(), Malformed> {
+        let refuse = |rule, found: usize| Err(Malformed::new(rule, found as u64));
+        let expected = if carries == Carries::Data { self.length as usize } else { 0 };
+        if self.length as usize > MAX_DATA {
+            return refuse(Rule::AccessTooLong, self.length as usize);
+        }
+        if self.stream_width == 0 && self.length > 0 {
+            return refuse(Rule::StreamWidth, 0);
+        }
+        match self.data.len() {
+            length if length < expected => return refuse(Rule::DataOutside, length),
+            length if length > expected => return refuse(Rule::SurplusBytes, length),
+            _ => {}
+        }
+        match self.byte_enables.len() {
+            length if length > MAX_DATA => refuse(Rule::PacketTooLong, length),
+            length if length > 0 && self.layout() == Layout::Basic => refuse(Rule::SurplusBytes, length),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Packets: the header, and what each command carries.
+//!
+//! ```text
+//! 0         4        8        12        16        20
+//! ├─────────┼────────┼────────┼─────────┼─────────┼───────────────────
+//! │ command │ length │ id     │ flags   │ channel │ fields, data …
+//! └─────────┴────────┴────────┴─────────┴─────────┴───────────────────
+//!   u32 BE    behind the header
+//! ```
+
+use bytes::{Buf, BufMut, BytesMut};
+
+use super::access::{BASIC_FIELDS, Carries};
+use super::hello::VERSION_FIELDS;
+use super::{Access, HEADER, Hello, MAX_PACKET, MAX_SHORT, Malformed, Rule};
+
+/// Bytes of fields behind the header.
+mod fields {
+    pub(super) const CFG: usize = 5;
+    pub(super) const INTERRUPT: usize = 21;
+    pub(super) const SYNC: usize = 8;
+    pub(super) const ATS: usize = 68;
+    /// Of [`ATS`], those at the end without meaning.
+    pub(super) const ATS_RESERVED: usize = 32;
+}
+
+/// What kind of packet it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Command {
+    /// Nothing; never sent.
+    Nop,
+    /// A side's version and capabilities.
+    Hello,
+    /// An option; never sent.
+    Cfg,
+    /// A read.
+    Read,
+    /// A write.
+    Write,
+    /// A change of a wire.
+    Interrupt,
+    /// A point in time.
+    Sync,
+    /// A request to translate an address.
+    AtsRequest,
+    /// Translations that are void.
+    AtsInvalidate,
+}
+
+impl Command {
+    /// All, in order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Nop,
+        Self::Hello,
+        Self::Cfg,
+        Self::Read,
+        Self::Write,
+        Self::Interrupt,
+        Self::Sync,
+        Self::AtsRequest,
+        Self::AtsInvalidate,
+    ];
+
+    /// The command of that number on the wire.
+    pub fn new(number: u32) -> Option<Self> {
+        Self::ALL.get(number as usize).copied()
+    }
+
+    /// Its name in the protocol's header files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nop => "nop",
+            Self::Hello => "hello",
+            Self::Cfg => "cfg",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Interrupt => "interrupt",
+            Self::Sync => "sync",
+            Self::AtsRequest => "ats_req",
+            Self::AtsInvalidate => "ats_inv",
+        }
+    }
+
+    fn is_access(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
+
+    /// Fewest bytes behind the header.
+    fn shortest(self) -> usize {
+        match self {
+            Self::Nop => 0,
+            Self::Hello => VERSION_FIELDS,
+            Self::Cfg => fields::CFG,
+            Self::Read | Self::Write => BASIC_FIELDS - HEADER,
+            Self::Interrupt => fields::INTERRUPT,
+            Self::Sync => fields::SYNC,
+            Self::AtsRequest | Self::AtsInvalidate => fields::ATS,
+        }
+    }
+
+    /// Most bytes behind the header.
+    fn longest(self) -> usize {
+        if self.is_access() { MAX_PACKET - HEADER } else { MAX_SHORT }
+    }
+}
+
+/// The flags of a header. Bits without a name are kept, and mean nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// A request that is answered.
+    pub const NONE: Self = Self(0);
+    /// Never used.
+    pub const OPTIONAL: Self = Self(1);
+    /// The answer to a request; the request's other flags stand beside it.
+    pub const RESPONSE: Self = Self(1 << 1);
+    /// Its answer is not waited for.
+    pub const POSTED: Self = Self(1 << 2);
+
+    /// As on the wire.
+    pub fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// As on the wire.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether all of `others` are in it.
+    pub fn contains(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub fn union(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+}
+
+/// An option of the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cfg {
+    /// Which; 0 is the quantum.
+    pub option: u32,
+    /// Its value.
+    pub value: u8,
+}
+
+/// A wire has a new level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interrupt {
+    /// In nanoseconds of the sender's virtual time.
+    pub time: i64,
+    /// Always 0 as sent.
+    pub vector: u64,
+    /// The wire of the channel.
+    pub line: u32,
+    /// Whether it is high.
+    pub level: bool,
+}
+
+/// A request to translate an address, its answer, or translations that are void (PCI's Address Translation Services).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ats {
+    /// In nanoseconds of the sender's virtual time. In answers of QEMU its bytes are in the wrong order.
+    pub time: i64,
+    /// Rights wanted or granted: 1 execute, 2 read, 4 write.
+    pub rights: u64,
+    /// Virtual; in an answer physical.
+    pub address: u64,
+    /// Bytes from there; in an answer those for which the translation holds.
+    pub length: u64,
+    /// In an answer 0: translated, 1: not.
+    pub result: u32,
+}
+
+/// A request, or the answer to one: which, its packet's flags say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transaction {
+    /// Reads.
+    Read(Access),
+    /// Writes.
+    Write(Access),
+    /// Sets a wire.
+    Interrupt(Interrupt),
+    /// Tells a time.
+    Sync {
+        /// In nanoseconds of the sender's virtual time. An answer's may be before or behind the request's.
+        time: i64,
+    },
+    /// Asks a host for a translation.
+    AtsRequest(Ats),
+    /// Takes translations back from a device.
+    AtsInvalidate(Ats),
+}
+
+impl Transaction {
+    /// Its command.
+    pub fn command(&self) -> Command {
+        match self {
+            Self::Read(_) => Command::Read,
+            Self::Write(_) => Command::Write,
+            Self::Interrupt(_) => Command::Interrupt,
+            Self::Sync { .. } => Command::Sync,
+            Self::AtsRequest(_) => Command::AtsRequest,
+            Self::AtsInvalidate(_) => Command::AtsInvalidate,
+        }
+    }
+
+    /// The sender's time, in nanoseconds.
+    pub fn time(&self) -> i64 {
+        match self {
+            Self::Read(Access { time, .. })
+            | Self::Write(Access { time, .. })
+            | Self::Interrupt(Interrupt { time, .. })
+            | Self::Sync { time }
+            | Self::AtsRequest(Ats { time, .. })
+            | Self::AtsInvalidate(Ats { time, .. }) => *time,
+        }
+    }
+}
+
+/// What a packet carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing.
+    Nop,
+    /// The sender's hello.
+    Hello(Hello),
+    /// An option.
+    Cfg(Cfg),
+    /// A request or an answer.
+    Transaction(Transaction),
+}
+
+impl Body {
+    /// Its command.
+    pub fn command(&self) -> Command {
+        match self {
+            Self::Nop => Command::Nop,
+            Self::Hello(_) => Command::Hello,
+            Self::Cfg(_) => Command::Cfg,
+            Self::Transaction(transaction) => transaction.command(),
+        }
+    }
+}
+
+/// A packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Chosen by who asks; the answer repeats it.
+    pub id: u32,
+    /// Request or answer, posted or not.
+    pub flags: Flags,
+    /// The channel: `dev` in the protocol's header files. An answer has its request's.
+    pub channel: u32,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// Command and length of the packet at the front of `input`, if its header is there.
+fn header(input: &[u8]) -> Result<Option<(Command, usize)>, Malformed> {
+    let Some(mut header) = input.get(..HEADER) else { return Ok(None) };
+    let (number, length) = (header.get_u32(), header.get_u32());
+    let Some(command) = Command::new(number) else {
+        return Err(Malformed::new(Rule::UnknownCommand, number));
+    };
+    if length as usize > command.longest() {
+        return Err(Malformed::new(Rule::PacketTooLong, length));
+    }
+    if (length as usize) < command.shortest() {
+        return Err(Malformed::new(Rule::PacketTooShort, length));
+    }
+    Ok(Some((command, HEADER + length as usize)))
+}
+
+/// How many bytes the packet at the front of `input` still lacks, as far as its header says. 0: it is whole, or its header is not
+/// there, or wrong: then [`Packet::decode`] says so.
+pub fn lacking(input: &[u8]) -> usize {
+    match header(input) {
+        Ok(Some((_, length))) => length.saturating_sub(input.len()),
+        _ => 0,
+    }
+}
+
+impl Packet {
+    /// Takes one packet off the front of `input`; `Ok(None)` leaves it as it is and asks for more bytes.
+    ///
+    /// The length is judged as soon as the header is there, so a caller that reads on after every `Ok(None)` never holds more than
+    /// [`MAX_PACKET`] bytes plus one read. Data share memory with `input`. Bytes behind the last field of a packet that is no access
+    /// are skipped, as both known implementations do.
+    ///
+    /// # Errors
+    /// [`Malformed`]; `input` is left as it is. The stream cannot be read on.
+    pub fn decode(input: &mut BytesMut) -> Result<Option<Self>, Malformed> {
+        let Some((command, length)) = header(input)? else { return Ok(None) };
+        let Some(packet) = input.get(..length) else { return Ok(None) };
+        let mut rest = &packet[8..];
+        let (id, flags, channel) = (rest.get_u32(), Flags(rest.get_u32()), rest.get_u32());
+        let (mut data, mut byte_enables) = (0..0, 0..0);
+        let mut body = match command {
+            Command::Nop => Body::Nop,
+            Command::Hello => Body::Hello(Hello::decode(rest)?),
+            Command::Cfg => Body::Cfg(Cfg { option: rest.get_u32(), value: rest.get_u8() }),
+            Command::Read | Command::Write => {
+                let access;
+                (access, data, byte_enables) = Access::decode(packet, carries(command, flags))?;
+                Body::Transaction(match command {
+                    Command::Read => Transaction::Read(access),
+                    _ => Transaction::Write(access),
+                })
+            }
+            Command::Interrupt => Body::Transaction(Transaction::Interrupt(Interrupt {
+                time: rest.get_i64(),
+                vector: rest.get_u64(),
+                line: rest.get_u32(),
+                level: rest.get_u8() != 0,
+            })),
+            Command::Sync => Body::Transaction(Transaction::Sync { time: rest.get_i64() }),
+            Command::AtsRequest => Body::Transaction(Transaction::AtsRequest(decode_ats(rest))),
+            Command::AtsInvalidate => Body::Transaction(Transaction::AtsInvalidate(decode_ats(rest))),
+        };
+        // A packet without data takes no share in the buffer, so the buffer stays free to be used again.
+        match &mut body {
+            Body::Transaction(Transaction::Read(access) | Transaction::Write(access))
+                if !(data.is_empty() && byte_enables.is_empty()) =>
+            {
+                let whole = input.split_to(length).freeze();
+                (access.data, access.byte_enables) = (whole.slice(data), whole.slice(byte_enables));
+            }
+            _ => input.advance(length),
+        }
+        Ok(Some(Self { id, flags, channel, body }))
+    }
+
+    /// Appends the packet to `out`.
+    ///
+    /// # Errors
+    /// [`Malformed`]: the rule that it would break, and nothing was written.
+    pub fn encode(&self, out: &mut BytesMut) -> Result<(), Malformed> {
+        let start = out.len();
+        let command = self.body.command();
+        out.put_u32(command as u32);
+        out.put_u32(0);
+        out.put_u32(self.id);
+        out.put_u32(self.flags.0);
+        out.put_u32(self.channel);
+        self.encode_body(out).inspect_err(|_| out.truncate(start))?;
+        let length = (out.len() - start - HEADER) as u32;
+        out[start + 4..start + 8].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+
+    fn encode_body(&self, out: &mut BytesMut) -> Result<(), Malformed> {
+        let transaction = match &self.body {
+            Body::Nop => return Ok(()),
+            Body::Hello(hello) => return hello.encode(out),
+            Body::Cfg(cfg) => {
+                out.put_u32(cfg.option);
+                out.put_u8(cfg.value);
+                return Ok(());
+            }
+            Body::Transaction(transaction) => transaction,
+        };
+        match transaction {
+            Transaction::Read(access) | Transaction::Write(access) => {
+                access.encode(carries(transaction.command(), self.flags), out)?;
+            }
+            Transaction::Interrupt(interrupt) => {
+                out.put_i64(interrupt.time);
+                out.put_u64(interrupt.vector);
+                out.put_u32(interrupt.line);
+                out.put_u8(interrupt.level.into());
+            }
+            Transaction::Sync { time } => out.put_i64(*time),
+            Transaction::AtsRequest(ats) | Transaction::AtsInvalidate(ats) => {
+                out.put_i64(ats.time);
+                out.put_u64(ats.rights);
+                out.put_u64(ats.address);
+                out.put_u64(ats.length);
+                out.put_u32(ats.result);
+                out.put_bytes(0, fields::ATS_RESERVED);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn carries(command: Command, flags: Flags) -> Carries {
+    // A read's data are in its answer, a write's in its request.
+    match (command == Command::Read) == flags.contains(Flags::RESPONSE) {
+        true => Carries::Data,
+        false => Carries::NoData,
+    }
+}
+
+fn decode_ats(mut fields: &[u8]) -> Ats {
+    Ats {
+        time: fields.get_i64(),
+        rights: fields.get_u64(),
+        address: fields.get_u64(),
+        length: fields.get_u64(),
+        result: fields.get_u32(),
+    }
+}
