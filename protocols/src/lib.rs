@@ -6,7 +6,9 @@
 //!
 //! * [`native`]: the platform's own protocol, described byte by byte in `docs/protocol.md`.
 //! * [`remote_port`]: between Xilinx's QEMU and SystemC.
+//! * [`renode`]: between Renode and what is simulated beside it.
 
 pub mod native;
 pub mod remote_port;
+pub mod renode;
 mod rule_table;

@@ -3,7 +3,7 @@
 mod common;
 
 use bytes::{Bytes, BytesMut};
-use common::{bytes, conformance_file, hex};
+use common::{bytes, conformance_file, hex, own_vectors};
 use serde_json::{Value, json};
 use vp_protocols::remote_port::*;
 
@@ -24,14 +24,10 @@ fn encode(packet: &Packet) -> BytesMut {
 
 #[test]
 fn own_vectors_mean_what_they_say_and_are_written_so() {
-    let lines: Vec<&str> = OWN.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    assert!(lines.len() > 20 && lines.len().is_multiple_of(3), "name, means, bytes");
     let mut commands: Vec<Command> = Vec::new();
-    for vector in lines.chunks(3) {
-        let [name, means, image] = vector else { panic!("name, means, bytes") };
-        let image = bytes(image.strip_prefix("bytes: ").expect(name));
+    for (name, means, image) in own_vectors(OWN) {
         let packet = decode(&image);
-        assert_eq!(format!("means: {packet:?}"), *means, "{name}");
+        assert_eq!(format!("{packet:?}"), means, "{name}");
         assert_eq!(hex(&encode(&packet)), hex(&image), "{name}");
         commands.push(packet.body.command());
     }

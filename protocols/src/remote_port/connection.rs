@@ -444,3 +444,6 @@ impl Connection {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,9 +8,8 @@ use super::{Command, HEADER};
 use crate::rule_table::rule_table;
 
 const PROTO: &str = "libsystemctlm-soc, libremote-port/remote-port-proto.h";
-const DECODER: &str = "libsystemctlm-soc, libremote-port/remote-port-proto.c";
+const CODER: &str = "libsystemctlm-soc, libremote-port/remote-port-proto.c";
 const TLM: &str = "libsystemctlm-soc, libremote-port/remote-port-tlm.cc";
-const TLM_SLAVE: &str = "libsystemctlm-soc, libremote-port/remote-port-tlm-memory-slave.cc";
 const QEMU_SLAVE: &str = "Xilinx QEMU, hw/core/remote-port-memory-slave.c";
 const OURS: &str = "a bound of this implementation";
 
@@ -19,13 +18,13 @@ rule_table! {
     UnknownCommand: "RP-01", "a command is one of 0 to 8", PROTO;
     UnusedCommand: "RP-02", "commands 0 (nop) and 2 (cfg) are defined, but never sent", TLM;
     PacketTooLong: "RP-03", "behind its header a packet has at most 2 097 212 bytes, other than reads and writes 4 096", OURS;
-    PacketTooShort: "RP-04", "a packet holds all fields of its command", DECODER;
+    PacketTooShort: "RP-04", "a packet holds all fields of its command", CODER;
     MajorVersion: "RP-05", "the major version is 4", TLM;
-    CapabilitiesOutside: "RP-06", "the list of capabilities lies behind the fields of the hello and inside the packet", DECODER;
-    SecondHello: "RP-07", "capabilities are announced once", TLM;
+    CapabilitiesOutside: "RP-06", "the list of capabilities lies behind the fields of the hello and inside the packet", CODER;
+    SecondHello: "RP-07", "capabilities are announced once", CODER;
     AccessTooLong: "RP-08", "an access is of at most 1 048 576 bytes", OURS;
     Width: "RP-09", "the beat width of an access is 0", QEMU_SLAVE;
-    StreamWidth: "RP-10", "the stream width of an access is at least 1", TLM_SLAVE;
+    StreamWidth: "RP-10", "the stream width of an access is at least 1", QEMU_SLAVE;
     NextOffset: "RP-11", "the offset of a next extension is 0, as there is none", PROTO;
     DataOutside: "RP-12", "all data of an access lie behind its fields and inside the packet", PROTO;
     ByteEnablesOutside: "RP-13", "byte enables lie behind the fields of an access and inside the packet", PROTO;
@@ -34,7 +33,7 @@ rule_table! {
     AtsNotAnnounced: "RP-16", "translation requests are for peers that announced capability 4", PROTO;
     UnexpectedResponse: "RP-17", "a response has id and channel of a request that waits for one", TLM;
     ResponseCommand: "RP-18", "a response has the command of its request", TLM;
-    ResponseEcho: "RP-19", "the response to an access repeats its address, length, stream width and low 16 bits of master id", QEMU_SLAVE;
+    ResponseEcho: "RP-19", "the response to an access repeats its address, length, stream width and low 16 bits of master id", CODER;
 }
 
 /// A packet that breaks a rule.

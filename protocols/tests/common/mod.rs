@@ -45,6 +45,21 @@ pub(crate) fn bytes(digits: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(byte).collect()
 }
 
+/// The entries of one of our files of vectors: name, what it means, its bytes.
+pub(crate) fn own_vectors(file: &str) -> Vec<(&str, &str, Vec<u8>)> {
+    let lines: Vec<&str> = file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    assert!(!lines.is_empty() && lines.len().is_multiple_of(3), "name, means, bytes");
+    lines
+        .chunks(3)
+        .map(|lines| {
+            let part = |line: usize, key| {
+                lines[line].strip_prefix(key).unwrap_or_else(|| panic!("{}: no line `{key}`", lines[0]))
+            };
+            (lines[0], part(1, "means: "), bytes(part(2, "bytes: ")))
+        })
+        .collect()
+}
+
 /// Hexadecimal digits, two a byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,0 +1,372 @@
+//! A peripheral's side. No socket and no clock.
+//!
+//! Who owns the two sockets feeds a [`Connection`] what it reads from main, and writes what [`output`](Connection::output)
+//! gives, a call each:
+//!
+//! ```
+//! use bytes::BytesMut;
+//! use vp_protocols::renode::*;
+//!
+//! let (mut renode, mut peripheral) = (Emulator::new(), Connection::new());
+//! let mut wire = BytesMut::new();
+//! while let Some((_, message)) = renode.output().next_write() { wire.extend_from_slice(&message); }
+//! assert_eq!(peripheral.receive(Socket::Main, &mut wire)?, Some(Event::Connected));
+//! let (socket, mut answer) = peripheral.output().next_write().unwrap();
+//! assert_eq!(renode.receive(socket, &mut BytesMut::from(answer))?, Some(Heard::Connected));
+//!
+//! renode.read(Width::DoubleWord, 0x10, 0)?;
+//! let (socket, message) = renode.output().next_write().unwrap();
+//! let read = peripheral.receive(socket, &mut BytesMut::from(message))?;
+//! assert_eq!(read, Some(Event::Read { width: Width::DoubleWord, address: 0x10, index: 0 }));
+//! peripheral.answer(Answer::Value(0x3231_3030))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Times are Renode's: a tick says how many units of its own choice have passed (a peripheral in SystemVerilog takes them for
+//! nanoseconds). Renode gives an answer 3 s of the host's time, unless it was told another `timeout`.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::{
+    Action, LogLevel, MAX_LOG, MESSAGE, Message, NO_INDEX, Output, Rule, SendError, Socket, Violation, Width,
+};
+
+/// What came from Renode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake; it is answered.
+    Connected,
+    /// Answer with [`Connection::answer`]: a value, or failed.
+    Read {
+        /// How much.
+        width: Width,
+        /// The offset in the peripheral's window.
+        address: u64,
+        /// Which peripheral.
+        index: i32,
+    },
+    /// Answer with [`Connection::answer`]: done or failed.
+    Write {
+        /// How much.
+        width: Width,
+        /// The offset in the peripheral's window.
+        address: u64,
+        /// The value, no wider than `width`.
+        data: u64,
+        /// Which peripheral.
+        index: i32,
+    },
+    /// An input of the peripheral has a level. Answer with [`Connection::answer`]: done or failed.
+    Input {
+        /// Its number.
+        line: u64,
+        /// Whether it is high.
+        level: bool,
+        /// Which peripheral.
+        index: i32,
+    },
+    /// Time passes. When the peripheral is there too, and has told of its interrupts, answer with [`Connection::ticked`].
+    Tick {
+        /// In units of Renode's choice.
+        ticks: u64,
+    },
+    /// Everything is to be as at the beginning. No answer.
+    Reset,
+    /// The answer to [`Connection::get`].
+    Got {
+        /// The value, no wider than what was asked for. Renode reads 0 where nothing is.
+        data: u64,
+    },
+    /// The answer to [`Connection::push`].
+    Pushed,
+    /// The end; it is answered. When that is written close both sockets.
+    Disconnected,
+}
+
+/// What a read, a write or an input is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// To a read.
+    Value(u64),
+    /// To a write or an input.
+    Done,
+    /// To all: Renode logs a warning, and reads 0.
+    Failed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Greeting,
+    Open,
+    Over,
+}
+
+/// A request of Renode's that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    /// A write and an input are answered alike.
+    is_read: bool,
+    address: u64,
+    index: i32,
+}
+
+/// A request of ours that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+enum BusAccess {
+    Get(Width),
+    Push,
+}
+
+/// A peripheral's side of one session.
+#[derive(Debug)]
+pub struct Connection {
+    state: State,
+    /// Read, write or input to be answered.
+    pending: Option<Pending>,
+    /// Whether a tick is to be answered.
+    ticking: bool,
+    bus_access: Option<BusAccess>,
+    messages: u64,
+    output: Output,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Connection {
+    /// A peripheral that waits for the handshake.
+    pub fn new() -> Self {
+        Self {
+            state: State::Greeting,
+            pending: None,
+            ticking: false,
+            bus_access: None,
+            messages: 0,
+            output: Output::default(),
+        }
+    }
+
+    /// What is to be written.
+    pub fn output(&mut self) -> &mut Output {
+        &mut self.output
+    }
+
+    /// Whether there is a session.
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Whether a get or a push waits for its answer. Renode may ask meanwhile, and is to be answered.
+    pub fn is_on_bus(&self) -> bool {
+        self.bus_access.is_some()
+    }
+
+    /// Takes the next event off the front of what came on that socket. `Ok(None)`: more bytes are needed. After the end input is
+    /// thrown away.
+    ///
+    /// # Errors
+    /// [`Violation`]: Renode broke a rule. The session is over.
+    pub fn receive(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
+        if self.state == State::Over {
+            input.clear();
+            return Ok(None);
+        }
+        if socket == Socket::Async && !input.is_empty() {
+            let mut bytes = [0; MESSAGE];
+            let length = input.len().min(MESSAGE);
+            bytes[..length].copy_from_slice(&input[..length]);
+            self.state = State::Over;
+            return Err(Violation { rule: Rule::SilentAsync, socket, message: 1, bytes });
+        }
+        while let Some(&bytes) = input.first_chunk::<MESSAGE>() {
+            input.advance(MESSAGE);
+            self.messages += 1;
+            match Message::parse(&bytes).and_then(|message| self.take(message)) {
+                Ok(None) => {}
+                Ok(event) => return Ok(event),
+                Err(rule) => {
+                    self.state = State::Over;
+                    return Err(Violation { rule, socket, message: self.messages, bytes });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// `None`: there is nothing to tell.
+    fn take(&mut self, message: Message) -> Result<Option<Event>, Rule> {
+        let Message { action, address, data, index } = message;
+        // Both known implementations warn, and go on.
+        if action == Action::Invalid {
+            return Ok(None);
+        }
+        match (self.state, action) {
+            (State::Greeting, Action::Handshake) => {
+                self.state = State::Open;
+                self.output.push(Socket::Main, Message::plain(Action::Handshake));
+                return Ok(Some(Event::Connected));
+            }
+            (State::Greeting, _) | (_, Action::Handshake) => return Err(Rule::Handshake),
+            _ => {}
+        }
+        let event = match (action, self.bus_access) {
+            (Action::WriteToBus, Some(BusAccess::Get(width))) => {
+                self.bus_access = None;
+                Event::Got { data: width.of(data) }
+            }
+            (Action::PushConfirmation, Some(BusAccess::Push)) => {
+                self.bus_access = None;
+                Event::Pushed
+            }
+            (Action::WriteToBus | Action::PushConfirmation, Some(_)) => return Err(Rule::WrongAnswer),
+            (Action::PushConfirmation, None) => return Err(Rule::UnexpectedAnswer),
+            (Action::TickClock, _) if self.ticking => return Err(Rule::OneTick),
+            (Action::TickClock, _) => {
+                self.ticking = true;
+                Event::Tick { ticks: data }
+            }
+            (Action::ResetPeripheral, _) => Event::Reset,
+            (Action::Disconnect, _) => {
+                self.state = State::Over;
+                self.output.push(Socket::Main, Message::plain(Action::Ok));
+                Event::Disconnected
+            }
+            (Action::Interrupt, _) => Event::Input { line: address, level: data != 0, index },
+            // Of old versions of Renode, which knew no other width.
+            (Action::ReadFromBus, _) => Event::Read { width: Width::DoubleWord, address, index },
+            (Action::WriteToBus, None) => {
+                let width = Width::DoubleWord;
+                Event::Write { width, address, data: width.of(data), index }
+            }
+            _ => match (action.width(Action::read), action.width(Action::write)) {
+                (Some(width), _) => Event::Read { width, address, index },
+                (_, Some(width)) => Event::Write { width, address, data: width.of(data), index },
+                _ => return Err(Rule::NotForPeripheral),
+            },
+        };
+        if matches!(event, Event::Read { .. } | Event::Write { .. } | Event::Input { .. }) {
+            if self.pending.is_some() {
+                return Err(Rule::OneRequest);
+            }
+            self.pending = Some(Pending { is_read: matches!(event, Event::Read { .. }), address, index });
+        }
+        Ok(Some(event))
+    }
+
+    /// Answers the read, write or input that came last.
+    ///
+    /// # Errors
+    /// [`SendError`]: the caller's mistakes.
+    pub fn answer(&mut self, answer: Answer) -> Result<(), SendError> {
+        self.need_session()?;
+        let unasked = |what| Err(SendError::Unasked { what });
+        let Some(Pending { is_read, address, index }) = self.pending else { return unasked("an answer") };
+        let (action, address, data) = match answer {
+            Answer::Value(value) if is_read => (Action::ReadFromBus, address, value),
+            Answer::Value(_) => return unasked("a value"),
+            Answer::Done if is_read => return unasked("done"),
+            Answer::Done => (Action::Ok, 0, 0),
+            Answer::Failed => (Action::Error, 0, 0),
+        };
+        self.pending = None;
+        self.output.push(Socket::Main, Message { action, address, data, index });
+        Ok(())
+    }
+
+    /// Tells that the tick is done. Interrupts within it are to be told before.
+    ///
+    /// # Errors
+    /// [`SendError`]: the caller's mistakes.
+    pub fn ticked(&mut self) -> Result<(), SendError> {
+        self.need_session()?;
+        if !self.ticking {
+            return Err(SendError::Unasked { what: "the end of a tick" });
+        }
+        self.ticking = false;
+        self.output.push(Socket::Async, Message::plain(Action::TickClock));
+        Ok(())
+    }
+
+    /// Tells a new level of an interrupt line. Its number is the connection's, not a peripheral's.
+    ///
+    /// # Errors
+    /// [`SendError::NoSession`].
+    pub fn interrupt(&mut self, line: u64, level: bool) -> Result<(), SendError> {
+        let told = Message { address: line, data: level.into(), ..Message::plain(Action::Interrupt) };
+        self.tell(told)
+    }
+
+    /// Reads from Renode's bus. The index is the peripheral that reads: 0 if there is one. To an index it does not know Renode
+    /// never answers.
+    ///
+    /// # Errors
+    /// [`SendError::Busy`]: one get or push at a time.
+    pub fn get(&mut self, width: Width, address: u64, index: i32) -> Result<(), SendError> {
+        let message = Message { action: Action::get(width), address, data: 0, index };
+        self.access_bus(BusAccess::Get(width), message)
+    }
+
+    /// Writes to Renode's bus: those bits of data that the width says. Index as for [`get`](Self::get).
+    ///
+    /// # Errors
+    /// [`SendError::Busy`]: one get or push at a time.
+    pub fn push(&mut self, width: Width, address: u64, data: u64, index: i32) -> Result<(), SendError> {
+        let message = Message { action: Action::push(width), address, data: width.of(data), index };
+        self.access_bus(BusAccess::Push, message)
+    }
+
+    fn access_bus(&mut self, access: BusAccess, message: Message) -> Result<(), SendError> {
+        if self.bus_access.is_some() {
+            return Err(SendError::Busy);
+        }
+        self.tell(message)?;
+        self.bus_access = Some(access);
+        Ok(())
+    }
+
+    /// Puts a line into Renode's log: cut to [`MAX_LOG`] bytes, and with `?` for what is not ASCII, as Renode reads no other. Nothing
+    /// is sent of an empty one.
+    ///
+    /// # Errors
+    /// [`SendError::NoSession`].
+    pub fn log(&mut self, level: LogLevel, text: &str) -> Result<(), SendError> {
+        let ascii = |letter: char| u8::try_from(letter).ok().filter(u8::is_ascii).unwrap_or(b'?');
+        let text: Bytes = text.chars().take(MAX_LOG).map(ascii).collect();
+        if text.is_empty() {
+            return self.need_session();
+        }
+        let (address, data) = (text.len() as u64, level as i64 as u64);
+        self.tell(Message { action: Action::LogMessage, address, data, index: NO_INDEX })?;
+        self.output.push_text(text);
+        Ok(())
+    }
+
+    /// Gives up: Renode ends the session and stops the CPU that is in it.
+    ///
+    /// # Errors
+    /// [`SendError::NoSession`].
+    pub fn fail(&mut self) -> Result<(), SendError> {
+        self.tell(Message::plain(Action::Error))?;
+        self.state = State::Over;
+        Ok(())
+    }
+
+    fn tell(&mut self, message: Message) -> Result<(), SendError> {
+        self.need_session()?;
+        self.output.push(Socket::Async, message);
+        Ok(())
+    }
+
+    fn need_session(&self) -> Result<(), SendError> {
+        match self.is_open() {
+            true => Ok(()),
+            false => Err(SendError::NoSession),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

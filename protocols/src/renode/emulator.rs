@@ -1,0 +1,353 @@
+//! Renode's side, as Renode is: for tests of peripherals, ours and others'. No socket and no clock.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::rule::MAX_LOG_TAKEN;
+use super::{Action, MESSAGE, Message, Output, Rule, SendError, Socket, Violation, Width};
+
+/// What came from the peripheral.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// The handshake is answered: there is a session.
+    Connected,
+    /// The answer to [`Emulator::read`].
+    Value {
+        /// The value, no wider than what was asked for.
+        data: u64,
+    },
+    /// The answer to [`Emulator::write`] or [`Emulator::input`].
+    Done,
+    /// A read, a write or an input failed.
+    Failed,
+    /// The tick is done.
+    Ticked {
+        /// 0; of a CPU, the instructions executed.
+        data: u64,
+    },
+    /// An interrupt line has a level.
+    Interrupt {
+        /// Its number.
+        line: u64,
+        /// Whether it is high.
+        level: bool,
+    },
+    /// Answer with [`Emulator::give`].
+    Get {
+        /// How much.
+        width: Width,
+        /// On Renode's bus.
+        address: u64,
+        /// Which peripheral reads.
+        index: i32,
+    },
+    /// Answer with [`Emulator::confirm`].
+    Push {
+        /// How much.
+        width: Width,
+        /// On Renode's bus.
+        address: u64,
+        /// The value, no wider than `width`.
+        data: u64,
+        /// Which peripheral writes.
+        index: i32,
+    },
+    /// A line for the log.
+    Log {
+        /// -1 noisy, 0 debug, 1 info, 2 warning, 3 error.
+        level: i64,
+        /// As it came.
+        text: Bytes,
+    },
+    /// The peripheral has given up. The session is over.
+    GaveUp,
+    /// The end is answered. The session is over.
+    Disconnected,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Greeting,
+    Open,
+    Ending,
+    Over,
+}
+
+/// A request on main that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    Read(Width),
+    Write,
+}
+
+/// A get or a push to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BusAccess {
+    Get,
+    Push,
+}
+
+/// Renode's side of one session.
+#[derive(Debug)]
+pub struct Emulator {
+    state: State,
+    asked: Option<Asked>,
+    ticking: bool,
+    bus_access: Option<(BusAccess, i32)>,
+    messages: [u64; 2],
+    output: Output,
+}
+
+impl Default for Emulator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Emulator {
+    /// A Renode to whom both sockets have connected; its handshake is in the output.
+    pub fn new() -> Self {
+        let mut output = Output::default();
+        output.push(Socket::Main, Message::plain(Action::Handshake));
+        let state = State::Greeting;
+        Self { state, asked: None, ticking: false, bus_access: None, messages: [0; 2], output }
+    }
+
+    /// What is to be written.
+    pub fn output(&mut self) -> &mut Output {
+        &mut self.output
+    }
+
+    /// Whether there is a session.
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Takes what is next off the front of what came on that socket. `Ok(None)`: more bytes are needed. After the end input is thrown
+    /// away.
+    ///
+    /// # Errors
+    /// [`Violation`]: the peripheral broke a rule. The session is over.
+    pub fn receive(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Heard>, Violation> {
+        while let Some(&bytes) = input.first_chunk::<MESSAGE>() {
+            if self.state == State::Over {
+                break;
+            }
+            let taken = Message::parse(&bytes).and_then(|message| {
+                if socket == Socket::Async && message.action == Action::LogMessage {
+                    return self.take_log(message, input);
+                }
+                input.advance(MESSAGE);
+                let heard = match socket {
+                    _ if message.action == Action::Invalid => return Ok(Taken::Nothing),
+                    Socket::Main => self.take_answer(message)?,
+                    Socket::Async => self.take_request(message)?,
+                };
+                Ok(Taken::Heard(heard))
+            });
+            let messages = &mut self.messages[usize::from(socket == Socket::Async)];
+            match taken {
+                Ok(Taken::TooLittle) => return Ok(None),
+                Ok(Taken::Nothing) => *messages += 1,
+                Ok(Taken::Heard(heard)) => {
+                    *messages += 1;
+                    return Ok(Some(heard));
+                }
+                Err(rule) => {
+                    self.state = State::Over;
+                    return Err(Violation { rule, socket, message: *messages + 1, bytes });
+                }
+            }
+        }
+        if self.state == State::Over {
+            input.clear();
+        }
+        Ok(None)
+    }
+
+    fn take_answer(&mut self, Message { action, data, .. }: Message) -> Result<Heard, Rule> {
+        match (self.state, action) {
+            (State::Greeting, Action::Handshake) => {
+                self.state = State::Open;
+                return Ok(Heard::Connected);
+            }
+            (State::Greeting, _) | (_, Action::Handshake) => return Err(Rule::Handshake),
+            // A request that was under way when the end was said may still be answered.
+            (State::Ending, Action::Ok) if self.asked.is_none() => return Ok(self.end()),
+            _ => {}
+        }
+        let answer = match (action, self.asked) {
+            (Action::ReadFromBus | Action::Ok | Action::Error, None) => return Err(Rule::UnexpectedAnswer),
+            (Action::ReadFromBus, Some(Asked::Read(width))) => Heard::Value { data: width.of(data) },
+            (Action::Ok, Some(Asked::Write)) => Heard::Done,
+            (Action::Error, Some(_)) => Heard::Failed,
+            (Action::ReadFromBus | Action::Ok, Some(_)) => return Err(Rule::WrongAnswer),
+            _ => return Err(Rule::MainAnswersOnly),
+        };
+        self.asked = None;
+        Ok(answer)
+    }
+
+    fn take_request(&mut self, message: Message) -> Result<Heard, Rule> {
+        let Message { action, address, data, index } = message;
+        let bus_access = match (action.width(Action::get), action.width(Action::push)) {
+            (Some(width), _) => Some((BusAccess::Get, Heard::Get { width, address, index })),
+            (_, Some(width)) => {
+                Some((BusAccess::Push, Heard::Push { width, address, data: width.of(data), index }))
+            }
+            _ => None,
+        };
+        Ok(match action {
+            _ if self.state == State::Greeting => return Err(Rule::Handshake),
+            Action::TickClock if !self.ticking => return Err(Rule::TickUnasked),
+            Action::TickClock => {
+                self.ticking = false;
+                Heard::Ticked { data }
+            }
+            Action::Interrupt => Heard::Interrupt { line: address, level: data != 0 },
+            Action::Error => {
+                self.state = State::Over;
+                Heard::GaveUp
+            }
+            // The library in C++ answers here.
+            Action::Ok if self.state == State::Ending => self.end(),
+            _ => match bus_access {
+                Some(_) if self.bus_access.is_some() => return Err(Rule::OneBusAccess),
+                Some((access, heard)) => {
+                    self.bus_access = Some((access, index));
+                    heard
+                }
+                None => return Err(Rule::NotForRenode),
+            },
+        })
+    }
+
+    fn take_log(&mut self, message: Message, input: &mut BytesMut) -> Result<Taken, Rule> {
+        if self.state == State::Greeting {
+            return Err(Rule::Handshake);
+        }
+        if message.address > MAX_LOG_TAKEN {
+            return Err(Rule::LogTooLong);
+        }
+        let length = message.address as usize;
+        if input.len() < MESSAGE + length {
+            return Ok(Taken::TooLittle);
+        }
+        input.advance(MESSAGE);
+        let text = input.split_to(length).freeze();
+        Ok(Taken::Heard(Heard::Log { level: message.data as i64, text }))
+    }
+
+    fn end(&mut self) -> Heard {
+        self.state = State::Over;
+        Heard::Disconnected
+    }
+
+    /// Reads from a peripheral.
+    ///
+    /// # Errors
+    /// [`SendError::Busy`]: one request at a time.
+    pub fn read(&mut self, width: Width, address: u64, index: i32) -> Result<(), SendError> {
+        self.ask(Asked::Read(width), Message { action: Action::read(width), address, data: 0, index })
+    }
+
+    /// Writes to a peripheral: those bits of data that the width says.
+    ///
+    /// # Errors
+    /// [`SendError::Busy`]: one request at a time.
+    pub fn write(&mut self, width: Width, address: u64, data: u64, index: i32) -> Result<(), SendError> {
+        let data = width.of(data);
+        self.ask(Asked::Write, Message { action: Action::write(width), address, data, index })
+    }
+
+    /// Sets an input of a peripheral.
+    ///
+    /// # Errors
+    /// [`SendError::Busy`]: one request at a time.
+    pub fn input(&mut self, line: u64, level: bool) -> Result<(), SendError> {
+        let message = Message { address: line, data: level.into(), ..Message::plain(Action::Interrupt) };
+        self.ask(Asked::Write, message)
+    }
+
+    fn ask(&mut self, asked: Asked, message: Message) -> Result<(), SendError> {
+        if self.asked.is_some() {
+            return Err(SendError::Busy);
+        }
+        self.say(message)?;
+        self.asked = Some(asked);
+        Ok(())
+    }
+
+    /// Lets time pass, in units that the peripheral knows.
+    ///
+    /// # Errors
+    /// [`SendError::Busy`]: one tick at a time.
+    pub fn tick(&mut self, ticks: u64) -> Result<(), SendError> {
+        if self.ticking {
+            return Err(SendError::Busy);
+        }
+        self.say(Message { data: ticks, ..Message::plain(Action::TickClock) })?;
+        self.ticking = true;
+        Ok(())
+    }
+
+    /// Resets all that is simulated beside it. There is no answer.
+    ///
+    /// # Errors
+    /// [`SendError::NoSession`].
+    pub fn reset(&mut self) -> Result<(), SendError> {
+        self.say(Message::plain(Action::ResetPeripheral))
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// [`SendError::NoSession`].
+    pub fn disconnect(&mut self) -> Result<(), SendError> {
+        self.say(Message::plain(Action::Disconnect))?;
+        self.state = State::Ending;
+        Ok(())
+    }
+
+    /// Answers a get.
+    ///
+    /// # Errors
+    /// [`SendError::Unasked`].
+    pub fn give(&mut self, data: u64) -> Result<(), SendError> {
+        self.answer(BusAccess::Get, Message { data, ..Message::plain(Action::WriteToBus) })
+    }
+
+    /// Answers a push.
+    ///
+    /// # Errors
+    /// [`SendError::Unasked`].
+    pub fn confirm(&mut self) -> Result<(), SendError> {
+        self.answer(BusAccess::Push, Message::plain(Action::PushConfirmation))
+    }
+
+    fn answer(&mut self, access: BusAccess, message: Message) -> Result<(), SendError> {
+        match self.bus_access {
+            Some((asked, index)) if asked == access => {
+                self.say(Message { index, ..message })?;
+                self.bus_access = None;
+                Ok(())
+            }
+            _ => Err(SendError::Unasked { what: message.action.name() }),
+        }
+    }
+
+    fn say(&mut self, message: Message) -> Result<(), SendError> {
+        if !self.is_open() {
+            return Err(SendError::NoSession);
+        }
+        self.output.push(Socket::Main, message);
+        Ok(())
+    }
+}
+
+/// What came of a message.
+enum Taken {
+    /// More bytes are needed.
+    TooLittle,
+    Nothing,
+    Heard(Heard),
+}
