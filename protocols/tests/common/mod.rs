@@ -30,12 +30,17 @@ pub(crate) fn conformance_file(name: &str) -> Option<String> {
     };
     let file = found.map(|root| root.join("protocols").join(name)).filter(|file| file.is_file());
     if file.is_none() {
-        // Past the test harness, which keeps what passing tests print. Nothing is left to be done if standard error is closed.
-        _ = writeln!(std::io::stderr(), "skipped: {name}: no conformance data");
+        say(&format!("skipped: {name}: no conformance data"));
     }
     file.map(|file| {
         std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     })
+}
+
+/// One line of a test's findings, past the test harness, which keeps what passing tests print.
+pub(crate) fn say(line: &str) {
+    // Nothing is left to be done if standard error is closed.
+    _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// The bytes of hexadecimal digits, spaces between them or not.
