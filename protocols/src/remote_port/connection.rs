@@ -371,7 +371,8 @@ impl Connection {
     }
 
     /// Answers a request of the peer's; nothing is sent to what [wants no response](Request::wants_response). `time` is in nanoseconds
-    /// of our virtual time; QEMU looks at none.
+    /// of our virtual time; QEMU looks at none. Post the interrupts that an access caused before its response: QEMU takes what
+    /// came before a response into account before its guest goes on.
     ///
     /// # Errors
     /// [`SendError`]: the caller's mistakes. The peer still waits.
