@@ -310,13 +310,15 @@ fn a_response_repeats_the_id_and_the_flags_of_its_request_and_no_attribute() {
     let mut connection = greeted(ALL, ALL);
     let mut access = Access::write(5, 0x40, &b"abcd"[..]);
     access.attributes = Attributes::SECURE.union(Attributes::END_OF_PACKET);
-    access.master = 0x1234;
+    access.attributes = access.attributes.with_layout(Layout::Extended);
+    access.master = 0xabcd_1234;
     let request = ask(&mut connection, Flags::OPTIONAL, Transaction::Write(access.clone()));
     connection.respond(request, 6, Answer::Done).unwrap();
     let packet = sent(&mut connection).unwrap();
     assert_eq!((packet.id, packet.channel), (77, 9));
     assert_eq!(packet.flags, Flags::OPTIONAL.union(Flags::RESPONSE));
-    let expected = Access { time: 6, attributes: Attributes::EXTENDED, data: Bytes::new(), ..access };
+    let expected =
+        Access { time: 6, attributes: Attributes::EXTENDED, data: Bytes::new(), master: 0x1234, ..access };
     assert_eq!(packet.body, Body::Transaction(Transaction::Write(expected)));
 }
 

@@ -159,8 +159,10 @@ fn each_rule_has_a_message_that_breaks_it() {
     };
     let mut unknown = BytesMut::from(&[32u8; MESSAGE][..]);
     let unknown = open().1.receive(main, &mut unknown).unwrap_err().rule;
-    let mut log = BytesMut::from(&[5u8; MESSAGE][..]);
-    log[1..4].fill(0);
+    // A text of 1 MiB is waited for, one of a byte more is not.
+    let log = |length| Message { address: length, ..Message::plain(LogMessage) }.emit();
+    assert_eq!(open().0.receive(Socket::Async, &mut BytesMut::from(&log(1 << 20)[..])), Result::Ok(None));
+    let mut log = BytesMut::from(&log((1 << 20) + 1)[..]);
     let long = open().0.receive(Socket::Async, &mut log).unwrap_err().rule;
     let found = [
         (Rule::UnknownAction, unknown),
