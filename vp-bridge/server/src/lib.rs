@@ -17,8 +17,11 @@
 //! platform, and has it back for the farewell. A session that errs, lags or vanishes takes nothing from others but what they
 //! had from it.
 
+mod adapted;
+mod adapters;
 mod instance;
 mod listener;
+mod meeting;
 mod registry;
 mod session;
 mod stream;
@@ -38,13 +41,21 @@ use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
 use vp_models::platform::{Description, DescriptionError};
-use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms};
+use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms, TimeMode};
 
+use adapters::Adapter;
 use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
+use meeting::Meeting;
+pub use meeting::{MeetingPlace, Order};
 use registry::Registry;
 use vp_transport::Address;
+
+/// Peers that speak Remote-Port: Xilinx's QEMU, and SystemC platforms with its library.
+pub mod remote_port {
+    pub use crate::adapters::remote_port::{Channels, ChannelsError, Peer, PortChannel, TimeSource};
+}
 
 /// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
 /// same terminal leaves it out of its log.
@@ -151,9 +162,53 @@ struct House {
     next_session: AtomicU64,
 }
 
+impl House {
+    fn next_session(&self) -> SessionId {
+        SessionId(self.next_session.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A peer of another protocol.
+struct OtherPeer {
+    protocol: &'static str,
+    meeting: Meeting,
+    adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
+    time_mode: TimeMode,
+}
+
+impl OtherPeer {
+    /// Serves one such peer after the other, or as many at a time as connect.
+    async fn serve(mut self, house: Arc<House>, tasks: TaskTracker, places: Arc<Semaphore>) {
+        loop {
+            let (stream, who) = tokio::select! {
+                () = house.shutdown.cancelled() => return,
+                met = self.meeting.next() => met,
+            };
+            let id = house.next_session();
+            let name = format!("session {} ({}, {who})", id.0, self.protocol);
+            let Ok(place) = places.clone().try_acquire_owned() else {
+                let most = house.options.max_sessions;
+                tracing::warn!("{name}: the server has {most} sessions, the most it takes; turned away");
+                continue;
+            };
+            let (adapter, time_mode, house) = ((self.adapter)(), self.time_mode, house.clone());
+            let session = async move {
+                adapted::run(&house, vec![stream], (adapter, time_mode), id, &name).await;
+                drop(place);
+            };
+            if self.meeting.listens() {
+                tasks.spawn(session);
+            } else {
+                session.await;
+            }
+        }
+    }
+}
+
 /// A server that listens.
 pub struct Server {
     listener: Listener,
+    peers: Vec<OtherPeer>,
     house: Arc<House>,
 }
 
@@ -181,7 +236,7 @@ impl Server {
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
         };
-        Ok(Self { listener, house: Arc::new(house) })
+        Ok(Self { listener, peers: Vec::new(), house: Arc::new(house) })
     }
 
     /// Where it listens, with the port that was really taken.
@@ -189,13 +244,46 @@ impl Server {
         self.listener.local_address()
     }
 
+    /// Meets a peer that speaks Remote-Port, once the server runs; and others after it. Gives where, with the port that was really
+    /// taken. It shares the platform with all sessions that name none, if the server has
+    /// [one platform](Options::one_platform); else it has its own.
+    ///
+    /// # Errors
+    /// The place cannot be listened on.
+    pub async fn add_remote_port(
+        &mut self,
+        place: &MeetingPlace,
+        peer: remote_port::Peer,
+        channels: remote_port::Channels,
+    ) -> Result<Address, ListenError> {
+        let time_mode = peer.time_mode();
+        let adapter = Box::new(move || peer.adapter(&channels));
+        self.add_peer("Remote-Port", place, adapter, time_mode).await
+    }
+
+    async fn add_peer(
+        &mut self,
+        protocol: &'static str,
+        place: &MeetingPlace,
+        adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
+        time_mode: TimeMode,
+    ) -> Result<Address, ListenError> {
+        let meeting = Meeting::arrange(place).await?;
+        let address = meeting.address().clone();
+        self.peers.push(OtherPeer { protocol, meeting, adapter, time_mode });
+        Ok(address)
+    }
+
     /// Serves until `shutdown` is there. Sessions are then told, and have a moment to read it.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, house } = self;
+        let Self { listener, peers, house } = self;
         let tasks = TaskTracker::new();
         let places = Arc::new(Semaphore::new(house.options.max_sessions));
         // Those who are turned away need a moment too; more than this many get no reason.
         let doorway = Arc::new(Semaphore::new(64));
+        for peer in peers {
+            tasks.spawn(peer.serve(house.clone(), tasks.clone(), places.clone()));
+        }
         tokio::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -211,7 +299,7 @@ impl Server {
                     continue;
                 }
             };
-            let id = SessionId(house.next_session.fetch_add(1, Ordering::Relaxed));
+            let id = house.next_session();
             let name = format!("session {} ({peer})", id.0);
             match places.clone().try_acquire_owned() {
                 Ok(place) => {

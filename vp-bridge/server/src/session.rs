@@ -1,6 +1,7 @@
 //! One session from the first byte to the last: the greeting, a platform, and the farewell. In between the socket is the platform's
 //! thread's, and the session's task waits for it.
 
+use std::slice;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -30,6 +31,14 @@ impl End {
     pub(crate) fn why(&self) -> &str {
         let (Self::Fine(why) | Self::Wrong(why)) = self;
         why
+    }
+
+    /// Notes in the log how a session of that name ended.
+    pub(crate) fn log(&self, name: &str) {
+        match self {
+            Self::Fine(why) => tracing::info!("{name}: {why}; session closed"),
+            Self::Wrong(why) => tracing::warn!("{name}: {why}; session closed"),
+        }
     }
 }
 
@@ -71,10 +80,7 @@ fn terms(house: &House, stream: &Stream) -> Terms {
 
 /// Notes how a session ended, and lets the peer read it.
 async fn part(house: &House, stream: Stream, connection: Connection, name: &str, end: &End) {
-    match end {
-        End::Fine(why) => tracing::info!("{name}: {why}; session closed"),
-        End::Wrong(why) => tracing::warn!("{name}: {why}; session closed"),
-    }
+    end.log(name);
     farewell(house, stream, connection).await;
 }
 
@@ -189,12 +195,18 @@ async fn enter(
         platform: platform.unwrap_or(&house.registry.description().name).to_owned(),
         ended,
     };
-    let mut stay = Stay { house, platform, instance: &instance, id, socket: &socket, is_over: false };
+    let mut stay =
+        Stay { house, platform, instance: &instance, id, sockets: slice::from_ref(&socket), is_over: false };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
     let _ = instance.inbox().send(PlatformCommand::Join(Box::new(newcomer)));
     let ended = stay.wait(has_ended).await;
-    stay.is_over = true;
     drop(stay);
+    let ended = ended.unwrap_or_else(|why| {
+        // Its state does not come back.
+        let mut connection = Connection::server(house.options.terms);
+        connection.refuse(ErrorCode::Internal, why.clone());
+        Ended { connection, end: End::Wrong(why) }
+    });
     match Stream::of(&socket) {
         Ok(stream) => part(house, stream, ended.connection, name, &ended.end).await,
         Err(error) => tracing::warn!("{name}: {error}; session closed"),
@@ -202,40 +214,44 @@ async fn enter(
 }
 
 /// A session's stay at its platform. However it ends, the platform learns of it.
-struct Stay<'a> {
-    house: &'a House,
-    platform: Option<&'a str>,
-    instance: &'a Instance,
-    id: SessionId,
-    socket: &'a Socket,
+pub(crate) struct Stay<'a> {
+    pub(crate) house: &'a House,
+    pub(crate) platform: Option<&'a str>,
+    pub(crate) instance: &'a Instance,
+    pub(crate) id: SessionId,
+    pub(crate) sockets: &'a [Arc<Socket>],
     /// Whether the platform's thread has ended it; not so when the task is given up in the middle.
-    is_over: bool,
+    pub(crate) is_over: bool,
 }
 
 impl Stay<'_> {
     /// Waits until the platform's thread gives the session back.
-    async fn wait(&self, mut has_ended: oneshot::Receiver<Ended>) -> Ended {
+    ///
+    /// # Errors
+    /// It does not; why.
+    pub(crate) async fn wait<T>(&mut self, mut has_ended: oneshot::Receiver<T>) -> Result<T, String> {
         let ended = tokio::select! {
             ended = &mut has_ended => ended,
             () = self.house.shutdown.cancelled() => {
                 self.dismiss(SHUTDOWN);
-                let Ok(ended) = timeout(self.house.options.farewell_timeout, has_ended).await else {
-                    // It is in the middle of one long step of a model.
-                    self.socket.shut_down();
-                    return self.lost(&format!("{SHUTDOWN}, and the platform is busy"));
-                };
-                ended
+                match timeout(self.house.options.farewell_timeout, has_ended).await {
+                    Ok(ended) => ended,
+                    Err(_) => {
+                        // It is in the middle of one long step of a model.
+                        self.shut_down();
+                        self.is_over = true;
+                        return Err(format!("{SHUTDOWN}, and the platform is busy"));
+                    }
+                }
             }
         };
+        self.is_over = true;
         // It has ended itself without having taken the session in.
-        ended.unwrap_or_else(|_| self.lost("turned away: the platform failed"))
+        ended.map_err(|_| "turned away: the platform failed".to_owned())
     }
 
-    /// The end of a session whose state does not come back.
-    fn lost(&self, why: &str) -> Ended {
-        let mut connection = Connection::server(self.house.options.terms);
-        connection.refuse(ErrorCode::Internal, why);
-        Ended { connection, end: End::Wrong(why.to_owned()) }
+    fn shut_down(&self) {
+        self.sockets.iter().for_each(|socket| socket.shut_down());
     }
 
     fn dismiss(&self, reason: &'static str) {
@@ -249,7 +265,7 @@ impl Drop for Stay<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             // Nobody says goodbye any more.
-            self.socket.shut_down();
+            self.shut_down();
             self.dismiss("its task was given up");
         }
         self.house.registry.leave(self.platform, self.instance);

@@ -79,7 +79,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let status = runtime.block_on(async {
         let owner_timeout = args.parts.owner_timeout();
         let server = Options { ended: Some(ended), owner_timeout, one_platform, ..Options::default() };
-        let server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
+        let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
+        parts.meet(&mut server).await?;
         let _programs = parts.start(server.local_address())?;
         let mut command = command(args, &options, &plugin, &address);
         child::end_with_parent(command.as_std_mut());

@@ -5,7 +5,8 @@ use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
-use vp_server::{Options, Server};
+use vp_server::remote_port::{Peer, TimeSource};
+use vp_server::{MeetingPlace, Options, Server};
 use vp_transport::Address;
 
 #[derive(Debug, clap::Args)]
@@ -25,8 +26,34 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
 
+    /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
+    /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
+    #[arg(long, value_name = "PLACE")]
+    remote_port: Vec<MeetingPlace>,
+
+    /// What lets simulated time move for such a CPU: the platform's own work, or the peer's times
+    #[arg(long, value_name = "SOURCE", default_value = "free")]
+    remote_port_time: RemotePortTime,
+
     #[command(flatten)]
     parts: PartArgs,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum RemotePortTime {
+    /// The platform's own work: as fast as it can
+    Free,
+    /// The times of the peer's packets: those of its syncs, and of accesses between them
+    Peer,
+}
+
+impl From<RemotePortTime> for TimeSource {
+    fn from(time: RemotePortTime) -> TimeSource {
+        match time {
+            RemotePortTime::Free => TimeSource::Free,
+            RemotePortTime::Peer => TimeSource::Peer,
+        }
+    }
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
@@ -45,10 +72,16 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
+        let mut server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
         // The line that scripts wait for, on standard output: it names the port that was really taken.
         anstream::println!("listening on {}", server.local_address());
         info!("serving {what}");
+        parts.meet(&mut server).await?;
+        for place in &args.remote_port {
+            let (peer, channels) = (Peer::Host { time: args.remote_port_time.into() }, args.parts.channels());
+            let address = server.add_remote_port(place, peer, channels).await.map_err(Failure::new)?;
+            info!("Remote-Port at {address}: {}", args.parts.channels());
+        }
         let _programs = parts.start(server.local_address())?;
         server.run(interrupted()).await;
         info!("stopped");

@@ -91,6 +91,23 @@ pub enum Output {
     },
 }
 
+impl Output {
+    /// Whom it is for; `None`: for all.
+    #[must_use]
+    pub fn party(&self) -> Option<PartyId> {
+        match self {
+            Output::Completed { party, .. }
+            | Output::Request { party, .. }
+            | Output::Level { party, .. }
+            | Output::PostedFailed { party, .. }
+            | Output::Driven { party, .. }
+            | Output::Promised { party, .. }
+            | Output::Expelled { party, .. } => Some(*party),
+            Output::Warning { .. } => None,
+        }
+    }
+}
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Severity {

@@ -61,6 +61,8 @@ impl PlatformThread {
 
     /// Sleeps until a command comes, a socket or a ring has something, or until `wake`.
     fn sleep(&mut self, wake: Option<Instant>) {
+        // What came while it was polled may have begun a silence.
+        let wake = wake.into_iter().chain(self.adapted.silent_at()).min();
         let timeout = wake.map(|wake| wake.saturating_duration_since(Instant::now()));
         // So long a time-out that the system has no number for it is none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -70,6 +72,7 @@ impl PlatformThread {
             files.extend(bell.map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
             files.extend(member.stream.wanted());
         }
+        files.extend(self.adapted.wanted());
         // A signal: the caller looks again.
         let _ = poll(&mut files, timeout.as_ref());
     }
@@ -81,6 +84,7 @@ impl PlatformThread {
             member.stream.poll(&mut self.commands);
             has_ended |= member.stream.end().is_some();
         }
-        has_ended || !self.commands.is_empty()
+        let is_adapted = self.adapted.poll(self.hub.now());
+        is_adapted || has_ended || !self.commands.is_empty()
     }
 }

@@ -7,12 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use vp_protocols::native::{ErrorCode, SessionId};
 use vp_shm::Bell;
 
-use super::Newcomer;
+use super::{AdaptedNewcomer, Newcomer};
 
 /// What the server wants of a platform's thread.
 pub(crate) enum PlatformCommand {
     /// To take a session in.
     Join(Box<Newcomer>),
+    /// To take a session of another protocol in.
+    JoinAdapted(Box<AdaptedNewcomer>),
     /// To end a session, which may have ended already.
     Dismiss { session: SessionId, code: ErrorCode, reason: &'static str },
     /// The last session has left: the thread ends.

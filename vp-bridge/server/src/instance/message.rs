@@ -13,7 +13,8 @@ use vp_transport::Socket;
 
 use super::Permit;
 use super::owners::Token;
-use crate::session::Ended;
+use crate::adapters::Adapter;
+use crate::session::{End, Ended};
 
 /// What a session wants of its platform.
 pub(super) enum SessionCommand {
@@ -57,6 +58,17 @@ pub(crate) struct Newcomer {
     /// What the session calls the platform.
     pub(crate) platform: String,
     pub(crate) ended: oneshot::Sender<Ended>,
+}
+
+/// A session of another protocol, on its way to its platform. If it is dropped on the way its task is told.
+pub(crate) struct AdaptedNewcomer {
+    pub(crate) id: SessionId,
+    /// What the log calls it.
+    pub(crate) name: String,
+    pub(crate) time_mode: TimeMode,
+    pub(crate) sockets: Vec<Arc<Socket>>,
+    pub(crate) adapter: Box<dyn Adapter>,
+    pub(crate) ended: oneshot::Sender<End>,
 }
 
 /// What a platform tells a session.

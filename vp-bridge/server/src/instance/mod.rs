@@ -9,6 +9,7 @@
 //! (`translate.rs`, `told.rs`). The rules of time, and of who may do what, are the hub's. What is here are threads, the
 //! wall clock, and what a session may take of the server.
 
+mod adapted;
 mod idle;
 mod inbox;
 mod members;
@@ -36,9 +37,10 @@ use vp_protocols::native::{
     TimeMode,
 };
 
+use adapted::{AdaptedSession, AdaptedSessions};
 pub(super) use inbox::{Inbox, PlatformCommand};
 use members::{Member, Members};
-pub(super) use message::Newcomer;
+pub(super) use message::{AdaptedNewcomer, Newcomer};
 use message::{SessionCommand, ToSession};
 use owners::Owners;
 use partners::Standing;
@@ -48,6 +50,7 @@ use session_stream::SessionStream;
 
 use super::session::End;
 use super::{EndedPlatform, Listeners};
+use crate::adapters::Beginning;
 
 /// How long an instance bears with others: see [`Options`](super::Options).
 #[derive(Debug, Clone, Copy)]
@@ -143,6 +146,7 @@ struct PlatformThread {
     mode: TimeMode,
     patience: Patience,
     members: Members,
+    adapted: AdaptedSessions,
     owners: Owners,
     standing: Standing,
     /// Paced: the clock of the present work, and what simulated time has to do with it.
@@ -171,6 +175,7 @@ impl PlatformThread {
             mode,
             patience,
             members: Members::default(),
+            adapted: AdaptedSessions::default(),
             owners: Owners::default(),
             standing: Standing::default(),
             pace: None,
@@ -190,6 +195,7 @@ impl PlatformThread {
                 self.session_command(session, command);
             }
             self.commands = commands;
+            self.take_adapted_inputs();
             self.remove_ended_sessions();
             if self.has_ended {
                 // A platform that runs by itself might have much to do, and nobody could end that any more.
@@ -200,12 +206,13 @@ impl PlatformThread {
             self.put_out_silent_partner();
             // Who waits for an answer, or for the line, does not wait for what the platform has to do besides.
             self.flush();
-            let (wake, sessions) = (self.advance(), self.members.len());
+            let (wake, sessions) = (self.advance(), self.sessions());
             self.tell();
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
-                Some(wake) if self.members.len() == sessions => {
+                Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
                     self.look_who_holds_time();
+                    self.ask_adapted_partners();
                     self.flush();
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
@@ -221,7 +228,7 @@ impl PlatformThread {
 
     /// Sessions whose stream has ended leave.
     fn remove_ended_sessions(&mut self) {
-        while let Some((session, why)) = self.members.ended() {
+        while let Some((session, why)) = self.members.ended().or_else(|| self.adapted.ended()) {
             self.leave(session, &why);
         }
     }
@@ -246,6 +253,8 @@ impl PlatformThread {
         let why = end.why().to_owned();
         if let Some(member) = self.members.get_mut(session) {
             member.stream.close(code, end);
+        } else {
+            self.adapted.close(session, end);
         }
         self.leave(session, &why);
     }
@@ -254,8 +263,14 @@ impl PlatformThread {
         &self.hub.platform().description().name
     }
 
+    /// How many sessions there are.
+    fn sessions(&self) -> usize {
+        self.members.len() + self.adapted.len()
+    }
+
     /// Hands on what sessions are told, and takes more of those whose posted writes have had their turn.
     fn flush(&mut self) {
+        self.adapted.flush();
         for (session, member) in self.members.iter_mut() {
             member.stream.flush();
             if !member.posted.is_empty() {
@@ -269,6 +284,7 @@ impl PlatformThread {
     fn platform_command(&mut self, command: PlatformCommand) {
         match command {
             PlatformCommand::Join(newcomer) => self.join(*newcomer),
+            PlatformCommand::JoinAdapted(newcomer) => self.join_adapted(*newcomer),
             PlatformCommand::Dismiss { session, code, reason } => {
                 self.close(session, code, End::Fine(reason.to_owned()));
             }
@@ -297,7 +313,6 @@ impl PlatformThread {
             }
             SessionCommand::Share { id, request, files } => self.share(session, id, &request, files),
             SessionCommand::Answer { token, reply, payload } => {
-                self.owners.answered(token);
                 let (party, request) = (translate::party(session), HubRequest(token));
                 self.handle(Input::Answer { party, request, result: translate::answer(reply, payload) });
             }
@@ -326,6 +341,9 @@ impl PlatformThread {
 
     /// Gives the hub an input, and tells the sessions what comes of it.
     fn handle(&mut self, input: Input) {
+        if let Input::Answer { request, .. } = &input {
+            self.owners.answered(request.0);
+        }
         self.hub.handle(input);
         self.tell();
     }
@@ -350,11 +368,7 @@ impl PlatformThread {
             // Its task was given up.
             return;
         }
-        let mode = translate::time_mode(time_mode);
-        self.handle(Input::Mode(mode));
-        if self.hub.mode() == mode && self.hub.are_all_partners() {
-            (self.mode, self.pace) = (time_mode, None);
-        }
+        self.set_mode(time_mode);
         let offer = Offer {
             agent: server,
             time_mode: self.time_mode(),
@@ -379,8 +393,41 @@ impl PlatformThread {
         self.handle(Input::Enter { party: translate::party(id), name: format!("session {}", id.0), memory });
     }
 
+    /// A session comes: if all before it are partners, who have no part in that, the mode of time is the one it asks for.
+    fn set_mode(&mut self, time_mode: TimeMode) {
+        let mode = translate::time_mode(time_mode);
+        self.handle(Input::Mode(mode));
+        if self.hub.mode() == mode && self.hub.are_all_partners() {
+            (self.mode, self.pace) = (time_mode, None);
+        }
+    }
+
+    fn join_adapted(&mut self, newcomer: AdaptedNewcomer) {
+        if newcomer.ended.is_closed() {
+            // Its task was given up.
+            return;
+        }
+        self.set_mode(newcomer.time_mode);
+        let (id, name) = (newcomer.id, format!("session {}", newcomer.id.0));
+        tracing::info!("{} on platform {}", newcomer.name, self.name());
+        let memory = MemoryPromise::default();
+        self.handle(Input::Enter { party: translate::party(id), name, memory });
+        let platform = self.hub.platform();
+        let (ports, period) = (self.hub.ports(), platform.description().period);
+        let beginning = Beginning { party: translate::party(id), ports, period, now: self.hub.now() };
+        self.adapted.insert(id, AdaptedSession::new(newcomer), &beginning);
+        self.take_adapted_inputs();
+    }
+
+    /// Gives the hub what the adapters of other protocols have for it.
+    fn take_adapted_inputs(&mut self) {
+        while let Some(input) = self.adapted.next_input() {
+            self.handle(input);
+        }
+    }
+
     fn leave(&mut self, session: SessionId, why: &str) {
-        if self.members.remove(session).is_some() {
+        if self.members.remove(session).is_some() || self.adapted.remove(session) {
             self.owners.forget(session);
             self.standing.forget(session);
             self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
@@ -458,7 +505,7 @@ impl PlatformThread {
         StatusReport {
             time_mode: self.time_mode(),
             activity: translate::activity(self.hub.activity()),
-            sessions: u32::try_from(self.members.len()).unwrap_or(u32::MAX),
+            sessions: u32::try_from(self.sessions()).unwrap_or(u32::MAX),
             // The session knows.
             in_flight: 0,
             events: self.hub.platform().simulation().activations(),

@@ -95,6 +95,18 @@ impl PlatformThread {
         self.standing.look(held_by);
     }
 
+    /// Partners of other protocols promise more when they are asked to: one for which simulated time stands, and in free mode all
+    /// of them, since their own time has to go on.
+    pub(super) fn ask_adapted_partners(&mut self) {
+        let asked = match self.hub.mode() {
+            hub::TimeMode::Free => self.adapted.ids(),
+            hub::TimeMode::Lockstep => {
+                self.standing.since().map(|(session, _)| session).into_iter().collect()
+            }
+        };
+        asked.into_iter().for_each(|session| self.adapted.wait_for(session));
+    }
+
     /// A partner that promises nothing must not hold time up for all others: its session has to go.
     pub(super) fn put_out_silent_partner(&mut self) {
         let timeout = self.patience.owner_timeout;

@@ -80,7 +80,7 @@ impl PlatformThread {
             }
             self.tell();
             self.flush();
-            if self.is_asked() || self.looks.is_due() {
+            if self.is_asked() || self.adapted.has_inputs() || self.looks.is_due() {
                 return Ran::Again;
             }
         }

@@ -37,6 +37,7 @@ impl PlatformThread {
     pub(super) fn tell(&mut self) {
         while let Some(output) = self.hub.poll() {
             match output {
+                output if self.is_adapted(&output) => self.tell_adapted(output),
                 Output::Completed { party, tag, time, result } => {
                     let (reply, payload) = translate::reply(result);
                     self.completed(translate::session(party), tag, translate::time(time), reply, payload);
@@ -66,6 +67,19 @@ impl PlatformThread {
                 Output::Warning { severity, time, text } => self.announce(severity, time, &text),
             }
         }
+    }
+
+    fn is_adapted(&self, output: &Output) -> bool {
+        let is_for = |party| self.adapted.contains(translate::session(party));
+        !matches!(output, Output::Expelled { .. }) && output.party().is_some_and(is_for)
+    }
+
+    fn tell_adapted(&mut self, output: Output) {
+        let Some(session) = output.party().map(translate::session) else { return };
+        if let Output::Request { request, .. } = &output {
+            self.owners.asked(request.0, session);
+        }
+        self.adapted.tell(session, output, self.hub.now());
     }
 
     fn completed(&mut self, session: SessionId, tag: Tag, time: native::Time, reply: Reply, payload: Bytes) {

@@ -3,6 +3,7 @@
 mod program;
 mod server;
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -12,9 +13,10 @@ use vp_models::hub::PinEvent;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription};
 use vp_remote::{RemoteHost, RemoteOptions};
-use vp_server::Options;
+use vp_server::remote_port::{Channels, Peer, TimeSource};
+use vp_server::{MeetingPlace, Options, Server};
 use vp_study::OnHost;
-use vp_transport::Address;
+use vp_transport::{Address, AddressError};
 
 use super::Failure;
 pub(super) use program::CONNECT;
@@ -41,10 +43,83 @@ pub(super) struct PartArgs {
     #[arg(long, value_name = "PORT=COMMAND")]
     memory_command: Vec<MemoryCommand>,
 
+    /// A device that a peer with another protocol is: remote-port:PLACE. The peer connects there, or listens already:
+    /// unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
+    #[arg(long, value_name = "PROTOCOL:PLACE", conflicts_with = "device_command")]
+    device: Option<PeerPlace>,
+
+    /// A memory behind a port that such a peer is: dbb0=remote-port:PLACE or sram0=remote-port:PLACE
+    #[arg(long, value_name = "PORT=PROTOCOL:PLACE")]
+    memory: Vec<PeerMemory>,
+
+    #[command(flatten)]
+    remote_port: RemotePortArgs,
+
     /// How long a part may take for a promise, or the owner of a memory for an answer: seconds, or `none`, such as for a
     /// simulator that is stopped in a debugger. It is disconnected then
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     owner_timeout: OwnerTimeout,
+}
+
+/// Options about peers that speak Remote-Port.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct RemotePortArgs {
+    /// The channel of Remote-Port that each port is: PORT=CHANNEL, a base address of the channel behind @, the wire of a
+    /// line behind a dot. The default is that of QEMU's board virt-cosim
+    #[arg(long, value_name = "CHANNELS", default_value_t = Channels::default())]
+    pub(super) remote_port_channels: Channels,
+
+    /// How many clock cycles a device that speaks Remote-Port simulates by itself: what it does is seen so much later, at
+    /// most
+    #[arg(long, value_name = "CYCLES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    remote_port_quantum: u32,
+}
+
+impl Default for RemotePortArgs {
+    fn default() -> RemotePortArgs {
+        RemotePortArgs { remote_port_channels: Channels::default(), remote_port_quantum: 1000 }
+    }
+}
+
+/// Where a peer with another protocol is met.
+#[derive(Debug, Clone)]
+struct PeerPlace(MeetingPlace);
+
+impl FromStr for PeerPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PeerPlace, String> {
+        let place = text
+            .strip_prefix("remote-port:")
+            .ok_or("write remote-port:PLACE, such as remote-port:unix:/tmp/rp.sock")?;
+        place.parse().map(PeerPlace).map_err(|error: AddressError| error.to_string())
+    }
+}
+
+impl fmt::Display for PeerPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "remote-port:{}", self.0)
+    }
+}
+
+/// A peer with another protocol that is a memory.
+#[derive(Debug, Clone)]
+struct PeerMemory {
+    port: String,
+    place: PeerPlace,
+}
+
+impl FromStr for PeerMemory {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PeerMemory, String> {
+        match text.split_once('=') {
+            Some((port @ ("dbb0" | "sram0"), place)) => {
+                Ok(PeerMemory { port: port.to_owned(), place: place.parse()? })
+            }
+            _ => Err("write dbb0=remote-port:PLACE or sram0=remote-port:PLACE".to_owned()),
+        }
+    }
 }
 
 /// A program that is a memory.
@@ -95,8 +170,17 @@ struct Part {
     name: String,
     /// The ports that it takes, and as what.
     ports: Vec<(&'static str, Role)>,
-    /// What it is started with, if not by somebody else.
-    command: Option<String>,
+    origin: Origin,
+}
+
+/// Where a part comes from.
+enum Origin {
+    /// It is started with this.
+    Command(String),
+    /// It is met there.
+    Place(MeetingPlace, Peer, Channels),
+    /// Somebody else attaches it.
+    Elsewhere,
 }
 
 /// The parts of a platform that are in other programs.
@@ -111,15 +195,26 @@ impl Parts {
     /// Starts the programs that are parts, and says of the others how they attach.
     pub(super) fn start(&self, address: &Address) -> Result<Vec<Program>, Failure> {
         let mut programs = Vec::new();
-        for Part { name, command, .. } in &self.0 {
-            match command {
-                Some(command) => programs.push(Program::start(name, command, address)?),
-                None => anstream::eprintln!(
+        for Part { name, origin, .. } in &self.0 {
+            match origin {
+                Origin::Command(command) => programs.push(Program::start(name, command, address)?),
+                Origin::Place(..) => {}
+                Origin::Elsewhere => anstream::eprintln!(
                     "{name} is outside: attach it, such as with `vp attach-device {address}`"
                 ),
             }
         }
         Ok(programs)
+    }
+
+    /// Lets a server meet the parts that speak another protocol.
+    pub(super) async fn meet(&self, server: &mut Server) -> Result<(), Failure> {
+        for Part { origin, .. } in &self.0 {
+            if let Origin::Place(place, peer, channels) = origin {
+                server.add_remote_port(place, *peer, channels.clone()).await.map_err(Failure::new)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -129,10 +224,17 @@ impl PartArgs {
         self.owner_timeout.0.unwrap_or(Duration::MAX)
     }
 
+    /// The channels of peers that speak Remote-Port.
+    pub(super) fn channels(&self) -> Channels {
+        self.remote_port.remote_port_channels.clone()
+    }
+
     /// The first of these options that is given.
     pub(super) fn first_given(&self) -> Option<&'static str> {
         match self {
             PartArgs { device_command: Some(_), .. } => Some("--device-command"),
+            PartArgs { device: Some(_), .. } => Some("--device"),
+            PartArgs { memory, .. } if !memory.is_empty() => Some("--memory"),
             PartArgs { memory_command, .. } if !memory_command.is_empty() => Some("--memory-command"),
             _ => None,
         }
@@ -145,7 +247,19 @@ impl PartArgs {
         let memories = memories.flat_map(|MemoryCommand { port, command }| {
             ["--memory-command".to_owned(), format!("{port}={command}")]
         });
-        device.chain(memories).collect()
+        let peer = self.device.iter().flat_map(|place| ["--device".to_owned(), place.to_string()]);
+        let peers = self.memory.iter();
+        let peers =
+            peers.flat_map(|PeerMemory { port, place }| ["--memory".to_owned(), format!("{port}={place}")]);
+        let RemotePortArgs { remote_port_channels: channels, remote_port_quantum: quantum } =
+            &self.remote_port;
+        let is_peer = self.device.is_some() || !self.memory.is_empty();
+        let how = [
+            ["--remote-port-channels".to_owned(), channels.to_string()],
+            ["--remote-port-quantum".to_owned(), quantum.to_string()],
+        ];
+        let how = how.into_iter().flatten().filter(|_| is_peer);
+        device.chain(memories).chain(peer).chain(peers).chain(how).collect()
     }
 
     /// Runs something on a platform of its own, whose parts are started for it and ended; `point` says in a study where that is.
@@ -170,12 +284,14 @@ impl PartArgs {
 
     /// The ports whose memories are in other programs.
     pub(super) fn memories(&self) -> impl Iterator<Item = &str> {
-        self.memory_command.iter().map(|memory| memory.port.as_str())
+        let peers = self.memory.iter().map(|memory| memory.port.as_str());
+        self.memory_command.iter().map(|memory| memory.port.as_str()).chain(peers)
     }
 
     /// The parts of a platform that are in other programs. Its device is outside then, if one of them is that.
     pub(super) fn of(&self, description: &mut Description) -> Result<Parts, Failure> {
-        if self.device_command.is_some() && !matches!(description.device, DeviceDescription::Outside(_)) {
+        let is_outside = self.device_command.is_some() || self.device.is_some();
+        if is_outside && !matches!(description.device, DeviceDescription::Outside(_)) {
             let outside = OutsideDescription::in_place_of(&description.device);
             description.device = DeviceDescription::Outside(Box::new(outside));
         }
@@ -184,21 +300,39 @@ impl PartArgs {
             parts.push(Part {
                 name: "the device".to_owned(),
                 ports: vec![("csb0", Role::Target), ("irq0", Role::Source)],
-                command: self.device_command.clone(),
+                origin: self.device_origin(),
             });
         }
-        for MemoryCommand { port, command } in &self.memory_command {
+        let commands = self.memory_command.iter();
+        let commands =
+            commands.map(|MemoryCommand { port, command }| (port, Origin::Command(command.clone())));
+        let peers = self.memory.iter().map(|PeerMemory { port, place }| {
+            let channel = self.remote_port.remote_port_channels.iter().find(|channel| channel.port == *port);
+            let channels = Channels::memory(port, channel.map_or(0, |channel| channel.channel));
+            let peer = Peer::Host { time: TimeSource::Free };
+            (port, Origin::Place(place.0.clone(), peer, channels))
+        });
+        for (port, origin) in commands.chain(peers) {
             let port = if port == "dbb0" { "dbb0" } else { "sram0" };
             if parts.iter().any(|part: &Part| part.ports.contains(&(port, Role::Target))) {
-                return Err(Failure::new(format!("--memory-command: {port} is given twice")));
+                return Err(Failure::new(format!("the memory behind {port} is given twice")));
             }
-            parts.push(Part {
-                name: format!("the memory behind {port}"),
-                ports: vec![(port, Role::Target)],
-                command: Some(command.clone()),
-            });
+            let name = format!("the memory behind {port}");
+            parts.push(Part { name, ports: vec![(port, Role::Target)], origin });
         }
         Ok(Parts(parts))
+    }
+
+    fn device_origin(&self) -> Origin {
+        let RemotePortArgs { remote_port_channels: channels, remote_port_quantum: quantum } =
+            &self.remote_port;
+        match (&self.device_command, &self.device) {
+            (Some(command), _) => Origin::Command(command.clone()),
+            (None, Some(PeerPlace(place))) => {
+                Origin::Place(place.clone(), Peer::Device { quantum: *quantum }, channels.clone())
+            }
+            (None, None) => Origin::Elsewhere,
+        }
     }
 
     /// Serves a platform of which parts are in other programs, and waits until they are attached. `None`: all of it is in
@@ -225,7 +359,7 @@ impl PartArgs {
     ) -> Result<(RemoteHost, PartsOutside), Failure> {
         let owner_timeout = self.owner_timeout();
         let options = Options { one_platform: true, owner_timeout, pins, ..Options::default() };
-        let server = PlatformServer::start(listen, description, options)?;
+        let server = PlatformServer::start(listen, description, options, parts)?;
         let mut host =
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;
         let programs = parts.start(server.address())?;
@@ -259,10 +393,15 @@ impl PartsOutside {
             for program in &mut self.programs {
                 program.check()?;
             }
-            if look == LOOKS_IN_SILENCE
-                && let Part { name, command: Some(command), .. } = missing
-            {
-                anstream::eprintln!("waiting for {name}: `{command}`");
+            if look == LOOKS_IN_SILENCE {
+                let Part { name, origin, .. } = missing;
+                match origin {
+                    Origin::Command(command) => anstream::eprintln!("waiting for {name}: `{command}`"),
+                    Origin::Place(place, ..) => {
+                        anstream::eprintln!("waiting for {name} at {place} (Remote-Port)")
+                    }
+                    Origin::Elsewhere => {}
+                }
             }
             std::thread::sleep(LOOK);
         }

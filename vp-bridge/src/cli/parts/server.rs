@@ -8,6 +8,7 @@ use vp_models::platform::Description;
 use vp_server::{Options, Server};
 use vp_transport::Address;
 
+use super::Parts;
 use crate::cli::Failure;
 
 /// A server that ends when it is dropped: its sessions are told, and have a moment to read it.
@@ -29,10 +30,13 @@ impl PlatformServer {
         listen: Option<&Address>,
         description: Description,
         options: Options,
+        parts: &Parts,
     ) -> Result<PlatformServer, Failure> {
         let address = listen.cloned().unwrap_or_else(own_address);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let server = runtime.block_on(Server::bind(&address, description, options)).map_err(Failure::new)?;
+        let mut server =
+            runtime.block_on(Server::bind(&address, description, options)).map_err(Failure::new)?;
+        runtime.block_on(parts.meet(&mut server))?;
         let address = server.local_address().clone();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {

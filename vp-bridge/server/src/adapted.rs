@@ -1,0 +1,42 @@
+//! Sessions of other protocols, from their first connection to the last.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use vp_protocols::native::{SessionId, TimeMode};
+
+use super::House;
+use super::instance::{AdaptedNewcomer, PlatformCommand};
+use crate::adapters::Adapter;
+use crate::session::{End, Stay};
+use crate::stream::Stream;
+
+/// Serves connections to the end of their session. It is at the platform of all who name none.
+pub(super) async fn run(
+    house: &House,
+    streams: Vec<Stream>,
+    (adapter, time_mode): (Box<dyn Adapter>, TimeMode),
+    id: SessionId,
+    name: &str,
+) {
+    let instance = match house.registry.enter(None, time_mode) {
+        Ok(instance) => instance,
+        Err(error) => return tracing::warn!("{name}: no thread for the platform: {error}; session closed"),
+    };
+    let sockets: std::io::Result<Vec<_>> =
+        streams.into_iter().map(|stream| stream.into_socket().map(Arc::new)).collect();
+    let sockets = match sockets {
+        Ok(sockets) => sockets,
+        Err(error) => {
+            tracing::warn!("{name}: {error}; session closed");
+            return house.registry.leave(None, &instance);
+        }
+    };
+    let (ended, has_ended) = oneshot::channel();
+    let mut stay = Stay { house, platform: None, instance: &instance, id, sockets: &sockets, is_over: false };
+    let (name_of, sockets) = (name.to_owned(), sockets.clone());
+    let newcomer = AdaptedNewcomer { id, name: name_of, time_mode, sockets, adapter, ended };
+    // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
+    let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(newcomer)));
+    stay.wait(has_ended).await.unwrap_or_else(End::Wrong).log(name);
+}

@@ -1,0 +1,88 @@
+//! Protocols other than the native one: what a peer says becomes inputs of the platform's hub, and its outputs what the peer is
+//! told.
+//!
+//! An [`Adapter`] has no socket and no clock. Its session's sockets are the platform's thread's
+//! (`instance/adapted.rs`).
+
+pub(crate) mod remote_port;
+
+use bytes::BytesMut;
+use thiserror::Error;
+use vp_core::Time;
+use vp_models::hub::{Input, Output, PartyId};
+use vp_models::platform::Port;
+
+/// What a session has to do with, from its beginning on.
+pub(crate) struct Beginning<'a> {
+    /// Its party at the hub.
+    pub(crate) party: PartyId,
+    /// The platform's ports.
+    pub(crate) ports: &'a [Port],
+    /// A clock cycle.
+    pub(crate) period: Time,
+    /// The simulated time.
+    pub(crate) now: Time,
+}
+
+/// One party at a hub, whose peer has a protocol of its own. `now` is the simulated time.
+pub(crate) trait Adapter: Send {
+    /// The session begins.
+    ///
+    /// # Errors
+    /// The platform is not what the peer needs.
+    fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting>;
+
+    /// Takes what is complete of the bytes that have come on a stream: the first stream is 0. What is left is shown again with
+    /// what follows it.
+    ///
+    /// # Errors
+    /// The peer has broken a rule of its protocol, or says that it goes.
+    fn receive(&mut self, stream: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting>;
+
+    /// Takes what the hub tells this party.
+    ///
+    /// # Errors
+    /// Nothing more can be done for the peer.
+    fn tell(&mut self, output: Output, now: Time) -> Result<(), Parting>;
+
+    /// Simulated time waits for this party, a partner, to promise more.
+    ///
+    /// # Errors
+    /// Nothing more can be done for the peer.
+    fn is_waited_for(&mut self) -> Result<(), Parting> {
+        Ok(())
+    }
+
+    /// Whether it wants to know when the peer is silent.
+    fn minds_silence(&self) -> bool {
+        false
+    }
+
+    /// Nothing has come from the peer for a millisecond by the wall clock.
+    ///
+    /// # Errors
+    /// Nothing more can be done for the peer.
+    fn is_silent(&mut self) -> Result<(), Parting> {
+        Ok(())
+    }
+
+    /// The next thing that the hub is to be told.
+    fn next_input(&mut self) -> Option<Input>;
+
+    /// What is to be written on a stream.
+    fn output(&mut self, stream: usize) -> &mut BytesMut;
+
+    /// Whether the peer may ask for more. If not, its streams are left unread.
+    fn takes_more(&self) -> bool;
+}
+
+/// Why a session of another protocol ends.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum Parting {
+    /// As it should.
+    #[error("{0}")]
+    Fine(String),
+    /// The peer, or the platform, did wrong.
+    #[error("{0}")]
+    Wrong(String),
+}

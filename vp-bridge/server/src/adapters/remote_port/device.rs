@@ -1,0 +1,386 @@
+//! A peer that is the device of a platform, such as a model in SystemC.
+//!
+//! At the hub it is a partner: accesses to its registers come as they are driven at the pins, and simulated time stands until the
+//! peer has answered. In between time moves by one quantum for each sync that the peer answers. The SystemC library answers
+//! a sync before it has simulated up to it, so what it has done until then is known with the answer to the next one.
+//!
+//! Its accesses to memory take their turn at the memory interface, except those in the middle of an access to its registers: time
+//! stands then, so they happen at once.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::{Bytes, BytesMut};
+use vp_core::Time;
+use vp_models::hub::{
+    Access as HubAccess, AccessKind, Clock, Completion, Failure, Input, Operation, Output, PartyCommand,
+    PartyId, PortEvent, PortIndex, Promise, Role, Tag,
+};
+use vp_models::platform::PortKind;
+use vp_protocols::remote_port::{
+    Access, Answer, Capabilities, Connection, Event, Request, RequestId, ResponseCode, Transaction,
+};
+
+use super::routes::{Route, Routes};
+use super::{Channels, code, result, stamp};
+use crate::adapters::{Adapter, Beginning, Parting};
+
+/// Accesses to memory that the peer may have under way before it is read no further.
+const WAITING: usize = 256;
+
+/// The adapter.
+pub(in crate::adapters) struct Device {
+    connection: Connection,
+    channels: Channels,
+    party: PartyId,
+    routes: Routes,
+    period: Time,
+    quantum: Time,
+    /// The simulated time at which the session began: 0 of its time stamps.
+    began: Time,
+    inputs: VecDeque<Input>,
+    next_tag: u64,
+    commands: BTreeMap<Tag, Purpose>,
+    /// What the platform has driven and is not yet heard, oldest first.
+    driven: VecDeque<Driven>,
+    /// How many events of the platform are heard.
+    heard: u64,
+    /// Up to where silence is promised.
+    promised: Time,
+    /// The edge of the last event driven.
+    last: Time,
+    /// The time of the sync before the last one that was answered: the peer has simulated up to there.
+    simulated: Time,
+    /// The time of the last sync that was answered.
+    answered: Time,
+    /// The sync that is under way.
+    sync: Option<(RequestId, Time)>,
+    /// Whether more was wanted while one was under way.
+    wants_sync: bool,
+}
+
+/// What a command of the hub is for.
+enum Purpose {
+    /// To take a port, of that name, or to be a partner.
+    Role(String),
+    /// An access of the peer to memory, and when it began.
+    Memory(Request, Time),
+}
+
+/// An event of the platform.
+struct Driven {
+    /// The edge at which it is seen.
+    at: Time,
+    what: What,
+}
+
+enum What {
+    /// Nothing has to be done for it any more.
+    Done,
+    /// An access that the peer has not answered, at that port.
+    Access { id: RequestId, port: PortIndex, posted: bool },
+}
+
+impl Device {
+    pub(in crate::adapters) fn new(channels: Channels, quantum: u32) -> Device {
+        Device {
+            connection: Connection::new(Capabilities::PLATFORM),
+            channels,
+            party: PartyId(0),
+            routes: Routes::default(),
+            period: Time::ZERO,
+            // In cycles as long as the period is not known.
+            quantum: Time::ps(u64::from(quantum.max(1))),
+            began: Time::ZERO,
+            inputs: VecDeque::new(),
+            next_tag: 0,
+            commands: BTreeMap::new(),
+            driven: VecDeque::new(),
+            heard: 0,
+            promised: Time::ZERO,
+            last: Time::ZERO,
+            simulated: Time::ZERO,
+            answered: Time::ZERO,
+            sync: None,
+            wants_sync: false,
+        }
+    }
+}
+
+impl Device {
+    fn command(&mut self, command: PartyCommand, purpose: Purpose) {
+        let tag = Tag(self.next_tag);
+        self.next_tag += 1;
+        self.commands.insert(tag, purpose);
+        self.inputs.push_back(Input::Command { party: self.party, tag, command });
+    }
+
+    fn attach(&mut self, route: &Route, role: Role) {
+        let attach = PartyCommand::Attach { port: route.port, role, range: None };
+        self.command(attach, Purpose::Role(route.place.port.clone()));
+    }
+
+    /// The first clock edge that is not before a time of the peer.
+    fn edge(&self, stamp: i64) -> Time {
+        let picoseconds = u64::try_from(stamp).unwrap_or(0).saturating_mul(1000);
+        let time = picoseconds.saturating_add(self.began.as_ps());
+        Time::ps(time.checked_next_multiple_of(self.period.as_ps().max(1)).unwrap_or(u64::MAX))
+    }
+
+    /// The first edge at which something may be driven.
+    fn floor(&self) -> Time {
+        let reactions = self.driven.iter().map(|driven| driven.at + self.period);
+        reactions.chain([self.promised]).min().unwrap_or(self.promised).max(self.last)
+    }
+
+    fn drive(&mut self, port: PortIndex, at: Time, event: PortEvent) {
+        self.last = at;
+        self.inputs.push_back(Input::Driven { party: self.party, port, at, event });
+    }
+
+    fn promise(&mut self) {
+        let promise = Promise { heard: self.heard, next: self.promised };
+        self.inputs.push_back(Input::Promised { party: self.party, promise });
+    }
+
+    /// Whether the peer has not answered an access to its registers: simulated time stands.
+    fn is_accessed(&self) -> bool {
+        self.driven.iter().any(|driven| matches!(driven.what, What::Access { .. }))
+    }
+
+    /// Counts what nothing has to be done for any more.
+    fn hear(&mut self) {
+        let before = self.heard;
+        while let Some(Driven { what: What::Done, .. }) = self.driven.front() {
+            self.driven.pop_front();
+            self.heard += 1;
+        }
+        if self.heard > before {
+            self.promise();
+        }
+    }
+
+    // What the platform drives.
+
+    fn take(&mut self, port: PortIndex, at: Time, event: &PortEvent) -> Result<(), Parting> {
+        let what = match *event {
+            PortEvent::Register { address, write, posted } => {
+                let Some(route) = self.routes.of(port) else { return Ok(()) };
+                let address = route.place.base.wrapping_add(address.into());
+                let time = stamp(at, self.began);
+                let transaction = match write {
+                    Some(value) => {
+                        let data = Bytes::copy_from_slice(&value.to_le_bytes());
+                        Transaction::Write(Access::write(time, address, data))
+                    }
+                    None => Transaction::Read(Access::read(time, address, 4)),
+                };
+                let channel = route.place.channel;
+                What::Access { id: self.connection.request(channel, transaction)?, port, posted }
+            }
+            PortEvent::Reset => {
+                // The protocol has none: what the peer answers from now on to what was before is for nobody.
+                for driven in &mut self.driven {
+                    if matches!(driven.what, What::Access { port: of, .. } if of == port) {
+                        driven.what = What::Done;
+                    }
+                }
+                self.drive(port, self.last.max(at + self.period), PortEvent::Reset);
+                What::Done
+            }
+            _ => What::Done,
+        };
+        self.driven.push_back(Driven { at, what });
+        self.hear();
+        Ok(())
+    }
+
+    /// The peer has answered an access to its registers.
+    fn accessed(&mut self, id: RequestId, access: &Access) {
+        let is = |driven: &&mut Driven| matches!(driven.what, What::Access { id: of, .. } if of == id);
+        let Some(driven) = self.driven.iter_mut().find(is) else { return };
+        let (at, what) = (driven.at, std::mem::replace(&mut driven.what, What::Done));
+        if let What::Access { port, posted: false, .. } = what {
+            let value = access.data.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+            // The register bus has no errors.
+            let value = match result(access.attributes.code()) {
+                Ok(()) => value,
+                Err(failure) => {
+                    tracing::warn!("the device, at {:#x}: {failure}; the CPU reads 0", access.address);
+                    0
+                }
+            };
+            let after = self.edge(access.time).max(at + self.period);
+            // The peer's clock may be ahead; what it does takes no longer than a quantum.
+            let at = after.min(at + self.quantum.max(self.period)).max(self.last + self.period);
+            self.drive(port, at, PortEvent::RegisterAnswer(value));
+        }
+        self.hear();
+    }
+
+    // Time.
+
+    /// Lets the peer simulate one quantum more.
+    fn sync(&mut self) -> Result<(), Parting> {
+        self.wants_sync = self.sync.is_some();
+        if !self.wants_sync {
+            let to = self.answered + self.quantum;
+            let time = stamp(to, self.began);
+            let id = self.connection.request(0, Transaction::Sync { time })?;
+            self.sync = Some((id, to));
+        }
+        Ok(())
+    }
+
+    fn synchronized(&mut self, to: Time) -> Result<(), Parting> {
+        self.sync = None;
+        (self.simulated, self.answered) = (self.answered, to);
+        let before = self.promised;
+        self.promised = before.max(self.simulated);
+        self.promise();
+        // The first answer says nothing.
+        if self.wants_sync || self.promised == before { self.sync() } else { Ok(()) }
+    }
+
+    // What the peer wants.
+
+    fn request(&mut self, request: Request, now: Time) -> Result<(), Parting> {
+        let answer = match &request.transaction {
+            Transaction::Read(access) | Transaction::Write(access) => {
+                let is_write = matches!(request.transaction, Transaction::Write(_));
+                let operation = (self.routes.on(request.channel, PortKind::Axi))
+                    .ok_or(ResponseCode::AddressError)
+                    .and_then(|route| {
+                        Ok((route.port, self.memory_access(access, is_write, route.place.base)?))
+                    });
+                match operation {
+                    Ok((port, operation)) => {
+                        let access = HubAccess { port, at: None, operation };
+                        self.command(PartyCommand::Access(access), Purpose::Memory(request, now));
+                        return Ok(());
+                    }
+                    Err(code) => Answer::Failed(code),
+                }
+            }
+            Transaction::Interrupt(interrupt) => {
+                let route = self.routes.on(request.channel, PortKind::Irq);
+                if let Some(port) = route.filter(|it| it.place.wire == interrupt.line).map(|it| it.port) {
+                    let floor = self.floor();
+                    let at = self.edge(interrupt.time).min(floor + self.quantum).max(floor);
+                    self.drive(port, at, PortEvent::Level(interrupt.level));
+                }
+                Answer::Done
+            }
+            Transaction::AtsRequest(_) => Answer::Failed(ResponseCode::Error),
+            Transaction::Sync { .. } | Transaction::AtsInvalidate(_) => Answer::Done,
+        };
+        let time = match &request.transaction {
+            Transaction::Sync { .. } => stamp(now, self.began),
+            transaction => transaction.time(),
+        };
+        Ok(self.connection.respond(request, time, answer)?)
+    }
+
+    /// An access of the peer to memory.
+    fn memory_access(&self, access: &Access, is_write: bool, base: u64) -> Result<Operation, ResponseCode> {
+        let address = access.address.checked_sub(base).ok_or(ResponseCode::AddressError)?;
+        if access.stream_width < access.length {
+            // A burst to one address: memory has no use for it.
+            return Err(ResponseCode::Error);
+        }
+        let kind = if self.is_accessed() { AccessKind::Debug } else { AccessKind::Timed };
+        if !is_write {
+            return Ok(Operation::MemoryRead { address, length: access.length, kind });
+        }
+        let strobes = (!access.byte_enables.is_empty()).then(|| {
+            let strobe = |byte: usize| {
+                let bits = (0..8).filter(|bit| access.is_enabled(8 * byte + bit));
+                bits.fold(0, |strobe, bit| strobe | 1_u8 << bit)
+            };
+            (0..access.data.len().div_ceil(8)).map(strobe).collect::<Vec<u8>>().into()
+        });
+        Ok(Operation::MemoryWrite { address, data: access.data.clone(), strobes, kind })
+    }
+
+    fn memory_accessed(
+        &mut self,
+        request: Request,
+        took: i64,
+        done: &Result<Completion, Failure>,
+    ) -> Result<(), Parting> {
+        let time = request.transaction.time().saturating_add(took);
+        let answer = match done {
+            Ok(Completion::Data(data)) => Answer::Data(data),
+            Ok(_) => Answer::Done,
+            Err(failure) => Answer::Failed(code(failure)),
+        };
+        Ok(self.connection.respond(request, time, answer)?)
+    }
+}
+
+impl Adapter for Device {
+    fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting> {
+        let Beginning { party, ports, period, now } = *beginning;
+        (self.party, self.period, self.quantum) = (party, period, period * self.quantum.as_ps());
+        self.routes = Routes::new(&self.channels, ports)?;
+        [self.began, self.promised, self.last, self.simulated, self.answered] = [now; 5];
+        let routes: Vec<Route> = self.routes.iter().cloned().collect();
+        let of_kind = |kind| routes.iter().filter(move |route| route.kind == kind);
+        // What is attached before there is a clock is not timed edge by edge.
+        of_kind(PortKind::Axi).for_each(|route| self.attach(route, Role::Initiator));
+        self.command(PartyCommand::Clock(Clock::default()), Purpose::Role("its clock".to_owned()));
+        of_kind(PortKind::Registers).for_each(|route| self.attach(route, Role::Target));
+        of_kind(PortKind::Irq).for_each(|route| self.attach(route, Role::Source));
+        Ok(())
+    }
+
+    fn receive(&mut self, _: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting> {
+        while self.takes_more() {
+            match self.connection.receive(bytes)? {
+                Some(Event::Request(request)) => self.request(request, now)?,
+                Some(Event::Response { id, response }) => match (response, self.sync) {
+                    (Transaction::Sync { .. }, Some((sync, to))) if sync == id => self.synchronized(to)?,
+                    (Transaction::Read(access) | Transaction::Write(access), _) => self.accessed(id, &access),
+                    _ => {}
+                },
+                Some(Event::Hello(_)) => {}
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, output: Output, _: Time) -> Result<(), Parting> {
+        match output {
+            Output::Completed { tag, time, result, .. } => match self.commands.remove(&tag) {
+                Some(Purpose::Role(what)) => {
+                    result.map(drop).map_err(|failure| Parting::Wrong(format!("{what}: {failure}")))
+                }
+                Some(Purpose::Memory(request, began)) => {
+                    self.memory_accessed(request, stamp(time, began), &result)
+                }
+                None => Ok(()),
+            },
+            Output::Driven { port, at, event, .. } => self.take(port, at, &event),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_waited_for(&mut self) -> Result<(), Parting> {
+        // An access that the peer has not answered is what time waits for.
+        if self.is_accessed() || self.sync.is_some() { Ok(()) } else { self.sync() }
+    }
+
+    fn next_input(&mut self) -> Option<Input> {
+        self.inputs.pop_front()
+    }
+
+    fn output(&mut self, _: usize) -> &mut BytesMut {
+        self.connection.output()
+    }
+
+    fn takes_more(&self) -> bool {
+        // Responses of the peer may stand behind its requests: it is the number of those that is bounded, at QEMU's and the
+        // library's own bounds, and not the reading.
+        self.commands.len() < WAITING && !self.connection.is_backlogged()
+    }
+}

@@ -1,0 +1,101 @@
+//! Remote-Port: peers are Xilinx's QEMU and SystemC platforms with its library, as the CPU and the memory of a platform
+//! ([`host`]), or as its device ([`device`]).
+
+mod channels;
+mod device;
+mod host;
+mod routes;
+
+pub use channels::{Channels, ChannelsError, PortChannel};
+use device::Device;
+use host::Host;
+
+use vp_core::Time;
+use vp_models::hub::{Failure, FailureKind};
+use vp_protocols::native::TimeMode;
+use vp_protocols::remote_port::{ResponseCode, SendError, Violation};
+
+use super::{Adapter, Parting};
+
+/// What lets simulated time move while a peer is the CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TimeSource {
+    /// The platform's own work.
+    #[default]
+    Free,
+    /// The times of the peer's packets: those of its syncs, and of accesses between them.
+    Peer,
+}
+
+/// What the peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// The CPU, or memories, or both: it has requests for registers, and answers those of the memory ports.
+    Host {
+        /// What lets time move.
+        time: TimeSource,
+    },
+    /// The device, of a platform that has it outside.
+    Device {
+        /// How far time moves for each sync of the peer, in clock cycles; at least 1.
+        quantum: u32,
+    },
+}
+
+impl Peer {
+    /// Who lets simulated time move, if the platform is the peer's alone.
+    pub(crate) fn time_mode(self) -> TimeMode {
+        match self {
+            Peer::Host { time: TimeSource::Peer } => TimeMode::Lockstep,
+            Peer::Host { time: TimeSource::Free } | Peer::Device { .. } => TimeMode::Free,
+        }
+    }
+
+    /// A new adapter for it.
+    pub(crate) fn adapter(self, channels: &Channels) -> Box<dyn Adapter> {
+        match self {
+            Peer::Host { time } => Box::new(Host::new(channels.clone(), time)),
+            Peer::Device { quantum } => Box::new(Device::new(channels.clone(), quantum)),
+        }
+    }
+}
+
+impl From<Violation> for Parting {
+    fn from(violation: Violation) -> Parting {
+        Parting::Wrong(violation.to_string())
+    }
+}
+
+impl From<SendError> for Parting {
+    fn from(error: SendError) -> Parting {
+        Parting::Wrong(format!("cannot tell the peer: {error}"))
+    }
+}
+
+/// Nanoseconds since the session began, as the peer is told.
+fn stamp(time: Time, began: Time) -> i64 {
+    i64::try_from(time.as_ps().saturating_sub(began.as_ps()) / 1000).unwrap_or(i64::MAX)
+}
+
+/// How an access that failed is answered.
+fn code(failure: &Failure) -> ResponseCode {
+    match failure.kind {
+        FailureKind::DecodeError | FailureKind::BadRange | FailureKind::NoSuchPort => {
+            ResponseCode::AddressError
+        }
+        _ => ResponseCode::Error,
+    }
+}
+
+/// What became of an access of ours, by its response.
+fn result(code: ResponseCode) -> Result<(), Failure> {
+    match code {
+        ResponseCode::Ok => Ok(()),
+        ResponseCode::AddressError => {
+            Err(Failure::new(FailureKind::DecodeError, "the peer has nothing at that address"))
+        }
+        ResponseCode::Error | ResponseCode::Reserved(_) => {
+            Err(Failure::new(FailureKind::SlaveError, "the peer answers with a bus error"))
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Sessions of other protocols within their platform's thread: their sockets, and the adapter between them and the hub.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use rustix::event::{PollFd, PollFlags};
+use tokio::sync::oneshot;
+use vp_core::Time;
+use vp_models::hub::{Input, Output};
+use vp_protocols::native::SessionId;
+use vp_transport::Socket;
+
+use super::message::AdaptedNewcomer;
+use crate::adapters::{Adapter, Beginning, Parting};
+use crate::session::End;
+
+/// Bytes read at once.
+const READ: usize = 64 << 10;
+/// Bytes that a peer may leave unread.
+const UNREAD: usize = 32 << 20;
+
+/// How long a peer is silent before its adapter is told.
+const SILENCE: Duration = Duration::from_millis(1);
+
+/// A session's sockets and its adapter. When it is dropped the session's task is told.
+pub(super) struct AdaptedSession {
+    streams: Vec<AdaptedStream>,
+    adapter: Box<dyn Adapter>,
+    landing: Box<[u8]>,
+    /// When something last came.
+    heard: Instant,
+    /// Why the session ends.
+    end: Option<End>,
+    ended: Option<oneshot::Sender<End>>,
+}
+
+struct AdaptedStream {
+    socket: Arc<Socket>,
+    /// Read, and not yet complete.
+    input: BytesMut,
+}
+
+impl From<Parting> for End {
+    fn from(parting: Parting) -> End {
+        match parting {
+            Parting::Fine(why) => End::Fine(why),
+            Parting::Wrong(why) => End::Wrong(why),
+        }
+    }
+}
+
+impl AdaptedSession {
+    pub(super) fn new(newcomer: AdaptedNewcomer) -> AdaptedSession {
+        let AdaptedNewcomer { sockets, adapter, ended, .. } = newcomer;
+        let stream = |socket| AdaptedStream { socket, input: BytesMut::new() };
+        AdaptedSession {
+            streams: sockets.into_iter().map(stream).collect(),
+            adapter,
+            landing: vec![0; READ].into(),
+            heard: Instant::now(),
+            end: None,
+            ended: Some(ended),
+        }
+    }
+
+    /// Ends the session, after what the peer was told before as far as it reads that.
+    fn close(&mut self, end: End) {
+        self.write();
+        self.end.get_or_insert(end);
+    }
+
+    fn note(&mut self, done: Result<(), Parting>) {
+        if let Err(parting) = done {
+            self.end.get_or_insert(parting.into());
+        }
+    }
+
+    /// Writes what there is to write, as far as the peer reads.
+    fn write(&mut self) {
+        for (number, stream) in self.streams.iter().enumerate() {
+            let output = self.adapter.output(number);
+            while !output.is_empty() {
+                match stream.socket.write(output) {
+                    Ok(Some(_)) => {}
+                    Ok(None) if output.len() <= UNREAD => break,
+                    Ok(None) => {
+                        let why = format!("the peer has left {} bytes unread", output.len());
+                        self.end.get_or_insert(End::Wrong(why));
+                        return;
+                    }
+                    Err(error) => {
+                        self.end.get_or_insert(End::Wrong(format!("stream broken: {error}")));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes, and reads each stream once, at that simulated time.
+    fn poll(&mut self, now: Time) {
+        if self.end.is_some() {
+            return;
+        }
+        self.write();
+        if self.silent_at().is_some_and(|silent| Instant::now() >= silent) {
+            self.heard = Instant::now();
+            let done = self.adapter.is_silent();
+            self.note(done);
+        }
+        for number in 0..self.streams.len() {
+            if self.end.is_none() && self.adapter.takes_more() {
+                let done = self.read(number, now);
+                self.note(done);
+            }
+        }
+        self.write();
+    }
+
+    /// When the peer will have been silent for long, if nothing comes.
+    fn silent_at(&self) -> Option<Instant> {
+        self.adapter.minds_silence().then(|| self.heard + SILENCE)
+    }
+
+    fn read(&mut self, number: usize, now: Time) -> Result<(), Parting> {
+        let stream = &mut self.streams[number];
+        match stream.socket.read(&mut self.landing) {
+            // What had no room before may have it now.
+            Ok(None) if stream.input.is_empty() => Ok(()),
+            Ok(None) => self.adapter.receive(number, &mut stream.input, now),
+            Ok(Some(0)) if stream.input.is_empty() => Err(Parting::Fine("the peer is gone".to_owned())),
+            Ok(Some(0)) => {
+                let left = stream.input.len();
+                Err(Parting::Wrong(format!(
+                    "the peer is gone in the middle of a packet, after {left} bytes of it"
+                )))
+            }
+            Ok(Some(read)) => {
+                self.heard = Instant::now();
+                stream.input.extend_from_slice(&self.landing[..read]);
+                self.adapter.receive(number, &mut stream.input, now)?;
+                if !stream.input.is_empty() {
+                    stream.socket.acknowledge_at_once();
+                }
+                Ok(())
+            }
+            Err(error) => Err(Parting::Wrong(format!("stream broken: {error}"))),
+        }
+    }
+
+    /// What to sleep on until [`poll`](Self::poll) can do more.
+    fn wanted(&mut self) -> impl Iterator<Item = PollFd<'_>> {
+        let (reads, adapter) = (self.adapter.takes_more(), &mut self.adapter);
+        self.streams.iter().enumerate().filter_map(move |(number, stream)| {
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, reads);
+            flags.set(PollFlags::OUT, !adapter.output(number).is_empty());
+            (!flags.is_empty()).then(|| PollFd::new(&*stream.socket, flags))
+        })
+    }
+}
+
+impl Drop for AdaptedSession {
+    fn drop(&mut self) {
+        for stream in &self.streams {
+            stream.socket.shut_down();
+        }
+        if let Some(ended) = self.ended.take() {
+            let end = self.end.take().unwrap_or_else(|| End::Wrong("the platform failed".to_owned()));
+            // A task that was given up does not wait any more.
+            let _ = ended.send(end);
+        }
+    }
+}
+
+/// The sessions of other protocols at a platform, and what they have for its hub.
+#[derive(Default)]
+pub(super) struct AdaptedSessions {
+    sessions: Vec<(SessionId, AdaptedSession)>,
+    inputs: VecDeque<Input>,
+}
+
+impl AdaptedSessions {
+    fn get_mut(&mut self, session: SessionId) -> Option<&mut AdaptedSession> {
+        self.sessions.iter_mut().find(|(id, _)| *id == session).map(|(_, session)| session)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(super) fn contains(&self, session: SessionId) -> bool {
+        self.sessions.iter().any(|(id, _)| *id == session)
+    }
+
+    /// Takes a session in: what its adapter begins with is for the hub.
+    pub(super) fn insert(
+        &mut self,
+        session: SessionId,
+        mut adapted: AdaptedSession,
+        beginning: &Beginning<'_>,
+    ) {
+        let begun = adapted.adapter.begin(beginning);
+        adapted.note(begun);
+        self.sessions.push((session, adapted));
+        self.collect();
+    }
+
+    /// Whether there was such a session.
+    pub(super) fn remove(&mut self, session: SessionId) -> bool {
+        let before = self.len();
+        self.sessions.retain(|(id, _)| *id != session);
+        self.len() < before
+    }
+
+    pub(super) fn close(&mut self, session: SessionId, end: End) {
+        if let Some(adapted) = self.get_mut(session) {
+            adapted.close(end);
+        }
+    }
+
+    /// One whose session is over, and why.
+    pub(super) fn ended(&self) -> Option<(SessionId, String)> {
+        self.sessions.iter().find_map(|(id, session)| Some((*id, session.end.as_ref()?.why().to_owned())))
+    }
+
+    pub(super) fn tell(&mut self, session: SessionId, output: Output, now: Time) {
+        if let Some(adapted) = self.get_mut(session)
+            && adapted.end.is_none()
+        {
+            let done = adapted.adapter.tell(output, now);
+            adapted.note(done);
+            self.collect();
+        }
+    }
+
+    /// Simulated time waits for a session to promise more.
+    pub(super) fn wait_for(&mut self, session: SessionId) {
+        if let Some(adapted) = self.get_mut(session) {
+            let done = adapted.adapter.is_waited_for();
+            adapted.note(done);
+            self.collect();
+        }
+    }
+
+    /// All of them.
+    pub(super) fn ids(&self) -> Vec<SessionId> {
+        self.sessions.iter().map(|(id, _)| *id).collect()
+    }
+
+    fn collect(&mut self) {
+        for (_, session) in &mut self.sessions {
+            self.inputs.extend(std::iter::from_fn(|| session.adapter.next_input()));
+        }
+    }
+
+    /// What the hub is to be told next.
+    pub(super) fn next_input(&mut self) -> Option<Input> {
+        self.inputs.pop_front()
+    }
+
+    pub(super) fn has_inputs(&self) -> bool {
+        !self.inputs.is_empty()
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.sessions.iter_mut().for_each(|(_, session)| session.write());
+    }
+
+    /// Writes and reads what can be. Says whether there is something to do.
+    pub(super) fn poll(&mut self, now: Time) -> bool {
+        for (_, session) in &mut self.sessions {
+            session.poll(now);
+        }
+        self.collect();
+        self.has_inputs() || self.ended().is_some()
+    }
+
+    /// When the first of the peers will have been silent for long, if nothing comes.
+    pub(super) fn silent_at(&self) -> Option<Instant> {
+        self.sessions.iter().filter_map(|(_, session)| session.silent_at()).min()
+    }
+
+    /// What to sleep on until [`poll`](Self::poll) can do more.
+    pub(super) fn wanted(&mut self) -> impl Iterator<Item = PollFd<'_>> {
+        self.sessions.iter_mut().flat_map(|(_, session)| session.wanted())
+    }
+}

@@ -1,0 +1,160 @@
+//! How a stream with a peer comes about whose protocol lets either side listen.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio::net::{TcpStream, UnixStream};
+use vp_transport::{Address, AddressError};
+
+use crate::listener::{ListenError, Listener};
+use crate::stream::Stream;
+
+/// How often it is tried to connect to somebody who does not listen yet.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// Who listens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The peer, if it does when the server is made; else the server.
+    #[default]
+    Either,
+    /// The server.
+    Listen,
+    /// The peer; it is waited for.
+    Connect,
+}
+
+/// Where a peer is met.
+///
+/// ```
+/// use vp_server::MeetingPlace;
+/// let place: MeetingPlace = "connect:tcp:127.0.0.1:5555".parse()?;
+/// assert_eq!(place.to_string(), "connect:tcp:127.0.0.1:5555");
+/// # Ok::<(), vp_transport::AddressError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeetingPlace {
+    /// Who listens.
+    pub order: Order,
+    /// Where.
+    pub address: Address,
+}
+
+impl FromStr for MeetingPlace {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<MeetingPlace, AddressError> {
+        let orders = [("listen:", Order::Listen), ("connect:", Order::Connect)];
+        let found = orders.iter().find_map(|(prefix, order)| Some((*order, text.strip_prefix(prefix)?)));
+        let (order, address) = found.unwrap_or((Order::Either, text));
+        Ok(MeetingPlace { order, address: address.parse()? })
+    }
+}
+
+impl fmt::Display for MeetingPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = match self.order {
+            Order::Either => "",
+            Order::Listen => "listen:",
+            Order::Connect => "connect:",
+        };
+        write!(f, "{prefix}{}", self.address)
+    }
+}
+
+/// Where a peer is met, from the server's beginning on.
+pub(crate) struct Meeting {
+    address: Address,
+    side: Side,
+}
+
+enum Side {
+    Listens(Listener),
+    Connects,
+    /// The peer listened already.
+    Connected(Stream),
+}
+
+async fn connect(address: &Address) -> std::io::Result<Stream> {
+    match address {
+        Address::Tcp { host, port } => {
+            let stream = TcpStream::connect((host.as_str(), *port)).await?;
+            // Packets are small and wait for answers: nothing is won by collecting them.
+            stream.set_nodelay(true)?;
+            Ok(Stream::Tcp(stream))
+        }
+        Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
+            let stream = vp_shm::unix::connect(path)?;
+            stream.set_nonblocking(true)?;
+            UnixStream::from_std(stream).map(Stream::Unix)
+        }
+        Address::Unix(path) => UnixStream::connect(path).await.map(Stream::Unix),
+    }
+}
+
+impl Meeting {
+    /// Connects or listens, as the order has it.
+    ///
+    /// # Errors
+    /// It cannot listen there.
+    pub(crate) async fn arrange(place: &MeetingPlace) -> Result<Meeting, ListenError> {
+        let MeetingPlace { order, address } = place.clone();
+        let side = match order {
+            Order::Listen => Side::Listens(Listener::bind(&address).await?),
+            Order::Connect => Side::Connects,
+            Order::Either => match connect(&address).await {
+                Ok(stream) => Side::Connected(stream),
+                Err(_) => Side::Listens(Listener::bind(&address).await?),
+            },
+        };
+        Ok(Meeting { address, side })
+    }
+
+    /// Where, with the port that was really taken.
+    pub(crate) fn address(&self) -> &Address {
+        match &self.side {
+            Side::Listens(listener) => listener.local_address(),
+            Side::Connects | Side::Connected(_) => &self.address,
+        }
+    }
+
+    /// Whether a stream is one of several at a time.
+    pub(crate) fn listens(&self) -> bool {
+        matches!(self.side, Side::Listens(_))
+    }
+
+    /// Waits for the next stream; says who it is, for people.
+    pub(crate) async fn next(&mut self) -> (Stream, String) {
+        let mut is_told = false;
+        loop {
+            match std::mem::replace(&mut self.side, Side::Connects) {
+                // From then on it is who listens.
+                Side::Connected(stream) => return (stream, self.address.to_string()),
+                Side::Connects => match connect(&self.address).await {
+                    Ok(stream) => return (stream, self.address.to_string()),
+                    Err(error) => {
+                        let is_awaited = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
+                        if !is_awaited.contains(&error.kind()) && !std::mem::replace(&mut is_told, true) {
+                            tracing::warn!("{}: {error}", self.address);
+                        }
+                        tokio::time::sleep(RETRY).await;
+                    }
+                },
+                Side::Listens(listener) => {
+                    let accepted = listener.accept().await;
+                    self.side = Side::Listens(listener);
+                    match accepted {
+                        Ok(accepted) => return accepted,
+                        Err(error) => {
+                            // Mostly too many open files: that passes when sessions end.
+                            tracing::warn!("{}: cannot take a connection: {error}", self.address);
+                            tokio::time::sleep(RETRY).await;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
