@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use thiserror::Error;
 use vp_core::Time;
 use vp_models::hub::{Input, Output, PartyId};
-use vp_models::platform::Port;
+use vp_models::platform::{Description, Port};
 
 /// What a session has to do with, from its beginning on.
 pub(crate) struct Beginning<'a> {
@@ -18,8 +18,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) party: PartyId,
     /// The platform's ports.
     pub(crate) ports: &'a [Port],
-    /// A clock cycle.
-    pub(crate) period: Time,
+    /// The platform.
+    pub(crate) description: &'a Description,
     /// The simulated time.
     pub(crate) now: Time,
 }

@@ -221,6 +221,14 @@ impl AdaptedSessions {
         }
     }
 
+    /// One that did wrong, and what.
+    pub(super) fn wrong(&self) -> Option<(SessionId, String)> {
+        self.sessions.iter().find_map(|(id, session)| match session.end.as_ref()? {
+            End::Wrong(why) => Some((*id, why.clone())),
+            End::Fine(_) => None,
+        })
+    }
+
     /// One whose session is over, and why.
     pub(super) fn ended(&self) -> Option<(SessionId, String)> {
         self.sessions.iter().find_map(|(id, session)| Some((*id, session.end.as_ref()?.why().to_owned())))

@@ -228,6 +228,10 @@ impl PlatformThread {
 
     /// Sessions whose stream has ended leave.
     fn remove_ended_sessions(&mut self) {
+        while let Some((session, why)) = self.adapted.wrong() {
+            self.warn_others(session, &why);
+            self.leave(session, &why);
+        }
         while let Some((session, why)) = self.members.ended().or_else(|| self.adapted.ended()) {
             self.leave(session, &why);
         }
@@ -413,8 +417,8 @@ impl PlatformThread {
         let memory = MemoryPromise::default();
         self.handle(Input::Enter { party: translate::party(id), name, memory });
         let platform = self.hub.platform();
-        let (ports, period) = (self.hub.ports(), platform.description().period);
-        let beginning = Beginning { party: translate::party(id), ports, period, now: self.hub.now() };
+        let (ports, description) = (self.hub.ports(), platform.description());
+        let beginning = Beginning { party: translate::party(id), ports, description, now: self.hub.now() };
         self.adapted.insert(id, AdaptedSession::new(newcomer), &beginning);
         self.take_adapted_inputs();
     }

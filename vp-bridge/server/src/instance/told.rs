@@ -135,6 +135,12 @@ impl PlatformThread {
         }
     }
 
+    /// Tells the other sessions why one of another protocol ends, which it cannot be told itself.
+    pub(super) fn warn_others(&mut self, session: SessionId, why: &str) {
+        let time = self.hub.now();
+        self.announce(Severity::Warning, time, &format!("session {}: {why}", session.0));
+    }
+
     /// Whether the session hears of it.
     fn warn(&mut self, session: SessionId, time: native::Time, text: String) -> bool {
         let Some(member) = self.members.get_mut(session) else { return false };

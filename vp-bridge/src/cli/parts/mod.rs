@@ -398,7 +398,7 @@ impl PartsOutside {
                 match origin {
                     Origin::Command(command) => anstream::eprintln!("waiting for {name}: `{command}`"),
                     Origin::Place(place, ..) => {
-                        anstream::eprintln!("waiting for {name} at {place} (Remote-Port)")
+                        anstream::eprintln!("waiting for {name} at {place} (Remote-Port)");
                     }
                     Origin::Elsewhere => {}
                 }

@@ -3,8 +3,9 @@
 use vp_core::Time;
 
 use super::{Broken, Clock, MOST_QUANTUM, Partner, PortEvent, Promise, Reaction, later};
-use crate::hub::input::{PartyId, PortIndex};
+use crate::hub::input::{PartyId, PortIndex, Role};
 use crate::hub::output::{Failure, FailureKind, Output, Severity};
+use crate::hub::ports::Holding;
 use crate::hub::{Hub, TimeMode};
 use crate::platform::{Port, PortKind};
 
@@ -24,8 +25,11 @@ impl Hub {
     /// A party has a clock.
     pub(in crate::hub) fn set_clock(&mut self, party: PartyId, clock: Clock) -> Result<(), Failure> {
         let (now, period) = (self.now(), self.platform.description().period);
-        if self.holdings.iter().any(|holding| holding.party == party) {
-            let reason = "a clock is declared before the first port is attached";
+        // Memory that it accesses by requests is not driven edge by edge, with or without a clock.
+        let is_untimed =
+            |holding: &Holding| holding.role == Role::Initiator && self.memory(holding.port).is_some();
+        if self.holdings.iter().any(|holding| holding.party == party && !is_untimed(holding)) {
+            let reason = "a clock is declared before a port is attached that is driven edge by edge";
             return Err(Failure::new(FailureKind::WrongRole, reason));
         }
         if clock.quantum > MOST_QUANTUM {

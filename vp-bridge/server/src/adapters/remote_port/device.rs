@@ -4,20 +4,22 @@
 //! peer has answered. In between time moves by one quantum for each sync that the peer answers. The SystemC library answers
 //! a sync before it has simulated up to it, so what it has done until then is known with the answer to the next one.
 //!
-//! Its accesses to memory take their turn at the memory interface, except those in the middle of an access to its registers: time
-//! stands then, so they happen at once.
+//! Its time is loose (IEEE 1666-2011, "loosely-timed"), and so are its accesses to memory: they happen at once, and the
+//! response's time stamp tells how long each takes by itself: the interface's latency, and a cycle a beat. They do not wait for
+//! each other.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
+use vp_models::bus::axi::Latency;
 use vp_models::hub::{
     Access as HubAccess, AccessKind, Clock, Completion, Failure, Input, Operation, Output, PartyCommand,
     PartyId, PortEvent, PortIndex, Promise, Role, Tag,
 };
-use vp_models::platform::PortKind;
+use vp_models::platform::{Description, Port, PortKind};
 use vp_protocols::remote_port::{
-    Access, Answer, Capabilities, Connection, Event, Request, RequestId, ResponseCode, Transaction,
+    Access, Answer, Capabilities, Connection, Event, Request, RequestId, ResponseCode, SendError, Transaction,
 };
 
 use super::routes::{Route, Routes};
@@ -34,6 +36,8 @@ pub(in crate::adapters) struct Device {
     party: PartyId,
     routes: Routes,
     period: Time,
+    /// By the index of their ports.
+    memories: Vec<Memory>,
     quantum: Time,
     /// The simulated time at which the session began: 0 of its time stamps.
     began: Time,
@@ -62,8 +66,8 @@ pub(in crate::adapters) struct Device {
 enum Purpose {
     /// To take a port, of that name, or to be a partner.
     Role(String),
-    /// An access of the peer to memory, and when it began.
-    Memory(Request, Time),
+    /// An access of the peer to memory, and how long it takes in nanoseconds.
+    Memory(Request, i64),
 }
 
 /// An event of the platform.
@@ -76,8 +80,43 @@ struct Driven {
 enum What {
     /// Nothing has to be done for it any more.
     Done,
-    /// An access that the peer has not answered, at that port.
-    Access { id: RequestId, port: PortIndex, posted: bool },
+    /// An access that the peer has not answered.
+    Access(RegisterAccess),
+}
+
+/// How long accesses to a memory port take by themselves.
+#[derive(Default)]
+struct Memory {
+    /// To the first data of a read, and from the last data of a write to its acknowledgement, in cycles.
+    latencies: [u32; 2],
+    beat_bytes: u32,
+}
+
+impl Memory {
+    /// Latencies that are drawn, or a memory model's, are left out.
+    fn of(port: &Port, description: &Description) -> Memory {
+        let memory = match port.name {
+            "dbb0" => &description.dbb0,
+            "sram0" => &description.sram0,
+            _ => return Memory::default(),
+        };
+        let fixed = |latency: Option<&Latency>| match latency {
+            Some(Latency::Fixed(cycles)) => *cycles,
+            _ => 0,
+        };
+        let latencies = [fixed(memory.read_latency.as_ref()), fixed(Some(&memory.write_latency))];
+        Memory { latencies, beat_bytes: port.width / 8 }
+    }
+}
+
+/// An access to the peer's registers.
+struct RegisterAccess {
+    port: PortIndex,
+    channel: u32,
+    transaction: Transaction,
+    posted: bool,
+    /// `None`: the peer has as many as it bears.
+    id: Option<RequestId>,
 }
 
 impl Device {
@@ -88,6 +127,7 @@ impl Device {
             party: PartyId(0),
             routes: Routes::default(),
             period: Time::ZERO,
+            memories: Vec::new(),
             // In cycles as long as the period is not known.
             quantum: Time::ps(u64::from(quantum.max(1))),
             began: Time::ZERO,
@@ -144,7 +184,7 @@ impl Device {
 
     /// Whether the peer has not answered an access to its registers: simulated time stands.
     fn is_accessed(&self) -> bool {
-        self.driven.iter().any(|driven| matches!(driven.what, What::Access { .. }))
+        self.driven.iter().any(|driven| matches!(driven.what, What::Access(_)))
     }
 
     /// Counts what nothing has to be done for any more.
@@ -175,12 +215,12 @@ impl Device {
                     None => Transaction::Read(Access::read(time, address, 4)),
                 };
                 let channel = route.place.channel;
-                What::Access { id: self.connection.request(channel, transaction)?, port, posted }
+                What::Access(RegisterAccess { port, channel, transaction, posted, id: None })
             }
             PortEvent::Reset => {
                 // The protocol has none: what the peer answers from now on to what was before is for nobody.
                 for driven in &mut self.driven {
-                    if matches!(driven.what, What::Access { port: of, .. } if of == port) {
+                    if matches!(&driven.what, What::Access(access) if access.port == port) {
                         driven.what = What::Done;
                     }
                 }
@@ -191,15 +231,31 @@ impl Device {
         };
         self.driven.push_back(Driven { at, what });
         self.hear();
+        self.send()
+    }
+
+    /// Sends as many of the accesses as the peer bears.
+    fn send(&mut self) -> Result<(), Parting> {
+        for driven in &mut self.driven {
+            let What::Access(RegisterAccess { channel, transaction, id: id @ None, .. }) = &mut driven.what
+            else {
+                continue;
+            };
+            match self.connection.request(*channel, transaction.clone()) {
+                Ok(sent) => *id = Some(sent),
+                Err(SendError::TooManyInFlight { .. }) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
         Ok(())
     }
 
     /// The peer has answered an access to its registers.
-    fn accessed(&mut self, id: RequestId, access: &Access) {
-        let is = |driven: &&mut Driven| matches!(driven.what, What::Access { id: of, .. } if of == id);
-        let Some(driven) = self.driven.iter_mut().find(is) else { return };
+    fn accessed(&mut self, id: RequestId, access: &Access) -> Result<(), Parting> {
+        let is = |driven: &&mut Driven| matches!(&driven.what, What::Access(of) if of.id == Some(id));
+        let Some(driven) = self.driven.iter_mut().find(is) else { return Ok(()) };
         let (at, what) = (driven.at, std::mem::replace(&mut driven.what, What::Done));
-        if let What::Access { port, posted: false, .. } = what {
+        if let What::Access(RegisterAccess { port, posted: false, .. }) = what {
             let value = access.data.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
             // The register bus has no errors.
             let value = match result(access.attributes.code()) {
@@ -215,6 +271,7 @@ impl Device {
             self.drive(port, at, PortEvent::RegisterAnswer(value));
         }
         self.hear();
+        self.send()
     }
 
     // Time.
@@ -250,12 +307,13 @@ impl Device {
                 let operation = (self.routes.on(request.channel, PortKind::Axi))
                     .ok_or(ResponseCode::AddressError)
                     .and_then(|route| {
-                        Ok((route.port, self.memory_access(access, is_write, route.place.base)?))
+                        let operation = memory_access(access, is_write, route.place.base)?;
+                        Ok((route.port, operation, self.takes(route.port, is_write, access.length)))
                     });
                 match operation {
-                    Ok((port, operation)) => {
+                    Ok((port, operation, takes)) => {
                         let access = HubAccess { port, at: None, operation };
-                        self.command(PartyCommand::Access(access), Purpose::Memory(request, now));
+                        self.command(PartyCommand::Access(access), Purpose::Memory(request, takes));
                         return Ok(());
                     }
                     Err(code) => Answer::Failed(code),
@@ -280,25 +338,12 @@ impl Device {
         Ok(self.connection.respond(request, time, answer)?)
     }
 
-    /// An access of the peer to memory.
-    fn memory_access(&self, access: &Access, is_write: bool, base: u64) -> Result<Operation, ResponseCode> {
-        let address = access.address.checked_sub(base).ok_or(ResponseCode::AddressError)?;
-        if access.stream_width < access.length {
-            // A burst to one address: memory has no use for it.
-            return Err(ResponseCode::Error);
-        }
-        let kind = if self.is_accessed() { AccessKind::Debug } else { AccessKind::Timed };
-        if !is_write {
-            return Ok(Operation::MemoryRead { address, length: access.length, kind });
-        }
-        let strobes = (!access.byte_enables.is_empty()).then(|| {
-            let strobe = |byte: usize| {
-                let bits = (0..8).filter(|bit| access.is_enabled(8 * byte + bit));
-                bits.fold(0, |strobe, bit| strobe | 1_u8 << bit)
-            };
-            (0..access.data.len().div_ceil(8)).map(strobe).collect::<Vec<u8>>().into()
-        });
-        Ok(Operation::MemoryWrite { address, data: access.data.clone(), strobes, kind })
+    /// How long an access to memory takes by itself, in nanoseconds.
+    fn takes(&self, port: PortIndex, is_write: bool, length: u32) -> i64 {
+        let Some(memory) = self.memories.get(usize::from(port.0)) else { return 0 };
+        let beats = length.div_ceil(memory.beat_bytes.max(1));
+        let cycles = memory.latencies[usize::from(is_write)].saturating_add(beats);
+        stamp(self.period * u64::from(cycles), Time::ZERO)
     }
 
     fn memory_accessed(
@@ -317,10 +362,33 @@ impl Device {
     }
 }
 
+/// An access of the peer to memory.
+fn memory_access(access: &Access, is_write: bool, base: u64) -> Result<Operation, ResponseCode> {
+    let address = access.address.checked_sub(base).ok_or(ResponseCode::AddressError)?;
+    if access.stream_width < access.length {
+        // A burst to one address: memory has no use for it.
+        return Err(ResponseCode::Error);
+    }
+    let kind = AccessKind::Debug;
+    if !is_write {
+        return Ok(Operation::MemoryRead { address, length: access.length, kind });
+    }
+    let strobes = (!access.byte_enables.is_empty()).then(|| {
+        let strobe = |byte: usize| {
+            let bits = (0..8).filter(|bit| access.is_enabled(8 * byte + bit));
+            bits.fold(0, |strobe, bit| strobe | 1_u8 << bit)
+        };
+        (0..access.data.len().div_ceil(8)).map(strobe).collect::<Vec<u8>>().into()
+    });
+    Ok(Operation::MemoryWrite { address, data: access.data.clone(), strobes, kind })
+}
+
 impl Adapter for Device {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting> {
-        let Beginning { party, ports, period, now } = *beginning;
+        let Beginning { party, ports, description, now } = *beginning;
+        let period = description.period;
         (self.party, self.period, self.quantum) = (party, period, period * self.quantum.as_ps());
+        self.memories = ports.iter().map(|port| Memory::of(port, description)).collect();
         self.routes = Routes::new(&self.channels, ports)?;
         [self.began, self.promised, self.last, self.simulated, self.answered] = [now; 5];
         let routes: Vec<Route> = self.routes.iter().cloned().collect();
@@ -339,7 +407,9 @@ impl Adapter for Device {
                 Some(Event::Request(request)) => self.request(request, now)?,
                 Some(Event::Response { id, response }) => match (response, self.sync) {
                     (Transaction::Sync { .. }, Some((sync, to))) if sync == id => self.synchronized(to)?,
-                    (Transaction::Read(access) | Transaction::Write(access), _) => self.accessed(id, &access),
+                    (Transaction::Read(access) | Transaction::Write(access), _) => {
+                        self.accessed(id, &access)?
+                    }
                     _ => {}
                 },
                 Some(Event::Hello(_)) => {}
@@ -351,13 +421,11 @@ impl Adapter for Device {
 
     fn tell(&mut self, output: Output, _: Time) -> Result<(), Parting> {
         match output {
-            Output::Completed { tag, time, result, .. } => match self.commands.remove(&tag) {
+            Output::Completed { tag, result, .. } => match self.commands.remove(&tag) {
                 Some(Purpose::Role(what)) => {
                     result.map(drop).map_err(|failure| Parting::Wrong(format!("{what}: {failure}")))
                 }
-                Some(Purpose::Memory(request, began)) => {
-                    self.memory_accessed(request, stamp(time, began), &result)
-                }
+                Some(Purpose::Memory(request, took)) => self.memory_accessed(request, took, &result),
                 None => Ok(()),
             },
             Output::Driven { port, at, event, .. } => self.take(port, at, &event),
