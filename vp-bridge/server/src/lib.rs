@@ -181,6 +181,7 @@ impl OtherPeer {
     async fn serve(mut self, house: Arc<House>, tasks: TaskTracker, places: Arc<Semaphore>) {
         loop {
             let (stream, who) = tokio::select! {
+                biased;
                 () = house.shutdown.cancelled() => return,
                 met = self.meeting.next() => met,
             };

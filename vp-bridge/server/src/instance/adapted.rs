@@ -1,6 +1,7 @@
 //! Sessions of other protocols within their platform's thread: their sockets, and the adapter between them and the hub.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -91,7 +92,7 @@ impl AdaptedSession {
                         return;
                     }
                     Err(error) => {
-                        self.end.get_or_insert(End::Wrong(format!("stream broken: {error}")));
+                        self.end.get_or_insert(broken(&error).into());
                         return;
                     }
                 }
@@ -146,7 +147,7 @@ impl AdaptedSession {
                 }
                 Ok(())
             }
-            Err(error) => Err(Parting::Wrong(format!("stream broken: {error}"))),
+            Err(error) => Err(broken(&error)),
         }
     }
 
@@ -172,6 +173,16 @@ impl Drop for AdaptedSession {
             // A task that was given up does not wait any more.
             let _ = ended.send(end);
         }
+    }
+}
+
+/// The stream cannot be used any more. A peer that ends without having read all that it was told resets it.
+fn broken(error: &io::Error) -> Parting {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+            Parting::Fine("the peer is gone".to_owned())
+        }
+        _ => Parting::Wrong(format!("stream broken: {error}")),
     }
 }
 

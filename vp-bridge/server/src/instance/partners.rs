@@ -96,9 +96,10 @@ impl PlatformThread {
     }
 
     /// Partners of other protocols promise more when they are asked to: one for which simulated time stands, and in free mode all
-    /// of them, since their own time has to go on.
+    /// of them, since their own time has to go on; but not before there is somebody whose mode that is.
     pub(super) fn ask_adapted_partners(&mut self) {
         let asked = match self.hub.mode() {
+            hub::TimeMode::Free if self.hub.are_all_partners() => Vec::new(),
             hub::TimeMode::Free => self.adapted.ids(),
             hub::TimeMode::Lockstep => {
                 self.standing.since().map(|(session, _)| session).into_iter().collect()

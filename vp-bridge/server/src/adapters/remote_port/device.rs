@@ -215,7 +215,13 @@ impl Device {
                     None => Transaction::Read(Access::read(time, address, 4)),
                 };
                 let channel = route.place.channel;
-                What::Access(RegisterAccess { port, channel, transaction, posted, id: None })
+                // Accesses that wait for room go first.
+                if posted && !self.is_accessed() {
+                    self.connection.post(channel, transaction)?;
+                    What::Done
+                } else {
+                    What::Access(RegisterAccess { port, channel, transaction, posted, id: None })
+                }
             }
             PortEvent::Reset => {
                 // The protocol has none: what the peer answers from now on to what was before is for nobody.
@@ -323,7 +329,8 @@ impl Device {
                 let route = self.routes.on(request.channel, PortKind::Irq);
                 if let Some(port) = route.filter(|it| it.place.wire == interrupt.line).map(|it| it.port) {
                     let floor = self.floor();
-                    let at = self.edge(interrupt.time).min(floor + self.quantum).max(floor);
+                    // Two quanta may be on their way.
+                    let at = self.edge(interrupt.time).min(floor + self.quantum + self.quantum).max(floor);
                     self.drive(port, at, PortEvent::Level(interrupt.level));
                 }
                 Answer::Done
@@ -408,7 +415,7 @@ impl Adapter for Device {
                 Some(Event::Response { id, response }) => match (response, self.sync) {
                     (Transaction::Sync { .. }, Some((sync, to))) if sync == id => self.synchronized(to)?,
                     (Transaction::Read(access) | Transaction::Write(access), _) => {
-                        self.accessed(id, &access)?
+                        self.accessed(id, &access)?;
                     }
                     _ => {}
                 },

@@ -22,6 +22,8 @@ use crate::adapters::{Adapter, Beginning, Parting};
 const MOST_REGISTER_BYTES: u32 = 4096;
 /// Bytes of one access to the peer's memory: masters of QEMU have no more.
 const LONGEST: usize = 4096;
+/// Of so many posted writes one is not, for the platform: the peer is to be no further ahead of it than that.
+const POSTED: u32 = 64;
 /// Requests of the peer that wait, before it is read no further.
 const WAITING: usize = 256;
 /// The same while the platform waits for an answer of the peer's memory, which may stand behind them.
@@ -48,6 +50,8 @@ pub(in crate::adapters) struct Host {
     asked: BTreeMap<RequestId, Part>,
     /// Requests of the platform that wait for the peer's memory.
     requests: BTreeMap<HubRequest, MemoryRequest>,
+    /// Posted writes since the last access that was none.
+    posted: u32,
     /// The level that the peer has been told.
     level: bool,
     heartbeat: Heartbeat,
@@ -139,6 +143,7 @@ impl Host {
             outgoing: VecDeque::new(),
             asked: BTreeMap::new(),
             requests: BTreeMap::new(),
+            posted: 0,
             level: false,
             heartbeat: Heartbeat::default(),
         }
@@ -213,20 +218,30 @@ impl Host {
         words: Vec<Word>,
         now: Time,
     ) -> Result<(), Parting> {
+        // The tag of its first command, if it has one.
         let access = Tag(self.next_tag);
         let at = self.at(request.transaction.time()).filter(|at| *at > now);
         let length = match &request.transaction {
             Transaction::Read(access) => access.length as usize,
             _ => 0,
         };
-        let (data, count) = (BytesMut::zeroed(length), words.len());
+        let (data, mut count) = (BytesMut::zeroed(length), words.len());
+        let is_posted = !request.wants_response();
         for Word { offset, address, value } in words {
             let operation = match value {
                 Some(value) => Operation::RegisterWrite { address, value },
                 None => Operation::RegisterRead { address },
             };
-            let command = PartyCommand::Access(HubAccess { port: route.port, at, operation });
-            self.command(command, Purpose::Word { access, offset });
+            let hub_access = HubAccess { port: route.port, at, operation };
+            self.posted = if is_posted { self.posted + 1 } else { 0 };
+            if is_posted && self.posted < POSTED {
+                let party = self.party;
+                self.inputs.push_back(Input::Posted { party, access: hub_access });
+                count -= 1;
+                continue;
+            }
+            self.posted = 0;
+            self.command(PartyCommand::Access(hub_access), Purpose::Word { access, offset });
         }
         let access_of =
             RegisterAccess { request, data, words: count, began: at.unwrap_or(now), failed: None };

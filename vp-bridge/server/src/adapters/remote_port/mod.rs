@@ -46,8 +46,9 @@ impl Peer {
     /// Who lets simulated time move, if the platform is the peer's alone.
     pub(crate) fn time_mode(self) -> TimeMode {
         match self {
-            Peer::Host { time: TimeSource::Peer } => TimeMode::Lockstep,
-            Peer::Host { time: TimeSource::Free } | Peer::Device { .. } => TimeMode::Free,
+            // A device has no part in that: time stands until somebody comes whose mode it is.
+            Peer::Host { time: TimeSource::Peer } | Peer::Device { .. } => TimeMode::Lockstep,
+            Peer::Host { time: TimeSource::Free } => TimeMode::Free,
         }
     }
 
