@@ -21,6 +21,8 @@ while [[ ${1:-} == --* ]]; do
   shift
 done
 
+[[ $latency =~ ^[1-9][0-9]*$ ]] || { echo "error: --latency $latency: a number of cycles, 1 or more" >&2; exit 2; }
+
 if [ -z "${VP:-}" ] || [ -z "${LIBVP:-}" ]; then
   target=$(cd "$root" && cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
   (cd "$root" && cargo build --quiet --release -p vp-bridge -p vp-c)

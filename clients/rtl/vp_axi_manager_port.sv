@@ -74,18 +74,21 @@ module vp_axi_manager_port #(
   always @(see) begin
     vp_dpi_axi_manager_seen(port, seen_arready, seen_awready, seen_wready,
       seen_rvalid, seen_rid, seen_rdata, seen_rlast, seen_rerror, seen_bvalid, seen_bid, seen_berror);
-    arready <= seen_arready;
-    awready <= seen_awready;
-    wready <= seen_wready;
-    rvalid <= seen_rvalid;
-    rid <= ID_WIDTH'(seen_rid);
-    rdata <= DATA_WIDTH'(seen_rdata);
-    // SLVERR.
-    rresp <= {seen_rerror, 1'b0};
-    rlast <= seen_rlast;
-    bvalid <= seen_bvalid;
-    bid <= ID_WIDTH'(seen_bid);
-    bresp <= {seen_berror, 1'b0};
+    // Without a platform the pins stay as they are until the simulation ends, so that they break no rule.
+    if (vp_dpi_is_running()) begin
+      arready <= seen_arready;
+      awready <= seen_awready;
+      wready <= seen_wready;
+      rvalid <= seen_rvalid;
+      rid <= ID_WIDTH'(seen_rid);
+      rdata <= DATA_WIDTH'(seen_rdata);
+      // SLVERR.
+      rresp <= {seen_rerror, 1'b0};
+      rlast <= seen_rlast;
+      bvalid <= seen_bvalid;
+      bid <= ID_WIDTH'(seen_bid);
+      bresp <= {seen_berror, 1'b0};
+    end
   end
 
   initial begin

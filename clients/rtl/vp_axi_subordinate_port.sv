@@ -77,20 +77,23 @@ module vp_axi_subordinate_port #(
     vp_dpi_axi_subordinate_seen(port,
       seen_arvalid, seen_arid, seen_araddr, seen_arlen, seen_awvalid, seen_awid, seen_awaddr, seen_awlen,
       seen_wvalid, seen_wdata, seen_wstrb, seen_wlast, seen_rready, seen_bready);
-    arvalid <= seen_arvalid;
-    arid <= ID_WIDTH'(seen_arid);
-    araddr <= ADDR_WIDTH'(seen_araddr);
-    arlen <= 8'(seen_arlen);
-    awvalid <= seen_awvalid;
-    awid <= ID_WIDTH'(seen_awid);
-    awaddr <= ADDR_WIDTH'(seen_awaddr);
-    awlen <= 8'(seen_awlen);
-    wvalid <= seen_wvalid;
-    wdata <= DATA_WIDTH'(seen_wdata);
-    wstrb <= (DATA_WIDTH/8)'(seen_wstrb);
-    wlast <= seen_wlast;
-    rready <= seen_rready;
-    bready <= seen_bready;
+    // Without a platform the pins stay as they are until the simulation ends, so that they break no rule.
+    if (vp_dpi_is_running()) begin
+      arvalid <= seen_arvalid;
+      arid <= ID_WIDTH'(seen_arid);
+      araddr <= ADDR_WIDTH'(seen_araddr);
+      arlen <= 8'(seen_arlen);
+      awvalid <= seen_awvalid;
+      awid <= ID_WIDTH'(seen_awid);
+      awaddr <= ADDR_WIDTH'(seen_awaddr);
+      awlen <= 8'(seen_awlen);
+      wvalid <= seen_wvalid;
+      wdata <= DATA_WIDTH'(seen_wdata);
+      wstrb <= (DATA_WIDTH/8)'(seen_wstrb);
+      wlast <= seen_wlast;
+      rready <= seen_rready;
+      bready <= seen_bready;
+    end
   end
 
   initial begin

@@ -63,6 +63,29 @@ fn a_program_that_is_no_part_is_named_with_what_became_of_it() {
 }
 
 #[test]
+fn a_memory_behind_a_port_that_is_not_there_is_refused() {
+    for part in [["--memory-command", "sram0=true"], ["--memory", "sram0=remote-port:unix:/nowhere"]] {
+        let output = vp(&["run", "--platform", "nv_small", part[0], part[1]]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("nv_small has no port sram0"), "{said}");
+    }
+}
+
+/// The time of a network is counted in the same way wherever its parts are.
+#[test]
+fn a_network_takes_the_same_time_with_a_memory_outside() {
+    let total = |arguments: &[&str]| {
+        let output = vp(&[&["run", "digits", "--platform", "nv_small"], arguments].concat());
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = said.lines().find(|line| line.starts_with("all ")).unwrap_or_else(|| panic!("{said}"));
+        line[..19].to_owned()
+    };
+    let memory =
+        format!("dbb0={} attach-device --platform nv_small --as memory:dbb0", env!("CARGO_BIN_EXE_vp"));
+    assert_eq!(total(&["--memory-command", &memory]), total(&[]));
+}
+
+#[test]
 fn a_device_that_dies_in_the_middle_is_a_bus_error_and_its_end_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let said = folder.path().join("said");
@@ -87,15 +110,14 @@ fn a_served_platform_with_a_program_for_a_device_begins_anew_for_each_run() {
     let device = format!("{VP} attach-device --platform nv_small");
     let mut server = Command::new(VP)
         .args(["serve", "--listen", &address, "--device-command", &device])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    for line in ["listening on ", "attached to "] {
-        let said = lines.next().unwrap().unwrap();
-        assert!(said.starts_with(line), "{said}");
-    }
+    // What a part writes on standard output is there, too.
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("attached to ")), "the device is not attached");
+    std::thread::spawn(move || lines.for_each(drop));
     let runs: Vec<Output> = (0..2).map(|_| vp(&["run", "--connect", &address])).collect();
     // It may have ended by itself.
     let _ = kill(Pid::from_raw(i32::try_from(server.id()).unwrap()), Signal::SIGTERM);

@@ -199,7 +199,7 @@ uint64_t vp_period(const vp_partner *partner);
 // `partner` comes from `vp_connect`.
 uint64_t vp_time(const vp_partner *partner);
 
-// Gives one of the platform's counters, such as `nvdla.cycles`; those of memories and units are named in docs/study.md.
+// Gives one of the platform's counters, such as `nvdla.cycles`, `dbb0.read.bursts` or `unit.SDP.busy`.
 //
 // # Safety
 // `partner` comes from `vp_connect`, `name` is a text, `value` can be written.

@@ -193,7 +193,7 @@ pub unsafe extern "C" fn vp_time(partner: *const vp_partner) -> u64 {
     unsafe { partner.as_ref() }.map_or(0, |partner| partner.partner.now().as_ps())
 }
 
-/// Gives one of the platform's counters, such as `nvdla.cycles`; those of memories and units are named in docs/study.md.
+/// Gives one of the platform's counters, such as `nvdla.cycles`, `dbb0.read.bursts` or `unit.SDP.busy`.
 ///
 /// # Safety
 /// `partner` comes from `vp_connect`, `name` is a text, `value` can be written.

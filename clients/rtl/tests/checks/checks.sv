@@ -1,4 +1,4 @@
-// Each rule that vp_axi_checks knows, broken once; kept ones between.
+// Each kind of rule that vp_axi_checks knows, broken once; kept ones between.
 module checks;
   reg clk = 0;
   always #1 clk = !clk;

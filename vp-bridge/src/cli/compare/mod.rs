@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use vp_core::Time;
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::trace::{Trace, discover};
-use vp_models::host::{Host, Statistics};
+use vp_models::host::{Host, Statistics, Warning};
 use vp_models::hub::{Clock, Hub, LinkedPort, PinEvent, PortIndex, Role, TimeMode};
 use vp_models::local::LocalHost;
 use vp_models::outside_device::OutsideDescription;
@@ -58,6 +58,8 @@ struct Run {
     statistics: Statistics,
     /// When it ended.
     end: Time,
+    /// What the platform warned of.
+    warnings: Vec<Warning>,
 }
 
 /// A trace on the model, and with the part outside.
@@ -103,14 +105,14 @@ fn compare(name: &str, trace: &Trace, description: &Description, args: &Args) ->
     // The receiver is here until the run is over.
     model.on_driven(move |event| drop(tell.send(event)));
     let period = description.period;
-    let (played, statistics, end) = play(trace, &mut model, limit)?;
+    let played = play(trace, &mut model, limit)?;
     drop(model);
-    let model = run(told, &ports, period, (played, statistics, end));
+    let model = run(told, &ports, period, played);
     let (tell, told) = mpsc::channel();
     let mut around = description.clone();
     let opened = args.parts.open(&mut around, None, Some(tell))?;
     let Some((mut host, parts)) = opened else { return Err(Failure::new("no part is in another program")) };
-    let limit = args.limit.unwrap_or(Time::ps(end.as_ps().saturating_mul(10)) + Time::us(100));
+    let limit = args.limit.unwrap_or(Time::ps(model.end.as_ps().saturating_mul(10)) + Time::us(100));
     let played = play(trace, &mut host, limit)?;
     drop(host);
     // All has been told when its server has ended.
@@ -119,23 +121,24 @@ fn compare(name: &str, trace: &Trace, description: &Description, args: &Args) ->
     Ok(Compared { name: name.to_owned(), headline: headline(description), period, model, outside })
 }
 
-type Played = (Result<Outcome, String>, Statistics, Time);
+type Played = (Result<Outcome, String>, Statistics, Time, Vec<Warning>);
 
 fn play(trace: &Trace, host: &mut dyn Host, limit: Time) -> Result<Played, Failure> {
     host.set_limit(limit);
     let map = host.map();
     let outcome = player::play(trace, host, &map, &PlayOptions::default()).map_err(|error| error.to_string());
     let statistics = host.statistics().map_err(Failure::new)?;
-    Ok((outcome, statistics, host.now().map_err(Failure::new)?))
+    let end = host.now().map_err(Failure::new)?;
+    Ok((outcome, statistics, end, host.warnings()))
 }
 
 fn run(told: mpsc::Receiver<PinEvent>, ports: &[Port], period: Time, played: Played) -> Run {
-    let (outcome, statistics, end) = played;
+    let (outcome, statistics, end, warnings) = played;
     let streams = transactions::of(told.into_iter().collect(), ports, period);
     // A wait that was given up is one of the failures.
     let has_ended =
         outcome.as_ref().is_ok_and(|outcome| outcome.failures.iter().all(|it| it.kind.is_of_memory()));
-    Run { recorded: Recorded { streams, has_ended }, outcome, statistics, end }
+    Run { recorded: Recorded { streams, has_ended }, outcome, statistics, end, warnings }
 }
 
 /// The platform, cut at the ports of the parts, with the model behind all of them.

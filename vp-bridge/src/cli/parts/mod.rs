@@ -11,7 +11,7 @@ use std::time::Duration;
 use vp_client::native::{Attached, Role, StatusReport};
 use vp_models::hub::PinEvent;
 use vp_models::outside_device::OutsideDescription;
-use vp_models::platform::{Description, DeviceDescription};
+use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::remote_port::{Channels, Peer, TimeSource};
 use vp_server::{MeetingPlace, Options, Server};
@@ -316,6 +316,13 @@ impl PartArgs {
             let port = if port == "dbb0" { "dbb0" } else { "sram0" };
             if parts.iter().any(|part: &Part| part.ports.contains(&(port, Role::Target))) {
                 return Err(Failure::new(format!("the memory behind {port} is given twice")));
+            }
+            let platform = Platform::build(description).map_err(Failure::new)?;
+            if !platform.ports().iter().any(|of| of.name == port) {
+                let name = &description.name;
+                return Err(Failure::new(format!(
+                    "{name} has no port {port}, so nobody can be the memory behind it"
+                )));
             }
             let name = format!("the memory behind {port}");
             parts.push(Part { name, ports: vec![(port, Role::Target)], origin });

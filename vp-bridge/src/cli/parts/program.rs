@@ -1,5 +1,6 @@
 //! A program that is a part of a platform.
 
+use std::os::fd::AsFd as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,9 @@ impl Program {
         };
         let mut words = shlex::split(command).ok_or_else(unreadable)?.into_iter();
         let mut started = Command::new(words.next().ok_or_else(unreadable)?);
-        started.args(words).env(CONNECT, address.to_string()).stdin(Stdio::null());
+        // Standard output is the platform's; Verilator, for one, has a line there for each $finish.
+        let output = std::io::stderr().as_fd().try_clone_to_owned()?;
+        started.args(words).env(CONNECT, address.to_string()).stdin(Stdio::null()).stdout(output);
         #[cfg(target_os = "linux")]
         child::end_with_parent(&mut started);
         let child = started.spawn().map_err(|error| {

@@ -146,7 +146,7 @@ fn show_result(out: &mut impl Write, left: &Left) -> Result<(), Failure> {
 }
 
 /// The first warnings, and how many more there are.
-fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result<(), Failure> {
+pub(in crate::cli) fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result<(), Failure> {
     for warning in lines(warnings) {
         writeln!(out, "{warning}")?;
     }

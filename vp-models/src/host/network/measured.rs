@@ -153,8 +153,8 @@ impl Measured {
                         (*from, *until, *bounds, moved.as_slice())
                     }
                     None => {
-                        let compute = span.done - from;
-                        (from, span.done, Bounds { compute, ..Bounds::default() }, [].as_slice())
+                        let compute = span.taken - from;
+                        (from, span.taken, Bounds { compute, ..Bounds::default() }, [].as_slice())
                     }
                 };
                 layer.begin = layer.begin.min(begin);
