@@ -4,7 +4,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -74,7 +74,10 @@ struct Peer {
 
 impl Peer {
     fn new(socket: &str, announced: Capabilities) -> Peer {
-        let stream = UnixStream::connect(socket).unwrap();
+        Peer::of(UnixStream::connect(socket).unwrap(), announced)
+    }
+
+    fn of(stream: UnixStream, announced: Capabilities) -> Peer {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         Peer { stream, connection: Connection::new(announced), input: BytesMut::new() }
     }
@@ -83,7 +86,9 @@ impl Peer {
     fn next(&mut self) -> Option<Event> {
         loop {
             let output = self.connection.output().split();
-            self.stream.write_all(&output).unwrap();
+            if self.stream.write_all(&output).is_err() {
+                return None;
+            }
             if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
                 return Some(event);
             }
@@ -313,6 +318,50 @@ fn one_platform_is_the_device_of_another() {
         cycles.push(seen);
     }
     assert_eq!(cycles[0], cycles[1]);
+}
+
+/// A memory that does not look at times: what programs load goes there, and so do the bursts of a layer.
+#[test]
+fn a_peer_may_be_the_memory_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("memory.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let memory = std::thread::spawn(move || {
+        let mut peer = Peer::of(listener.accept().unwrap().0, Capabilities::PLATFORM);
+        let mut memory = vec![0; 1 << 20];
+        let mut accesses = 0;
+        while let Some(event) = peer.next() {
+            let Event::Request(request) = event else { continue };
+            let time = request.transaction.time();
+            accesses += 1;
+            match request.transaction.clone() {
+                Transaction::Read(access) => {
+                    let data = memory[(access.address - u64::from(common::SOURCE)) as usize..]
+                        [..access.length as usize]
+                        .to_vec();
+                    peer.connection.respond(request, time, Answer::Data(&data)).unwrap();
+                }
+                Transaction::Write(access) => {
+                    let place = &mut memory[(access.address - u64::from(common::SOURCE)) as usize..];
+                    let written =
+                        access.data.iter().enumerate().filter(|(index, _)| access.is_enabled(*index));
+                    written.for_each(|(index, byte)| place[index] = *byte);
+                    peer.connection.respond(request, time, Answer::Done).unwrap();
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        accesses
+    });
+    let output = Command::new(env!("CARGO_BIN_EXE_vp"))
+        .arg("run")
+        .arg(own_trace("sdp_prelu_5x7x13"))
+        .args(["--memory", &format!("dbb0=remote-port:unix:{}", socket.display())])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(memory.join().unwrap() > 100);
 }
 
 /// The device listens, or the platform does.

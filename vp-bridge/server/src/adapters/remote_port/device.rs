@@ -287,9 +287,8 @@ impl Device {
         self.wants_sync = self.sync.is_some();
         if !self.wants_sync {
             let to = self.answered + self.quantum;
-            let time = stamp(to, self.began);
-            let id = self.connection.request(0, Transaction::Sync { time })?;
-            self.sync = Some((id, to));
+            let sync = super::sync(&mut self.connection, stamp(to, self.began))?;
+            self.sync = sync.map(|id| (id, to));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_models::hub::{
-    Access as HubAccess, Completion, Failure, FailureKind, Input, MemoryAccess, Operation, Output,
+    Access as HubAccess, Completion, Failure, FailureKind, HORIZON, Input, MemoryAccess, Operation, Output,
     PartyCommand, PartyId, RequestId as HubRequest, Role, Tag,
 };
 use vp_models::platform::PortKind;
@@ -160,7 +160,8 @@ impl Host {
     /// The simulated time of a time stamp, if the peer's times count.
     fn at(&self, stamp: i64) -> Option<Time> {
         let picoseconds = u64::try_from(stamp).ok()?.checked_mul(1000)?.checked_add(self.began.as_ps())?;
-        (self.time == TimeSource::Peer).then_some(Time::ps(picoseconds))
+        // Beyond, no time stamp is heeded.
+        (self.time == TimeSource::Peer && picoseconds <= HORIZON.as_ps()).then_some(Time::ps(picoseconds))
     }
 
     /// Lets the peer's time move, if that waits for packets.
@@ -168,7 +169,7 @@ impl Host {
         // In the middle of an access of the peer its time is not to move.
         if self.minds_silence() && self.accesses.is_empty() {
             let time = self.heartbeat.time.saturating_add(FAR);
-            self.heartbeat.sync = Some(self.connection.request(0, Transaction::Sync { time })?);
+            self.heartbeat.sync = super::sync(&mut self.connection, time)?;
         }
         Ok(())
     }
@@ -552,5 +553,24 @@ impl Adapter for Host {
     fn takes_more(&self) -> bool {
         let most = if self.asked.is_empty() { WAITING } else { HARD_WAITING };
         self.commands.len() < most && !self.connection.is_backlogged()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Syncs go by the channel that a memory may have, too.
+    #[test]
+    fn a_sync_waits_for_room_behind_accesses_to_the_peers_memory() {
+        let mut host = Host::new(Channels::memory("dbb0", 0), TimeSource::Free);
+        host.heartbeat.is_possible = true;
+        for _ in 0..vp_protocols::remote_port::MAX_IN_FLIGHT {
+            host.connection.request(0, Transaction::Read(Access::read(0, 0, 4))).unwrap();
+        }
+        assert!(host.minds_silence());
+        host.is_silent().unwrap();
+        assert!(host.minds_silence(), "none is under way");
+        assert_eq!(host.connection.in_flight(), vp_protocols::remote_port::MAX_IN_FLIGHT);
     }
 }

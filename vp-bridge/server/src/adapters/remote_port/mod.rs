@@ -13,7 +13,7 @@ use host::Host;
 use vp_core::Time;
 use vp_models::hub::{Failure, FailureKind};
 use vp_protocols::native::TimeMode;
-use vp_protocols::remote_port::{ResponseCode, SendError, Violation};
+use vp_protocols::remote_port::{Connection, RequestId, ResponseCode, SendError, Transaction, Violation};
 
 use super::{Adapter, Parting};
 
@@ -76,6 +76,15 @@ impl From<SendError> for Parting {
 /// Nanoseconds since the session began, as the peer is told.
 fn stamp(time: Time, began: Time) -> i64 {
     i64::try_from(time.as_ps().saturating_sub(began.as_ps()) / 1000).unwrap_or(i64::MAX)
+}
+
+/// Sends a sync. `None`: the peer has as many requests on that channel as it bears.
+fn sync(connection: &mut Connection, time: i64) -> Result<Option<RequestId>, Parting> {
+    match connection.request(0, Transaction::Sync { time }) {
+        Ok(id) => Ok(Some(id)),
+        Err(SendError::TooManyInFlight { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// How an access that failed is answered.
