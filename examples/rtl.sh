@@ -1,4 +1,4 @@
-# What `run` of the examples in RTL share; they source it. It takes the options --latency CYCLES and --wave FILE.vcd from the arguments,
+# What `run` of the examples in RTL and SystemC share; they source it. It takes the options --latency CYCLES and --wave FILE.vcd from the arguments,
 # those named in `values`, which have a value, and those in `flags`, which have none.
 #
 # VP and LIBVP are `vp` and the library for C, if they are there already, and MADE is where simulations are built.

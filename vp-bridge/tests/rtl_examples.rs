@@ -44,7 +44,7 @@ fn cycles(layer: &str, latency: &str) -> String {
 }
 
 #[test]
-fn a_system_in_rtl_with_the_model_as_its_block_takes_the_trace_players_cycles_and_writes_waveforms() {
+fn a_system_in_rtl_with_the_model_as_its_block_runs_a_layer_and_writes_waveforms() {
     if !tools::can_verilate("a system in RTL") {
         return;
     }
@@ -54,11 +54,27 @@ fn a_system_in_rtl_with_the_model_as_its_block_takes_the_trace_players_cycles_an
         "rtl-soc",
         &["--latency", "30", "--wave", wave.to_str().unwrap(), "traces/nv_small/sdp_prelu_5x7x13"],
     );
+    // A layer of one unit: how fast the CPU writes registers does not count.
     let cycles = cycles("sdp_prelu_5x7x13", "30");
     assert!(said.starts_with(&format!("{cycles} cycles ")), "{cycles}: {said}");
     assert!(said.contains("CRC 67cba029 of 768 bytes at 80020000"), "{said}");
     let wave = std::fs::read_to_string(wave).unwrap();
     assert!(wave.contains(" nvdla_core2dbb_ar_arvalid ") && wave.contains("\n#1000\n"));
+}
+
+#[test]
+fn systemc_takes_the_cycles_of_the_platform_alone() {
+    if tools::command(&["g++"]).is_none() || !Path::new("/usr/include/systemc").exists() {
+        return tools::skipped(
+            "the examples in SystemC",
+            "no SystemC with g++ (Debian: apt-get install g++ libsystemc-dev)",
+        );
+    }
+    let said = run("systemc-memory", &["--latency", "30", "traces/nv_small/sdp_prelu_5x7x13"]);
+    let time = said.lines().find_map(|line| line.strip_prefix("time ")).unwrap_or_else(|| panic!("{said}"));
+    let taken = time.split_once(" cycles").unwrap().0.replace(' ', "");
+    assert_eq!(taken, cycles("sdp_prelu_5x7x13", "30"));
+    assert!(run("systemc-platform", &["--latency", "30"]).contains("nvdla.cycles "));
 }
 
 #[test]

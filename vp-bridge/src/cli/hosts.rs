@@ -86,7 +86,7 @@ impl HostArgs {
             None => {
                 let mut description = self.platform.description(default)?;
                 if let Some((host, parts)) = self.parts.open(&mut description, self.listen.as_ref(), None)? {
-                    let headline = headline(&description);
+                    let headline = self.parts.headline(&description);
                     let description = Some(description);
                     return Ok(OpenedHost {
                         parts: Some(parts),

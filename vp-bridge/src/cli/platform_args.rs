@@ -185,6 +185,11 @@ fn suite_headline(architecture: &Architecture) -> Vec<String> {
 
 /// What a platform is, in one line.
 pub(super) fn headline(description: &Description) -> String {
+    headline_with(description, times(&description.dbb0.model, description.dbb_latency()))
+}
+
+/// The same, with what is said of the memory behind `dbb0`.
+pub(super) fn headline_with(description: &Description, memory: String) -> String {
     let mut parts = vec![description.name.clone()];
     match &description.device {
         DeviceDescription::Nvdla(nvdla) => parts.extend([
@@ -195,10 +200,7 @@ pub(super) fn headline(description: &Description) -> String {
         DeviceDescription::FpgaAiSuite(architecture) => parts.extend(suite_headline(architecture)),
         DeviceDescription::Outside(_) => parts.push("the device outside".to_owned()),
     }
-    parts.extend([
-        times(&description.dbb0.model, description.dbb_latency()),
-        format!("at most {} outstanding", description.dbb0.read_outstanding),
-    ]);
+    parts.extend([memory, format!("at most {} outstanding", description.dbb0.read_outstanding)]);
     if let Some(rate) = description.dbb0.bandwidth {
         parts.push(format!("{} bytes/s", text::grouped(rate)));
     }

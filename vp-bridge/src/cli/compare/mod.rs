@@ -21,7 +21,7 @@ use vp_models::platform::{Description, DeviceDescription, Platform, Port};
 
 use super::attach_device::device_end;
 use super::parts::PartArgs;
-use super::platform_args::{PlatformArgs, headline};
+use super::platform_args::PlatformArgs;
 use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform_of};
 use super::{Failure, Verdict};
 use difference::Recorded;
@@ -118,7 +118,7 @@ fn compare(name: &str, trace: &Trace, description: &Description, args: &Args) ->
     // All has been told when its server has ended.
     drop(parts);
     let outside = run(told, &ports, period, played);
-    Ok(Compared { name: name.to_owned(), headline: headline(description), period, model, outside })
+    Ok(Compared { name: name.to_owned(), headline: args.parts.headline(description), period, model, outside })
 }
 
 type Played = (Result<Outcome, String>, Statistics, Time, Vec<Warning>);

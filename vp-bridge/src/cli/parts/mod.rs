@@ -19,6 +19,7 @@ use vp_study::OnHost;
 use vp_transport::{Address, AddressError};
 
 use super::Failure;
+use super::platform_args::{headline, headline_with};
 pub(super) use program::CONNECT;
 use program::Program;
 use server::PlatformServer;
@@ -280,6 +281,14 @@ impl PartArgs {
         drop(host);
         drop(outside);
         ran
+    }
+
+    /// A line on a platform with these parts.
+    pub(super) fn headline(&self, description: &Description) -> String {
+        match self.memories().any(|port| port == "dbb0") {
+            true => headline_with(description, "the memory outside".to_owned()),
+            false => headline(description),
+        }
     }
 
     /// The ports whose memories are in other programs.
