@@ -11,25 +11,37 @@ use crate::adapters::Adapter;
 use crate::session::{End, Stay};
 use crate::stream::Stream;
 
-/// Serves connections to the end of their session. It is at the platform of all who name none.
+/// Serves connections to the end of their session, which is noted in the log. It is at the platform of all who name none.
 pub(super) async fn run(
     house: &House,
     streams: Vec<Stream>,
     (adapter, time_mode): (Box<dyn Adapter>, TimeMode),
     id: SessionId,
     name: &str,
-) {
+) -> End {
+    let end = stay(house, streams, (adapter, time_mode), id, name).await;
+    end.log(name);
+    end
+}
+
+async fn stay(
+    house: &House,
+    streams: Vec<Stream>,
+    (adapter, time_mode): (Box<dyn Adapter>, TimeMode),
+    id: SessionId,
+    name: &str,
+) -> End {
     let instance = match house.registry.enter(None, time_mode) {
         Ok(instance) => instance,
-        Err(error) => return tracing::warn!("{name}: no thread for the platform: {error}; session closed"),
+        Err(error) => return End::Wrong(format!("no thread for the platform: {error}")),
     };
     let sockets: std::io::Result<Vec<_>> =
         streams.into_iter().map(|stream| stream.into_socket().map(Arc::new)).collect();
     let sockets = match sockets {
         Ok(sockets) => sockets,
         Err(error) => {
-            tracing::warn!("{name}: {error}; session closed");
-            return house.registry.leave(None, &instance);
+            house.registry.leave(None, &instance);
+            return End::Wrong(error.to_string());
         }
     };
     let (ended, has_ended) = oneshot::channel();
@@ -38,5 +50,5 @@ pub(super) async fn run(
     let newcomer = AdaptedNewcomer { id, name: name_of, time_mode, sockets, adapter, ended };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
     let _ = instance.inbox().send(PlatformCommand::JoinAdapted(Box::new(newcomer)));
-    stay.wait(has_ended).await.unwrap_or_else(End::Wrong).log(name);
+    stay.wait(has_ended).await.unwrap_or_else(End::Wrong)
 }

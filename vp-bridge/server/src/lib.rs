@@ -35,7 +35,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
@@ -44,17 +44,34 @@ use vp_models::platform::{Description, DescriptionError};
 use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms, TimeMode};
 
 use adapters::Adapter;
+use adapters::renode::Renode;
 use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
 pub use meeting::{MeetingPlace, Order};
 use registry::Registry;
+use session::End;
+use stream::Stream;
 use vp_transport::Address;
 
 /// Peers that speak Remote-Port: Xilinx's QEMU, and SystemC platforms with its library.
 pub mod remote_port {
     pub use crate::adapters::remote_port::{Channels, ChannelsError, Peer, PortChannel, TimeSource};
+}
+
+/// Renode, of which a platform is a co-simulated peripheral.
+pub mod renode {
+    use vp_transport::Address;
+
+    /// Where Renode listens for one peripheral: as long as nobody has connected, and for three seconds at most.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Sockets {
+        /// Renode's requests, and all answers but those to ticks. It is connected to first.
+        pub main: Address,
+        /// The peripheral's requests.
+        pub asynchronous: Address,
+    }
 }
 
 /// The `tracing` target of a platform's warnings that a session has been told. A program whose session says them on the
@@ -206,10 +223,34 @@ impl OtherPeer {
     }
 }
 
+/// A peer of another protocol that is there already, and comes once.
+struct ConnectedPeer {
+    name: &'static str,
+    streams: Vec<Stream>,
+    adapter: Box<dyn Adapter>,
+    time_mode: TimeMode,
+    ended: oneshot::Sender<Result<String, String>>,
+}
+
+impl ConnectedPeer {
+    async fn serve(self, house: Arc<House>) {
+        let ConnectedPeer { name, streams, adapter, time_mode, ended } = self;
+        let id = house.next_session();
+        let name = format!("session {} ({name})", id.0);
+        let end = match adapted::run(&house, streams, (adapter, time_mode), id, &name).await {
+            End::Fine(why) => Ok(why),
+            End::Wrong(why) => Err(why),
+        };
+        // Who does not wait for it is gone.
+        let _ = ended.send(end);
+    }
+}
+
 /// A server that listens.
 pub struct Server {
     listener: Listener,
     peers: Vec<OtherPeer>,
+    connected: Vec<ConnectedPeer>,
     house: Arc<House>,
 }
 
@@ -237,7 +278,7 @@ impl Server {
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
         };
-        Ok(Self { listener, peers: Vec::new(), house: Arc::new(house) })
+        Ok(Self { listener, peers: Vec::new(), connected: Vec::new(), house: Arc::new(house) })
     }
 
     /// Where it listens, with the port that was really taken.
@@ -262,6 +303,27 @@ impl Server {
         self.add_peer("Remote-Port", place, adapter, time_mode).await
     }
 
+    /// Connects to Renode, which is served once the server runs. The memory interfaces named in `masters` are masters on its bus; the
+    /// others have the platform's own memory. Gives how that session ends, and why: as it should, or not.
+    /// Which platform it is at [`add_remote_port`](Self::add_remote_port) says.
+    ///
+    /// # Errors
+    /// Renode does not listen there.
+    pub async fn add_renode(
+        &mut self,
+        sockets: &renode::Sockets,
+        masters: Vec<String>,
+    ) -> std::io::Result<oneshot::Receiver<Result<String, String>>> {
+        // The adapter's streams, in their order; and Renode accepts in this order.
+        let streams =
+            vec![meeting::connect(&sockets.main).await?, meeting::connect(&sockets.asynchronous).await?];
+        let (ended, has_ended) = oneshot::channel();
+        let adapter = Box::new(Renode::new(masters));
+        let time_mode = TimeMode::Lockstep;
+        self.connected.push(ConnectedPeer { name: "Renode", streams, adapter, time_mode, ended });
+        Ok(has_ended)
+    }
+
     async fn add_peer(
         &mut self,
         protocol: &'static str,
@@ -277,13 +339,16 @@ impl Server {
 
     /// Serves until `shutdown` is there. Sessions are then told, and have a moment to read it.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, peers, house } = self;
+        let Self { listener, peers, connected, house } = self;
         let tasks = TaskTracker::new();
         let places = Arc::new(Semaphore::new(house.options.max_sessions));
         // Those who are turned away need a moment too; more than this many get no reason.
         let doorway = Arc::new(Semaphore::new(64));
         for peer in peers {
             tasks.spawn(peer.serve(house.clone(), tasks.clone(), places.clone()));
+        }
+        for peer in connected {
+            tasks.spawn(peer.serve(house.clone()));
         }
         tokio::pin!(shutdown);
         loop {

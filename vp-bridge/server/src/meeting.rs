@@ -77,7 +77,8 @@ enum Side {
     Connected(Stream),
 }
 
-async fn connect(address: &Address) -> std::io::Result<Stream> {
+/// Connects to somebody who listens.
+pub(crate) async fn connect(address: &Address) -> std::io::Result<Stream> {
     match address {
         Address::Tcp { host, port } => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;

@@ -17,6 +17,7 @@ mod platform_args;
 #[cfg(target_os = "linux")]
 mod qemu;
 mod regs;
+mod renode;
 mod rtl;
 mod run;
 mod serve;
@@ -48,6 +49,8 @@ enum Command {
     /// Start QEMU with a platform's device in its guest
     #[cfg(target_os = "linux")]
     Qemu(qemu::Args),
+    /// Be a co-simulated peripheral of Renode, which starts this program
+    Renode(renode::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
     /// Run traces with a part of the platform in another program and with the model, and name the first transaction that differs
@@ -128,6 +131,7 @@ pub(super) fn main() -> ExitCode {
         Command::AttachDevice(args) => attach_device::main(&args),
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),
+        Command::Renode(args) => renode::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::Compare(args) => compare::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),

@@ -129,10 +129,12 @@ impl PlatformArgs {
     }
 }
 
-/// Lets the memory interfaces reach every address that a guest can have memory at.
-pub(super) fn into_guest_memory(description: &mut Description) {
-    for memory in [&mut description.dbb0, &mut description.sram0] {
-        (memory.base, memory.size) = (0, 1 << 52);
+/// Lets those memory interfaces reach every address that a guest can have memory at.
+pub(super) fn into_guest_memory(description: &mut Description, is_guests: impl Fn(&str) -> bool) {
+    for (port, memory) in [("dbb0", &mut description.dbb0), ("sram0", &mut description.sram0)] {
+        if is_guests(port) {
+            (memory.base, memory.size) = (0, 1 << 52);
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let one_platform = !parts.is_empty();
     let headline = headline(&description);
     let device = description.device.clone();
-    into_guest_memory(&mut description);
+    into_guest_memory(&mut description, |_| true);
     let plugin = match &args.plugin {
         Some(plugin) => plugin.clone(),
         None => find_plugin()?,

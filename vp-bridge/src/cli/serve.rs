@@ -60,7 +60,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     start_log("info");
     let mut description = args.platform.description("nv_small")?;
     if args.guest_memory {
-        into_guest_memory(&mut description);
+        into_guest_memory(&mut description, |_| true);
     }
     let parts = args.parts.of(&mut description)?;
     let what = headline(&description);
@@ -98,7 +98,7 @@ pub(super) fn start_log(level: &str) {
 }
 
 /// Ctrl-C, or a polite request to end.
-async fn interrupted() {
+pub(super) async fn interrupted() {
     let ctrl_c = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {

@@ -5,6 +5,7 @@
 //! (`instance/adapted.rs`).
 
 pub(crate) mod remote_port;
+pub(crate) mod renode;
 
 use bytes::BytesMut;
 use thiserror::Error;
@@ -69,11 +70,16 @@ pub(crate) trait Adapter: Send {
     /// The next thing that the hub is to be told.
     fn next_input(&mut self) -> Option<Input>;
 
-    /// What is to be written on a stream.
-    fn output(&mut self, stream: usize) -> &mut BytesMut;
+    /// What is to be written next, and on which stream: by one call, as far as the stream takes it.
+    fn next_output(&mut self) -> Option<(usize, &mut BytesMut)>;
 
     /// Whether the peer may ask for more. If not, its streams are left unread.
     fn takes_more(&self) -> bool;
+
+    /// What it is when the peer's stream ends, and nothing was left unsaid.
+    fn gone(&self) -> Parting {
+        Parting::Fine("the peer is gone".to_owned())
+    }
 }
 
 /// Why a session of another protocol ends.

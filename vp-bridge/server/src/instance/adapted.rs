@@ -80,21 +80,19 @@ impl AdaptedSession {
 
     /// Writes what there is to write, as far as the peer reads.
     fn write(&mut self) {
-        for (number, stream) in self.streams.iter().enumerate() {
-            let output = self.adapter.output(number);
-            while !output.is_empty() {
-                match stream.socket.write(output) {
-                    Ok(Some(_)) => {}
-                    Ok(None) if output.len() <= UNREAD => break,
-                    Ok(None) => {
-                        let why = format!("the peer has left {} bytes unread", output.len());
-                        self.end.get_or_insert(End::Wrong(why));
-                        return;
-                    }
-                    Err(error) => {
-                        self.end.get_or_insert(broken(&error).into());
-                        return;
-                    }
+        while let Some((number, output)) = self.adapter.next_output() {
+            match self.streams[number].socket.write(output) {
+                Ok(Some(_)) => {}
+                Ok(None) if output.len() <= UNREAD => return,
+                Ok(None) => {
+                    let why = format!("the peer has left {} bytes unread", output.len());
+                    self.end.get_or_insert(End::Wrong(why));
+                    return;
+                }
+                Err(error) => {
+                    let parting = self.broken(&error);
+                    self.end.get_or_insert(parting.into());
+                    return;
                 }
             }
         }
@@ -131,7 +129,7 @@ impl AdaptedSession {
             // What had no room before may have it now.
             Ok(None) if stream.input.is_empty() => Ok(()),
             Ok(None) => self.adapter.receive(number, &mut stream.input, now),
-            Ok(Some(0)) if stream.input.is_empty() => Err(Parting::Fine("the peer is gone".to_owned())),
+            Ok(Some(0)) if stream.input.is_empty() => Err(self.adapter.gone()),
             Ok(Some(0)) => {
                 let left = stream.input.len();
                 Err(Parting::Wrong(format!(
@@ -147,17 +145,26 @@ impl AdaptedSession {
                 }
                 Ok(())
             }
-            Err(error) => Err(broken(&error)),
+            Err(error) => Err(self.broken(&error)),
+        }
+    }
+
+    /// The stream cannot be used any more. A peer that ends without having read all that it was told resets it.
+    fn broken(&self, error: &io::Error) -> Parting {
+        match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => self.adapter.gone(),
+            _ => Parting::Wrong(format!("stream broken: {error}")),
         }
     }
 
     /// What to sleep on until [`poll`](Self::poll) can do more.
     fn wanted(&mut self) -> impl Iterator<Item = PollFd<'_>> {
-        let (reads, adapter) = (self.adapter.takes_more(), &mut self.adapter);
+        let reads = self.adapter.takes_more();
+        let written = self.adapter.next_output().map(|(number, _)| number);
         self.streams.iter().enumerate().filter_map(move |(number, stream)| {
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::IN, reads);
-            flags.set(PollFlags::OUT, !adapter.output(number).is_empty());
+            flags.set(PollFlags::OUT, written == Some(number));
             (!flags.is_empty()).then(|| PollFd::new(&*stream.socket, flags))
         })
     }
@@ -173,16 +180,6 @@ impl Drop for AdaptedSession {
             // A task that was given up does not wait any more.
             let _ = ended.send(end);
         }
-    }
-}
-
-/// The stream cannot be used any more. A peer that ends without having read all that it was told resets it.
-fn broken(error: &io::Error) -> Parting {
-    match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-            Parting::Fine("the peer is gone".to_owned())
-        }
-        _ => Parting::Wrong(format!("stream broken: {error}")),
     }
 }
 
@@ -252,6 +249,13 @@ impl AdaptedSessions {
             let done = adapted.adapter.tell(output, now);
             adapted.note(done);
             self.collect();
+        }
+    }
+
+    /// Tells all what is for no party in particular.
+    pub(super) fn tell_all(&mut self, output: &Output, now: Time) {
+        for session in self.ids() {
+            self.tell(session, output.clone(), now);
         }
     }
 

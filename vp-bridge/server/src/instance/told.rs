@@ -64,7 +64,10 @@ impl PlatformThread {
                 Output::Expelled { party, failure, .. } => {
                     self.expelled(translate::session(party), &failure);
                 }
-                Output::Warning { severity, time, text } => self.announce(severity, time, &text),
+                Output::Warning { severity, time, ref text } => {
+                    self.announce(severity, time, text);
+                    self.adapted.tell_all(&output, self.hub.now());
+                }
             }
         }
     }

@@ -448,8 +448,9 @@ impl Adapter for Device {
         self.inputs.pop_front()
     }
 
-    fn output(&mut self, _: usize) -> &mut BytesMut {
-        self.connection.output()
+    fn next_output(&mut self) -> Option<(usize, &mut BytesMut)> {
+        let output = self.connection.output();
+        (!output.is_empty()).then_some((0, output))
     }
 
     fn takes_more(&self) -> bool {

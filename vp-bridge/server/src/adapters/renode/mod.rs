@@ -1,0 +1,354 @@
+//! Renode, whose co-simulated peripheral the platform is: Renode is the CPU and the memory, and leads time.
+//!
+//! Two streams: 0 is the main socket, 1 the async one. A tick of *n* lets simulated time move to *n* nanoseconds behind where
+//! the ticks before have asked it to be. Accesses to registers take the time that they take in the platform, and ticks make
+//! up for it, as Renode's own library for simulators in SystemVerilog does.
+
+mod transfers;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::BytesMut;
+use vp_core::Time;
+use vp_models::hub::{
+    Access, Completion, Failure, FailureKind, HORIZON, Input, Operation, Output, PartyCommand, PartyId,
+    PortIndex, Role, Tag, Until,
+};
+use vp_models::platform::PortKind;
+use vp_protocols::renode::{Answer, Connection, Event, LogLevel, SendError, Socket, Violation, Width};
+
+use super::{Adapter, Beginning, Parting};
+use transfers::{Transfer, Transfers};
+
+/// The stream that is the main socket.
+pub(crate) const MAIN: usize = 0;
+/// The stream that is the async socket.
+pub(crate) const ASYNC: usize = 1;
+
+/// Milliseconds without a handshake, after which a peer is given up. Renode's own library waits as long.
+const HANDSHAKE: u32 = 10_000;
+
+/// Commands of the hub under way, before Renode is read no further: only resets are not answered.
+const WAITING: usize = 64;
+
+/// What a command of the hub is for.
+enum Purpose {
+    /// To take a port, of that name.
+    Attach(&'static str),
+    /// For a word of an access to registers: how far its value is shifted.
+    Word {
+        shift: u32,
+    },
+    Tick,
+    Reset,
+}
+
+/// An access of Renode's to registers. There is one at a time.
+struct RegisterAccess {
+    is_read: bool,
+    value: u64,
+    /// How many words are not done.
+    words: u32,
+    failure: Option<Failure>,
+}
+
+/// The adapter.
+pub(crate) struct Renode {
+    connection: Connection,
+    /// The memory interfaces that are masters on Renode's bus.
+    masters: Vec<String>,
+    party: PartyId,
+    registers: PortIndex,
+    /// The lines; the first is 0 for Renode.
+    lines: Vec<PortIndex>,
+    /// The levels that Renode has been told.
+    levels: Vec<bool>,
+    inputs: VecDeque<Input>,
+    next_tag: u64,
+    commands: BTreeMap<Tag, Purpose>,
+    access: Option<RegisterAccess>,
+    /// Where the ticks up to now have asked time to be.
+    time: Time,
+    transfers: Transfers,
+    /// How Renode calls this peripheral when it accesses its registers: so it calls itself when it accesses Renode's bus.
+    index: i32,
+    /// Milliseconds of silence before the handshake.
+    silence: u32,
+    /// What is being written, and on which stream.
+    writing: (usize, BytesMut),
+}
+
+impl From<Violation> for Parting {
+    fn from(violation: Violation) -> Parting {
+        Parting::Wrong(violation.to_string())
+    }
+}
+
+impl From<SendError> for Parting {
+    fn from(error: SendError) -> Parting {
+        Parting::Wrong(format!("cannot tell Renode: {error}"))
+    }
+}
+
+impl Renode {
+    pub(crate) fn new(masters: Vec<String>) -> Renode {
+        Renode {
+            connection: Connection::new(),
+            masters,
+            party: PartyId(0),
+            registers: PortIndex(0),
+            lines: Vec::new(),
+            levels: Vec::new(),
+            inputs: VecDeque::new(),
+            next_tag: 0,
+            commands: BTreeMap::new(),
+            access: None,
+            time: Time::ZERO,
+            transfers: Transfers::default(),
+            index: 0,
+            silence: 0,
+            writing: (MAIN, BytesMut::new()),
+        }
+    }
+
+    fn command(&mut self, command: PartyCommand, purpose: Purpose) {
+        let tag = Tag(self.next_tag);
+        self.next_tag += 1;
+        self.commands.insert(tag, purpose);
+        self.inputs.push_back(Input::Command { party: self.party, tag, command });
+    }
+
+    // What Renode wants.
+
+    fn event(&mut self, event: Event) -> Result<(), Parting> {
+        match event {
+            Event::Connected => Ok(()),
+            Event::Read { width, address, index } => self.access(width, address, None, index),
+            Event::Write { width, address, data, index } => self.access(width, address, Some(data), index),
+            Event::Input { line, .. } => self.refuse(&format!("the platform has no input {line}")),
+            Event::Tick { ticks } => {
+                let picoseconds =
+                    ticks.checked_mul(1000).and_then(|ticks| ticks.checked_add(self.time.as_ps()));
+                self.time = picoseconds.map(Time::ps).filter(|time| *time <= HORIZON).ok_or_else(|| {
+                    Parting::Wrong(format!(
+                        "a tick of {ticks} ns, behind {} that have passed, is beyond all simulated time",
+                        self.time
+                    ))
+                })?;
+                self.command(PartyCommand::Advance(Until::Time(self.time)), Purpose::Tick);
+                Ok(())
+            }
+            Event::Reset => {
+                self.command(PartyCommand::Reset, Purpose::Reset);
+                Ok(())
+            }
+            Event::Got { data } => self.transferred(data),
+            Event::Pushed => self.transferred(0),
+            Event::Disconnected => Err(Parting::Fine("Renode has disconnected".to_owned())),
+        }
+    }
+
+    /// Fails what Renode has asked for; its log says why.
+    fn refuse(&mut self, why: &str) -> Result<(), Parting> {
+        self.connection.log(LogLevel::Error, why)?;
+        Ok(self.connection.answer(Answer::Failed)?)
+    }
+
+    /// Begins an access to registers.
+    fn access(
+        &mut self,
+        width: Width,
+        address: u64,
+        written: Option<u64>,
+        index: i32,
+    ) -> Result<(), Parting> {
+        self.index = index.max(0);
+        let is_read = written.is_none();
+        let verb = if is_read { "read" } else { "write" };
+        let bytes = width.bytes();
+        if bytes < 4 || !address.is_multiple_of(4) {
+            return self.refuse(&format!(
+                "a {verb} of {bytes} bytes at {address:#x}: registers are words of 4 bytes, at multiples of 4"
+            ));
+        }
+        let words = bytes / 4;
+        self.access = Some(RegisterAccess { is_read, value: 0, words, failure: None });
+        for word in 0..words {
+            let (address, shift) = (address.wrapping_add(u64::from(4 * word)), 32 * word);
+            let operation = match written {
+                Some(value) => Operation::RegisterWrite { address, value: (value >> shift) as u32 },
+                None => Operation::RegisterRead { address },
+            };
+            let access = Access { port: self.registers, at: None, operation };
+            self.command(PartyCommand::Access(access), Purpose::Word { shift });
+        }
+        Ok(())
+    }
+
+    fn word_done(&mut self, shift: u32, result: Result<Completion, Failure>) -> Result<(), Parting> {
+        let Some(access) = &mut self.access else { return Ok(()) };
+        match result {
+            Ok(Completion::Value(value)) => access.value |= u64::from(value) << shift,
+            Ok(_) => {}
+            Err(failure) => access.failure = Some(failure),
+        }
+        access.words -= 1;
+        if access.words > 0 {
+            return Ok(());
+        }
+        match self.access.take() {
+            Some(RegisterAccess { failure: Some(failure), .. }) => self.refuse(&failure.to_string()),
+            Some(RegisterAccess { is_read: true, value, .. }) => {
+                Ok(self.connection.answer(Answer::Value(value))?)
+            }
+            _ => Ok(self.connection.answer(Answer::Done)?),
+        }
+    }
+
+    // What the platform wants of Renode's bus.
+
+    fn transferred(&mut self, value: u64) -> Result<(), Parting> {
+        self.transfers.done(value);
+        self.transfer()
+    }
+
+    /// Goes on with what the platform wants of the bus, if that is free.
+    fn transfer(&mut self) -> Result<(), Parting> {
+        if self.connection.is_on_bus() {
+            return Ok(());
+        }
+        while let Some((request, read)) = self.transfers.take_finished() {
+            self.inputs.push_back(Input::Answer { party: self.party, request, result: Ok(read) });
+        }
+        match self.transfers.next() {
+            Some(Transfer { width, address, written: Some(value) }) => {
+                Ok(self.connection.push(width, address, value, self.index)?)
+            }
+            Some(Transfer { width, address, written: None }) => {
+                Ok(self.connection.get(width, address, self.index)?)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Adapter for Renode {
+    fn begin(&mut self, beginning: &Beginning<'_>) -> Result<(), Parting> {
+        self.party = beginning.party;
+        self.time = beginning.now;
+        let names = || beginning.ports.iter().filter(|port| port.kind == PortKind::Axi).map(|port| port.name);
+        if let Some(unknown) = self.masters.iter().find(|port| !names().any(|name| name == *port)) {
+            let names: Vec<&str> = names().collect();
+            return Err(Parting::Wrong(format!(
+                "the platform has no memory interface {unknown}: it has {}",
+                names.join(", ")
+            )));
+        }
+        for (index, port) in beginning.ports.iter().enumerate() {
+            let index = PortIndex(index as u16);
+            let role = match port.kind {
+                PortKind::Registers => {
+                    self.registers = index;
+                    Role::Initiator
+                }
+                PortKind::Irq => {
+                    self.lines.push(index);
+                    Role::Sink
+                }
+                PortKind::Axi if self.masters.iter().any(|of| of == port.name) => Role::Target,
+                PortKind::Axi | PortKind::Stream => continue,
+            };
+            let attach = PartyCommand::Attach { port: index, role, range: None };
+            self.command(attach, Purpose::Attach(port.name));
+        }
+        self.levels = vec![false; self.lines.len()];
+        Ok(())
+    }
+
+    fn receive(&mut self, stream: usize, bytes: &mut BytesMut, _: Time) -> Result<(), Parting> {
+        let socket = if stream == MAIN { Socket::Main } else { Socket::Async };
+        while self.takes_more() {
+            match self.connection.receive(socket, bytes)? {
+                Some(event) => self.event(event)?,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, output: Output, _: Time) -> Result<(), Parting> {
+        match output {
+            Output::Completed { tag, result, .. } => match self.commands.remove(&tag) {
+                Some(Purpose::Attach(port)) => {
+                    result.map(drop).map_err(|failure| Parting::Wrong(format!("{port}: {failure}")))
+                }
+                Some(Purpose::Word { shift }) => self.word_done(shift, result),
+                Some(Purpose::Tick) => {
+                    // One that a reset has cut short is made up for by the next: time is a sum.
+                    if let Err(failure) = result
+                        && failure.kind != FailureKind::Cancelled
+                    {
+                        self.connection.log(LogLevel::Error, &failure.to_string())?;
+                    }
+                    Ok(self.connection.ticked()?)
+                }
+                Some(Purpose::Reset) => result
+                    .map(drop)
+                    .map_err(|failure| Parting::Wrong(format!("a reset of the platform: {failure}"))),
+                None => Ok(()),
+            },
+            Output::Request { request, access, .. } => {
+                self.transfers.push(request, access);
+                self.transfer()
+            }
+            Output::Level { port, level, .. } => {
+                if let Some(line) = self.lines.iter().position(|of| *of == port)
+                    // A line is low at the beginning, for Renode as well.
+                    && std::mem::replace(&mut self.levels[line], level) != level
+                    && self.connection.is_open()
+                {
+                    self.connection.interrupt(line as u64, level)?;
+                }
+                Ok(())
+            }
+            Output::Warning { text, .. } if self.connection.is_open() => {
+                Ok(self.connection.log(LogLevel::Warning, &text)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn minds_silence(&self) -> bool {
+        !self.connection.is_open()
+    }
+
+    fn is_silent(&mut self) -> Result<(), Parting> {
+        self.silence += 1;
+        match self.silence {
+            ..HANDSHAKE => Ok(()),
+            _ => Err(Parting::Wrong("no handshake came on the main socket in 10 s".to_owned())),
+        }
+    }
+
+    fn next_input(&mut self) -> Option<Input> {
+        self.inputs.pop_front()
+    }
+
+    fn next_output(&mut self) -> Option<(usize, &mut BytesMut)> {
+        if self.writing.1.is_empty() {
+            let (socket, message) = self.connection.output().next_write()?;
+            let stream = if socket == Socket::Main { MAIN } else { ASYNC };
+            self.writing = (stream, BytesMut::from(message));
+        }
+        let (stream, bytes) = &mut self.writing;
+        Some((*stream, bytes))
+    }
+
+    fn takes_more(&self) -> bool {
+        self.commands.len() < WAITING
+    }
+
+    fn gone(&self) -> Parting {
+        Parting::Wrong("Renode is gone without a disconnect".to_owned())
+    }
+}
