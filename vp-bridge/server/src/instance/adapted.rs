@@ -129,13 +129,12 @@ impl AdaptedSession {
             // What had no room before may have it now.
             Ok(None) if stream.input.is_empty() => Ok(()),
             Ok(None) => self.adapter.receive(number, &mut stream.input, now),
-            Ok(Some(0)) if stream.input.is_empty() => Err(self.adapter.gone()),
-            Ok(Some(0)) => {
-                let left = stream.input.len();
-                Err(Parting::Wrong(format!(
+            Ok(Some(0)) => match self.streams.iter().map(|stream| stream.input.len()).sum::<usize>() {
+                0 => Err(self.adapter.gone()),
+                left => Err(Parting::Wrong(format!(
                     "the peer is gone in the middle of a packet, after {left} bytes of it"
-                )))
-            }
+                ))),
+            },
             Ok(Some(read)) => {
                 self.heard = Instant::now();
                 stream.input.extend_from_slice(&self.landing[..read]);
