@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 15] = [
+const ROOMS: [(&str, &str, &[&str]); 16] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -20,16 +20,19 @@ const ROOMS: [(&str, &str, &[&str]); 15] = [
     ),
     ("vp-c", "clients/c", &["vp-client", "vp-models", "vp-partner"]),
     ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
+    ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
     ("vp-study", "vp-bridge/study", &["vp-core", "vp-models"]),
     (
         "vp-bridge",
         "vp-bridge",
         &[
+            "vp-check",
             "vp-client",
             "vp-core",
             "vp-models",
             "vp-partner",
+            "vp-protocols",
             "vp-remote",
             "vp-server",
             "vp-study",
@@ -44,8 +47,9 @@ const ROOMS: [(&str, &str, &[&str]); 15] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 10] = [
+const BLOCKING: [&str; 11] = [
     "vp-c",
+    "vp-check",
     "vp-core",
     "vp-protocols",
     "vp-shm",

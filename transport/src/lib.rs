@@ -11,9 +11,11 @@
 
 mod address;
 pub mod in_process;
+mod meeting_place;
 mod socket;
 mod stream;
 
 pub use address::{Address, AddressError};
+pub use meeting_place::{MeetingPlace, Order};
 pub use socket::Socket;
 pub use stream::{Readiness, Stream, Watch};

@@ -43,8 +43,8 @@ use thiserror::Error;
 use super::ledger::Ledger;
 use super::{
     Breach, Bye, Capabilities, DEFAULT_MAX_IN_FLIGHT, DEFAULT_MAX_PAYLOAD, Decoder, Device, Driven,
-    EmitError, ErrorCode, Frame, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD, Magic,
-    Malformed, Message, Notice, Phase, Port, Posted, Promised, Refused, Reply, Request, RequestId, Rule,
+    EmitError, ErrorCode, Frame, FrameRule, HARD_MAX_IN_FLIGHT, HARD_MAX_PAYLOAD, Hello, MIN_MAX_PAYLOAD,
+    Magic, Malformed, Message, Notice, Phase, Port, Posted, Promised, Refused, Reply, Request, RequestId,
     SessionId, Time, TimeMode, VERSION, Welcome, emit, emit_header,
     output::{Output, Payload},
 };
@@ -698,7 +698,7 @@ fn send(
     let length = bytes.len() as u64;
     let limit = session.max_payload;
     let fits = match length > u64::from(limit) {
-        true => Err(Rule::PayloadTooLong { length, limit }),
+        true => Err(FrameRule::PayloadTooLong { length, limit }),
         false => message.check(bytes, limit),
     };
     fits.map_err(|rule| EmitError { message: message.name(), rule })?;

@@ -18,7 +18,7 @@ use postcard::{de_flavors, ser_flavors};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{HARD_MAX_PAYLOAD, MAGIC, MAX_HEADER, MAX_HELLO, Malformed, Message, PREFIX, Rule};
+use super::{FrameRule, HARD_MAX_PAYLOAD, MAGIC, MAX_HEADER, MAX_HELLO, Malformed, Message, PREFIX};
 
 /// Offsets within the prefix.
 mod field {
@@ -126,16 +126,16 @@ impl Decoder {
         let refuse = |offset, rule| Err(Malformed { offset, rule });
         let limit = self.phase.max_header();
         if header_length > limit {
-            return refuse(0, Rule::HeaderTooLong { length: header_length, limit });
+            return refuse(0, FrameRule::HeaderTooLong { length: header_length, limit });
         }
         if flags != 0 {
-            return refuse(field::FLAGS, Rule::FlagsNotZero { flags });
+            return refuse(field::FLAGS, FrameRule::FlagsNotZero { flags });
         }
         let limit = self.phase.max_payload();
         if payload_length > limit {
             return refuse(
                 field::PAYLOAD_LEN,
-                Rule::PayloadTooLong { length: u64::from(payload_length), limit },
+                FrameRule::PayloadTooLong { length: u64::from(payload_length), limit },
             );
         }
         let length = PREFIX + header_length + payload_length as usize;
@@ -148,10 +148,10 @@ impl Decoder {
         // Before a session no message has a length to be judged by the limit, so 0 does no harm there.
         message.check(payload, limit).map_err(|rule| Malformed {
             offset: match rule {
-                Rule::UnexpectedPayload { .. } | Rule::PayloadLength { .. } | Rule::BeatLength { .. } => {
-                    field::PAYLOAD_LEN
-                }
-                Rule::StrobesBeyondData => length - 1,
+                FrameRule::UnexpectedPayload { .. }
+                | FrameRule::PayloadLength { .. }
+                | FrameRule::BeatLength { .. } => field::PAYLOAD_LEN,
+                FrameRule::StrobesBeyondData => length - 1,
                 _ => PREFIX,
             },
             rule,
@@ -183,27 +183,27 @@ fn parse_header(header: &[u8], phase: Phase) -> Result<Message, Malformed> {
         _ => take(header, &at).map_err(|rule| refuse(at.get().saturating_sub(1), rule))?,
     };
     if number >= Message::COUNT {
-        return Err(refuse(0, Rule::UnknownMessage { number }));
+        return Err(refuse(0, FrameRule::UnknownMessage { number }));
     }
     if phase == Phase::Hello && number != 0 {
-        return Err(refuse(0, Rule::NotHello { number }));
+        return Err(refuse(0, FrameRule::NotHello { number }));
     }
     if number == 0 && header.get(at.get()..at.get() + MAGIC.len()).is_some_and(|magic| magic != MAGIC) {
-        return Err(refuse(at.get(), Rule::BadMagic));
+        return Err(refuse(at.get(), FrameRule::BadMagic));
     }
 
     at.set(0);
     let message: Message = take(header, &at).map_err(|rule| {
-        let past = if rule == Rule::HeaderTruncated { header.len() } else { at.get().saturating_sub(1) };
+        let past = if rule == FrameRule::HeaderTruncated { header.len() } else { at.get().saturating_sub(1) };
         refuse(past, rule)
     })?;
     let count = header.len() - at.get();
     if count > 0 {
-        return Err(refuse(at.get(), Rule::TrailingBytes { count }));
+        return Err(refuse(at.get(), FrameRule::TrailingBytes { count }));
     }
     // Padding a number is the only freedom postcard leaves; with it gone, a message has one image.
     if may_be_padded(header) && postcard::experimental::serialized_size(&message) != Ok(header.len()) {
-        return Err(refuse(0, Rule::NotShortest));
+        return Err(refuse(0, FrameRule::NotShortest));
     }
     Ok(message)
 }
@@ -215,7 +215,7 @@ fn may_be_padded(header: &[u8]) -> bool {
 }
 
 /// Reads a value from `bytes` starting at `at`, and moves `at` behind what was read, also on failure.
-fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8], at: &'a Cell<usize>) -> Result<T, Rule> {
+fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8], at: &'a Cell<usize>) -> Result<T, FrameRule> {
     let mut deserializer = postcard::Deserializer::from_flavor(Cursor { bytes, at });
     Ok(T::deserialize(&mut deserializer)?)
 }
@@ -259,7 +259,7 @@ pub struct EmitError {
     /// Name of the message.
     pub message: &'static str,
     /// The rule that the frame would break.
-    pub rule: Rule,
+    pub rule: FrameRule,
 }
 
 /// Appends a frame to `out`.
@@ -287,7 +287,7 @@ pub fn emit_header(message: &Message, payload_length: usize, out: &mut BytesMut)
     let payload = match u32::try_from(payload_length) {
         Ok(length) if length <= HARD_MAX_PAYLOAD => length,
         _ => {
-            return Err(refuse(Rule::PayloadTooLong {
+            return Err(refuse(FrameRule::PayloadTooLong {
                 length: payload_length as u64,
                 limit: HARD_MAX_PAYLOAD,
             }));
@@ -306,7 +306,7 @@ pub fn emit_header(message: &Message, payload_length: usize, out: &mut BytesMut)
         }
         _ => {
             out.truncate(start);
-            return Err(refuse(Rule::HeaderTooLong { length, limit }));
+            return Err(refuse(FrameRule::HeaderTooLong { length, limit }));
         }
     }
     Ok(())

@@ -11,13 +11,13 @@ pub struct Malformed {
     /// Where, in bytes from the start of the frame: the field that broke the rule, or the last byte read of it.
     pub offset: usize,
     /// What was broken.
-    pub rule: Rule,
+    pub rule: FrameRule,
 }
 
 /// A rule about the bytes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Rule {
+pub enum FrameRule {
     /// The prefix's flags are not 0.
     #[error("flags are {flags:#06x}; version 1 has none")]
     FlagsNotZero {
@@ -121,7 +121,7 @@ pub enum Rule {
     BadCounters,
 }
 
-impl From<postcard::Error> for Rule {
+impl From<postcard::Error> for FrameRule {
     fn from(error: postcard::Error) -> Self {
         use postcard::Error as E;
         match error {

@@ -5,7 +5,9 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Driven, ErrorCode, Hello, MAX_TEXT, Promised, Reaction, Refused, Role, Rule, TimeMode, Welcome};
+use super::{
+    Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, Promised, Reaction, Refused, Role, TimeMode, Welcome,
+};
 
 /// Simulated time in picoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -455,16 +457,16 @@ impl Message {
     }
 
     /// Checks what a header says about lengths against its payload, and against the payload limit.
-    pub(super) fn check(&self, payload: &[u8], max_payload: u32) -> Result<(), Rule> {
+    pub(super) fn check(&self, payload: &[u8], max_payload: u32) -> Result<(), FrameRule> {
         let length = payload.len() as u64;
         let asked = match self {
             Self::Request { request: Request::MemoryRead(read), .. } => Some(read.length),
             _ => self.memory_write().map(|write| write.length),
         };
         match asked {
-            Some(0) => return Err(Rule::ZeroLength),
+            Some(0) => return Err(FrameRule::ZeroLength),
             Some(asked) if asked > max_payload => {
-                return Err(Rule::LengthBeyondLimit { length: asked, limit: max_payload });
+                return Err(FrameRule::LengthBeyondLimit { length: asked, limit: max_payload });
             }
             _ => (),
         }
@@ -478,15 +480,15 @@ impl Message {
             _ => Payload::Exactly(self.memory_write().map_or(0, MemoryWrite::payload_length)),
         };
         match expected {
-            Payload::Exactly(0) if length > 0 => return Err(Rule::UnexpectedPayload { length }),
+            Payload::Exactly(0) if length > 0 => return Err(FrameRule::UnexpectedPayload { length }),
             Payload::Exactly(expected) if expected != length => {
-                return Err(Rule::PayloadLength { length, expected });
+                return Err(FrameRule::PayloadLength { length, expected });
             }
             _ => (),
         }
         match self.memory_write() {
             Some(MemoryWrite { strobes: true, length, .. }) if length % 8 != 0 => match payload.last() {
-                Some(last) if last >> (length % 8) != 0 => Err(Rule::StrobesBeyondData),
+                Some(last) if last >> (length % 8) != 0 => Err(FrameRule::StrobesBeyondData),
                 _ => Ok(()),
             },
             _ => Ok(()),

@@ -6,7 +6,7 @@
 //!
 //! * [`frame`]: prefix, header, payload. [`Decoder`] takes frames out of a stream, [`emit`] appends one.
 //! * [`message`], [`greeting`], [`partner`], [`statistics`]: what frames mean.
-//! * [`connection`]: the rules of one session (handshake, ids, order, limits), seen from either side.
+//! * [`connection`]: the rules of one session (handshake, ids, order, limits), seen from either side; [`rule`]: their numbers.
 //!
 //! Who only wants to speak the protocol uses [`Connection`]; who wants to look at recorded bytes uses [`Decoder`].
 //! `docs/protocol.md` says the same for implementers in other languages, and the byte vectors in
@@ -21,6 +21,7 @@ pub mod malformed;
 pub mod message;
 mod output;
 pub mod partner;
+pub mod rule;
 pub mod statistics;
 
 pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
@@ -30,10 +31,11 @@ pub use greeting::{
     Capabilities, Device, Hello, Magic, Port, PortKind, Refused, Role, Roles, TimeMode, Welcome,
 };
 pub use ledger::Breach;
-pub use malformed::{Malformed, Rule};
+pub use malformed::{FrameRule, Malformed};
 pub use message::*;
 pub use output::{Output, Payload};
 pub use partner::{AxiChannel, Driven, PortEvent, Promised, Reaction};
+pub use rule::Rule;
 pub use statistics::{Counter, CounterValue};
 
 /// The one version of the protocol this crate speaks.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_BEAT, PortId, Rule, Time};
+use super::{FrameRule, MAX_BEAT, PortId, Time};
 
 /// When a partner's outputs follow its inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -140,13 +140,13 @@ impl PortEvent {
     }
 
     /// Checks the length of a beat, and that no byte beyond it is written.
-    pub(super) fn check_data(&self, length: usize) -> Result<(), Rule> {
+    pub(super) fn check_data(&self, length: usize) -> Result<(), FrameRule> {
         if length == 0 || length > MAX_BEAT {
-            return Err(Rule::BeatLength { length: length as u64 });
+            return Err(FrameRule::BeatLength { length: length as u64 });
         }
         match self {
             Self::WriteData { strobes, .. } if length < 64 && strobes >> length != 0 => {
-                Err(Rule::StrobesBeyondData)
+                Err(FrameRule::StrobesBeyondData)
             }
             _ => Ok(()),
         }

@@ -6,7 +6,7 @@
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
 
-use super::{Malformed, Rule, frame::append};
+use super::{FrameRule, Malformed, frame::append};
 
 /// One named number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,10 +49,10 @@ pub fn emit_counters<'a>(counters: impl IntoIterator<Item = &'a Counter>, limit:
 /// Reads the `count` counters that are a payload.
 ///
 /// # Errors
-/// [`Rule::BadCounters`] at the payload's byte offset, when there are more, fewer or other bytes.
+/// [`FrameRule::BadCounters`] at the payload's byte offset, when there are more, fewer or other bytes.
 pub fn parse_counters(payload: &[u8], count: u32) -> Result<Vec<Counter>, Malformed> {
     let mut rest = payload;
-    let refuse = |rest: &[u8]| Malformed { offset: payload.len() - rest.len(), rule: Rule::BadCounters };
+    let refuse = |rest: &[u8]| Malformed { offset: payload.len() - rest.len(), rule: FrameRule::BadCounters };
     let mut counters = Vec::new();
     for _ in 0..count {
         let (counter, behind) = postcard::take_from_bytes(rest).map_err(|_| refuse(rest))?;
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn refuses_more_or_fewer_bytes_than_the_counters_need() {
         let (payload, _) = emit_counters(&counters(), 1024);
-        assert_eq!(parse_counters(&payload, 2).unwrap_err().rule, Rule::BadCounters);
-        assert_eq!(parse_counters(&payload, 4).unwrap_err().rule, Rule::BadCounters);
-        assert_eq!(parse_counters(&payload, u32::MAX).unwrap_err().rule, Rule::BadCounters);
+        assert_eq!(parse_counters(&payload, 2).unwrap_err().rule, FrameRule::BadCounters);
+        assert_eq!(parse_counters(&payload, 4).unwrap_err().rule, FrameRule::BadCounters);
+        assert_eq!(parse_counters(&payload, u32::MAX).unwrap_err().rule, FrameRule::BadCounters);
     }
 }

@@ -14,7 +14,8 @@ const QEMU_SLAVE: &str = "Xilinx QEMU, hw/core/remote-port-memory-slave.c";
 const OURS: &str = "a bound of this implementation";
 
 rule_table! {
-    /// A rule about packets.
+    /// A rule. Up to RP-19 they are about packets, and [`Connection`](super::Connection) keeps and checks them; of the others no single
+    /// packet tells: a check of a peer sees them.
     UnknownCommand: "RP-01", "a command is one of 0 to 8", PROTO;
     UnusedCommand: "RP-02", "commands 0 (nop) and 2 (cfg) are defined, but never sent", TLM;
     PacketTooLong: "RP-03", "behind its header a packet has at most 2 097 212 bytes, other than reads and writes 4 096", OURS;
@@ -34,6 +35,10 @@ rule_table! {
     UnexpectedResponse: "RP-17", "a response has id and channel of a request that waits for one", TLM;
     ResponseCommand: "RP-18", "a response has the command of its request", TLM;
     ResponseEcho: "RP-19", "the response to an access repeats its address, length, stream width and low 16 bits of master id", CODER;
+    HelloFirst: "RP-20", "the first packet of each side is a hello", TLM;
+    Answered: "RP-21", "every request is answered, unless it is posted", TLM;
+    TimeOfResponse: "RP-22", "the time stamp of a response is not before that of its request", TLM;
+    MemoryKeeps: "RP-23", "a memory gives back what was written to it", TLM;
 }
 
 /// A packet that breaks a rule.

@@ -14,7 +14,8 @@ const BUS: &str = "Renode, CoSimulationPlugin/IntegrationLibrary/src/renode_bus.
 const OURS: &str = "a bound of this implementation";
 
 rule_table! {
-    /// A rule about messages.
+    /// A rule. Up to RN-13 they are about messages, and [`Connection`](super::Connection) and [`Emulator`](super::Emulator) check them; of the
+    /// others no single message tells: a check of a peer sees them.
     UnknownAction: "RN-01", "an action is one of 0 to 31, or 100", ACTIONS;
     NotForPeripheral: "RN-02", "Renode asks a peripheral that is no CPU for ticks, reads, writes, inputs, reset and end", BUS;
     Handshake: "RN-03", "the first message of each side on the main socket is a handshake, and no other is", SOCKETS;
@@ -28,6 +29,10 @@ rule_table! {
     OneBusAccess: "RN-11", "a peripheral gets or pushes again when it has its answer", BUS;
     TickUnasked: "RN-12", "the end of a tick follows a tick", RENODE;
     LogTooLong: "RN-13", "the text of a log message has at most 1 048 576 bytes", OURS;
+    Answered: "RN-14", "a peripheral answers every request but a reset, within Renode's timeout", RENODE;
+    OneSend: "RN-15", "a message is sent by one call: Renode takes what one receive gives", SOCKETS;
+    LevelsChange: "RN-16", "a level of an interrupt line is told when it changes", BUS;
+    BothSockets: "RN-17", "a peripheral connects to main, then to async", SOCKETS;
 }
 
 /// The longest text of a log message that is taken, in bytes.

@@ -49,11 +49,10 @@ use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
-pub use meeting::{MeetingPlace, Order};
 use registry::Registry;
 use session::End;
 use stream::Stream;
-use vp_transport::Address;
+use vp_transport::{Address, MeetingPlace};
 
 /// Peers that speak Remote-Port: Xilinx's QEMU, and SystemC platforms with its library.
 pub mod remote_port {

@@ -1,68 +1,16 @@
 //! How a stream with a peer comes about whose protocol lets either side listen.
 
-use std::fmt;
 use std::io::ErrorKind;
-use std::str::FromStr;
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
-use vp_transport::{Address, AddressError};
+use vp_transport::{Address, MeetingPlace, Order};
 
 use crate::listener::{ListenError, Listener};
 use crate::stream::Stream;
 
 /// How often it is tried to connect to somebody who does not listen yet.
 const RETRY: Duration = Duration::from_millis(50);
-
-/// Who listens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
-    /// The peer, if it does when the server is made; else the server.
-    #[default]
-    Either,
-    /// The server.
-    Listen,
-    /// The peer; it is waited for.
-    Connect,
-}
-
-/// Where a peer is met.
-///
-/// ```
-/// use vp_server::MeetingPlace;
-/// let place: MeetingPlace = "connect:tcp:127.0.0.1:5555".parse()?;
-/// assert_eq!(place.to_string(), "connect:tcp:127.0.0.1:5555");
-/// # Ok::<(), vp_transport::AddressError>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeetingPlace {
-    /// Who listens.
-    pub order: Order,
-    /// Where.
-    pub address: Address,
-}
-
-impl FromStr for MeetingPlace {
-    type Err = AddressError;
-
-    fn from_str(text: &str) -> Result<MeetingPlace, AddressError> {
-        let orders = [("listen:", Order::Listen), ("connect:", Order::Connect)];
-        let found = orders.iter().find_map(|(prefix, order)| Some((*order, text.strip_prefix(prefix)?)));
-        let (order, address) = found.unwrap_or((Order::Either, text));
-        Ok(MeetingPlace { order, address: address.parse()? })
-    }
-}
-
-impl fmt::Display for MeetingPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = match self.order {
-            Order::Either => "",
-            Order::Listen => "listen:",
-            Order::Connect => "connect:",
-        };
-        write!(f, "{prefix}{}", self.address)
-    }
-}
 
 /// Where a peer is met, from the server's beginning on.
 pub(crate) struct Meeting {

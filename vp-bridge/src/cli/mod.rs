@@ -4,6 +4,7 @@
 //! an exit status. Results go to standard output, everything else to standard error.
 
 mod attach_device;
+mod check_peer;
 #[cfg(target_os = "linux")]
 mod child;
 mod compare;
@@ -46,6 +47,8 @@ enum Command {
     Serve(serve::Args),
     /// Be a part of a served platform: its device, or a memory with its times
     AttachDevice(attach_device::Args),
+    /// Check which rules of a protocol another program keeps, rule by rule
+    CheckPeer(check_peer::Args),
     /// Start QEMU with a platform's device in its guest
     #[cfg(target_os = "linux")]
     Qemu(qemu::Args),
@@ -128,6 +131,7 @@ pub(super) fn main() -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
+        Command::CheckPeer(args) => check_peer::main(&args),
         Command::AttachDevice(args) => attach_device::main(&args),
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),

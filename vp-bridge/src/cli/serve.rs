@@ -6,8 +6,8 @@ use super::{Failure, Verdict};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use vp_server::remote_port::{Peer, TimeSource};
-use vp_server::{MeetingPlace, Options, Server};
-use vp_transport::Address;
+use vp_server::{Options, Server};
+use vp_transport::{Address, MeetingPlace};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

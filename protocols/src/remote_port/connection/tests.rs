@@ -137,6 +137,8 @@ fn each_rule_has_a_packet_that_breaks_it() {
     let missing: Vec<Rule> = Rule::ALL
         .iter()
         .copied()
+        // Those behind are of a session as a whole.
+        .take_while(|rule| *rule != Rule::HelloFirst)
         // This one has a test of its own.
         .filter(|rule| *rule != Rule::ByteEnablesNotAnnounced && !tested.contains(rule))
         .collect();

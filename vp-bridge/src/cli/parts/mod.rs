@@ -14,9 +14,9 @@ use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::remote_port::{Channels, Peer, TimeSource};
-use vp_server::{MeetingPlace, Options, Server};
+use vp_server::{Options, Server};
 use vp_study::OnHost;
-use vp_transport::{Address, AddressError};
+use vp_transport::{Address, AddressError, MeetingPlace};
 
 use super::Failure;
 use super::platform_args::{headline, headline_with};

@@ -1,0 +1,225 @@
+//! Peripherals of Renode: the check is Renode, and listens.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use vp_protocols::renode::{Emulator, Heard, MESSAGE, Rule, SendError, Socket, Width};
+use vp_transport::Address;
+
+use crate::report::Tally;
+use crate::wire::{Came, Listener, Wire};
+use crate::{MeetError, Over, PeerRole, Report};
+
+/// What is asked of the peer.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// Where Renode listens for main.
+    pub main: Address,
+    /// Where Renode listens for async.
+    pub asynchronous: Address,
+    /// A register of 4 bytes that may be read, and written with what was read.
+    pub address: u64,
+    /// How long is waited for each answer: Renode's `timeout`.
+    pub timeout: Duration,
+}
+
+struct Session {
+    emulator: Emulator,
+    main: Wire,
+    asynchronous: Wire,
+    inputs: [BytesMut; 2],
+    tally: Tally<Rule>,
+    timeout: Duration,
+    /// What the peer has written to the bus, by address.
+    memory: BTreeMap<u64, u8>,
+    levels: BTreeMap<u64, bool>,
+    is_open: bool,
+}
+
+impl Check {
+    /// Waits for the peripheral and checks it.
+    ///
+    /// # Errors
+    /// [`MeetError`]: there is none.
+    pub fn run(&self) -> Result<Report, MeetError> {
+        let (main, asynchronous) = (Listener::bind(&self.main)?, Listener::bind(&self.asynchronous)?);
+        let main = main.accept(self.timeout)?;
+        let mut tally = Tally::new();
+        let address = format!("{} and {}", self.main, self.asynchronous);
+        let could_break = |rule: Rule| {
+            // The others are Renode's to break.
+            !matches!(rule, Rule::NotForPeripheral | Rule::SilentAsync | Rule::OneRequest | Rule::OneTick)
+        };
+        let asynchronous = match asynchronous.accept(self.timeout) {
+            Ok(asynchronous) => asynchronous,
+            Err(error) => {
+                tally.broken(Rule::BothSockets, error, &main);
+                return Ok(tally.report("renode", PeerRole::Device, address, could_break));
+            }
+        };
+        tally.kept(&[Rule::BothSockets]);
+        let mut session = Session {
+            emulator: Emulator::new(),
+            main,
+            asynchronous,
+            inputs: [BytesMut::new(), BytesMut::new()],
+            tally,
+            timeout: self.timeout,
+            memory: BTreeMap::new(),
+            levels: BTreeMap::new(),
+            is_open: false,
+        };
+        // How it ended is in the tally.
+        let _ = session.check(self.address);
+        Ok(session.tally.report("renode", PeerRole::Device, address, could_break))
+    }
+}
+
+impl Session {
+    fn wire(&mut self, socket: Socket) -> (&mut Wire, &mut BytesMut) {
+        let [main, asynchronous] = &mut self.inputs;
+        match socket {
+            Socket::Main => (&mut self.main, main),
+            Socket::Async => (&mut self.asynchronous, asynchronous),
+        }
+    }
+
+    fn broken(&mut self, rule: Rule, what: impl std::fmt::Display, socket: Socket) {
+        let wire = if socket == Socket::Main { &self.main } else { &self.asynchronous };
+        self.tally.broken(rule, what, wire);
+    }
+
+    /// What comes next that is an answer.
+    fn answer(&mut self, asked: &str) -> Result<Heard, Over> {
+        let until = Instant::now() + self.timeout;
+        loop {
+            while let Some((socket, message)) = self.emulator.output().next_write() {
+                self.wire(socket).0.send(&message, until);
+            }
+            // Async first: levels come before the end of the tick in which they were.
+            for socket in [Socket::Async, Socket::Main] {
+                let (wire, input) = self.wire(socket);
+                let soon = Instant::now() + Duration::from_millis(1);
+                let came = wire.receive(input, soon);
+                let (_, input) = self.wire(socket);
+                let mut input = std::mem::take(input);
+                let done = self.take(socket, &mut input);
+                *self.wire(socket).1 = input;
+                if let Some(heard) = done? {
+                    return Ok(heard);
+                }
+                if came == Came::End {
+                    self.broken(Rule::Answered, format!("{socket} was closed instead of {asked}"), socket);
+                    return Err(Over);
+                }
+                // A message of its own call is there as a whole: so it comes on one host.
+                if came == Came::Nothing && !self.wire(socket).1.len().is_multiple_of(MESSAGE) {
+                    let what = format!("{} bytes came alone", self.wire(socket).1.len());
+                    self.broken(Rule::OneSend, what, socket);
+                    return Err(Over);
+                }
+            }
+            if Instant::now() >= until {
+                let rule = if self.is_open { Rule::Answered } else { Rule::Handshake };
+                let what = format!("no answer to {asked} in {} s", self.timeout.as_secs_f64());
+                self.broken(rule, what, Socket::Main);
+                return Err(Over);
+            }
+        }
+    }
+
+    /// Takes all that has come on a socket, up to an answer.
+    fn take(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Heard>, Over> {
+        loop {
+            let heard = match self.emulator.receive(socket, input) {
+                Ok(Some(heard)) => heard,
+                Ok(None) => return Ok(None),
+                Err(violation) => {
+                    self.broken(violation.rule, violation, socket);
+                    return Err(Over);
+                }
+            };
+            self.tally.kept(&[Rule::UnknownAction, Rule::Handshake, Rule::OneSend]);
+            self.tally.kept(match socket {
+                Socket::Main => &[Rule::UnexpectedAnswer, Rule::WrongAnswer, Rule::MainAnswersOnly],
+                Socket::Async => &[Rule::NotForRenode],
+            });
+            match heard {
+                Heard::Get { width, address, .. } => {
+                    self.tally.kept(&[Rule::OneBusAccess]);
+                    let byte = |at: u32| self.memory.get(&(address.wrapping_add(at.into()))).copied();
+                    let value = (0..width.bytes())
+                        .rev()
+                        .fold(0, |value, at| value << 8 | u64::from(byte(at).unwrap_or(0)));
+                    self.emulator.give(value).map_err(|_| Over)?;
+                }
+                Heard::Push { width, address, data, .. } => {
+                    self.tally.kept(&[Rule::OneBusAccess]);
+                    for at in 0..width.bytes() {
+                        self.memory.insert(address.wrapping_add(at.into()), (data >> (8 * at)) as u8);
+                    }
+                    self.emulator.confirm().map_err(|_| Over)?;
+                }
+                Heard::Interrupt { line, level } => {
+                    let changes = self.levels.insert(line, level).unwrap_or(false) != level;
+                    let what =
+                        format!("line {line} was told to be {} twice", if level { "high" } else { "low" });
+                    self.tally.judge(Rule::LevelsChange, changes, what, &self.asynchronous);
+                }
+                Heard::Log { .. } => self.tally.kept(&[Rule::LogTooLong]),
+                Heard::GaveUp => {
+                    self.broken(Rule::Answered, "it has given up", socket);
+                    return Err(Over);
+                }
+                Heard::Ticked { .. } => {
+                    self.tally.kept(&[Rule::TickUnasked, Rule::Answered]);
+                    return Ok(Some(heard));
+                }
+                Heard::Connected
+                | Heard::Value { .. }
+                | Heard::Done
+                | Heard::Failed
+                | Heard::Disconnected => {
+                    self.tally.kept(&[Rule::Answered]);
+                    return Ok(Some(heard));
+                }
+            }
+            // What that calls for is written before more is taken.
+            if !self.emulator.output().is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn ask(&mut self, what: &str, sent: Result<(), SendError>) -> Result<Heard, Over> {
+        sent.map_err(|_| Over)?;
+        self.answer(what)
+    }
+
+    fn check(&mut self, address: u64) -> Result<(), Over> {
+        self.answer("the handshake")?;
+        self.is_open = true;
+        let sent = self.emulator.read(Width::DoubleWord, address, 0);
+        let value = self.ask("a read of 32 bits", sent)?;
+        for width in Width::ALL {
+            let sent = self.emulator.read(width, address, 0);
+            self.ask(&format!("a read of {} bytes", width.bytes()), sent)?;
+        }
+        if let Heard::Value { data } = value {
+            let sent = self.emulator.write(Width::DoubleWord, address, data, 0);
+            self.ask("a write of 32 bits", sent)?;
+        }
+        for ticks in [1, 1_000, 100_000] {
+            let sent = self.emulator.tick(ticks);
+            self.ask(&format!("a tick of {ticks}"), sent)?;
+        }
+        self.emulator.reset().map_err(|_| Over)?;
+        let sent = self.emulator.read(Width::DoubleWord, address, 0);
+        self.ask("a read behind a reset", sent)?;
+        let sent = self.emulator.tick(1_000);
+        self.ask("a tick behind a reset", sent)?;
+        let sent = self.emulator.disconnect();
+        self.ask("the disconnect", sent).map(drop)
+    }
+}
