@@ -97,6 +97,7 @@ impl Session {
             while let Some((socket, message)) = self.emulator.output().next_write() {
                 self.wire(socket).0.send(&message, until);
             }
+            let mut ended = 0;
             // Async first: levels come before the end of the tick in which they were.
             for socket in [Socket::Async, Socket::Main] {
                 let (wire, input) = self.wire(socket);
@@ -109,16 +110,21 @@ impl Session {
                 if let Some(heard) = done? {
                     return Ok(heard);
                 }
-                if came == Came::End {
-                    self.broken(Rule::Answered, format!("{socket} was closed instead of {asked}"), socket);
-                    return Err(Over);
-                }
+                ended += u32::from(came == Came::End);
                 // A message of its own call is there as a whole: so it comes on one host.
                 if came == Came::Nothing && !self.wire(socket).1.len().is_multiple_of(MESSAGE) {
                     let what = format!("{} bytes came alone", self.wire(socket).1.len());
                     self.broken(Rule::OneSend, what, socket);
                     return Err(Over);
                 }
+            }
+            if ended == 2 {
+                self.broken(
+                    Rule::Answered,
+                    format!("both sockets were closed instead of {asked}"),
+                    Socket::Main,
+                );
+                return Err(Over);
             }
             if Instant::now() >= until {
                 let rule = if self.is_open { Rule::Answered } else { Rule::Handshake };
