@@ -74,6 +74,7 @@ impl Violation {
             Self::Malformed(malformed) => malformed.rule.number(),
             Self::Version { .. } => Rule::Versions,
             Self::Limit { .. } => Rule::AgreedLimits,
+            Self::Unexpected { moment, .. } if moment.starts_with("before") => Rule::HelloFirst,
             Self::Unexpected { .. } => Rule::MomentAndSide,
             Self::NotGranted { .. } => Rule::Granted,
             Self::Breach(breach) => match breach {

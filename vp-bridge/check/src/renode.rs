@@ -24,6 +24,9 @@ pub struct Check {
     pub timeout: Duration,
 }
 
+/// How long it is waited for more than was asked for.
+const QUIET: Duration = Duration::from_millis(2);
+
 struct Session {
     emulator: Emulator,
     main: Wire,
@@ -31,6 +34,8 @@ struct Session {
     inputs: [BytesMut; 2],
     tally: Tally<Rule>,
     timeout: Duration,
+    /// A get or a push that is to be answered.
+    bus_access: Option<Heard>,
     /// What the peer has written to the bus, by address.
     memory: BTreeMap<u64, u8>,
     levels: BTreeMap<u64, bool>,
@@ -66,6 +71,7 @@ impl Check {
             inputs: [BytesMut::new(), BytesMut::new()],
             tally,
             timeout: self.timeout,
+            bus_access: None,
             memory: BTreeMap::new(),
             levels: BTreeMap::new(),
             is_open: false,
@@ -135,12 +141,13 @@ impl Session {
         }
     }
 
-    /// Takes all that has come on a socket, up to an answer.
+    /// Takes all that has come on a socket, up to an answer. Accesses to the bus are answered when nothing is left: one that came
+    /// with another has not waited.
     fn take(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Heard>, Over> {
-        loop {
+        let answer = loop {
             let heard = match self.emulator.receive(socket, input) {
                 Ok(Some(heard)) => heard,
-                Ok(None) => return Ok(None),
+                Ok(None) => break None,
                 Err(violation) => {
                     self.broken(violation.rule, violation, socket);
                     return Err(Over);
@@ -152,20 +159,9 @@ impl Session {
                 Socket::Async => &[Rule::NotForRenode],
             });
             match heard {
-                Heard::Get { width, address, .. } => {
+                Heard::Get { .. } | Heard::Push { .. } => {
                     self.tally.kept(&[Rule::OneBusAccess]);
-                    let byte = |at: u32| self.memory.get(&(address.wrapping_add(at.into()))).copied();
-                    let value = (0..width.bytes())
-                        .rev()
-                        .fold(0, |value, at| value << 8 | u64::from(byte(at).unwrap_or(0)));
-                    self.emulator.give(value).map_err(|_| Over)?;
-                }
-                Heard::Push { width, address, data, .. } => {
-                    self.tally.kept(&[Rule::OneBusAccess]);
-                    for at in 0..width.bytes() {
-                        self.memory.insert(address.wrapping_add(at.into()), (data >> (8 * at)) as u8);
-                    }
-                    self.emulator.confirm().map_err(|_| Over)?;
+                    self.bus_access = Some(heard);
                 }
                 Heard::Interrupt { line, level } => {
                     let changes = self.levels.insert(line, level).unwrap_or(false) != level;
@@ -180,7 +176,7 @@ impl Session {
                 }
                 Heard::Ticked { .. } => {
                     self.tally.kept(&[Rule::TickUnasked, Rule::Answered]);
-                    return Ok(Some(heard));
+                    break Some(heard);
                 }
                 Heard::Connected
                 | Heard::Value { .. }
@@ -188,44 +184,66 @@ impl Session {
                 | Heard::Failed
                 | Heard::Disconnected => {
                     self.tally.kept(&[Rule::Answered]);
-                    return Ok(Some(heard));
+                    break Some(heard);
                 }
             }
-            // What that calls for is written before more is taken.
-            if !self.emulator.output().is_empty() {
-                return Ok(None);
-            }
-        }
+        };
+        self.access_bus()?;
+        Ok(answer)
     }
 
-    fn ask(&mut self, what: &str, sent: Result<(), SendError>) -> Result<Heard, Over> {
-        sent.map_err(|_| Over)?;
+    /// Does an access to the bus: a memory that has all addresses.
+    fn access_bus(&mut self) -> Result<(), Over> {
+        let done = match self.bus_access.take() {
+            Some(Heard::Get { width, address, .. }) => {
+                let byte = |at: u32| self.memory.get(&address.wrapping_add(at.into())).copied().unwrap_or(0);
+                let value = (0..width.bytes()).rev().fold(0, |value, at| value << 8 | u64::from(byte(at)));
+                self.emulator.give(value)
+            }
+            Some(Heard::Push { width, address, data, .. }) => {
+                for at in 0..width.bytes() {
+                    self.memory.insert(address.wrapping_add(at.into()), (data >> (8 * at)) as u8);
+                }
+                self.emulator.confirm()
+            }
+            _ => return Ok(()),
+        };
+        done.map_err(|_| Over)
+    }
+
+    /// Asks, when nothing more has come for a while: an answer too many would be taken for that of the next request.
+    fn ask(
+        &mut self,
+        what: &str,
+        ask: impl FnOnce(&mut Emulator) -> Result<(), SendError>,
+    ) -> Result<Heard, Over> {
+        let (wire, input) = self.wire(Socket::Main);
+        wire.receive(input, Instant::now() + QUIET);
+        let mut input = std::mem::take(input);
+        // Nothing is asked: whatever comes breaks a rule.
+        self.take(Socket::Main, &mut input)?;
+        *self.wire(Socket::Main).1 = input;
+        ask(&mut self.emulator).map_err(|_| Over)?;
         self.answer(what)
     }
 
     fn check(&mut self, address: u64) -> Result<(), Over> {
         self.answer("the handshake")?;
         self.is_open = true;
-        let sent = self.emulator.read(Width::DoubleWord, address, 0);
-        let value = self.ask("a read of 32 bits", sent)?;
+        let value = self.ask("a read of 32 bits", |renode| renode.read(Width::DoubleWord, address, 0))?;
         for width in Width::ALL {
-            let sent = self.emulator.read(width, address, 0);
-            self.ask(&format!("a read of {} bytes", width.bytes()), sent)?;
+            let what = format!("a read of {} bytes", width.bytes());
+            self.ask(&what, |renode| renode.read(width, address, 0))?;
         }
         if let Heard::Value { data } = value {
-            let sent = self.emulator.write(Width::DoubleWord, address, data, 0);
-            self.ask("a write of 32 bits", sent)?;
+            self.ask("a write of 32 bits", |renode| renode.write(Width::DoubleWord, address, data, 0))?;
         }
         for ticks in [1, 1_000, 100_000] {
-            let sent = self.emulator.tick(ticks);
-            self.ask(&format!("a tick of {ticks}"), sent)?;
+            self.ask(&format!("a tick of {ticks}"), |renode| renode.tick(ticks))?;
         }
         self.emulator.reset().map_err(|_| Over)?;
-        let sent = self.emulator.read(Width::DoubleWord, address, 0);
-        self.ask("a read behind a reset", sent)?;
-        let sent = self.emulator.tick(1_000);
-        self.ask("a tick behind a reset", sent)?;
-        let sent = self.emulator.disconnect();
-        self.ask("the disconnect", sent).map(drop)
+        self.ask("a read behind a reset", |renode| renode.read(Width::DoubleWord, address, 0))?;
+        self.ask("a tick behind a reset", |renode| renode.tick(1_000))?;
+        self.ask("the disconnect", Emulator::disconnect).map(drop)
     }
 }
