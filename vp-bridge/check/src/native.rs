@@ -125,13 +125,13 @@ impl Check {
 
         let hello = Hello { version_min: VERSION + 1, version_max: u16::MAX, ..self.hello() };
         if let Ok(connection) = Connection::client(hello) {
-            let mut session = self.session(self.connect()?, connection, tally);
+            // What else a welcome to it breaks is the same finding.
+            let mut session = self.session(self.connect()?, connection, &mut Tally::new());
             let answer = session.event(until());
             let is_refused = matches!(&answer, Ok(Some(Event::Refused(refused))) if refused.code == ErrorCode::UnsupportedVersion);
             let what =
                 format!("a hello of versions {} to {} is not refused with code 1", VERSION + 1, u16::MAX);
-            session.tally.judge(Rule::RefusesVersion, is_refused, what, &session.wire);
-            *tally = session.tally;
+            tally.judge(Rule::RefusesVersion, is_refused, what, &session.wire);
         }
         Ok(())
     }
@@ -375,6 +375,8 @@ impl Session {
             match self.event(until) {
                 Ok(Some(Event::Bye(bye))) => break bye.code == Some(ErrorCode::Malformed),
                 Ok(Some(_)) => {}
+                // Another rule, which is another finding.
+                Err(Over) if !self.is_closed => return Err(Over),
                 Ok(None) | Err(Over) => break false,
             }
         };
@@ -415,24 +417,35 @@ impl Session {
                 return Err(Over);
             }
         }
-        let mut server = Server::default();
-        while let Some(event) = self.event(self.until())? {
-            match event {
-                Event::Request { id, request, payload } => {
-                    let is_memory =
-                        matches!(request, Request::Attach(Attach { port: DBB, role: Role::Target, .. }));
-                    let (reply, payload) = server.answer(&request, &payload);
-                    self.connection.reply(id, server.time, reply, &payload[..]).map_err(|_| Over)?;
+        self.serve(&mut Server::default())
+    }
+
+    /// Answers a client until it goes, or is silent. What has come together is answered together: an id that comes twice before
+    /// its reply could be there has been used twice.
+    fn serve(&mut self, server: &mut Server) -> Result<(), Over> {
+        let mut waiting = Vec::new();
+        loop {
+            let until = if waiting.is_empty() { self.until() } else { Instant::now() };
+            match self.event(until)? {
+                Some(Event::Request { id, request, payload }) => waiting.push((id, request, payload)),
+                Some(Event::Posted { posted, payload }) => server.posted(posted, &payload),
+                Some(Event::Bye(_)) => return Ok(()),
+                Some(_) => {}
+                None if waiting.is_empty() => return Ok(()),
+                None => {
+                    let is_memory = waiting.iter().any(|(_, request, _)| {
+                        matches!(request, Request::Attach(Attach { port: DBB, role: Role::Target, .. }))
+                    });
+                    for (id, request, payload) in waiting.drain(..) {
+                        let (reply, payload) = server.answer(&request, &payload);
+                        self.connection.reply(id, server.time, reply, &payload[..]).map_err(|_| Over)?;
+                    }
                     if is_memory {
                         self.check_memory()?;
                     }
                 }
-                Event::Posted { posted, payload } => server.posted(posted, &payload),
-                Event::Bye(_) => return Ok(()),
-                _ => {}
             }
         }
-        Ok(())
     }
 
     fn check_memory(&mut self) -> Result<(), Over> {
