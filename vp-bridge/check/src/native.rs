@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use vp_protocols::native::{
-    Access, Attach, Capabilities, Connection, ErrorCode, Event, Hello, MemoryRead, MemoryWrite, Offer, Port,
-    PortId, PortKind, Posted, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms, Time,
-    TimeMode, VERSION, Why,
+    Access, Attach, Capabilities, Connection, Device, ErrorCode, Event, Hello, MemoryRead, MemoryWrite,
+    Offer, Port, PortId, PortKind, Posted, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms,
+    Time, TimeMode, VERSION, Why,
 };
 use vp_transport::{MeetingPlace, Order};
 
@@ -143,7 +143,9 @@ impl Check {
         let wire = listener.accept(self.timeout)?;
         let terms = Terms {
             // Files beside the stream, rings and clocks need a platform.
-            capabilities: Capabilities::STROBES.union(Capabilities::WARNINGS).union(Capabilities::STEPPING),
+            capabilities: [Capabilities::WARNINGS, Capabilities::STEPPING, Capabilities::DEVICE]
+                .into_iter()
+                .fold(Capabilities::STROBES, Capabilities::union),
             ..Terms::default()
         };
         let mut session = self.session(wire, Connection::server(terms), tally);
@@ -401,6 +403,12 @@ impl Session {
                     time_mode: hello.time_mode,
                     platform: "check".to_owned(),
                     ports: ports(),
+                    // One that clients know; its registers are memory.
+                    device: Some(Device {
+                        kind: "nvdla".to_owned(),
+                        compatible: vec!["nvidia,nv_small".to_owned()],
+                        register_map: Some("nv_small".to_owned()),
+                    }),
                     ..Offer::default()
                 };
                 self.connection.accept(offer).map_err(|_| Over)?;
@@ -450,9 +458,9 @@ impl Session {
 
     fn check_memory(&mut self) -> Result<(), Over> {
         let (before, data) = self.ask(memory_read(DBB, MEMORY, BLOCK), &[])?;
+        // A memory may have nothing there.
         if matches!(before, Reply::Failed { .. }) {
-            self.tally.broken(Rule::MemoryKeeps, format!("a read: {before:?}"), &self.wire);
-            return Err(Over);
+            return Ok(());
         }
         let expected: Vec<u8> = data.iter().map(|byte| byte ^ 0xa5).collect();
         self.ask(memory_write(false), &expected)?;
