@@ -41,6 +41,11 @@ rule_table! {
     MemoryKeeps: "RP-23", "a memory gives back what was written to it", TLM;
 }
 
+impl Rule {
+    /// Those that one packet can break: the codec checks them.
+    pub const OF_PACKETS: &'static [Self] = Self::ALL.split_at(19).0;
+}
+
 /// A packet that breaks a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{rule}; found {found}")]

@@ -35,6 +35,11 @@ rule_table! {
     BothSockets: "RN-17", "a peripheral connects to main, then to async", SOCKETS;
 }
 
+impl Rule {
+    /// Those that one message can break: the codec checks them.
+    pub const OF_MESSAGES: &'static [Self] = Self::ALL.split_at(13).0;
+}
+
 /// The longest text of a log message that is taken, in bytes.
 pub(super) const MAX_LOG_TAKEN: u64 = 1 << 20;
 const _: () = assert!(MAX_LOG as u64 <= MAX_LOG_TAKEN);

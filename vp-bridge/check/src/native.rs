@@ -53,6 +53,7 @@ struct Session {
     is_closed: bool,
     /// The latest time of a reply to an access to registers.
     register_time: Time,
+    model: Model,
 }
 
 impl Check {
@@ -96,7 +97,16 @@ impl Check {
     fn session(&self, wire: Wire, connection: Connection, tally: &mut Tally<Rule>) -> Session {
         let tally = std::mem::replace(tally, Tally::new());
         let (timeout, input) = (self.timeout, BytesMut::new());
-        Session { wire, connection, input, tally, timeout, is_closed: false, register_time: Time(0) }
+        Session {
+            wire,
+            connection,
+            input,
+            tally,
+            timeout,
+            is_closed: false,
+            register_time: Time(0),
+            model: Model::default(),
+        }
     }
 
     // A server.
@@ -258,7 +268,8 @@ impl Session {
                     }
                     replies.push((reply, payload));
                 }
-                Ok(Some(Event::Request { id, .. })) => self.decline(id),
+                Ok(Some(Event::Request { id, request, payload })) => self.answer(id, &request, &payload)?,
+                Ok(Some(Event::Posted { posted, payload })) => self.model.posted(posted, &payload),
                 Ok(Some(Event::Bye(bye))) => {
                     let what = format!("it says goodbye instead: {}", bye.reason);
                     self.tally.broken(Rule::Answered, what, &self.wire);
@@ -283,11 +294,10 @@ impl Session {
         Ok(replies)
     }
 
-    fn decline(&mut self, id: RequestId) {
-        let reason = "this is a check: nothing is there".to_owned();
-        let reply = Reply::Failed { code: ErrorCode::Unsupported, reason };
-        // A session that has ended meanwhile takes no reply.
-        let _ = self.connection.reply(id, Time(0), reply, &[]);
+    /// Does what the peer asks.
+    fn answer(&mut self, id: RequestId, request: &Request, payload: &[u8]) -> Result<(), Over> {
+        let (reply, payload) = self.model.answer(request, payload);
+        self.connection.reply(id, self.model.time, reply, &payload[..]).map_err(|_| Over)
     }
 
     fn send(&mut self, request: Request, payload: &[u8]) -> Result<RequestId, Over> {
@@ -425,18 +435,18 @@ impl Session {
                 return Err(Over);
             }
         }
-        self.serve(&mut Server::default())
+        self.serve()
     }
 
     /// Answers a client until it goes, or is silent. What has come together is answered together: an id that comes twice before
     /// its reply could be there has been used twice.
-    fn serve(&mut self, server: &mut Server) -> Result<(), Over> {
+    fn serve(&mut self) -> Result<(), Over> {
         let mut waiting = Vec::new();
         loop {
             let until = if waiting.is_empty() { self.until() } else { Instant::now() };
             match self.event(until)? {
                 Some(Event::Request { id, request, payload }) => waiting.push((id, request, payload)),
-                Some(Event::Posted { posted, payload }) => server.posted(posted, &payload),
+                Some(Event::Posted { posted, payload }) => self.model.posted(posted, &payload),
                 Some(Event::Bye(_)) => return Ok(()),
                 Some(_) => {}
                 None if waiting.is_empty() => return Ok(()),
@@ -445,8 +455,7 @@ impl Session {
                         matches!(request, Request::Attach(Attach { port: DBB, role: Role::Target, .. }))
                     });
                     for (id, request, payload) in waiting.drain(..) {
-                        let (reply, payload) = server.answer(&request, &payload);
-                        self.connection.reply(id, server.time, reply, &payload[..]).map_err(|_| Over)?;
+                        self.answer(id, &request, &payload)?;
                     }
                     if is_memory {
                         self.check_memory()?;
@@ -490,15 +499,15 @@ fn memory_write(strobes: bool) -> Request {
     Request::MemoryWrite(MemoryWrite { port: DBB, address, length, access, axi_id, strobes, at })
 }
 
-/// A server of registers and memory that keep what is written.
+/// Registers and memory that keep what is written: what the check is to a client.
 #[derive(Default)]
-struct Server {
+struct Model {
     time: Time,
     registers: BTreeMap<u64, u32>,
     memory: BTreeMap<u64, u8>,
 }
 
-impl Server {
+impl Model {
     fn write_memory(&mut self, write: &MemoryWrite, payload: &[u8]) {
         let (data, strobes) = payload.split_at((write.length as usize).min(payload.len()));
         for (at, byte) in data.iter().enumerate() {

@@ -7,6 +7,7 @@
 mod memory;
 mod side;
 
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -155,10 +156,11 @@ impl RemoteHost {
             .map(|(id, port)| (id, port.clone()))
             .collect();
         for (id, port) in ports {
-            self.attach(id, role)?;
-            if memory == MemoryPlace::Client {
-                let ram = self.own_memory(id, port.base..port.base.saturating_add(port.size))?;
-                self.client.handler_mut().rams.push((id, ram));
+            match memory {
+                MemoryPlace::Inside => self.attach(id, role)?,
+                MemoryPlace::Client => {
+                    self.own_memory(id, role, port.base..port.base.saturating_add(port.size))?;
+                }
             }
         }
         match self.client.open_ring(self.csb, self.irq) {
@@ -170,21 +172,21 @@ impl RemoteHost {
         Ok(())
     }
 
-    /// RAM for a port of which this side is the target: shared with the server, if that takes it.
-    fn own_memory(&mut self, port: PortId, range: std::ops::Range<u64>) -> Result<OwnMemory, HostError> {
-        if self.client.welcome().capabilities.contains(Capabilities::SHARED_MEMORY)
-            && let Some(memory) = OwnMemory::shared(range.clone())
-            && let Some(file) = memory.file()
-        {
-            let std::ops::Range { start: base, end } = memory.range();
-            let region = SharedRegion { base, size: end - base, file: 0, offset: 0 };
-            match self.client.share_memory(port, vec![region], &[file]) {
-                Ok(()) => return Ok(memory),
-                Err(vp_client::Error::Refused { .. }) => {}
-                Err(error) => return Err(failed(error)),
-            }
+    /// Becomes the target of a port, with RAM that is shared with the server if that takes it. The RAM is there before the port
+    /// is: the platform's first access may come with the answer to Attach.
+    fn own_memory(&mut self, port: PortId, role: Role, range: std::ops::Range<u64>) -> Result<(), HostError> {
+        let shares = self.client.welcome().capabilities.contains(Capabilities::SHARED_MEMORY);
+        let ram = shares.then(|| OwnMemory::shared(range.clone())).flatten();
+        let ram = ram.unwrap_or_else(|| OwnMemory::private(range.clone()));
+        let file = ram.file().and_then(|file| file.try_clone_to_owned().ok());
+        self.client.handler_mut().rams.push((port, ram));
+        self.attach(port, role)?;
+        let Some(file) = file else { return Ok(()) };
+        let region = SharedRegion { base: range.start, size: range.end - range.start, file: 0, offset: 0 };
+        match self.client.share_memory(port, vec![region], &[file.as_fd()]) {
+            Ok(()) | Err(vp_client::Error::Refused { .. }) => Ok(()),
+            Err(error) => Err(failed(error)),
         }
-        Ok(OwnMemory::private(range))
     }
 
     fn attach(&mut self, port: PortId, role: Role) -> Result<(), HostError> {

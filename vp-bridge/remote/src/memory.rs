@@ -34,13 +34,6 @@ impl OwnMemory {
         }
     }
 
-    pub(super) fn range(&self) -> Range<u64> {
-        match self {
-            Self::Private(ram) => ram.range(),
-            Self::Shared { range, .. } => range.clone(),
-        }
-    }
-
     pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
         match self {
             Self::Private(ram) => ram.read(address, into),
