@@ -6,7 +6,7 @@
 //! which both units run them.
 
 use super::elements::Elements;
-use super::weight_set::{Stored, WeightSet};
+use super::weight_set::{Stored, Surplus, WeightSet};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Group;
 use crate::occupancy::{BufferFill, Occupancy};
@@ -77,6 +77,8 @@ struct State {
     /// Entries held or on their way.
     entries: u32,
     sets: VecDeque<WeightSet>,
+    /// Behind the kernels of the last set, if none follows.
+    surplus: Surplus,
     /// Of the weight banks, and of the mask bank.
     rooms: [Room; 2],
 }
@@ -84,6 +86,12 @@ struct State {
 impl State {
     fn set(&mut self, layer: u64) -> Option<&mut WeightSet> {
         self.sets.iter_mut().find(|set| set.layer == layer)
+    }
+
+    /// What was left is lost.
+    fn clear_surplus(&mut self) {
+        let bytes = std::mem::take(&mut self.surplus).bytes.len() as u64;
+        self.free([bytes, 0]);
     }
 
     /// Gives room for weights back.
@@ -188,8 +196,13 @@ impl Buffer {
 
     /// Begins the weights of a layer: compressed, if the bytes of an element are given.
     pub(super) fn start_weights(&self, fetch: &Fetch, layer: u64, compressed: Option<u32>) {
-        let set = WeightSet::new(layer, self.entry_bytes, compressed, fetch.cancelled.get());
-        self.state.borrow_mut().sets.push_back(set);
+        let mut set = WeightSet::new(layer, self.entry_bytes, compressed, fetch.cancelled.get());
+        let mut state = self.state.borrow_mut();
+        if set.is_compressed() {
+            state.clear_surplus();
+        }
+        set.put_in_front(&mut state.surplus);
+        state.sets.push_back(set);
     }
 
     /// For how many of `bytes` of a part of a layer's weights there is room in its banks: for all or none. If no room
@@ -267,7 +280,13 @@ impl Buffer {
                 set.put(part, bytes);
                 state.rooms[part as usize].held += bytes.len() as u32;
             }
-            // Beyond the last kernel: nobody will read it.
+            // Beyond the last kernel: the next layer's are read from there on.
+            Some(set) if set.leaves_surplus() => {
+                state.surplus.layer = layer;
+                state.surplus.bytes.extend(bytes);
+                state.rooms[part as usize].held += bytes.len() as u32;
+            }
+            // Nobody will read it.
             _ => {
                 state.rooms[part as usize].taken -= bytes.len() as u32;
                 self.tell(&state);
@@ -295,6 +314,7 @@ impl Buffer {
         }
         if fetch.clear_weights {
             self.drop_weights(|_| true);
+            self.state.borrow_mut().clear_surplus();
         }
         self.begun.set(layer + 1);
         self.begun_at.set(self.sim.now());
@@ -306,7 +326,12 @@ impl Buffer {
         fetch.cancelled.set(true);
         self.drop_slices(|of| of <= layer);
         self.drop_weights(|of| of < layer);
-        self.consume_weights(layer);
+        let mut state = self.state.borrow_mut();
+        state.clear_surplus();
+        if let Some(freed) = state.set(layer).map(WeightSet::clear) {
+            state.free(freed);
+        }
+        self.tell(&state);
         self.freed.notify_delta();
     }
 
@@ -394,11 +419,26 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
-    /// Releases all of a layer's weights, also those that have not come yet.
+    /// By how many bytes the kernels that are read of a layer lie before its own, and the layer that has left the last of these
+    /// bytes behind its own kernels.
+    pub(super) fn shift(&self, layer: u64) -> Option<(u64, u64)> {
+        self.state.borrow_mut().set(layer).and_then(|set| set.shift())
+    }
+
+    /// Releases a layer's weights when the last kernel is read: up to the end of its entry. What is behind it is in front of the
+    /// next layer's.
     pub(super) fn consume_weights(&self, layer: u64) {
         let mut state = self.state.borrow_mut();
-        let Some(freed) = state.set(layer).map(WeightSet::consume) else { return };
+        let Some((freed, surplus)) = state.set(layer).map(WeightSet::consume) else { return };
         state.free(freed);
+        if !surplus.bytes.is_empty() {
+            state.surplus.layer = surplus.layer;
+            state.surplus.bytes.extend(surplus.bytes);
+            let State { sets, surplus, .. } = &mut *state;
+            if let Some(next) = sets.iter_mut().find(|set| set.layer > layer) {
+                next.put_in_front(surplus);
+            }
+        }
         self.tell(&state);
         self.freed.notify_delta();
     }
@@ -412,7 +452,7 @@ impl Buffer {
         let mut state = self.state.borrow_mut();
         while state.sets.front().is_some_and(|set| of(set.layer)) {
             if let Some(mut set) = state.sets.pop_front() {
-                state.free(set.consume());
+                state.free(set.clear());
             }
         }
         self.tell(&state);

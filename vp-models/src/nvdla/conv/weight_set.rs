@@ -92,6 +92,15 @@ impl Mask {
     }
 }
 
+/// What layers have stored behind their last kernels: CSC gives back the entries that it has read and no more (RTL,
+/// `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`), so that the next layer's kernels are read from there on.
+#[derive(Default)]
+pub(super) struct Surplus {
+    /// The layer that has left the last of it.
+    pub(super) layer: u64,
+    pub(super) bytes: VecDeque<u8>,
+}
+
 /// The weights of one layer.
 pub(super) struct WeightSet {
     pub(super) layer: u64,
@@ -104,6 +113,10 @@ pub(super) struct WeightSet {
     entry: u64,
     /// No kernel is left that would use what still comes.
     consumed: bool,
+    /// What still comes behind its last kernel stays in the buffer.
+    leaves_surplus: bool,
+    /// What is in front of its own weights: how many bytes, and the layer that has left the last of them.
+    shift: Option<(u64, u64)>,
     weights: Held,
     mask: Option<Mask>,
 }
@@ -119,6 +132,8 @@ impl WeightSet {
             released: 0,
             entry: entry_bytes.into(),
             consumed,
+            leaves_surplus: false,
+            shift: None,
             weights: Held::default(),
             mask: compressed.map(mask),
         }
@@ -147,7 +162,7 @@ impl WeightSet {
             (Stored::Weights, _) => Some(&self.weights),
             (Stored::Mask, mask) => mask.as_ref().map(|mask| &mask.bits),
         };
-        held.is_some_and(|held| held.freed < held.come())
+        !self.consumed && held.is_some_and(|held| held.freed < held.come())
     }
 
     /// Up to which byte the kernels have come.
@@ -194,9 +209,47 @@ impl WeightSet {
         [self.weights.release(weights, self.entry), mask.bits.release(bits, self.entry)]
     }
 
+    /// Puts what an earlier layer has left in front of its own weights.
+    ///
+    /// Of compressed weights no measurement of the RTL tells: they keep their places.
+    pub(super) fn put_in_front(&mut self, surplus: &mut Surplus) {
+        let Surplus { layer, bytes } = std::mem::take(surplus);
+        if self.is_compressed() || bytes.is_empty() {
+            return;
+        }
+        let before = self.shift.map_or(0, |(before, _)| before);
+        self.shift = Some((before + bytes.len() as u64, layer));
+        let own = std::mem::replace(&mut self.weights.bytes, bytes);
+        self.weights.bytes.extend(own);
+    }
+
+    /// By how many bytes the kernels that are read lie before its own, and the layer that has left the last of these bytes.
+    pub(super) fn shift(&self) -> Option<(u64, u64)> {
+        self.shift
+    }
+
+    pub(super) fn leaves_surplus(&self) -> bool {
+        self.leaves_surplus
+    }
+
+    pub(super) fn is_compressed(&self) -> bool {
+        self.mask.is_some()
+    }
+
+    /// The last kernel is read. What is behind its last entry stays in the buffer.
+    pub(super) fn consume(&mut self) -> ([u64; 2], Surplus) {
+        if self.is_compressed() {
+            return (self.clear(), Surplus::default());
+        }
+        (self.consumed, self.leaves_surplus) = (true, true);
+        let whole = self.released.next_multiple_of(self.entry);
+        let freed = self.weights.release(whole, self.entry);
+        ([freed, 0], Surplus { layer: self.layer, bytes: std::mem::take(&mut self.weights.bytes) })
+    }
+
     /// Releases all, also what has not come yet.
-    pub(super) fn consume(&mut self) -> [u64; 2] {
-        self.consumed = true;
+    pub(super) fn clear(&mut self) -> [u64; 2] {
+        (self.consumed, self.leaves_surplus) = (true, false);
         let mask = self.mask.as_mut().map_or(0, |mask| mask.bits.release(u64::MAX, self.entry));
         [self.weights.release(u64::MAX, self.entry), mask]
     }
@@ -235,6 +288,23 @@ mod tests {
         // The entry of the mask is shared by both its bytes.
         assert_eq!(set.release(16), [4, 2]);
         assert_eq!(set.bytes(16..18), [7, 8]);
-        assert_eq!(set.consume(), [0, 0]);
+        assert_eq!(set.clear(), [0, 0]);
+    }
+
+    #[test]
+    fn what_is_behind_the_last_kernels_entry_is_in_front_of_the_next_layers() {
+        let mut first = WeightSet::new(4, 4, None, false);
+        first.put(Stored::Weights, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        // Six bytes of kernels are two entries; the third stays.
+        assert_eq!(first.release(6), [8, 0]);
+        let (freed, mut surplus) = first.consume();
+        assert_eq!((freed, surplus.layer, &surplus.bytes), ([0, 0], 4, &VecDeque::from([9, 10, 11, 12])));
+        let mut second = WeightSet::new(5, 4, None, false);
+        second.put(Stored::Weights, &[21, 22, 23, 24]);
+        second.put_in_front(&mut surplus);
+        assert_eq!((second.bytes(0..4), second.shift()), (vec![9, 10, 11, 12], Some((4, 4))));
+        assert_eq!(second.release(4), [4, 0]);
+        // As much is left as there was.
+        assert_eq!(second.consume().1.bytes, [21, 22, 23, 24]);
     }
 }

@@ -218,6 +218,9 @@ impl Csc {
                 self.sim.wait_until(free).await;
                 return false;
             };
+            if group == 0 {
+                self.warn_of_shift(weights);
+            }
             let usable = if group == 0 { self.sim.now() } else { usable };
             let loaded = before.max(usable + self.cycle * TO_PACKAGE);
             if group >= batched.end {
@@ -242,6 +245,20 @@ impl Csc {
         }
         self.sim.wait_until(free + self.cycle * TO_NEXT_LAYER).await;
         true
+    }
+
+    /// Says whose weights a layer reads in front of its own.
+    fn warn_of_shift(&self, layer: u64) {
+        let Some((bytes, left_by)) = self.buffer.shift(layer) else { return };
+        let entry = self.hardware.entry_bytes;
+        self.control.warn(format_args!(
+            "convolution {} reads weights shifted by {bytes} bytes: convolution {} has brought more (CDMA's D_WEIGHT_BYTES) than its \
+             kernels have, rounded up to an entry of {entry} bytes. What CSC has not read stays in the buffer, in front of what \
+             comes next, until the banks are split otherwise (NV_NVDLA_CSC_wl, wt_rls_cnt). Count convolutions from 1, since \
+             power-on",
+            layer + 1,
+            left_by + 1
+        ));
     }
 
     /// How many groups from this one on are computed together: of those whose weights have come.
