@@ -163,7 +163,7 @@ pub fn convolving(width: u32, height: u32, source: u64, destination: u64) -> Con
         converter: None,
         kernels: 8,
         weights: WEIGHTS,
-        order: WeightOrder { group: 8, block: 8 },
+        order: WeightOrder { group: 8, block: 8, unit: 8 },
         rows_at_once: 1,
         truncate: 4,
         sdp: SdpLayer {

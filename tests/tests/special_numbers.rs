@@ -100,7 +100,7 @@ proptest! {
             let place = CubePlace { base: place.base + u64::from(cube * stride), ..place };
             of_cube(&image, place, layer.format, [layer.size[0], layer.size[1], layer.channels], false)
         }));
-        let all = (layer.weights, (layer.kernels * layer.kernel_bytes()).next_multiple_of(128));
+        let all = (layer.weights, layer.weight_bytes());
         let (base, bytes) = layer.mode.compressed.map_or(all, |compressed| compressed.weights);
         let weights = of_bytes(&image, base, bytes);
         let counted = read(&mut device, Unit::Cdma, [cdma::D_NAN_INPUT_DATA_NUM, cdma::D_INF_INPUT_DATA_NUM]);

@@ -198,7 +198,7 @@ impl Shape {
             converter: None,
             kernels: self.kernels,
             weights: WEIGHTS,
-            order: WeightOrder { group, block },
+            order: WeightOrder { group, block, unit: 128 },
             rows_at_once: 1,
             truncate: 4,
             sdp: SdpLayer {

@@ -168,7 +168,7 @@ impl Program {
         let converter = layer.converter.map_or(crate::reference::Converter::NONE, |converters| converters[0]);
         let mean = layer.converter.map_or([0; 4], |converters| converters.map(|it| it.offset as u16 as u32));
         let at = |base| CubePlace { base, ..nowhere };
-        let all = (layer.weights, (layer.kernels * layer.kernel_bytes()).next_multiple_of(128));
+        let all = (layer.weights, layer.weight_bytes());
         let (weights, bytes) = layer.mode.compressed.map_or(all, |compressed| compressed.weights);
         let weights = at(weights);
         let packed = u32::from(buffer.grain.is_some());
@@ -295,7 +295,7 @@ impl Program {
                 (WEIGHT_HEIGHT_EXT, layer.kernel[1]),
                 (WEIGHT_CHANNEL_EXT, channels),
                 (WEIGHT_KERNEL, layer.kernels),
-                (WEIGHT_BYTES, (layer.kernels * layer.kernel_bytes()).next_multiple_of(128)),
+                (WEIGHT_BYTES, layer.weight_bytes()),
                 (DATAOUT_WIDTH, width),
                 (DATAOUT_HEIGHT, height),
                 (DATAOUT_CHANNEL, layer.kernels),

@@ -78,7 +78,7 @@ impl Draw {
             converter: self.input_converter(format, is_image),
             kernels,
             weights,
-            order: WeightOrder { group, block: config.mac_atomic_c },
+            order: WeightOrder { group, block: config.mac_atomic_c, unit: WeightOrder::unit(&config) },
             rows_at_once,
             truncate: self.any(0..9),
             sdp: self.sdp(true),

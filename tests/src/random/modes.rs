@@ -104,7 +104,7 @@ impl Draw {
             converter: self.input_converter(format, false),
             kernels,
             weights,
-            order: WeightOrder { group, block: 4 },
+            order: WeightOrder { group, block: 4, unit: WeightOrder::unit(&config) },
             rows_at_once: 1,
             truncate: self.any(0..9),
             sdp: self.sdp(true),

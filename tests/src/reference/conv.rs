@@ -2,6 +2,8 @@
 
 use super::{Cube, CubePlace, Format, Image, Lut, PdpLayer, SdpLayer, saturate, shift_rounding};
 use crate::reference::Converter;
+use vp_models::nvdla::config::Config;
+use vp_models::nvdla::registers::Family;
 
 /// A convolution whose results go through SDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +129,16 @@ pub struct WeightOrder {
     pub group: u32,
     /// Channels of a block.
     pub block: u32,
+    /// Their length in memory is a multiple of so many bytes: an entry of the convolution buffer, if the next layer is to find
+    /// its own weights there.
+    pub unit: u32,
+}
+
+impl WeightOrder {
+    /// The least unit of a hardware configuration. `D_WEIGHT_BYTES` of the full family counts 128 bytes.
+    pub fn unit(config: &Config) -> u32 {
+        config.cbuf_entry_bytes().max(if config.family() == Family::Full { 128 } else { 1 })
+    }
 }
 
 impl ConvLayer {
@@ -164,6 +176,11 @@ impl ConvLayer {
         self.kernel[0] * self.kernel[1] * self.seen_channels() * self.format.element
     }
 
+    /// Bytes of all weights, as they are brought.
+    pub fn weight_bytes(&self) -> u32 {
+        (self.kernels * self.kernel_bytes()).next_multiple_of(self.order.unit)
+    }
+
     /// Whether the input is an image.
     pub fn is_image(&self) -> bool {
         matches!(self.input, ConvInput::Pixels(_))
@@ -189,7 +206,7 @@ impl ConvLayer {
             (self.kernel[0], self.channels, s, channel)
         };
         let rows = self.kernel[1];
-        let WeightOrder { group, block } = self.order;
+        let WeightOrder { group, block, .. } = self.order;
         let block = block / self.rows_at_once;
         let kernels = group.min(self.kernels - kernel / group * group);
         let run = block.min(channels - channel / block * block);

@@ -48,7 +48,11 @@ pub(super) fn plain(
         converter: None,
         kernels,
         weights: WEIGHTS,
-        order: WeightOrder { group: config.mac_atomic_k / format.element, block: config.mac_atomic_c },
+        order: WeightOrder {
+            group: config.mac_atomic_k / format.element,
+            block: config.mac_atomic_c,
+            unit: 128,
+        },
         rows_at_once: 1,
         truncate: 0,
         sdp: super::plain_sdp(1, 1, 1),
@@ -111,7 +115,7 @@ pub(super) fn load_features(script: &mut Script, layer: &ConvLayer, count: u32, 
 }
 
 pub(super) fn load_weights(script: &mut Script, layer: &ConvLayer) {
-    let size = (layer.kernels * layer.kernel_bytes()).next_multiple_of(128);
+    let size = layer.weight_bytes();
     let weights = script.random_bytes(size.into());
     let [s, r] = layer.kernel;
     let what = format!("Weights of {} kernels, {s} x {r} x {}", layer.kernels, layer.channels);

@@ -409,7 +409,7 @@ fn sums_saturate_to_32_bits() {
             before: [0, 0],
             after: [0, 0],
             kernels: 16,
-            order: WeightOrder { group: 16, block: config.mac_atomic_c },
+            order: WeightOrder { group: 16, block: config.mac_atomic_c, unit: 128 },
             truncate,
             sdp: SdpLayer {
                 format,
