@@ -266,6 +266,7 @@ impl Cdma {
             let compressed = layer.weights.compressed;
             let element = compressed.map(|_| layer.precision.bytes() as u32);
             self.buffer.start_weights(fetch, number, element);
+            self.warn_of_surplus(layer);
             let stream = self.weights.stream(layer.weights.ram);
             let came = Rc::new(WeightIntake::default());
             if self.atom_a_beat {
@@ -301,6 +302,24 @@ impl Cdma {
         let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
         self.control.show(group, &counts);
         self.raise(Source::CdmaWeight(group)).await;
+    }
+
+    /// Says that a layer brings more weights behind its kernels than its banks hold: CSC reads none of them, and gives back only
+    /// what it reads (RTL, `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`), so that the rest of them finds no room.
+    fn warn_of_surplus(&self, layer: &CdmaLayer) {
+        let (weights, entry) = (&layer.weights, self.hardware.entry_bytes);
+        let kernels = u64::from(weights.kernels) * u64::from(weights.kernel_bytes);
+        let surplus = u64::from(weights.bytes).saturating_sub(kernels.next_multiple_of(entry.into()));
+        let room = layer.banks.weight * self.hardware.bank_bytes();
+        if weights.compressed.is_none() && surplus > room.into() {
+            self.control.warn(format_args!(
+                "CDMA.{} is {:#x}, {surplus} bytes more than the kernels have, rounded up to an entry of {entry} bytes: CSC does \
+                 not read them and gives no room back for them, and {room} bytes of banks do not hold them, so that CDMA waits for \
+                 ever",
+                reg::d_weight_bytes::WEIGHT_BYTES,
+                weights.bytes
+            ));
+        }
     }
 
     /// Puts weights into the buffer, and tells which groups of kernels CSC can use when; ends when it can use all.
