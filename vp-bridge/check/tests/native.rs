@@ -198,7 +198,7 @@ fn check_server(wrong: &Wrong) -> Report {
         }
     });
     let waits = matches!(wrong, Wrong::IsSilent | Wrong::KeepsStrangers);
-    let timeout = Duration::from_millis(if waits { 300 } else { 10_000 });
+    let timeout = Duration::from_millis(if waits { 2_000 } else { 10_000 });
     let place = format!("unix:{}", socket.display()).parse().unwrap();
     Check { place, peer: PeerRole::Device, address: 0, timeout }.run().unwrap()
 }
@@ -380,7 +380,7 @@ fn check_client(wrong: &ClientWrong) -> Report {
     let (path, wrong_of) = (socket.clone(), wrong.clone());
     let peer = std::thread::spawn(move || client(&path, &wrong_of));
     let timeout =
-        Duration::from_millis(if matches!(wrong, ClientWrong::NeverAnswers) { 300 } else { 10_000 });
+        Duration::from_millis(if matches!(wrong, ClientWrong::NeverAnswers) { 2_000 } else { 10_000 });
     let place = format!("unix:{}", socket.display()).parse().unwrap();
     let report = Check { place, peer: PeerRole::Memory, address: 0, timeout }.run().unwrap();
     peer.join().unwrap();

@@ -167,7 +167,7 @@ fn check_a(peer: PeerRole, habit: Habit, says: Option<BytesMut>, announced: Capa
     let listener = UnixListener::bind(&socket).unwrap();
     let peer_thread = std::thread::spawn(move || serve(&listener, habit, says));
     // Only who never answers is waited for to the end.
-    let timeout = Duration::from_millis(if habit == Habit::NeverAnswers { 300 } else { 10_000 });
+    let timeout = Duration::from_millis(if habit == Habit::NeverAnswers { 2_000 } else { 10_000 });
     let report = check(&socket, peer, announced, timeout);
     peer_thread.join().unwrap();
     report

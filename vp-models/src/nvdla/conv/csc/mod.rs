@@ -252,10 +252,9 @@ impl Csc {
         let Some((bytes, left_by)) = self.buffer.shift(layer) else { return };
         let entry = self.hardware.entry_bytes;
         self.control.warn(format_args!(
-            "convolution {} reads weights shifted by {bytes} bytes: convolution {} has brought more (CDMA's D_WEIGHT_BYTES) than its \
-             kernels have, rounded up to an entry of {entry} bytes. What CSC has not read stays in the buffer, in front of what \
-             comes next, until the banks are split otherwise (NV_NVDLA_CSC_wl, wt_rls_cnt). Count convolutions from 1, since \
-             power-on",
+            "convolution {} since power-on reads weights shifted by {bytes} bytes: convolution {} has brought more (CDMA's \
+             D_WEIGHT_BYTES) than its kernels have, rounded up to an entry of {entry} bytes. What CSC has not read stays in the \
+             buffer, in front of what comes next, until the banks are split otherwise (NV_NVDLA_CSC_wl, wt_rls_cnt)",
             layer + 1,
             left_by + 1
         ));
