@@ -236,8 +236,10 @@ proptest! {
         let end = end(&mut device, &program, CONV_0 | SDP_0 | PDP_0);
         let warnings = device.warnings();
         let refused = refusals(&warnings);
-        // CDMA may still be reading what nobody wants. No unit of the convolution ever waits for another.
-        if let End::Stuck(missing) = end {
+        // CDMA may still be reading what nobody wants. No unit of the convolution ever waits for another; CDMA waits for room
+        // if it brings more weights than are read, and says so.
+        let lacks_room = warnings.iter().any(|text| text.contains("waits for ever"));
+        if let End::Stuck(missing) = end && !lacks_room {
             prop_assert!(refused.is_empty() && missing & CONV_0 == 0, "{:#x} missing: {:?}", missing, warnings);
         }
     }

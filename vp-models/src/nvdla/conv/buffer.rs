@@ -81,6 +81,8 @@ struct State {
     surplus: Surplus,
     /// Of the weight banks, and of the mask bank.
     rooms: [Room; 2],
+    /// Bytes of weights that are held for ever, as nobody gives them back.
+    lost: u32,
 }
 
 impl State {
@@ -88,10 +90,16 @@ impl State {
         self.sets.iter_mut().find(|set| set.layer == layer)
     }
 
-    /// What was left is lost.
-    fn clear_surplus(&mut self) {
-        let bytes = std::mem::take(&mut self.surplus).bytes.len() as u64;
-        self.free([bytes, 0]);
+    /// What was left behind kernels is gone. Its room is free, unless CDMA counts what CSC has not given back.
+    fn clear_surplus(&mut self, is_counted: bool) {
+        let bytes = std::mem::take(&mut self.surplus).bytes.len() as u32;
+        match is_counted {
+            true => {
+                self.rooms[Stored::Weights as usize].taken -= bytes;
+                self.lost += bytes;
+            }
+            false => self.free([bytes.into(), 0]),
+        }
     }
 
     /// Gives room for weights back.
@@ -199,7 +207,7 @@ impl Buffer {
         let mut set = WeightSet::new(layer, self.entry_bytes, compressed, fetch.cancelled.get());
         let mut state = self.state.borrow_mut();
         if set.is_compressed() {
-            state.clear_surplus();
+            state.clear_surplus(false);
         }
         set.put_in_front(&mut state.surplus);
         state.sets.push_back(set);
@@ -237,6 +245,11 @@ impl Buffer {
     /// Bytes of weights that are in the buffer.
     pub(super) fn weights_held(&self) -> u32 {
         self.state.borrow().rooms[Stored::Weights as usize].held
+    }
+
+    /// Bytes of the weight banks that are lost until reset.
+    pub(super) fn weights_lost(&self) -> u32 {
+        self.state.borrow().lost
     }
 
     /// Waits until so many bytes of weights can be put.
@@ -307,14 +320,16 @@ impl Buffer {
         }
     }
 
-    /// CSC begins layer `layer`: banks that change their use are cleared, and CDMA may fill them.
-    pub(super) fn begin(&self, layer: u64, fetch: &Fetch) {
+    /// CSC begins layer `layer`: banks that change their use are cleared, and CDMA may fill them. Hardware without compressed
+    /// weights counts what CDMA has written and CSC has not given back, and a change does not clear that count (RTL,
+    /// `NV_NVDLA_CDMA_wt.v`, `wt_wr_dmatx_cnt`).
+    pub(super) fn begin(&self, layer: u64, fetch: &Fetch, counts_written: bool) {
         if fetch.clear_data {
             self.drop_slices(|_| true);
         }
         if fetch.clear_weights {
             self.drop_weights(|_| true);
-            self.state.borrow_mut().clear_surplus();
+            self.state.borrow_mut().clear_surplus(counts_written);
         }
         self.begun.set(layer + 1);
         self.begun_at.set(self.sim.now());
@@ -327,7 +342,7 @@ impl Buffer {
         self.drop_slices(|of| of <= layer);
         self.drop_weights(|of| of < layer);
         let mut state = self.state.borrow_mut();
-        state.clear_surplus();
+        state.clear_surplus(false);
         if let Some(freed) = state.set(layer).map(WeightSet::clear) {
             state.free(freed);
         }

@@ -266,7 +266,7 @@ impl Cdma {
             let compressed = layer.weights.compressed;
             let element = compressed.map(|_| layer.precision.bytes() as u32);
             self.buffer.start_weights(fetch, number, element);
-            self.warn_of_surplus(layer);
+            self.warn_of_lack_of_room(layer);
             let stream = self.weights.stream(layer.weights.ram);
             let came = Rc::new(WeightIntake::default());
             if self.atom_a_beat {
@@ -304,20 +304,33 @@ impl Cdma {
         self.raise(Source::CdmaWeight(group)).await;
     }
 
-    /// Says that a layer brings more weights behind its kernels than its banks hold: CSC reads none of them, and gives back only
-    /// what it reads (RTL, `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`), so that the rest of them finds no room.
-    fn warn_of_surplus(&self, layer: &CdmaLayer) {
-        let (weights, entry) = (&layer.weights, self.hardware.entry_bytes);
-        let kernels = u64::from(weights.kernels) * u64::from(weights.kernel_bytes);
-        let surplus = u64::from(weights.bytes).saturating_sub(kernels.next_multiple_of(entry.into()));
-        let room = layer.banks.weight * self.hardware.bank_bytes();
-        if weights.compressed.is_none() && surplus > room.into() {
+    /// Says that the weights of a layer will not all find room. CSC reads none that lie behind the kernels, and gives back only
+    /// what it reads (RTL, `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`); a layer's last kernels wait for all of its weights
+    /// (`NV_NVDLA_CDMA_wt.v`, `wt_required_bytes_w`).
+    fn warn_of_lack_of_room(&self, layer: &CdmaLayer) {
+        let (weights, entry) = (&layer.weights, u64::from(self.hardware.entry_bytes));
+        if weights.compressed.is_some() {
+            return;
+        }
+        let (bytes, room) = (u64::from(weights.bytes), layer.banks.weight * self.hardware.bank_bytes());
+        let surplus = bytes.saturating_sub(weights.group_end(0, weights.kernels).next_multiple_of(entry));
+        let lost = self.buffer.weights_lost();
+        let together = self.hardware.group_kernels(layer.precision);
+        let before = (weights.kernels.div_ceil(together) - 1).checked_sub(1);
+        let before = before.map_or(0, |group| weights.group_end(group, together) / entry * entry);
+        let register = reg::d_weight_bytes::WEIGHT_BYTES;
+        if surplus > room.into() {
             self.control.warn(format_args!(
-                "CDMA.{} is {:#x}, {surplus} bytes more than the kernels have, rounded up to an entry of {entry} bytes: CSC does \
-                 not read them and gives no room back for them, and {room} bytes of banks do not hold them, so that CDMA waits for \
-                 ever",
-                reg::d_weight_bytes::WEIGHT_BYTES,
-                weights.bytes
+                "CDMA.{register} is {bytes:#x}, {surplus} bytes more than the kernels have, rounded up to an entry of {entry} bytes: \
+                 CSC does not read them and gives no room back for them, and {room} bytes of banks do not hold them, so that CDMA \
+                 waits for ever"
+            ));
+        } else if lost > 0 && bytes.saturating_sub(before) + u64::from(lost) > room.into() {
+            self.control.warn(format_args!(
+                "CDMA.{register} is {bytes:#x}: the last kernels need {} of {room} bytes of banks at once, of which {lost} are lost \
+                 until reset, as convolutions before have brought so many behind their kernels and CSC gives back only what it \
+                 reads (NV_NVDLA_CDMA_wt, wt_wr_dmatx_cnt), so that CDMA waits for ever",
+                bytes.saturating_sub(before)
             ));
         }
     }

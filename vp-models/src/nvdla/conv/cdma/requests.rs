@@ -296,7 +296,10 @@ impl WeightRequests {
         let is_last = (group + 1) * together >= weights.kernels;
         let before = if group > 0 { end(group - 1) } else { 0 };
         let room = u64::from(self.layer.banks.weight * self.hardware.bank_bytes());
-        if is_last && all - before + entry <= room { all } else { end(group) }
+        // The entry that the group before shares with this one is given back with this one.
+        let is_shared = group > 0 && !weights.group_end(group - 1, together).is_multiple_of(entry);
+        let shared = if is_shared { entry } else { 0 };
+        if is_last && all - before + shared <= room { all } else { end(group) }
     }
 
     /// Address and bytes of the next read; no bytes if nobody wants more.

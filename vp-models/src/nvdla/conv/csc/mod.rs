@@ -121,7 +121,7 @@ impl Csc {
             let decoded = CscLayer::decode(&registers, &self.hardware);
             let arrays = self.arrays.turn().await;
             let fetch = self.buffer.announced().await;
-            self.buffer.begin(number, &fetch);
+            self.buffer.begin(number, &fetch, !self.hardware.compression);
             if fetch.clear_weights {
                 before = before.map(|before| Before { weights: None, ..before });
             }
