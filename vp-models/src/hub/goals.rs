@@ -27,8 +27,8 @@ pub(super) enum Goal {
     Idle(Tag),
     /// A Step.
     Step(Time, Tag),
-    /// Fewer posted writes in front of the bus.
-    Drain(Time),
+    /// Fewer posted writes in front of the bus, or the time up to which partners were promised silence.
+    Room(Time),
 }
 
 impl Hub {
@@ -51,7 +51,7 @@ impl Hub {
             Goal::Time(_, tag) | Goal::Interrupt(_, tag) | Goal::Idle(tag) | Goal::Step(_, tag) => {
                 Some((party, tag))
             }
-            Goal::Answer { .. } | Goal::Drain(_) => None,
+            Goal::Answer { .. } | Goal::Room(_) => None,
         }
     }
 
@@ -78,7 +78,7 @@ impl Hub {
     /// How far time may move now; `None`: not at all.
     pub(super) fn goal_time(&self) -> Option<Time> {
         Some(match &self.current.as_ref()?.goal {
-            Goal::Begin(time, _) | Goal::Time(time, ..) | Goal::Step(time, _) | Goal::Drain(time) => *time,
+            Goal::Begin(time, _) | Goal::Time(time, ..) | Goal::Step(time, _) | Goal::Room(time) => *time,
             Goal::Interrupt(limit, ..) => limit.unwrap_or(Time::MAX),
             Goal::Answer { .. } | Goal::Idle(_) => Time::MAX,
         })
@@ -143,7 +143,7 @@ impl Hub {
                 let next = self.platform.simulation().next_time();
                 self.complete(party, tag, Ok(Completion::Stepped { next }));
             }
-            Goal::Drain(_) => {}
+            Goal::Room(_) => {}
         }
     }
 

@@ -51,6 +51,11 @@ impl Job {
         matches!(self.task, Task::Memory(_))
     }
 
+    /// Whether something follows from it at the ports, or time moves for it.
+    fn waits_for_time(&self) -> bool {
+        self.at.is_some() || !matches!(self.task, Task::Memory(_) | Task::Fail(_))
+    }
+
     /// The same, to begin at once.
     pub(super) fn now(self) -> Job {
         Job { at: None, ..self }
@@ -240,11 +245,11 @@ impl Hub {
 
     /// The next party in turn with a job that can start.
     fn next_party(&self) -> Option<PartyId> {
-        let now = self.now();
+        let (now, begin) = (self.now(), self.next_begin());
         let is_full = self.platform.registers().backlog() >= MOST_QUEUED;
         let is_ready = |job: &Job| match job {
             _ if self.mode == TimeMode::Lockstep || self.livelock.is_some() => true,
-            job if job.at.is_some_and(|at| at > now) => false,
+            job if job.at.is_some_and(|at| at > now) || (begin.is_some() && job.waits_for_time()) => false,
             job => !(is_full && matches!(job.task, Task::Register { .. })),
         };
         let is_next = |(_, party): &(PartyId, &Party)| party.jobs.front().is_some_and(is_ready);
@@ -262,12 +267,15 @@ impl Hub {
     /// Free mode: the moment for which the earliest job waits.
     pub(super) fn next_job_time(&self) -> Option<Time> {
         let fronts = self.parties.iter().filter_map(|(_, party)| party.jobs.front());
-        fronts.filter_map(|job| job.at).filter(|at| *at > self.now()).min()
+        let begin = self.next_begin();
+        let times = fronts.filter_map(|job| job.at.max(begin.filter(|_| job.waits_for_time())));
+        times.filter(|at| *at > self.now()).min()
     }
 
     pub(super) fn start(&mut self, party: PartyId, job: Job) {
-        let waits_for_time = job.at.is_some() || !matches!(job.task, Task::Memory(_) | Task::Fail(_));
-        if waits_for_time && let Some(report) = &self.livelock {
+        if job.waits_for_time()
+            && let Some(report) = &self.livelock
+        {
             let failure = Failure::new(FailureKind::Livelock, report.as_str());
             return self.fail(party, job.tag, failure);
         }
@@ -276,13 +284,17 @@ impl Hub {
             if let Some(at) = job.at.filter(|at| *at > self.now()) {
                 return self.pursue(party, Goal::Begin(at, job));
             }
-            if matches!(job.task, Task::Register { .. }) && self.platform.registers().backlog() >= MOST_QUEUED
-            {
-                let until = self.now() + self.platform.description().period * DRAIN;
+            let is_full = || self.platform.registers().backlog() >= MOST_QUEUED;
+            let room = || self.now() + self.platform.description().period * DRAIN;
+            let later = match job.task {
+                Task::Register { .. } if is_full() => Some(room()),
+                _ => self.next_begin().filter(|_| job.waits_for_time()),
+            };
+            if let Some(until) = later {
                 if let Some(party) = self.parties.get_mut(party) {
                     party.jobs.push_front(job);
                 }
-                return self.pursue(party, Goal::Drain(until));
+                return self.pursue(party, Goal::Room(until));
             }
         }
         let Job { tag, task, .. } = job;

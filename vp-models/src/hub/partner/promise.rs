@@ -9,7 +9,8 @@ use crate::hub::ports::Holding;
 use crate::hub::{Hub, TimeMode};
 use crate::platform::{Port, PortKind};
 
-/// Free mode: so many edges are promised while nobody but partners is here. Who comes meanwhile is seen behind them.
+/// So many edges are promised at most, however long nobody else is to act: who comes meanwhile, or resets the platform, is seen
+/// behind them.
 const EDGES_BEFORE_NEWCOMERS: u64 = 1_024;
 
 /// What ends a run beside partners.
@@ -177,8 +178,7 @@ impl Hub {
         let at_once = is_line(&self.ports, port);
         let Some(partner) = self.partners.get_mut(&party) else { return };
         let at = later(at, partner.clock.delay(partner.period));
-        // Where a party has gone without a warning, what follows may be later than its cause: nothing is seen earlier than was
-        // promised.
+        // A reset comes without a warning: nothing is seen earlier than was promised.
         let at = at.max(partner.least());
         partner.send(at, at_once);
         self.watch_pins(party, port, at, &event);
@@ -227,15 +227,35 @@ impl Hub {
         if self.is_closed && self.are_all_partners() {
             return Time::MAX;
         }
-        let period = self.platform.description().period;
+        // In lockstep time stands where the last thing happened, while partners go on.
+        let silent = self.partners.values().map(Partner::horizon).min().filter(|silent| *silent < Time::MAX);
+        let so_far = now.max(silent.unwrap_or(now));
+        let most = later(so_far, self.platform.description().period * EDGES_BEFORE_NEWCOMERS);
         let from = match self.mode {
-            TimeMode::Lockstep => self.goal_time().unwrap_or(now),
-            TimeMode::Free if self.are_all_partners() => return later(now, period * EDGES_BEFORE_NEWCOMERS),
+            TimeMode::Lockstep => self.goal_time().unwrap_or(now).min(most),
+            TimeMode::Free if self.are_all_partners() => return most,
             TimeMode::Free => now,
         };
-        // An access to a register outside is seen at the same edge, what it does inside a device later.
-        let is_device_outside = self.platform.outside_registers().is_some();
-        if is_device_outside { from } else { later(from, period) }
+        later(from, self.time_to_ports())
+    }
+
+    /// How long it takes until a partner sees what follows from a command: an access to a register outside is seen at the same
+    /// edge, what it does inside a device later.
+    fn time_to_ports(&self) -> Time {
+        match self.platform.outside_registers() {
+            Some(_) => Time::ZERO,
+            None => self.platform.description().period,
+        }
+    }
+
+    /// When the next command may begin, if that is later than now. Whoever has gone, or reset the platform, has left a promise
+    /// behind that its commands would be seen later.
+    pub(in crate::hub) fn next_begin(&self) -> Option<Time> {
+        let ahead = |partner: &Partner| {
+            let on_the_way = later(partner.clock.delay(partner.period), self.time_to_ports());
+            partner.least().since(on_the_way)
+        };
+        self.partners.values().map(ahead).max().filter(|begin| *begin > self.now())
     }
 
     /// Two partners on one path whose outputs both depend on inputs of the same edge would have to wait for each other
