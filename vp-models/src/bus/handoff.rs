@@ -1,6 +1,6 @@
 //! A registered FIFO between two pipeline stages.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Name, Sim, Time};
 
@@ -13,6 +13,7 @@ pub struct Handoff<T> {
     sim: Sim,
     forward: Time,
     backward: Time,
+    depth: Cell<usize>,
     /// When each free place may be used.
     places: RefCell<VecDeque<Time>>,
     items: RefCell<VecDeque<(Time, T)>>,
@@ -28,11 +29,21 @@ impl<T> Handoff<T> {
             sim: sim.clone(),
             forward,
             backward,
+            depth: Cell::new(depth.max(1)),
             places: RefCell::new(vec![Time::ZERO; depth.max(1)].into()),
             items: RefCell::default(),
             put: sim.event(format!("{name}.put")),
             taken: sim.event(format!("{name}.taken")),
         }
+    }
+
+    /// From now on there are that many places, at least one. Of what is in them nothing is lost: it leaves first.
+    pub fn set_depth(&self, depth: usize) {
+        self.depth.set(depth.max(1));
+        let mut places = self.places.borrow_mut();
+        let free = self.depth.get().saturating_sub(self.items.borrow().len());
+        // Those that come back last are those that are dropped or added.
+        places.resize(free, self.sim.now());
     }
 
     /// Waits until a place is free.
@@ -48,8 +59,13 @@ impl<T> Handoff<T> {
 
     /// Puts an item in; the caller has waited for [`Handoff::room`].
     pub fn put(&self, item: T) {
+        self.put_later(item, Time::ZERO);
+    }
+
+    /// The same of an item that is on its way for so much longer.
+    pub fn put_later(&self, item: T, later: Time) {
         self.places.borrow_mut().pop_front();
-        self.items.borrow_mut().push_back((self.sim.now() + self.forward, item));
+        self.items.borrow_mut().push_back((self.sim.now() + self.forward + later, item));
         self.put.notify_delta();
     }
 
@@ -72,7 +88,11 @@ impl<T> Handoff<T> {
     /// Takes the oldest item, if [`Handoff::ready`] has found one.
     pub fn take(&self) -> Option<T> {
         let (_, item) = self.items.borrow_mut().pop_front()?;
-        self.places.borrow_mut().push_back(self.sim.now() + self.backward);
+        let mut places = self.places.borrow_mut();
+        if places.len() + self.items.borrow().len() < self.depth.get() {
+            places.push_back(self.sim.now() + self.backward);
+        }
+        drop(places);
         self.taken.notify_delta();
         Some(item)
     }

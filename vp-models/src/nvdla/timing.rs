@@ -119,8 +119,6 @@ pub struct SdpTiming {
     pub cycles_per_atom_elementwise: u32,
     /// From the start of an atom to its write address, stages not counted.
     pub output: u32,
-    /// What an operand from memory adds to that, of BS and of BN.
-    pub operand: u32,
     /// Room of the main input's latency FIFO, in atoms.
     pub main_credits: u32,
     /// Room of the latency FIFO of an operand of BS or BN, in atoms.
@@ -191,7 +189,7 @@ pub struct WritePace {
 
 /// How much later nvdlav1 writes an atom than master: of SDP, and of PDP. Its datapaths compute three formats and have more
 /// registers; measured on one layer each (int16).
-const NVDLAV1_SDP_LATER: u32 = 14;
+const NVDLAV1_SDP_LATER: u32 = 13;
 const NVDLAV1_PDP_LATER: u32 = 5;
 
 impl RtlTree {
@@ -271,8 +269,6 @@ impl Timing {
                 cycles_per_atom: sdp,
                 cycles_per_atom_elementwise: per_atom(config.sdp_ew_throughput.max(1)).max(sdp),
                 output: 22 + sdp + sdp_later,
-                // Seen with an element a cycle, and not with two.
-                operand: u32::from(sdp_throughput == 1),
                 main_credits,
                 operand_credits,
                 // RTL, branch nvdlav1, `NV_NVDLA_MCIF_READ_ig.v`: 80 for EW, 160 for the others.

@@ -107,11 +107,11 @@ impl Delivery {
 
     /// Gives room back.
     pub(super) fn return_credits(&self, atoms: u32) {
-        self.return_paced(atoms, Time::ZERO);
+        self.return_paced(atoms, self.sim.now(), Time::ZERO);
     }
 
-    /// Gives room back, for an atom now and for another each `pace`.
-    fn return_paced(&self, atoms: u32, pace: Time) {
+    /// Gives room back, of an atom that was taken at `from` and of another one each `pace`.
+    fn return_paced(&self, atoms: u32, from: Time, pace: Time) {
         if atoms == 0 {
             return;
         }
@@ -119,7 +119,7 @@ impl Delivery {
         // Atoms leave in their order, and so does their room: what is dropped behind atoms that SDP still takes at
         // its pace is not there before theirs.
         let before = returning.back().map(|before| before.next + before.pace * u64::from(before.atoms - 1));
-        let next = (self.sim.now() + self.credit_return).max(before.unwrap_or(Time::ZERO));
+        let next = (from + self.credit_return).max(before.unwrap_or(Time::ZERO));
         returning.push_back(Return { next, pace, atoms });
         drop(returning);
         if self.wanted.get() > 0 && self.when(self.wanted.get()).is_some() {
@@ -188,26 +188,31 @@ impl Delivery {
         }
     }
 
+    /// Since when the atom that [`Delivery::ready`] has found could be taken, if the one before it was taken by then.
+    pub(crate) fn since(&self) -> Time {
+        self.batches.borrow().front().map_or(self.sim.now(), |batch| batch.due)
+    }
+
     /// Takes the atom that [`Delivery::ready`] has found, and of those that have come with it up to `most` in all,
-    /// one each `pace` from now on.
-    pub(crate) fn take(&self, most: usize, pace: Time) -> Taken {
+    /// one each `pace` from `from` on.
+    pub(crate) fn take(&self, most: usize, from: Time, pace: Time) -> Taken {
         let mut batches = self.batches.borrow_mut();
         let mut taken = Taken { sums: Vec::new(), lanes: 0, last: true, abandoned: true };
         let Some(batch) = batches.front_mut() else { return taken };
-        let from = self.taken.get();
+        let first = self.taken.get();
         let mut done = true;
         if !batch.abandoned {
             taken.lanes = batch.lanes;
-            let end = batch.sums.len().min(from + most * batch.lanes);
+            let end = batch.sums.len().min(first + most * batch.lanes);
             done = end == batch.sums.len();
-            taken.sums = match from {
+            taken.sums = match first {
                 0 if done => std::mem::take(&mut batch.sums),
-                _ => batch.sums[from..end].to_vec(),
+                _ => batch.sums[first..end].to_vec(),
             };
             self.taken.set(end);
-            let atoms = (end - from) / batch.lanes.max(1);
-            self.return_paced(atoms as u32, pace);
-            self.occupied.set(self.sim.now() + pace * (atoms as u64).saturating_sub(1));
+            let atoms = (end - first) / batch.lanes.max(1);
+            self.return_paced(atoms as u32, from, pace);
+            self.occupied.set(from + pace * (atoms as u64).saturating_sub(1));
         }
         (taken.last, taken.abandoned) = (done && batch.last, batch.abandoned);
         if done {
@@ -224,7 +229,7 @@ impl Delivery {
     pub(crate) async fn drain(&self) {
         loop {
             self.ready().await;
-            if self.take(1, Time::ZERO).last {
+            if self.take(1, self.sim.now(), Time::ZERO).last {
                 return;
             }
         }
@@ -248,7 +253,7 @@ mod tests {
         sim.process("sdp", async move {
             for _ in 0..3 {
                 input.ready().await;
-                let taken = input.take(1, Time::ZERO);
+                let taken = input.take(1, input.sim.now(), Time::ZERO);
                 log.borrow_mut().push((input.sim.now(), taken.sums, taken.last));
             }
         });

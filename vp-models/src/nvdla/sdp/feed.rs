@@ -1,5 +1,6 @@
 //! From a latency FIFO to SDP's datapath: atoms are packed, written to as many lanes at once, and leave through one output
-//! register, one a cycle. How many are packed, how deep a lane is, and how many come in a cycle, says [`Packing`].
+//! register, each cycle those that belong to one atom of data (`NV_NVDLA_SDP_RDMA_unpack`, `NV_NVDLA_SDP_RDMA_EG_ro`). How many are
+//! packed, how deep a lane is, and how many come in a cycle, says [`Packing`].
 //!
 //! The packing decides when room in the latency FIFO comes back: in groups, not atom by atom. As seen on the
 //! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
@@ -22,6 +23,8 @@ pub(super) struct Shape {
     pub(super) ram: Ram,
     pub(super) lines: u64,
     pub(super) atoms: u64,
+    /// Atoms that are used together.
+    pub(super) together: usize,
 }
 
 /// One operand of the datapath, as a queue of atoms.
@@ -35,21 +38,23 @@ pub(super) struct Feed {
     layers: RefCell<VecDeque<Shape>>,
     layer_added: Event,
     lanes: Vec<Handoff<Atom>>,
-    groups: RefCell<VecDeque<usize>>,
+    /// How many atoms a group has, and of these are used together.
+    groups: RefCell<VecDeque<(usize, usize)>>,
     group_entered: Event,
+    /// The first of the atoms that are used together…
     output: Handoff<Atom>,
+    /// …and the others.
+    others: RefCell<VecDeque<Atom>>,
 }
 
 impl Feed {
-    /// `ahead`: how much earlier than the other inputs' the datapath can use this input's atoms, in cycles
-    /// (0 or 1): operands pass one register less than the main input.
+    /// With the way from the latency FIFO of `dma`.
     pub(super) fn new(
         sim: &Sim,
         name: &str,
         cycle: Time,
         atom: usize,
         packing: Packing,
-        ahead: u64,
         dma: Rc<ReadDma>,
     ) -> Rc<Feed> {
         let depth = packing.depth as usize;
@@ -65,7 +70,8 @@ impl Feed {
             lanes: (0..packing.lanes.clamp(1, MAX_LANES as u32)).map(lane).collect(),
             groups: RefCell::default(),
             group_entered: sim.work_event(format!("{name}.group")),
-            output: Handoff::new(sim, format!("{name}.output"), 2, cycle - cycle * ahead, cycle),
+            output: Handoff::new(sim, format!("{name}.output"), 2, cycle, cycle),
+            others: RefCell::default(),
         });
         sim.server(format!("{name}.pack"), feed.clone().pack());
         sim.server(format!("{name}.spread"), feed.clone().spread());
@@ -78,25 +84,30 @@ impl Feed {
         self.layer_added.notify_delta();
     }
 
-    /// Waits for the next atom.
+    /// Waits for the next atoms that are used together.
     pub(super) async fn ready(&self) {
         self.output.ready().await;
     }
 
-    /// Since when the next atom has been ready.
+    /// Since when they have been ready.
     pub(super) fn since(&self) -> Time {
         self.output.since().unwrap_or(self.sim.now())
     }
 
-    /// Takes the atom that is ready.
+    /// Takes the first of the atoms that are ready.
     pub(super) fn take(&self) -> Atom {
         self.output.take().unwrap_or([0; MAX_ATOM])
+    }
+
+    /// Takes the next of those that are used together with one that was taken.
+    pub(super) fn take_other(&self) -> Atom {
+        self.others.borrow_mut().pop_front().unwrap_or([0; MAX_ATOM])
     }
 
     async fn pack(self: Rc<Self>) {
         loop {
             let layer = self.layers.borrow_mut().pop_front();
-            let Some(Shape { ram, lines, atoms }) = layer else {
+            let Some(Shape { ram, lines, atoms, together }) = layer else {
                 self.layer_added.wait().await;
                 continue;
             };
@@ -119,7 +130,7 @@ impl Feed {
                     for (lane, &place) in self.lanes.iter().zip(&group[..count]) {
                         lane.put(place);
                     }
-                    self.groups.borrow_mut().push_back(count);
+                    self.groups.borrow_mut().push_back((count, together));
                     self.group_entered.notify_delta();
                     left -= count as u64;
                 }
@@ -130,15 +141,17 @@ impl Feed {
     async fn spread(self: Rc<Self>) {
         loop {
             let group = self.groups.borrow_mut().pop_front();
-            let Some(count) = group else {
+            let Some((count, together)) = group else {
                 self.group_entered.wait().await;
                 continue;
             };
-            for lane in &self.lanes[..count] {
-                lane.ready().await;
+            for lanes in self.lanes[..count].chunks(together.max(1)) {
+                lanes[0].ready().await;
                 self.output.room().await;
-                if let Some(atom) = lane.take() {
-                    self.output.put(atom);
+                let mut atoms = lanes.iter().filter_map(Handoff::take);
+                if let Some(first) = atoms.next() {
+                    self.others.borrow_mut().extend(atoms);
+                    self.output.put(first);
                 }
                 self.sim.wait(self.cycle).await;
             }

@@ -95,10 +95,10 @@ impl Engine for Sdp {
         let bs = operands(layer.bs.and_then(|stage| stage.operands));
         let bn = operands(layer.bn.and_then(|stage| stage.operands));
         let ew = operands(layer.ew.and_then(|stage| stage.operands));
-        let main = timing::main_reads(layer).map(|lines| Reads::of(lines, layer.atom));
+        let main = timing::main_reads(layer).map(|lines| Reads::of(lines, layer.atom, 1));
         join(
-            join(self.request(&self.main, main, 0), self.request(&self.bs, bs, 1)),
-            join(self.request(&self.bn, bn, 1), self.request(&self.ew, ew, 1)),
+            join(self.request(&self.main, main), self.request(&self.bs, bs)),
+            join(self.request(&self.bn, bn), self.request(&self.ew, ew)),
         )
         .await;
         let stalled = |input: &Input| input.dma.take_stalled().cycles(self.common.cycle);
@@ -171,24 +171,24 @@ impl Sdp {
         let Surroundings { sim, cycle, config, timing, ports, .. } = *around;
         let hardware = Hardware::from(config);
         let packing = timing.sdp.packing;
-        let input = |name: &str, id, atoms: u32, ahead| {
+        let input = |name: &str, id, atoms: u32| {
             let credits = ReadStreamConfig {
                 capacity: atoms * hardware.atom as u32,
                 credit_return: cycle * u64::from(timing.credit_return),
             };
             let name = format!("nvdla.sdp_rdma.{name}");
             let dma = ReadDma::new(ports, &name, id, credits);
-            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, packing, ahead, dma.clone()), dma }
+            Input { feed: Feed::new(sim, &name, cycle, hardware.atom, packing, dma.clone()), dma }
         };
         let credits = timing.sdp.operand_credits;
         Sdp {
             common: Common::new(around, control, rdma),
             hardware,
             ahead: RefCell::default(),
-            main: input("main", read_id::SDP, timing.sdp.main_credits, 0),
-            bs: input("bs", read_id::SDP_BS, credits, 1),
-            bn: input("bn", read_id::SDP_BN, credits, 1),
-            ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits, 1),
+            main: input("main", read_id::SDP, timing.sdp.main_credits),
+            bs: input("bs", read_id::SDP_BS, credits),
+            bn: input("bn", read_id::SDP_BN, credits),
+            ew: input("ew", read_id::SDP_EW, timing.sdp.elementwise_credits),
             output: WriteDma::new(ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
             pooling,
             accumulator,
@@ -198,7 +198,7 @@ impl Sdp {
     /// The atoms of the main input of a layer that reads memory.
     fn main_atoms(&self, layer: &SdpLayer) -> u64 {
         timing::main_reads(layer).map_or(0, |lines| {
-            let shape = timing::shape(&lines, self.hardware.atom);
+            let shape = timing::shape(&lines, self.hardware.atom, 1);
             shape.lines * shape.atoms
         })
     }
@@ -220,11 +220,10 @@ impl Sdp {
         ahead.map_or_else(|| self.main.feed.take(), |(_, atom)| atom)
     }
 
-    /// Makes one input's reads, the first after `later` cycles, and waits until the datapath has taken all.
-    async fn request(&self, input: &Input, reads: Option<Reads>, later: u64) {
+    /// Makes one input's reads, and waits until the datapath has taken all.
+    async fn request(&self, input: &Input, reads: Option<Reads>) {
         let Some(Reads { shape, requests }) = reads else { return };
         input.feed.start(shape);
-        self.common.sim.wait_until(self.common.sim.now() + self.common.cycle * later).await;
         let stream = input.dma.stream(shape.ram);
         for (address, bytes) in requests {
             stream.request(address, bytes).await;
@@ -248,12 +247,14 @@ impl Sdp {
             SdpSource::Accumulator => pace.max(timing.conv.cycles_per_atom),
         });
         let latency = self.common.cycles(timing::output_latency(layer, &timing.sdp));
+        let to_pdp = self.common.cycles(timing::stages(layer, &timing.sdp));
         if let Destination::Memory(surface) = layer.destination {
             self.output.start(surface.ram, timing::writes(layer, surface));
         }
-        let mut bs = StageOperands::of(&self.bs, layer.bs.and_then(|stage| stage.operands), layer);
-        let mut bn = StageOperands::of(&self.bn, layer.bn.and_then(|stage| stage.operands), layer);
-        let mut ew = StageOperands::of(&self.ew, layer.ew.and_then(|stage| stage.operands), layer);
+        let later = timing::operands_later(layer).map(|cycles| self.common.cycles(cycles));
+        let mut bs = StageOperands::of(&self.bs, layer.bs.and_then(|stage| stage.operands), layer, later[0]);
+        let mut bn = StageOperands::of(&self.bn, layer.bn.and_then(|stage| stage.operands), layer, later[1]);
+        let mut ew = StageOperands::of(&self.ew, layer.ew.and_then(|stage| stage.operands), layer, later[2]);
         let mut counters = Counters::default();
         // From when on the next atom can start, and when the last one has started.
         let (mut earliest, mut started) = (Time::ZERO, Time::ZERO);
@@ -280,8 +281,9 @@ impl Sdp {
                     return counters;
                 }
                 let pixel = line * columns + column;
+                let mut operands_there = Time::ZERO;
                 for operands in [&mut bs, &mut bn, &mut ew] {
-                    operands.gather(pixel).await;
+                    operands_there = operands_there.max(operands.gather(pixel).await);
                 }
                 if ended {
                     // Operands still come, and must be taken.
@@ -295,12 +297,17 @@ impl Sdp {
                     SdpSource::Memory(_) => self.main_ready().await,
                     SdpSource::Accumulator => {
                         self.accumulator.ready().await;
-                        sim.now()
+                        self.accumulator.since()
                     }
                 };
+                let mut there = there.max(operands_there);
+                let waits = sim.now();
                 match layer.destination {
                     Destination::Pooling => self.pooling.room().await,
                     Destination::Memory(_) => self.output.room().await,
+                }
+                if sim.now() > waits {
+                    there = sim.now();
                 }
                 sim.wait_until(earliest).await;
                 for operands in [&mut bs, &mut bn, &mut ew] {
@@ -309,7 +316,11 @@ impl Sdp {
                 let alike = layer.destination != Destination::Pooling
                     && [&bs, &bn, &ew].into_iter().all(StageOperands::lasts);
                 let operands = Operands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) };
-                let start = early.start(there.max(earliest), sim.now());
+                // Of what operands have held up data has passed a part of the datapath meanwhile.
+                let start = match operands_there {
+                    Time::ZERO => early.start(there.max(earliest), sim.now()),
+                    _ => there.max(earliest).min(sim.now()),
+                };
                 let steps = match layer.source {
                     SdpSource::Memory(_) => {
                         output.resize(step, 0);
@@ -329,7 +340,7 @@ impl Sdp {
                         let room = self.output.room_left() / layer.output_atoms() as usize;
                         let most = if alike { room.clamp(1, (columns - column) as usize) } else { 1 };
                         let before = u64::from(surface) * lines * columns + pixel;
-                        let Some(mut sums) = self.take_sums(layer, most, pace, before).await else {
+                        let Some(mut sums) = self.take_sums(layer, most, (start, pace), before).await else {
                             ended = true;
                             column += 1;
                             self.end_early(layer);
@@ -353,7 +364,7 @@ impl Sdp {
                         Destination::Pooling => {
                             let mut passed = Passed { atom: [0; MAX_ATOM], last, abandoned: false };
                             passed.atom[..atom].copy_from_slice(first);
-                            self.pooling.put(passed);
+                            self.pooling.put_later(passed, to_pdp.since(sim.now().since(start)));
                         }
                         Destination::Memory(_) if layer.has_output() => {
                             self.output.put_at(start + pace * slot + latency, first);
@@ -375,10 +386,16 @@ impl Sdp {
         counters
     }
 
-    /// Takes sums of up to `most` atoms, one each `pace`, after those of `before`. `None`: the layer cannot go on, and
+    /// Takes sums of up to `most` atoms, from `start` on one each `pace`, after those of `before`. `None`: the layer cannot go on, and
     /// nothing of it is left to take.
-    async fn take_sums(&self, layer: &SdpLayer, most: usize, pace: Time, before: u64) -> Option<Vec<i32>> {
-        let taken = self.accumulator.take(most, pace);
+    async fn take_sums(
+        &self,
+        layer: &SdpLayer,
+        most: usize,
+        (start, pace): (Time, Time),
+        before: u64,
+    ) -> Option<Vec<i32>> {
+        let taken = self.accumulator.take(most, start, pace);
         let all = u64::from(layer.surfaces()) * layer.steps();
         let last = before + (taken.sums.len() / layer.lanes()) as u64 == all;
         let wrong = if taken.abandoned {
@@ -450,6 +467,8 @@ impl Sdp {
 /// The memory operands of one stage while a layer runs.
 struct StageOperands<'a> {
     feed: &'a Feed,
+    /// How much later than the data that they are for they may come.
+    later: Time,
     /// Atoms that hold the operands of one atom; none if the stage reads nothing.
     atoms: usize,
     atom: usize,
@@ -461,10 +480,16 @@ struct StageOperands<'a> {
 }
 
 impl<'a> StageOperands<'a> {
-    fn of(input: &'a Input, stream: Option<OperandStream>, layer: &SdpLayer) -> StageOperands<'a> {
+    fn of(
+        input: &'a Input,
+        stream: Option<OperandStream>,
+        layer: &SdpLayer,
+        later: Time,
+    ) -> StageOperands<'a> {
         let atoms = stream.map_or(0, |stream| stream.group_bytes(layer.lanes()) / layer.atom);
         StageOperands {
             feed: &input.feed,
+            later,
             atoms: atoms.min(MAX_OPERAND_ATOMS),
             atom: layer.atom,
             per_element: stream.is_some_and(|stream| stream.per_element),
@@ -489,28 +514,26 @@ impl<'a> StageOperands<'a> {
         if self.per_element { self.order.turn(self.width, step).1 } else { 0 }
     }
 
-    /// Waits until the operands of the next atom are there; all but the last are taken at once.
-    async fn gather(&mut self, step: u64) {
+    /// Waits until the operands of the next atom are there. Tells when data must have come lest
+    /// it waits for them longer than that.
+    async fn gather(&mut self, step: u64) -> Time {
         if self.due(step) {
-            for index in 0..self.atoms - 1 {
-                self.feed.ready().await;
-                self.place(step, index);
-            }
             self.feed.ready().await;
+            return self.feed.since().since(self.later);
         }
+        Time::ZERO
     }
 
-    /// Takes the last of them as the datapath starts.
+    /// Takes them as the datapath starts.
     fn take(&mut self, step: u64) {
-        if self.due(step) {
-            self.place(step, self.atoms - 1);
+        if !self.due(step) {
+            return;
         }
-    }
-
-    fn place(&mut self, step: u64, index: usize) {
-        let atom = self.feed.take();
         let slot = self.slot(step);
-        self.buffers[slot][index * self.atom..][..self.atom].copy_from_slice(&atom[..self.atom]);
+        for (index, place) in self.buffers[slot].chunks_exact_mut(self.atom).take(self.atoms).enumerate() {
+            let atom = if index == 0 { self.feed.take() } else { self.feed.take_other() };
+            place.copy_from_slice(&atom[..self.atom]);
+        }
     }
 
     fn bytes(&self, step: u64) -> &[u8] {

@@ -1,34 +1,68 @@
 //! SDP's shape in time: how long the stages of a layer take, and which reads it makes.
 
 use super::feed::Shape;
-use super::layer::{Elementwise, OperandStream, SdpLayer, SdpSource, Stage};
+use super::layer::{Carries, Elementwise, OperandStream, SdpLayer, SdpSource, Stage};
 use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::dma::Lines;
 use crate::nvdla::order::Order;
 use crate::nvdla::timing::SdpTiming;
 
 /// From the start of an atom to its write address, with the stages that take part.
-///
-/// BS and BN take three cycles each, two more for the ALU and for the multiplier, and one for an operand
-/// from memory where an element passes a cycle; ReLU and PReLU are free. EW takes ten, or sixteen with its table.
 pub(super) fn output_latency(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
-    let stage = |stage: &Option<Stage>| {
-        stage.map_or(0, |stage| {
-            3 + 2 * u32::from(stage.alu.is_some())
-                + 2 * u32::from(stage.multiplier.is_some())
-                + if stage.operands.is_some() { timing.operand } else { 0 }
-        })
-    };
-    let elementwise = |ew: &Option<Elementwise>| ew.map_or(0, |ew| if ew.lut.is_some() { 16 } else { 10 });
     // The elements of an atom come one after the other; of wider ones there are fewer.
     let fewer = timing.cycles_per_atom - per_atom(layer, timing.cycles_per_atom);
-    timing.output - fewer + stage(&layer.bs) + stage(&layer.bn) + elementwise(&layer.ew)
+    timing.output - fewer + stages(layer, timing)
+}
+
+/// Cycles that the stages add to the datapath.
+pub(super) fn stages(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let ew = layer
+        .ew
+        .as_ref()
+        .map_or(0, |ew| elementwise(ew) + cycles_per_atom(layer, timing) - pace(layer, timing));
+    registers(&layer.bs) + registers(&layer.bn) + ew
+}
+
+/// Registers of BS or BN: one before and one behind (`NV_NVDLA_SDP_core`, `u_bs_dppack`, `u_bs_dpunpack`), one each for truncation and
+/// ReLU, which are not bypassed; two for the ALU and one for the multiplier if these are not (`NV_NVDLA_SDP_HLS_x1_int`, `X_int_alu`,
+/// `X_int_mul`, `X_int_trt`, `X_int_relu`).
+fn registers(stage: &Option<Stage>) -> u32 {
+    stage.map_or(0, |stage| 4 + 2 * u32::from(stage.alu.is_some()) + u32::from(stage.multiplier.is_some()))
+}
+
+/// Registers of EW: one before and one behind, two each for multiplier and ALU if they are not bypassed (`NV_NVDLA_SDP_HLS_Y_int_mul`,
+/// `Y_int_alu`), and ten from the index to the interpolated value of the table, seen.
+fn elementwise(ew: &Elementwise) -> u32 {
+    2 + 2 * u32::from(ew.multiplier.is_some())
+        + 2 * u32::from(ew.alu.is_some())
+        + if ew.lut.is_some() { 10 } else { 0 }
+}
+
+/// How much later than the atom's own data the operands of each stage may come, of BS, BN and EW: the registers that data passes before
+/// it meets them, less those of the operands (`NV_NVDLA_SDP_core`: data `u_dpin_pack`, `NV_NVDLA_SDP_cmux` and the stage's `dppack`,
+/// operands `u_bs_alu_pack`; each stage waits for both in `NV_NVDLA_SDP_HLS_sync2data`).
+pub(super) fn operands_later(layer: &SdpLayer) -> [u32; 3] {
+    let before_ew = registers(&layer.bs) + registers(&layer.bn);
+    let behind_alu = |stage: &Option<Stage>| {
+        let alone =
+            |stage: &Stage| stage.operands.is_some_and(|operands| operands.carries == Carries::Multiplier);
+        let stage = stage.filter(|stage| alone(stage) && stage.alu.is_some());
+        if stage.is_some() { 2 } else { 0 }
+    };
+    let [bs, bn] = [2 + behind_alu(&layer.bs), 2 + registers(&layer.bs) + behind_alu(&layer.bn)];
+    // Operands of EW pass one register more at least, its converter's (`NV_NVDLA_SDP_HLS_Y_int_cvt`).
+    [bs, bn, 1 + before_ew]
 }
 
 /// Cycles between the starts of two atoms.
 pub(super) fn cycles_per_atom(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     let cycles = if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom };
     per_atom(layer, cycles)
+}
+
+/// The same, if the element-wise stage is bypassed.
+fn pace(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    per_atom(layer, timing.cycles_per_atom)
 }
 
 /// The cycles of an atom of int8 elements, for the format of a layer: its throughput is in elements.
@@ -87,21 +121,22 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    pub(super) fn of(lines: Lines, atom: usize) -> Reads {
-        Reads { shape: shape(&lines, atom), requests: Box::new(lines.requests()) }
+    pub(super) fn of(lines: Lines, atom: usize, together: usize) -> Reads {
+        Reads { shape: shape(&lines, atom, together), requests: Box::new(lines.requests()) }
     }
 
     /// Of a stage's operands. Of several cubes they are the same, and are read once.
     pub(super) fn operands(layer: &SdpLayer, operands: &OperandStream) -> Reads {
         let surface = operands.surface;
+        let together = operands.group_bytes(layer.lanes()) / layer.atom;
         if layer.order != Order::Tiles || !operands.per_element {
-            return Reads::of(lines(layer, surface, 1), layer.atom);
+            return Reads::of(lines(layer, surface, 1), layer.atom, together);
         }
         let requests = Box::new(in_order(layer, surface, 0));
         let per_surface = layer.order.runs(layer.width, layer.height).count() as u64;
         let runs = u64::from(layer.surfaces()) * per_surface;
         let atoms = layer.steps() / per_surface.max(1) * u64::from(surface.pixel) / layer.atom as u64;
-        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms }, requests }
+        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms, together }, requests }
     }
 }
 
@@ -115,8 +150,8 @@ pub(super) fn reads_operands(layer: &SdpLayer) -> bool {
     stages.iter().any(Option::is_some)
 }
 
-/// How the atoms of some reads lie in lines.
-pub(super) fn shape(lines: &Lines, atom: usize) -> Shape {
+/// How the atoms of some reads lie in lines, if so many are used together.
+pub(super) fn shape(lines: &Lines, atom: usize, together: usize) -> Shape {
     let packed = lines.surface.packing == Packing::Packed;
     let per_pixel = u64::from(lines.surface.pixel) / atom as u64;
     let (count, pixels) = if packed {
@@ -124,5 +159,5 @@ pub(super) fn shape(lines: &Lines, atom: usize) -> Shape {
     } else {
         (u64::from(lines.surfaces) * u64::from(lines.height), u64::from(lines.width))
     };
-    Shape { ram: lines.surface.ram, lines: count, atoms: pixels * per_pixel }
+    Shape { ram: lines.surface.ram, lines: count, atoms: pixels * per_pixel, together }
 }
