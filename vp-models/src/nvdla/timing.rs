@@ -328,7 +328,10 @@ impl Timing {
                 to_sdp: 29 - u32::from(tree == RtlTree::NvSmall),
                 sdp_credits: config.mac_atomic_k
                     * (config.mac_atomic_c / config.mac_atomic_k.max(1)).clamp(2, 4),
-                credit_return: handover + 14 + fifo,
+                // RTL of both trees: CSC can issue a package 47 cycles after the last package of a stripe whose first atom SDP
+                // then takes at once, where CACC hands over an element a cycle (`NV_NVDLA_CACC_delivery_buffer`,
+                // `accu2sc_credit_vld` with an atom's last elements; `NV_NVDLA_CSC_sg`, `credit_vld`, `credit_cnt`).
+                credit_return: handover + 10 + fifo,
                 cycles_per_atom: handover + 1,
                 delivered_to_interrupt: handover + 3 + done_to_interrupt,
             },
