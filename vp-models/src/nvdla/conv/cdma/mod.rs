@@ -127,19 +127,22 @@ impl Cdma {
                     self.control.begin(label, group);
                     let fetch = Rc::new(fetch(&registers, &layer, before));
                     self.buffer.announce(fetch.clone());
-                    if fetch.clear_data || fetch.clear_weights {
-                        // Both units wait for each other (RTL, `NV_NVDLA_CDMA_wt.v` and `_CSC_sg.v`, state PEND).
-                        let (here, there) = self.timing.conv.agreed;
-                        let begun = self.buffer.begun(number).await;
-                        let agreed = (enabled + self.cycles(here)).max(begun + self.cycles(there));
-                        self.sim.wait_until(agreed).await;
-                    }
                     let perf = registers.flag(reg::d_perf_enable::DMA_EN).then_some(group);
-                    join(
-                        self.fetch_data(&layer, &fetch, number, group, perf),
-                        self.fetch_weights(&layer, &fetch, number, group, perf),
-                    )
-                    .await;
+                    // Data waits where the banks of data change, weights where any do (RTL, `NV_NVDLA_CDMA_dc.v`, `_img.v`,
+                    // `_wg.v` and `_wt.v`, need_pending).
+                    let data = async {
+                        if fetch.clear_data {
+                            self.agree(number, enabled).await;
+                        }
+                        self.fetch_data(&layer, &fetch, number, group, perf).await;
+                    };
+                    let weights = async {
+                        if fetch.clear_data || fetch.clear_weights {
+                            self.agree(number, enabled).await;
+                        }
+                        self.fetch_weights(&layer, &fetch, number, group, perf).await;
+                    };
+                    join(data, weights).await;
                     self.control.end(label, group);
                     before = Some(Before {
                         banks: layer.banks,
@@ -157,6 +160,15 @@ impl Cdma {
             }
             self.control.finish();
         }
+    }
+
+    /// Waits until CSC, too, has come to a layer that splits the banks otherwise: both units wait for each other (RTL,
+    /// `NV_NVDLA_CDMA_wt.v` and `_CSC_sg.v`, state PEND).
+    async fn agree(&self, number: u64, enabled: Time) {
+        let (here, there) = self.timing.conv.agreed;
+        let begun = self.buffer.begun(number).await;
+        let agreed = (enabled + self.cycles(here)).max(begun + self.cycles(there));
+        self.sim.wait_until(agreed).await;
     }
 
     fn cycles(&self, count: u32) -> Time {
