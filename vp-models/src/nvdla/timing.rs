@@ -155,6 +155,8 @@ pub struct PdpTiming {
     pub credits: u32,
     /// Atoms read out of it ahead of the datapath.
     pub read_ahead: u32,
+    /// From the end of the last input atom's slot until the layer is done, if it is of memory: it is not done before all is read.
+    pub input_to_done: u32,
 }
 
 /// CDP's shape in time.
@@ -286,6 +288,8 @@ impl Timing {
                 output: 31 + pdp + later,
                 credits: pdp_credits,
                 read_ahead,
+                // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
+                input_to_done: 8 + fifo,
             },
             cdp: CdpTiming {
                 elements_per_step: config.cdp_throughput.max(1),

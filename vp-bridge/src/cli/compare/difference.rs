@@ -63,6 +63,17 @@ fn streams<'a>(model: &'a Recorded, outside: &'a Recorded) -> impl Iterator<Item
     model.streams.keys().chain(new).copied()
 }
 
+/// What [`pairs`] gives of all streams.
+pub(super) fn pairs_of_all<'a>(
+    model: &'a Recorded,
+    outside: &'a Recorded,
+) -> impl Iterator<Item = (Stream, usize, Option<&'a Transaction>, Option<&'a Transaction>)> + use<'a> {
+    let all = |stream: Stream| {
+        pairs(model, outside, &stream).map(move |(index, model, outside)| (stream, index, model, outside))
+    };
+    streams(model, outside).flat_map(all)
+}
+
 /// The first difference in what is transferred, whenever that is: of each stream the order and the contents. Of all streams the
 /// difference that is seen first is the one that no other has caused.
 ///

@@ -4,6 +4,7 @@
 //! is driven there becomes transactions (`transactions.rs`), which are compared stream by stream (`difference.rs`).
 
 mod difference;
+mod files;
 mod report;
 mod transactions;
 
@@ -45,6 +46,10 @@ pub(super) struct Args {
     #[arg(long)]
     cycles: bool,
 
+    /// Write every transaction of both runs, with the clock edges at which it began
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
     /// Give up when this much simulated time has passed, such as `10 ms` [default: ten times what the model takes, and 100 us]
     #[arg(long, value_name = "TIME")]
     limit: Option<Time>,
@@ -77,9 +82,13 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         return Err(Failure::new("no part is in another program: there is nothing to compare")
             .hint("name one: --device-command COMMAND, or --memory-command PORT=COMMAND"));
     }
+    let mut table = args.csv.as_deref().map(files::Table::create).transpose()?;
+    let mut show = |compared: &Compared| {
+        table.as_mut().map_or(Ok(()), |table| table.add(compared))?;
+        report::show(compared, args.cycles)
+    };
     if args.traces.is_empty() {
-        let compared = compare(BUILT_IN, &built_in()?, &description(DEFAULT_PLATFORM)?, args)?;
-        return report::show(&compared, args.cycles);
+        return show(&compare(BUILT_IN, &built_in()?, &description(DEFAULT_PLATFORM)?, args)?);
     }
     let mut sources = Vec::new();
     for path in &args.traces {
@@ -89,7 +98,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     for source in &sources {
         let trace = Trace::load(&source.script).map_err(Failure::new)?;
         let compared = compare(&source.name, &trace, &description(platform_of(source))?, args)?;
-        different += usize::from(report::show(&compared, args.cycles)? == Verdict::Wrong);
+        different += usize::from(show(&compared)? == Verdict::Wrong);
     }
     if sources.len() > 1 {
         report::sum(sources.len(), different)?;

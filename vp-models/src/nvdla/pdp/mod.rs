@@ -7,9 +7,11 @@ pub mod compute;
 mod float;
 pub mod layer;
 mod timing;
+mod unread;
 
 use self::layer::{Hardware, PdpLayer, PdpSource};
 use self::timing::Slots;
+use self::unread::Unread;
 use super::control::Control;
 use super::cube::Cube;
 use super::dma::{MAX_ATOM, Passed, ReadDma, WriteDma};
@@ -20,6 +22,7 @@ use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
+use super::timing::PdpTiming;
 use crate::bus::Handoff;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::occupancy::Datapath;
@@ -43,6 +46,8 @@ pub(crate) struct Pdp {
     ahead: Handoff<Passed>,
     /// Atoms that come on the fly from SDP.
     from_sdp: Rc<Handoff<Passed>>,
+    /// Of these, what comes behind a layer's last output.
+    unread: Rc<Unread>,
     output: Rc<WriteDma>,
 }
 
@@ -88,7 +93,15 @@ impl Engine for Pdp {
 
     async fn stream(&self, layer: &PdpLayer, group: usize) {
         let counters = self.pool(layer).await;
+        let done = match layer.source {
+            PdpSource::Memory(_) => {
+                let PdpTiming { cycles_per_atom, input_to_done, .. } = self.common.timing.pdp;
+                self.common.sim.now() + self.common.cycles(cycles_per_atom + input_to_done)
+            }
+            PdpSource::Sdp => Time::ZERO,
+        };
         self.output.drained().await;
+        self.common.sim.wait_until(done).await;
         let stalled = self.output.take_stalled().cycles(self.common.cycle);
         let enable = reg::d_perf_enable::DMA_EN;
         self.common.control.count(group, enable, &[(reg::D_PERF_WRITE_STALL, stalled)]);
@@ -156,6 +169,7 @@ impl Pdp {
             hardware,
             input: ReadDma::new(ports, "nvdla.pdp_rdma", read_id::PDP, credits),
             ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, cycle, Time::ZERO),
+            unread: Unread::new(sim, cycle * u64::from(timing.pdp.cycles_per_atom), from_sdp.clone()),
             from_sdp,
             output: WriteDma::new(ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
         }
@@ -187,12 +201,17 @@ impl Pdp {
         let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel + 1);
         let mut slots = Slots::new(layer, timing.pdp.cycles_per_atom);
         let mut outputs = output_atoms(layer);
+        let mut left = output_atoms(layer).count();
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer));
         let mut counters = Counters::default();
         let is_float = layer.precision == Precision::Fp16;
         let mut first = true;
         let mut early = self.common.early(layer.source != PdpSource::Sdp);
+        if layer.source == PdpSource::Sdp {
+            self.wait_for_unread(layer).await;
+        }
+        let (mut taken, all) = (0, input_atoms(layer).count() as u64);
         for (surface, x, y) in input_atoms(layer) {
             self.output.room().await;
             source.ready().await;
@@ -205,16 +224,17 @@ impl Pdp {
             let slot = *cycle * slots.feed(start.cycles(*cycle), &mut made);
             occupancy.busy(Datapath::Pdp, slot, slot + pace);
             sim.wait_until(slot).await;
-            let Some(Passed { atom: taken, abandoned, .. }) = source.take() else { break };
+            let Some(Passed { atom: input_atom, abandoned, .. }) = source.take() else { break };
+            taken += 1;
             if abandoned {
                 self.common.control.warn("layer ended early: SDP's, which should feed it, was refused");
                 self.output.abandon();
                 break;
             }
             if is_float && layer.source != PdpSource::Sdp {
-                counters.read += Specials::of(&taken[..atom]);
+                counters.read += Specials::of(&input_atom[..atom]);
             }
-            input.atom_mut(surface, x, y).copy_from_slice(&taken[..atom]);
+            input.atom_mut(surface, x, y).copy_from_slice(&input_atom[..atom]);
             for slot in made.drain(..) {
                 let Some((surface, x, y)) = outputs.next() else { break };
                 let mut output = [0; MAX_ATOM];
@@ -225,9 +245,28 @@ impl Pdp {
                     counters.made += Specials::of(&output[..atom]);
                 }
                 self.output.put_at(*cycle * slot + latency, &output);
+                left -= 1;
+            }
+            if left == 0 && layer.source == PdpSource::Sdp {
+                self.unread.leave(all - taken);
+                break;
             }
         }
         counters
+    }
+
+    /// Waits until SDP has sent all of the layer before.
+    async fn wait_for_unread(&self, layer: &PdpLayer) {
+        let atoms = self.unread.atoms();
+        if atoms > 0 {
+            let shape = Pdp::shape(layer);
+            self.common.control.warn(format_args!(
+                "layer {shape} begins while SDP has yet to send {atoms} atoms of the layer before, which no window of that one reads: \
+                 the RTL counts them by this layer's registers, and hangs or leaves other bytes (NV_NVDLA_PDP_wdma, \
+                 reading_done_flag; NV_NVDLA_PDP_CORE_preproc). Let SDP's layer end before this one is enabled"
+            ));
+        }
+        self.unread.gone().await;
     }
 }
 

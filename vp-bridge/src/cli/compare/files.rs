@@ -1,0 +1,80 @@
+//! Every transaction of both runs as a line of CSV, with the clock edges of both: where they drift apart shows there.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::difference::pairs_of_all;
+use super::transactions::{Content, Kind, Step, Stream, Transaction};
+use super::{Compared, Failure};
+
+const HEADER: [&str; 9] =
+    ["trace", "port", "kind", "id", "number", "what", "model_first_edge", "outside_first_edge", "later"];
+
+/// The file, as lines are written to it.
+pub(super) struct Table {
+    writer: csv::Writer<File>,
+    path: PathBuf,
+}
+
+impl Table {
+    pub(super) fn create(path: &Path) -> Result<Table, Failure> {
+        let writer = csv::Writer::from_path(path).map_err(|error| wrong(path, &error))?;
+        let mut table = Table { writer, path: path.to_owned() };
+        table.line(HEADER)?;
+        Ok(table)
+    }
+
+    fn line<T: AsRef<[u8]>>(&mut self, cells: impl IntoIterator<Item = T>) -> Result<(), Failure> {
+        self.writer.write_record(cells).map_err(|error| wrong(&self.path, &error))
+    }
+
+    /// Adds the transactions of a trace: in each stream those that have the same number in one line.
+    pub(super) fn add(&mut self, compared: &Compared) -> Result<(), Failure> {
+        let Compared { name, period, model, outside, .. } = compared;
+        for (stream, index, model, outside) in pairs_of_all(&model.recorded, &outside.recorded) {
+            let edge = |transaction: &Transaction| transaction.start().cycles(*period);
+            let edges = [model, outside].map(|transaction| transaction.map(edge));
+            let later = match edges {
+                [Some(model), Some(outside)] => (i128::from(outside) - i128::from(model)).to_string(),
+                _ => String::new(),
+            };
+            let Stream { place, kind } = stream;
+            let (kind, id) = match kind {
+                Kind::Access => ("access", None),
+                Kind::Level => ("level", None),
+                Kind::Read(id) => ("read", Some(id)),
+                Kind::Write(id) => ("write", Some(id)),
+            };
+            let what = model.or(outside).and_then(|transaction| transaction.steps.first()).map(what);
+            let [model, outside] = edges.map(|edge| edge.map(|edge| edge.to_string()).unwrap_or_default());
+            let id = id.map(|id| id.to_string()).unwrap_or_default();
+            self.line([
+                name.as_str(),
+                place.port,
+                kind,
+                &id,
+                &index.to_string(),
+                &what.unwrap_or_default(),
+                &model,
+                &outside,
+                &later,
+            ])?;
+        }
+        self.writer.flush().map_err(|error| Failure::new(format!("{}: {error}", self.path.display())))
+    }
+}
+
+fn wrong(path: &Path, error: &csv::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
+
+fn what(step: &Step) -> String {
+    match step.content {
+        Content::Request { address, write: Some(value), .. } => format!("0x{address:x} = 0x{value:x}"),
+        Content::Request { address, write: None, .. } => format!("0x{address:x}"),
+        Content::Address { address, beats } => format!("0x{address:x} {beats} beats"),
+        Content::Level(level) => u8::from(level).to_string(),
+        Content::Answer(value) => format!("0x{value:x}"),
+        Content::Beat { .. } | Content::Response { .. } => String::new(),
+    }
+}

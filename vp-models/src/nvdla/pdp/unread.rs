@@ -1,0 +1,70 @@
+//! Input on the fly that no window reads, behind a layer's last output.
+//!
+//! A layer whose input SDP sends is done with its last output (RTL, `NV_NVDLA_PDP_wdma`, reading_done_flag: set from the beginning
+//! where PDP is on the fly). What SDP still sends is taken all the same.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use vp_core::{Event, Sim, Time};
+
+use crate::bus::Handoff;
+use crate::nvdla::dma::Passed;
+
+/// Takes what the layers leave unread.
+pub(super) struct Unread {
+    sim: Sim,
+    /// Between two atoms.
+    pace: Time,
+    from_sdp: Rc<Handoff<Passed>>,
+    atoms: Cell<u64>,
+    left: Event,
+    taken: Event,
+}
+
+impl Unread {
+    pub(super) fn new(sim: &Sim, pace: Time, from_sdp: Rc<Handoff<Passed>>) -> Rc<Unread> {
+        let unread = Rc::new(Unread {
+            sim: sim.clone(),
+            pace,
+            from_sdp,
+            atoms: Cell::new(0),
+            left: sim.work_event("nvdla.pdp.unread.left"),
+            taken: sim.event("nvdla.pdp.unread.taken"),
+        });
+        sim.server("nvdla.pdp.unread", unread.clone().take());
+        unread
+    }
+
+    /// A layer leaves so many atoms.
+    pub(super) fn leave(&self, atoms: u64) {
+        self.atoms.set(atoms);
+        self.left.notify_delta();
+    }
+
+    /// How many atoms of the layer before SDP has yet to send.
+    pub(super) fn atoms(&self) -> u64 {
+        self.atoms.get()
+    }
+
+    /// Waits until all have come.
+    pub(super) async fn gone(&self) {
+        while self.atoms.get() > 0 {
+            self.taken.wait().await;
+        }
+    }
+
+    async fn take(self: Rc<Self>) {
+        loop {
+            while self.atoms.get() > 0 {
+                self.from_sdp.ready().await;
+                let passed = self.from_sdp.take();
+                let is_last = passed.is_none_or(|passed| passed.last);
+                self.atoms.set(if is_last { 0 } else { self.atoms.get() - 1 });
+                self.sim.wait(self.pace).await;
+            }
+            self.taken.notify_delta();
+            self.left.wait().await;
+        }
+    }
+}
