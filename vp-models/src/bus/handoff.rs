@@ -12,7 +12,7 @@ use vp_core::{Event, Name, Sim, Time};
 pub struct Handoff<T> {
     sim: Sim,
     forward: Time,
-    backward: Time,
+    backward: Cell<Time>,
     depth: Cell<usize>,
     /// When each free place may be used.
     places: RefCell<VecDeque<Time>>,
@@ -28,7 +28,7 @@ impl<T> Handoff<T> {
         Handoff {
             sim: sim.clone(),
             forward,
-            backward,
+            backward: Cell::new(backward),
             depth: Cell::new(depth.max(1)),
             places: RefCell::new(vec![Time::ZERO; depth.max(1)].into()),
             items: RefCell::default(),
@@ -37,9 +37,11 @@ impl<T> Handoff<T> {
         }
     }
 
-    /// From now on there are that many places, at least one. Of what is in them nothing is lost: it leaves first.
-    pub fn set_depth(&self, depth: usize) {
+    /// From now on there are that many places, at least one, and each can be used again `backward` after an item was taken out of it.
+    /// Of what is in them nothing is lost: it leaves first.
+    pub fn set_depth(&self, depth: usize, backward: Time) {
         self.depth.set(depth.max(1));
+        self.backward.set(backward);
         let mut places = self.places.borrow_mut();
         let free = self.depth.get().saturating_sub(self.items.borrow().len());
         // Those that come back last are those that are dropped or added.
@@ -90,7 +92,7 @@ impl<T> Handoff<T> {
         let (_, item) = self.items.borrow_mut().pop_front()?;
         let mut places = self.places.borrow_mut();
         if places.len() + self.items.borrow().len() < self.depth.get() {
-            places.push_back(self.sim.now() + self.backward);
+            places.push_back(self.sim.now() + self.backward.get());
         }
         drop(places);
         self.taken.notify_delta();

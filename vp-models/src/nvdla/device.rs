@@ -101,14 +101,10 @@ impl Nvdla {
         };
         let (sdp, sdp_rdma) = (control(Unit::Sdp), control(Unit::SdpRdma));
         let (pdp, pdp_rdma) = (control(Unit::Pdp), control(Unit::PdpRdma));
-        // SDP may run ahead of PDP by as many atoms as lie between them; PDP frees a place while the slot of
-        // the atom it took is still running.
-        let forward = timing.sdp.to_pdp;
-        let backward = timing.pdp.cycles_per_atom.saturating_sub(forward);
         let cycles = |n: u32| cycle * u64::from(n);
-        let depth = timing.sdp.to_pdp_depth as usize;
-        let on_the_fly =
-            Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", depth, cycles(forward), cycles(backward)));
+        // How many atoms lie between the two is the layer's to say.
+        let forward = cycles(timing.sdp.to_pdp);
+        let on_the_fly = Rc::new(Handoff::new(sim, "nvdla.sdp_to_pdp", 1, forward, Time::ZERO));
         let sums = Delivery::new(sim, timing.conv.sdp_credits, cycles(timing.conv.credit_return));
         let (cdma, csc, cacc) = (control(Unit::Cdma), control(Unit::Csc), control(Unit::Cacc));
         let (cmac_a, cmac_b) = (control(Unit::CmacA), control(Unit::CmacB));

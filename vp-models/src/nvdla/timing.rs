@@ -129,8 +129,6 @@ pub struct SdpTiming {
     pub packing: Packing,
     /// From the start of an atom to the earliest start of PDP with it.
     pub to_pdp: u32,
-    /// Atoms under way to PDP.
-    pub to_pdp_depth: u32,
 }
 
 /// How atoms go from a latency FIFO of SDP's to its datapath.
@@ -281,7 +279,6 @@ impl Timing {
                     _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
                 },
                 to_pdp: 5 + wide,
-                to_pdp_depth: 2 + 2 * wide,
             },
             pdp: PdpTiming {
                 cycles_per_atom: pdp,

@@ -17,7 +17,7 @@ use self::compute::{Counters, Datapath, Operands};
 use self::feed::Feed;
 use self::layer::{Destination, Hardware, OperandStream, SdpLayer, SdpSource};
 use self::lut::Tables;
-use self::timing::Reads;
+use self::timing::{Reads, ToPooling};
 use super::control::Control;
 use super::conv::delivery::Delivery;
 use super::dma::{Atom, MAX_ATOM, Passed, ReadDma, WriteDma};
@@ -248,8 +248,12 @@ impl Sdp {
         });
         let latency = self.common.cycles(timing::output_latency(layer, &timing.sdp));
         let to_pdp = self.common.cycles(timing::stages(layer, &timing.sdp));
-        if let Destination::Memory(surface) = layer.destination {
-            self.output.start(surface.ram, timing::writes(layer, surface));
+        match layer.destination {
+            Destination::Memory(surface) => self.output.start(surface.ram, timing::writes(layer, surface)),
+            Destination::Pooling => {
+                let ToPooling { depth, backward } = ToPooling::of(layer, &timing.sdp);
+                self.pooling.set_depth(depth, self.common.cycles(backward));
+            }
         }
         let later = timing::operands_later(layer).map(|cycles| self.common.cycles(cycles));
         let mut bs = StageOperands::of(&self.bs, layer.bs.and_then(|stage| stage.operands), layer, later[0]);

@@ -23,6 +23,40 @@ pub(super) fn stages(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     registers(&layer.bs) + registers(&layer.bn) + ew
 }
 
+/// The way of atoms from the datapath's beginning into PDP, as registers that hold an element, or a few, each.
+///
+/// Most have a skid buffer: they hold two where PDP takes nothing, and where it goes on, this comes to the one before a cycle later. A
+/// multiplexer, the converter's four, the output's and PDP's (`NV_NVDLA_SDP_cmux` pipe_p2, `NV_NVDLA_SDP_HLS_C_int`,
+/// `NV_NVDLA_SDP_CORE_pipe_p11`, `NV_NVDLA_PDP_CORE_preproc`), another one of the multiplexer where data is CACC's (pipe_p1), and those
+/// of the stages.
+pub(super) struct ToPooling {
+    /// Atoms that have begun, where PDP takes nothing.
+    pub(super) depth: usize,
+    /// From PDP's taking an atom until the one so many behind it can begin.
+    pub(super) backward: u32,
+}
+
+impl ToPooling {
+    pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> ToPooling {
+        // One register more before the first, which holds an atom of memory; or the multiplexer's.
+        const FORWARD: u32 = 8;
+        let beats = pace(layer, timing).max(1);
+        let stages = layer.bs.iter().chain(&layer.bn).count() as u32 + u32::from(layer.ew.is_some());
+        let is_memory = matches!(layer.source, SdpSource::Memory(_));
+        let of_stages = registers(&layer.bs) + registers(&layer.bn) + layer.ew.as_ref().map_or(0, elementwise);
+        let with_skid = 7 + u32::from(!is_memory) + of_stages - 2 * stages;
+        let capacity = 2 * with_skid + 2 * stages;
+        let (whole, part) = (capacity / beats, capacity % beats);
+        let taken = (FORWARD + with_skid).saturating_sub(timing.to_pdp);
+        match is_memory {
+            // The next atom begins when the last of the one before it leaves the register that holds it.
+            true => ToPooling { depth: whole as usize + 1, backward: taken + beats - 1 - part },
+            false if part == 0 => ToPooling { depth: whole as usize, backward: taken },
+            false => ToPooling { depth: whole as usize + 1, backward: taken + beats - part },
+        }
+    }
+}
+
 /// Registers of BS or BN: one before and one behind (`NV_NVDLA_SDP_core`, `u_bs_dppack`, `u_bs_dpunpack`), one each for truncation and
 /// ReLU, which are not bypassed; two for the ALU and one for the multiplier if these are not (`NV_NVDLA_SDP_HLS_x1_int`, `X_int_alu`,
 /// `X_int_mul`, `X_int_trt`, `X_int_relu`).
