@@ -39,12 +39,12 @@ pub(super) struct ToPooling {
 impl ToPooling {
     pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> ToPooling {
         // One register more before the first, which holds an atom of memory; or the multiplexer's.
-        const FORWARD: u32 = 8;
+        const FORWARD: u32 = 9;
         let beats = pace(layer, timing).max(1);
         let stages = layer.bs.iter().chain(&layer.bn).count() as u32 + u32::from(layer.ew.is_some());
         let is_memory = matches!(layer.source, SdpSource::Memory(_));
         let of_stages = registers(&layer.bs) + registers(&layer.bn) + layer.ew.as_ref().map_or(0, elementwise);
-        let with_skid = 7 + u32::from(!is_memory) + of_stages - 2 * stages;
+        let with_skid = 8 + u32::from(!is_memory) + of_stages - 2 * stages;
         let capacity = 2 * with_skid + 2 * stages;
         let (whole, part) = (capacity / beats, capacity % beats);
         let taken = (FORWARD + with_skid).saturating_sub(timing.to_pdp);
