@@ -37,8 +37,10 @@ const TO_WEIGHT_ROOM: u64 = 19;
 /// The same of a layer's input, from the last position on.
 const TO_DATA_ROOM: u64 = 22;
 
-/// From the last position of a layer until CSC takes the next (RTL, `NV_NVDLA_CSC_sg.v`, state DONE).
-const TO_NEXT_LAYER: u64 = 48;
+/// From the start of a layer's last package until CSC takes the next layer, the positions of its stripe not counted: the wait for what is
+/// under way, 48 cycles and the stripe's, and the switch of register groups (RTL, `NV_NVDLA_CSC_sg.v`, state DONE, flush_cycles;
+/// `NV_NVDLA_CSC_regfile.v`, reg2dp_op_en_reg).
+const TO_NEXT_LAYER: u64 = 55;
 
 /// The engine.
 pub(super) struct Csc {
@@ -209,7 +211,7 @@ impl Csc {
             true => Activations::None(layer.precision),
             false => self.activations(layer, &shape),
         };
-        let (mut batch, mut batched, mut free) = (None, 0..0, Time::ZERO);
+        let (mut batch, mut batched, mut free, mut flushed) = (None, 0..0, Time::ZERO, Time::ZERO);
         for group in 0..layer.groups() {
             let end = layer.weights_end(group);
             // A group's first weights may be taken with the last package of the group before.
@@ -233,7 +235,8 @@ impl Csc {
             let released = (!layer.reuse.keep_weight).then_some((weights, end));
             if let Some(batch) = &mut batch {
                 let index = group - batched.start;
-                free = self.stripes(layer, &Turn { group, index, loaded, released }, batch).await;
+                let turn = Turn { group, index, loaded, released };
+                (free, flushed) = self.stripes(layer, &turn, batch).await;
             }
         }
         if !layer.reuse.keep_weight {
@@ -243,7 +246,7 @@ impl Csc {
         if !layer.reuse.keep_data {
             self.buffer.release_slices(layer.released as usize);
         }
-        self.sim.wait_until(free + self.cycle * TO_NEXT_LAYER).await;
+        self.sim.wait_until(flushed + self.cycle * TO_NEXT_LAYER).await;
         true
     }
 
@@ -292,13 +295,15 @@ impl Csc {
         Elements::joined(layer.precision, ordered)
     }
 
-    /// One group of kernels over all positions; tells when the array is free again.
-    async fn stripes(&self, layer: &CscLayer, turn: &Turn, batch: &mut Batch<'_>) -> Time {
+    /// One group of kernels over all positions; tells when the array is free again, and when as many cycles have passed since the start
+    /// of the last package as its stripe has positions.
+    async fn stripes(&self, layer: &CscLayer, turn: &Turn, batch: &mut Batch<'_>) -> (Time, Time) {
         let kernels = layer.kernels_of(turn.group);
         let first = (turn.index * layer.group_kernels) as usize;
         let columns = first..first + kernels as usize;
         let positions = layer.all_positions();
         let (mut position, mut loaded, mut start) = (0, turn.loaded, self.sim.now());
+        let mut flushed = start;
         while position < positions {
             for length in stripes::stripes(layer.run, layer.stripe) {
                 let cycles = length * layer.cycles_each();
@@ -334,8 +339,9 @@ impl Csc {
                 loaded = self.sim.now();
                 self.occupancy.busy(Datapath::Array, loaded, loaded + package);
                 start = loaded + package;
+                flushed = loaded + self.cycle * u64::from(length);
             }
         }
-        start
+        (start, flushed)
     }
 }
