@@ -128,6 +128,14 @@ pub(crate) struct WriteDma {
     /// Lines of the present layer, handed to the stream one at a time: a layer may have millions.
     lines: RefCell<Box<dyn Iterator<Item = (u64, u32)>>>,
     line_left: Cell<u32>,
+    /// When the last atom leaves the pipeline that was put.
+    last_due: Cell<Time>,
+}
+
+/// Everything that was put so far.
+pub(crate) struct WriteMark {
+    stream: usize,
+    bursts: u64,
 }
 
 impl WriteDma {
@@ -140,6 +148,7 @@ impl WriteDma {
             capacity: u64::from(buffer),
             lines: RefCell::new(Box::new(std::iter::empty())),
             line_left: Cell::new(0),
+            last_due: Cell::new(Time::ZERO),
         })
     }
 
@@ -164,6 +173,7 @@ impl WriteDma {
             self.line_left.set(bytes);
         }
         self.line_left.set(self.line_left.get().saturating_sub(self.atom as u32));
+        self.last_due.set(due);
         stream.put_at(due, &atom[..self.atom]);
     }
 
@@ -187,6 +197,23 @@ impl WriteDma {
         *self.lines.borrow_mut() = Box::new(std::iter::empty());
         self.line_left.set(0);
         self.stream().abandon();
+    }
+
+    /// When the last atom leaves the engine's pipeline that was put.
+    pub(crate) fn last_due(&self) -> Time {
+        self.last_due.get()
+    }
+
+    /// Marks what was put so far: whole lines.
+    pub(crate) fn mark(&self) -> WriteMark {
+        WriteMark { stream: self.selected.get(), bursts: self.stream().bursts() }
+    }
+
+    /// Waits until memory has acknowledged all that was put before the mark.
+    pub(crate) async fn acknowledged(&self, mark: &WriteMark) {
+        if let Some(stream) = self.streams.get(mark.stream) {
+            stream.acknowledged(mark.bursts).await;
+        }
     }
 
     /// Waits until memory has acknowledged every atom put so far.

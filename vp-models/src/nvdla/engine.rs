@@ -6,12 +6,13 @@
 
 use super::config::Config;
 use super::control::Control;
-use super::dma::MemoryPorts;
+use super::dma::{MemoryPorts, WriteDma, WriteMark};
 use super::glb;
 use super::interrupts::Interrupts;
 use super::refused::Refused;
 use super::registers::Group;
 use super::timing::Timing;
+use crate::bus::DelayLine;
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -57,6 +58,26 @@ pub(crate) struct Common<Layer> {
     busy: Cell<bool>,
     /// The earliest start of the present layer's first atom.
     start: Cell<Time>,
+    /// Layers that have streamed, whose writes may not all be acknowledged…
+    streamed: DelayLine<Ending<Layer>>,
+    /// …and those whose are, on the way to their interrupt.
+    done: DelayLine<Ending<Layer>>,
+}
+
+/// A layer that has streamed.
+pub(crate) struct Streamed {
+    /// When it ends at the earliest, if its writes are acknowledged by then.
+    pub(crate) ends: Time,
+    /// When the engine takes its next layer.
+    pub(crate) next: Time,
+}
+
+/// A layer whose engine may have the next already.
+struct Ending<Layer> {
+    group: usize,
+    layer: Option<Layer>,
+    written: WriteMark,
+    ends: Time,
 }
 
 /// Takes the first atoms of a layer whose data came before the engine was enabled: they have gone as far as the first
@@ -89,6 +110,12 @@ impl<Layer> Common<Layer> {
             layer_decoded: around.sim.work_event(format!("{}.layer", control.name())),
             busy: Cell::new(false),
             start: Cell::new(Time::ZERO),
+            streamed: DelayLine::new(around.sim, format!("{}.streamed", control.name()), Time::ZERO),
+            done: DelayLine::new(
+                around.sim,
+                format!("{}.done", control.name()),
+                around.cycle * u64::from(around.timing.done_to_interrupt),
+            ),
             control,
             rdma,
         }
@@ -144,7 +171,10 @@ pub(crate) trait Engine: Sized + 'static {
     async fn fetch(&self, layer: &Self::Layer);
 
     /// Runs the layer; ends when memory holds its result.
-    async fn stream(&self, layer: &Self::Layer, group: usize);
+    async fn stream(&self, layer: &Self::Layer, group: usize) -> Streamed;
+
+    /// Where its results go.
+    fn output(&self) -> &WriteDma;
 
     /// The layer, if its RDMA can start by itself: all that it reads follows from its own registers, which agree with
     /// what the engine's registers are by now.
@@ -170,6 +200,8 @@ pub(crate) fn start<E: Engine>(engine: E) {
     let (sim, fetch, run) = (&common.sim, common.rdma.name(), common.control.name());
     sim.server(fetch, fetch_layers(engine.clone()));
     sim.server(run, run_layers(engine.clone()));
+    sim.server(format!("{}.writes", common.control.name()), await_writes(engine.clone()));
+    sim.server(format!("{}.ends", common.control.name()), end_layers(engine.clone()));
 }
 
 /// The RDMA: takes enabled groups in their order, decodes them and reads what they need.
@@ -260,30 +292,57 @@ async fn fetch_early<E: Engine>(engine: &Rc<E>, group: usize, early: &E::Layer) 
 /// The engine: takes a decoded layer, streams it, reports it done, takes the next.
 async fn run_layers<E: Engine>(engine: Rc<E>) {
     let common = engine.common();
-    let Common { sim, control, interrupts, timing, start, busy, decoded, .. } = common;
+    let Common { sim, control, timing, start, busy, decoded, .. } = common;
     let mut free = Time::ZERO;
     loop {
         let (group, layer) = common.next().await;
         let ahead = common.cycles(timing.before_enable);
         start.set(free.max(control.enabled_at(group) - ahead));
-        match &layer {
+        let written = || engine.output().mark();
+        let (ending, next) = match layer {
             Ok(layer) => {
-                control.begin(|| E::shape(layer), group);
-                engine.stream(layer, group).await;
-                sim.wait(common.cycles(timing.done_to_interrupt)).await;
-                control.end(|| E::shape(layer), group);
+                control.begin(|| E::shape(&layer), group);
+                let Streamed { ends, next } = engine.stream(&layer, group).await;
+                let ending = Ending { group, layer: Some(layer), written: written(), ends };
+                (ending, next)
             }
             Err(refused) => {
                 // Ends as hardware would, with its interrupt, so that a driver does not wait for ever.
-                let (refused, registers) = &**refused;
+                let (refused, registers) = *refused;
                 control.warn(format_args!("layer refused: {refused}"));
-                engine.release_partner(registers).await;
-                sim.wait(common.cycles(timing.done_to_interrupt)).await;
+                engine.release_partner(&registers).await;
+                let ends = sim.now();
+                (Ending { group, layer: None, written: written(), ends }, ends)
             }
-        }
+        };
+        common.streamed.push(ending);
+        sim.wait_until(next).await;
         free = sim.now();
         busy.set(!decoded.borrow().is_empty());
         control.finish();
+    }
+}
+
+/// Waits until all of a layer's writes are acknowledged: the engine has its next layer meanwhile (RTL, `NV_NVDLA_SDP_WDMA_intr.v` and
+/// others: a FIFO of interrupts that wait for the write's response, behind dp2reg_done, which switches the register groups).
+async fn await_writes<E: Engine>(engine: Rc<E>) {
+    let Common { sim, streamed, done, .. } = engine.common();
+    loop {
+        let ending = streamed.next().await;
+        engine.output().acknowledged(&ending.written).await;
+        sim.wait_until(ending.ends).await;
+        done.push(ending);
+    }
+}
+
+/// Reports layers done.
+async fn end_layers<E: Engine>(engine: Rc<E>) {
+    let Common { control, interrupts, done, .. } = engine.common();
+    loop {
+        let Ending { group, layer, .. } = done.next().await;
+        if let Some(layer) = &layer {
+            control.end(|| E::shape(layer), group);
+        }
         interrupts.raise(E::done(group));
     }
 }

@@ -127,8 +127,10 @@ pub struct SdpTiming {
     pub elementwise_credits: u32,
     /// How atoms go from a latency FIFO to the datapath.
     pub packing: Packing,
-    /// From the start of an atom to the earliest start of PDP with it.
+    /// From the start of an atom to the earliest start of PDP with it, stages not counted.
     pub to_pdp: u32,
+    /// How much earlier than a layer's last write address the first atom of the next can start.
+    pub next_layer: u32,
 }
 
 /// How atoms go from a latency FIFO of SDP's to its datapath.
@@ -155,6 +157,8 @@ pub struct PdpTiming {
     pub read_ahead: u32,
     /// From the end of the last input atom's slot until the layer is done, if it is of memory: it is not done before all is read.
     pub input_to_done: u32,
+    /// How much earlier than a layer's last write address the first atom of the next can start.
+    pub next_layer: u32,
 }
 
 /// CDP's shape in time.
@@ -172,6 +176,8 @@ pub struct CdpTiming {
     pub credits: u32,
     /// Atoms in the FIFOs between that and the datapath.
     pub spread: u32,
+    /// How much earlier than a layer's last write address the first atom of the next can start.
+    pub next_layer: u32,
     /// How fast atoms leave the write DMA, where that can hold the datapath up.
     pub write_pace: Option<WritePace>,
 }
@@ -279,6 +285,9 @@ impl Timing {
                     _ => Packing { lanes: 4, depth: 1, atoms_per_cycle: 1 },
                 },
                 to_pdp: 5 + wide,
+                // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
+                // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
+                next_layer: 10 + sdp_later,
             },
             pdp: PdpTiming {
                 cycles_per_atom: pdp,
@@ -287,6 +296,7 @@ impl Timing {
                 read_ahead,
                 // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
                 input_to_done: 8 + fifo,
+                next_layer: 11 + later,
             },
             cdp: CdpTiming {
                 elements_per_step: config.cdp_throughput.max(1),
@@ -295,6 +305,7 @@ impl Timing {
                 multiply: 1,
                 credits: cdp_credits,
                 spread: 9,
+                next_layer: 11 + later,
                 // Master has more registers on the way, which take in what the interface cannot.
                 write_pace: (tree != RtlTree::Master).then_some(WritePace {
                     cycles_per_atom: 2,

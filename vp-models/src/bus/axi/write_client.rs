@@ -46,6 +46,9 @@ pub(super) struct WriteClient {
     pub(super) granted: Event,
     pub(super) awaits_grant: Cell<bool>,
     pub(super) unacknowledged: Cell<u64>,
+    /// How many were acknowledged, and how many somebody waits for.
+    pub(super) acknowledged_count: Cell<u64>,
+    pub(super) awaited_count: Cell<u64>,
     pub(super) acknowledged: Event,
     /// The first burst that was answered with an error, among those that nobody has asked about.
     pub(super) refused: RefCell<Option<Unmapped>>,
@@ -81,6 +84,8 @@ impl WriteClient {
             granted,
             awaits_grant: Cell::new(false),
             unacknowledged: Cell::new(0),
+            acknowledged_count: Cell::new(0),
+            awaited_count: Cell::new(0),
             acknowledged,
             refused: RefCell::default(),
             outside: None,
@@ -241,7 +246,9 @@ impl WriteClient {
     /// The memory has acknowledged a burst.
     pub(super) fn acknowledge(&self) {
         self.unacknowledged.set(self.unacknowledged.get() - 1);
-        if self.unacknowledged.get() == 0 {
+        let count = self.acknowledged_count.get() + 1;
+        self.acknowledged_count.set(count);
+        if self.unacknowledged.get() == 0 || count == self.awaited_count.get() {
             self.acknowledged.notify_delta();
         }
     }

@@ -89,6 +89,19 @@ impl WriteStream {
         }
     }
 
+    /// How many bursts are complete so far, since the beginning.
+    pub fn bursts(&self) -> u64 {
+        self.client.acknowledged_count.get() + self.client.unacknowledged.get()
+    }
+
+    /// Waits until the memory has acknowledged the first so many bursts. One waits at a time.
+    pub async fn acknowledged(&self, bursts: u64) {
+        while self.client.acknowledged_count.get() < bursts {
+            self.client.awaited_count.set(bursts);
+            self.client.acknowledged.wait().await;
+        }
+    }
+
     /// The first burst that was answered with an error since this was last asked, among those that are acknowledged.
     pub fn take_refused(&self) -> Option<Unmapped> {
         self.client.refused.take()

@@ -15,7 +15,7 @@ use self::lut::Tables;
 use self::timing::{Rows, Steps, Transfer};
 use super::control::Control;
 use super::dma::{Atom, MAX_ATOM, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Surroundings};
+use super::engine::{Common, Engine, Streamed, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
@@ -88,10 +88,15 @@ impl Engine for Cdp {
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
-    async fn stream(&self, layer: &CdpLayer, group: usize) {
+    fn output(&self) -> &WriteDma {
+        &self.output
+    }
+
+    async fn stream(&self, layer: &CdpLayer, group: usize) -> Streamed {
         let counters = self.normalise(layer).await;
-        self.output.drained().await;
         self.show(group, &counters);
+        let next = self.output.last_due().since(self.common.cycles(self.common.timing.cdp.next_layer));
+        Streamed { ends: Time::ZERO, next }
     }
 
     fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<CdpLayer> {

@@ -283,7 +283,7 @@ mod tests {
             for _ in 0..2 {
                 sdp.ready().await;
                 clock.wait(Time::ns(4)).await;
-                sdp.take(1, Time::ZERO);
+                sdp.take(1, clock.now(), Time::ZERO);
             }
         });
         simulation.run();
@@ -309,7 +309,7 @@ mod tests {
         let sdp = delivery;
         sim.process("sdp", async move {
             sdp.ready().await;
-            let taken = sdp.take(9, Time::ns(10));
+            let taken = sdp.take(9, clock.now(), Time::ns(10));
             assert_eq!((taken.sums, taken.last), (vec![1, 2, 3, 4], true));
         });
         simulation.run();
@@ -333,7 +333,7 @@ mod tests {
         let sdp = delivery;
         sim.process("sdp", async move {
             sdp.ready().await;
-            sdp.take(4, Time::ns(10));
+            sdp.take(4, clock.now(), Time::ns(10));
             sdp.drain().await;
         });
         simulation.run();

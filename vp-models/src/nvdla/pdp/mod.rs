@@ -15,7 +15,7 @@ use self::unread::Unread;
 use super::control::Control;
 use super::cube::Cube;
 use super::dma::{MAX_ATOM, Passed, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Surroundings};
+use super::engine::{Common, Engine, Streamed, Surroundings};
 use super::float::Specials;
 use super::glb;
 use super::nocif::{read_id, write_id};
@@ -91,17 +91,22 @@ impl Engine for Pdp {
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }
 
-    async fn stream(&self, layer: &PdpLayer, group: usize) {
+    fn output(&self) -> &WriteDma {
+        &self.output
+    }
+
+    async fn stream(&self, layer: &PdpLayer, group: usize) -> Streamed {
         let counters = self.pool(layer).await;
-        let done = match layer.source {
+        let PdpTiming { cycles_per_atom, input_to_done, next_layer, .. } = self.common.timing.pdp;
+        let ends = match layer.source {
             PdpSource::Memory(_) => {
-                let PdpTiming { cycles_per_atom, input_to_done, .. } = self.common.timing.pdp;
                 self.common.sim.now() + self.common.cycles(cycles_per_atom + input_to_done)
             }
             PdpSource::Sdp => Time::ZERO,
         };
-        self.output.drained().await;
-        self.common.sim.wait_until(done).await;
+        // RTL, `NV_NVDLA_PDP_wdma`: wdma_done, from which the registers are the next layer's.
+        let next = self.output.last_due().since(self.common.cycles(next_layer));
+        let next = next.max(ends.since(self.common.cycles(5)));
         let stalled = self.output.take_stalled().cycles(self.common.cycle);
         let enable = reg::d_perf_enable::DMA_EN;
         self.common.control.count(group, enable, &[(reg::D_PERF_WRITE_STALL, stalled)]);
@@ -113,6 +118,7 @@ impl Engine for Pdp {
                 (reg::D_NAN_OUTPUT_NUM, counters.made.nan),
             ],
         );
+        Streamed { ends, next }
     }
 
     fn decode_early(&self, registers: &Group, rdma: &Group) -> Option<PdpLayer> {

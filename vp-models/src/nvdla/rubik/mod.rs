@@ -11,7 +11,7 @@ use self::layer::{Hardware, Mode, RubikLayer};
 use self::timing::Drain;
 use super::control::Control;
 use super::dma::{MAX_ATOM, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Surroundings};
+use super::engine::{Common, Engine, Streamed, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
@@ -63,7 +63,11 @@ impl Engine for Rubik {
 
     async fn fetch(&self, _: &RubikLayer) {}
 
-    async fn stream(&self, layer: &RubikLayer, group: usize) {
+    fn output(&self) -> &WriteDma {
+        &self.output
+    }
+
+    async fn stream(&self, layer: &RubikLayer, group: usize) -> Streamed {
         let Common { sim, timing, cycle, control, .. } = &self.common;
         sim.wait(self.common.cycles(timing.dma_start)).await;
         let (requests, ()) = join(self.read(layer), self.reorder(layer)).await;
@@ -73,6 +77,9 @@ impl Engine for Rubik {
         let written = self.output.take_stalled().cycles(*cycle);
         let counts = [(reg::D_PERF_READ_STALL, read), (reg::D_PERF_WRITE_STALL, written)];
         control.count(group, reg::d_perf_enable::PERF_EN, &counts);
+        // Not measured: the next layer waits for the interrupt.
+        let ends = sim.now();
+        Streamed { ends, next: ends + self.common.cycles(timing.done_to_interrupt) }
     }
 
     /// RUBIK has one enable bit for both.

@@ -21,7 +21,7 @@ use self::timing::{Reads, ToPooling};
 use super::control::Control;
 use super::conv::delivery::Delivery;
 use super::dma::{Atom, MAX_ATOM, Passed, ReadDma, WriteDma};
-use super::engine::{Common, Engine, Surroundings};
+use super::engine::{Common, Engine, Streamed, Surroundings};
 use super::glb;
 use super::nocif::{read_id, write_id};
 use super::numeric::Precision;
@@ -113,10 +113,15 @@ impl Engine for Sdp {
         );
     }
 
-    async fn stream(&self, layer: &SdpLayer, group: usize) {
-        let counters = self.pass(layer).await;
-        self.output.drained().await;
+    async fn stream(&self, layer: &SdpLayer, group: usize) -> Streamed {
+        let (counters, last) = self.pass(layer).await;
         self.show(layer, group, &counters);
+        let ends = if layer.has_output() { Time::ZERO } else { last };
+        Streamed { ends, next: last.since(self.common.cycles(self.common.timing.sdp.next_layer)) }
+    }
+
+    fn output(&self) -> &WriteDma {
+        &self.output
     }
 
     /// Only layers without operands: whether these are read is also the engine's to say.
@@ -234,8 +239,8 @@ impl Sdp {
     /// Streams one layer, atom by atom: joins main input and operands, computes, hands on.
     ///
     /// What has come from the accumulator, has all its operands and has room behind the datapath can meet nothing
-    /// any more that would delay it: it is computed together, and each atom leaves when its time comes.
-    async fn pass(&self, layer: &SdpLayer) -> Counters {
+    /// any more that would delay it: it is computed together, and each atom leaves when its time comes. Tells when the last does.
+    async fn pass(&self, layer: &SdpLayer) -> (Counters, Time) {
         let Common { sim, timing, occupancy, .. } = &self.common;
         let skips_arithmetic = self.common.skips_arithmetic;
         let tables = self.tables();
@@ -282,7 +287,7 @@ impl Sdp {
             let mut column = 0;
             while column < columns {
                 if ended && !layer.uses_rdma() {
-                    return counters;
+                    return (counters, sim.now());
                 }
                 let pixel = line * columns + column;
                 let mut operands_there = Time::ZERO;
@@ -384,10 +389,8 @@ impl Sdp {
             second_output.clear();
         }
         sim.wait_until(started).await;
-        if !layer.has_output() {
-            sim.wait(latency).await;
-        }
-        counters
+        let last = if layer.has_output() { self.output.last_due() } else { started + latency };
+        (counters, last)
     }
 
     /// Takes sums of up to `most` atoms, from `start` on one each `pace`, after those of `before`. `None`: the layer cannot go on, and

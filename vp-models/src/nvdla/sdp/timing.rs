@@ -43,7 +43,8 @@ impl ToPooling {
         let beats = pace(layer, timing).max(1);
         let stages = layer.bs.iter().chain(&layer.bn).count() as u32 + u32::from(layer.ew.is_some());
         let is_memory = matches!(layer.source, SdpSource::Memory(_));
-        let of_stages = registers(&layer.bs) + registers(&layer.bn) + layer.ew.as_ref().map_or(0, elementwise);
+        let of_stages =
+            registers(&layer.bs) + registers(&layer.bn) + layer.ew.as_ref().map_or(0, elementwise);
         let with_skid = 8 + u32::from(!is_memory) + of_stages - 2 * stages;
         let capacity = 2 * with_skid + 2 * stages;
         let (whole, part) = (capacity / beats, capacity % beats);
