@@ -211,7 +211,10 @@ proptest! {
             prop_assert!(status & !0x33 == 0 && done[0] <= flying[0] && done[1] <= flying[1], "{:#x}", status);
             flying = [flying[0] - done[0], flying[1] - done[1]];
         }
-        prop_assert_eq!(device.warnings(), Vec::<String>::new());
+        // Pooling windows may leave input unread, and the next layer begin before SDP has sent that.
+        let mut warnings = device.warnings();
+        warnings.retain(|warning| !warning.contains("which no window of that one reads"));
+        prop_assert_eq!(warnings, Vec::<String>::new());
         prop_assert_eq!(device.difference(&expected), None, "(address, found, expected)");
     }
 }

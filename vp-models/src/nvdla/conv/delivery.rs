@@ -309,7 +309,7 @@ mod tests {
         let sdp = delivery;
         sim.process("sdp", async move {
             sdp.ready().await;
-            let taken = sdp.take(9, clock.now(), Time::ns(10));
+            let taken = sdp.take(9, sdp.sim.now(), Time::ns(10));
             assert_eq!((taken.sums, taken.last), (vec![1, 2, 3, 4], true));
         });
         simulation.run();
@@ -333,7 +333,7 @@ mod tests {
         let sdp = delivery;
         sim.process("sdp", async move {
             sdp.ready().await;
-            sdp.take(4, clock.now(), Time::ns(10));
+            sdp.take(4, sdp.sim.now(), Time::ns(10));
             sdp.drain().await;
         });
         simulation.run();

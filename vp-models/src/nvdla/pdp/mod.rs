@@ -214,8 +214,9 @@ impl Pdp {
         let is_float = layer.precision == Precision::Fp16;
         let mut first = true;
         let mut early = self.common.early(layer.source != PdpSource::Sdp);
+        self.warn_of_unread(layer);
         if layer.source == PdpSource::Sdp {
-            self.wait_for_unread(layer).await;
+            self.unread.gone().await;
         }
         let (mut taken, all) = (0, input_atoms(layer).count() as u64);
         for (surface, x, y) in input_atoms(layer) {
@@ -261,8 +262,8 @@ impl Pdp {
         counters
     }
 
-    /// Waits until SDP has sent all of the layer before.
-    async fn wait_for_unread(&self, layer: &PdpLayer) {
+    /// Says that SDP has not sent all of the layer before.
+    fn warn_of_unread(&self, layer: &PdpLayer) {
         let atoms = self.unread.atoms();
         if atoms > 0 {
             let shape = Pdp::shape(layer);
@@ -272,7 +273,6 @@ impl Pdp {
                  reading_done_flag; NV_NVDLA_PDP_CORE_preproc). Let SDP's layer end before this one is enabled"
             ));
         }
-        self.unread.gone().await;
     }
 }
 

@@ -139,18 +139,32 @@ impl Feed {
     }
 
     async fn spread(self: Rc<Self>) {
+        // The first of the atoms that are used together, and how many are missing.
+        let (mut first, mut missing) = (None, 0);
         loop {
             let group = self.groups.borrow_mut().pop_front();
             let Some((count, together)) = group else {
                 self.group_entered.wait().await;
                 continue;
             };
-            for lanes in self.lanes[..count].chunks(together.max(1)) {
-                lanes[0].ready().await;
-                self.output.room().await;
-                let mut atoms = lanes.iter().filter_map(Handoff::take);
-                if let Some(first) = atoms.next() {
-                    self.others.borrow_mut().extend(atoms);
+            let mut lanes = &self.lanes[..count];
+            while !lanes.is_empty() {
+                if first.is_none() {
+                    missing = together.max(1);
+                    self.output.room().await;
+                }
+                let (taken, left) = lanes.split_at(missing.min(lanes.len()));
+                taken[0].ready().await;
+                for atom in taken.iter().filter_map(Handoff::take) {
+                    match first {
+                        None => first = Some(atom),
+                        Some(_) => self.others.borrow_mut().push_back(atom),
+                    }
+                }
+                (lanes, missing) = (left, missing - taken.len());
+                if missing == 0
+                    && let Some(first) = first.take()
+                {
                     self.output.put(first);
                 }
                 self.sim.wait(self.cycle).await;
