@@ -334,7 +334,12 @@ impl Timing {
                     }
                     RtlTree::Master => vec![Fifo(2), Fifo(4), Register, Skid, Skid, Skid],
                 },
-                weight_arrival: 8 + fifo,
+                weight_arrival: match tree {
+                    RtlTree::Master => 8,
+                    RtlTree::NvSmall => 9,
+                    // Seen on one layer, sanity3.
+                    RtlTree::Nvdlav1 => 12,
+                },
                 data_to_interrupt: 4,
                 weight_to_interrupt: 12,
                 to_sdp: 29 - u32::from(tree == RtlTree::NvSmall),

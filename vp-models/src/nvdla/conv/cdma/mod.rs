@@ -297,7 +297,8 @@ impl Cdma {
                 join(ask, self.take_compressed(layer, number, (&requests, &came), &watch)).await;
                 requests.stalled()
             } else {
-                let requests = WeightRequests::new(&self.sim, pace, (layer, number), buffer, &self.hardware);
+                let hardware = (&self.hardware, self.weight_beat);
+                let requests = WeightRequests::new(&self.sim, pace, (layer, number), buffer, hardware);
                 let ask = async {
                     while requests.room().await {
                         stream.make(requests.clone()).await;

@@ -255,8 +255,10 @@ pub(super) struct WeightRequests {
     buffer: Rc<Buffer>,
     fetch: Rc<Fetch>,
     pace: Pace,
-    /// Reads: their bytes, and since when they are asked for.
+    /// Beats of reads: their bytes, and since when they are asked for. Kernels may be complete with any of them.
     pub(super) asked: Asked<(u32, Time)>,
+    /// Bytes of a beat.
+    beat: u32,
     /// Bytes asked for.
     done: Cell<u32>,
     /// A group of kernels of which CSC has not released all.
@@ -270,7 +272,7 @@ impl WeightRequests {
         (cycle, path): (Time, u32),
         (layer, number): (&CdmaLayer, u64),
         (buffer, fetch): (&Rc<Buffer>, &Rc<Fetch>),
-        hardware: &Hardware,
+        (hardware, beat): (&Hardware, u32),
     ) -> Rc<WeightRequests> {
         Rc::new(WeightRequests {
             layer: layer.clone(),
@@ -280,6 +282,7 @@ impl WeightRequests {
             fetch: fetch.clone(),
             pace: Pace::new(cycle, path, sim.now() + cycle * u64::from(TO_OTHERS)),
             asked: Asked::new(sim, "nvdla.cdma.weight.asked"),
+            beat,
             done: Cell::new(0),
             group: Cell::new(0),
             ended: Cell::new(false),
@@ -361,7 +364,9 @@ impl WeightRequests {
         self.buffer.take_weight_room(Stored::Weights, bytes);
         pace.has_room(now);
         self.done.set(self.done.get() + bytes);
-        self.asked.push((bytes, now));
+        for first in (0..bytes).step_by(self.beat as usize) {
+            self.asked.push((self.beat.min(bytes - first), now));
+        }
         let due = pace.next.get();
         pace.begin(now, due);
         Request { due, address, bytes }
