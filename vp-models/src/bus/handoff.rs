@@ -148,4 +148,27 @@ mod tests {
     fn a_slow_consumer_sets_the_pace() {
         assert_eq!(starts(2, 1, 1, 8), [1, 9, 17, 25]);
     }
+
+    #[test]
+    fn places_are_added_and_dropped_and_what_is_in_them_stays() {
+        let mut simulation = Simulation::new();
+        let sim = simulation.sim();
+        let handoff = Rc::new(Handoff::new(&sim, "h", 1, Time::ns(1), Time::ZERO));
+        handoff.set_depth(3, Time::ns(2));
+        (1..=3).for_each(|item| handoff.put_later(item, Time::ns(4)));
+        handoff.set_depth(1, Time::ns(2));
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let (output, clock, log) = (handoff.clone(), sim.clone(), seen.clone());
+        sim.process("consumer", async move {
+            for _ in 0..3 {
+                output.ready().await;
+                log.borrow_mut().push((clock.now(), output.take()));
+            }
+            output.room().await;
+            log.borrow_mut().push((clock.now(), None));
+        });
+        simulation.run();
+        let (came, free) = (Time::ns(5), Time::ns(7));
+        assert_eq!(*seen.borrow(), [(came, Some(1)), (came, Some(2)), (came, Some(3)), (free, None)]);
+    }
 }
