@@ -175,7 +175,7 @@ impl Draw {
     fn operands(&mut self, format: Format, size: [u32; 3], alu: bool, multiplier: bool) -> Option<Operands> {
         let carries = match (alu, multiplier) {
             (false, false) => return None,
-            _ if self.one_in(6) => Carries::Both,
+            // Both of which one is taken waits for ever.
             (true, true) => Carries::Both,
             (true, false) => Carries::Alu,
             (false, true) => Carries::Multiplier,

@@ -55,3 +55,21 @@ fn a_sequence_that_has_lost_the_room_for_its_last_weights_waits_as_the_rtl_does(
     assert!(failures.iter().any(|it| it.contains("CACC_1, CDMA_WT_1, SDP_1 never came")), "{failures:?}");
     assert!(warnings.iter().any(|text| text.contains("144 are lost until reset")), "{warnings:?}");
 }
+
+/// Layers that bring both operands and take one of them hang the RTL.
+#[test]
+fn a_layer_with_operands_that_nobody_takes_waits_as_the_rtl_does() {
+    let Some(folder) =
+        shared::folder("layers that hang the RTL", "nvdla/rtl-golden/more/deviations/traces/nv_small")
+    else {
+        return;
+    };
+    for (name, interrupt) in [("sdp_nv_small_2013", "SDP_0"), ("sdppdp_nv_small_2013", "PDP_0")] {
+        let sources = discover(&folder.join(name)).unwrap();
+        let (outcome, warnings) = play(&Trace::load(&sources[0].script).unwrap(), "nv_small");
+        let failures: Vec<String> = outcome.failures.iter().map(ToString::to_string).collect();
+        assert!(failures.iter().any(|it| it.contains(&format!("{interrupt} never came"))), "{failures:?}");
+        assert!(failures.iter().any(|it| it.contains("bs.operands_nobody_takes")), "{failures:?}");
+        assert!(warnings.iter().any(|text| text.contains("BRDMA_DATA_USE is 2 (both)")), "{warnings:?}");
+    }
+}

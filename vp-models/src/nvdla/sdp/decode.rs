@@ -451,6 +451,7 @@ impl Decoder<'_> {
             carries,
             operand_bytes,
             per_element,
+            is_half_taken: carries == Carries::Both && alu != multiplier,
         };
         stream.surface.pixel = stream.group_bytes(self.hardware.atom / self.precision.bytes()) as u32;
         Ok(Some(stream))

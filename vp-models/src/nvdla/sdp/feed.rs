@@ -25,6 +25,34 @@ pub(super) struct Shape {
     pub(super) atoms: u64,
     /// Atoms that are used together.
     pub(super) together: usize,
+    /// Besides them come as many that nobody takes: for so many atoms of data each.
+    pub(super) untaken: Option<u64>,
+}
+
+/// Operands that nobody takes, of a read DMA that brings both and whose stage takes one of them: those stop these.
+///
+/// Both go through lanes, and a group is written to all of its lanes or to none (RTL, `NV_NVDLA_SDP_RDMA_eg`, `alu_rod_vld`,
+/// `mul_rod_vld`). A lane holds one set of them, if the next comes later; behind are two registers, and where the same set is for several
+/// atoms, a skid buffer, which holds the set once more (`NV_NVDLA_SDP_RDMA_EG_ro`, `NV_NVDLA_SDP_core`, `u_bs_alu_pack`).
+struct Untaken {
+    /// Sets that leave the lanes.
+    leave: u64,
+    /// Sets in front of the group that was written last, and its own.
+    last: Option<(u64, u64)>,
+}
+
+impl Untaken {
+    fn new(repeats: u64) -> Untaken {
+        let behind = if repeats == 1 { 2 } else { 3 };
+        Untaken { leave: behind / repeats.max(1), last: None }
+    }
+
+    /// Whether the lanes have room for the next group, of so many sets.
+    fn has_room(&mut self, sets: u64) -> bool {
+        let (before, last) = self.last.unwrap_or_default();
+        self.last = Some((before + last, sets));
+        self.leave >= before + last.min(sets)
+    }
 }
 
 /// One operand of the datapath, as a queue of atoms.
@@ -45,6 +73,8 @@ pub(super) struct Feed {
     output: Handoff<Atom>,
     /// …and the others.
     others: RefCell<VecDeque<Atom>>,
+    /// Somebody takes operands that nobody does: never.
+    untaken: Event,
 }
 
 impl Feed {
@@ -72,6 +102,7 @@ impl Feed {
             group_entered: sim.work_event(format!("{name}.group")),
             output: Handoff::new(sim, format!("{name}.output"), 2, cycle, cycle),
             others: RefCell::default(),
+            untaken: sim.event(format!("{name}.operands_nobody_takes")),
         });
         sim.server(format!("{name}.pack"), feed.clone().pack());
         sim.server(format!("{name}.spread"), feed.clone().spread());
@@ -82,6 +113,13 @@ impl Feed {
     pub(super) fn start(&self, shape: Shape) {
         self.layers.borrow_mut().push_back(shape);
         self.layer_added.notify_delta();
+    }
+
+    /// Never comes back: for a layer with operands that nobody takes.
+    pub(super) async fn stand(&self) {
+        loop {
+            self.untaken.wait().await;
+        }
     }
 
     /// Waits for the next atoms that are used together.
@@ -107,11 +145,12 @@ impl Feed {
     async fn pack(self: Rc<Self>) {
         loop {
             let layer = self.layers.borrow_mut().pop_front();
-            let Some(Shape { ram, lines, atoms, together }) = layer else {
+            let Some(Shape { ram, lines, atoms, together, untaken }) = layer else {
                 self.layer_added.wait().await;
                 continue;
             };
             let stream = self.dma.stream(ram);
+            let mut untaken = untaken.map(Untaken::new);
             for _ in 0..lines {
                 let mut left = atoms;
                 while left > 0 {
@@ -122,6 +161,10 @@ impl Feed {
                             stream.take(&mut place[..self.atom]).await;
                         }
                         self.sim.wait(self.cycle).await;
+                    }
+                    let sets = count.div_ceil(together.max(1)) as u64;
+                    if untaken.as_mut().is_some_and(|untaken| !untaken.has_room(sets)) {
+                        self.stand().await;
                     }
                     // The whole group is written at once, when every lane it uses is free.
                     for lane in &self.lanes[..count] {
@@ -170,5 +213,25 @@ impl Feed {
                 self.sim.wait(self.cycle).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many sets come, in groups of so many, before the lanes have no room.
+    fn come(repeats: u64, groups: &[u64]) -> u64 {
+        let mut untaken = Untaken::new(repeats);
+        groups.iter().take_while(|sets| untaken.has_room(**sets)).sum()
+    }
+
+    /// Seen on the RTL of nv_small: which sizes of a layer end, and which wait for ever.
+    #[test]
+    fn operands_that_nobody_takes_have_the_rtls_room() {
+        assert_eq!(come(1, &[1; 9]), 3);
+        assert_eq!(come(1, &[2, 2, 1]), 4);
+        assert_eq!([2, 3, 4, 42].map(|repeats| come(repeats, &[1; 9])), [2, 2, 1, 1]);
+        assert_eq!([come(42, &[2, 1]), come(2, &[2, 1])], [2, 3]);
     }
 }

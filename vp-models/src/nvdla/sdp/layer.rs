@@ -230,6 +230,8 @@ pub struct OperandStream {
     pub operand_bytes: usize,
     /// One set of operands an element (`true`) or a channel (`false`).
     pub per_element: bool,
+    /// Whether both operands come, and the stage takes one of them only: the other one stops both.
+    pub is_half_taken: bool,
 }
 
 impl OperandStream {

@@ -79,7 +79,9 @@ impl Engine for Sdp {
                 .control
                 .warn("EW is not bypassed, but this configuration has no such stage: data passes");
         }
-        SdpLayer::decode(registers, rdma, &self.hardware)
+        let layer = SdpLayer::decode(registers, rdma, &self.hardware)?;
+        self.warn_of_untaken(&layer);
+        Ok(layer)
     }
 
     fn shape(layer: &SdpLayer) -> String {
@@ -200,6 +202,23 @@ impl Sdp {
         }
     }
 
+    /// Says which operands nobody takes.
+    fn warn_of_untaken(&self, layer: &SdpLayer) {
+        let stages = [
+            ("BS", rdma_reg::d_brdma_cfg::BRDMA_DATA_USE, layer.bs.and_then(|stage| stage.operands)),
+            ("BN", rdma_reg::d_nrdma_cfg::NRDMA_DATA_USE, layer.bn.and_then(|stage| stage.operands)),
+            ("EW", rdma_reg::d_erdma_cfg::ERDMA_DATA_USE, layer.ew.and_then(|stage| stage.operands)),
+        ];
+        for (stage, field, _) in
+            stages.into_iter().filter(|(.., stream)| stream.is_some_and(|stream| stream.is_half_taken))
+        {
+            self.common.rdma.warn(format_args!(
+                "SDP_RDMA.{field} is 2 (both), and {stage} takes one of the two from memory: what it does not take stops the others, and \
+                 the read DMA waits for ever (NV_NVDLA_SDP_RDMA_eg, layer_done). It must be what the stage takes: 0 (MUL) or 1 (ALU)"
+            ));
+        }
+    }
+
     /// The atoms of the main input of a layer that reads memory.
     fn main_atoms(&self, layer: &SdpLayer) -> u64 {
         timing::main_reads(layer).map_or(0, |lines| {
@@ -234,6 +253,10 @@ impl Sdp {
             stream.request(address, bytes).await;
         }
         stream.emptied().await;
+        if shape.untaken.is_some() {
+            // The read DMA is done when all its operands have been taken (RTL, `NV_NVDLA_SDP_RDMA_eg`, layer_done).
+            input.feed.stand().await;
+        }
     }
 
     /// Streams one layer, atom by atom: joins main input and operands, computes, hands on.

@@ -164,14 +164,18 @@ impl Reads {
     pub(super) fn operands(layer: &SdpLayer, operands: &OperandStream) -> Reads {
         let surface = operands.surface;
         let together = operands.group_bytes(layer.lanes()) / layer.atom;
+        let repeats = if operands.per_element { 1 } else { u64::from(layer.width) * u64::from(layer.height) };
+        let untaken = operands.is_half_taken.then_some(repeats);
         if layer.order != Order::Tiles || !operands.per_element {
-            return Reads::of(lines(layer, surface, 1), layer.atom, together);
+            let mut reads = Reads::of(lines(layer, surface, 1), layer.atom, together);
+            reads.shape.untaken = untaken;
+            return reads;
         }
         let requests = Box::new(in_order(layer, surface, 0));
         let per_surface = layer.order.runs(layer.width, layer.height).count() as u64;
         let runs = u64::from(layer.surfaces()) * per_surface;
         let atoms = layer.steps() / per_surface.max(1) * u64::from(surface.pixel) / layer.atom as u64;
-        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms, together }, requests }
+        Reads { shape: Shape { ram: surface.ram, lines: runs, atoms, together, untaken }, requests }
     }
 }
 
@@ -194,5 +198,5 @@ pub(super) fn shape(lines: &Lines, atom: usize, together: usize) -> Shape {
     } else {
         (u64::from(lines.surfaces) * u64::from(lines.height), u64::from(lines.width))
     };
-    Shape { ram: lines.surface.ram, lines: count, atoms: pixels * per_pixel, together }
+    Shape { ram: lines.surface.ram, lines: count, atoms: pixels * per_pixel, together, untaken: None }
 }

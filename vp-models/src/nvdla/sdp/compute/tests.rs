@@ -165,7 +165,13 @@ fn stream(alu: bool, factor: bool, both: bool, two_bytes: bool, per_element: boo
         (false, true) if !both => Carries::Multiplier,
         _ => Carries::Both,
     };
-    Some(OperandStream { surface: NOWHERE, carries, operand_bytes: 1 + usize::from(two_bytes), per_element })
+    Some(OperandStream {
+        surface: NOWHERE,
+        carries,
+        operand_bytes: 1 + usize::from(two_bytes),
+        per_element,
+        is_half_taken: false,
+    })
 }
 
 fn stage() -> impl Strategy<Value = Stage> {
