@@ -27,8 +27,8 @@ pub(super) fn stages(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
 ///
 /// Most have a skid buffer: they hold two where PDP takes nothing, and where it goes on, this comes to the one before a cycle later. A
 /// multiplexer, the converter's four, the output's and PDP's (`NV_NVDLA_SDP_cmux` pipe_p2, `NV_NVDLA_SDP_HLS_C_int`,
-/// `NV_NVDLA_SDP_CORE_pipe_p11`, `NV_NVDLA_PDP_CORE_preproc`), another one of the multiplexer where data is CACC's (pipe_p1), and those
-/// of the stages.
+/// `NV_NVDLA_SDP_CORE_pipe_p11`, `NV_NVDLA_PDP_CORE_preproc`), one more in PDP (seen: 18 elements of CACC's where PDP stands still), another one of
+/// the multiplexer where data is CACC's (pipe_p1), and those of the stages.
 pub(super) struct ToPooling {
     /// Atoms that have begun, where PDP takes nothing.
     pub(super) depth: usize,
@@ -38,7 +38,7 @@ pub(super) struct ToPooling {
 
 impl ToPooling {
     pub(super) fn of(layer: &SdpLayer, timing: &SdpTiming) -> ToPooling {
-        // One register more before the first, which holds an atom of memory; or the multiplexer's.
+        // What an atom takes to PDP, stages not counted.
         const FORWARD: u32 = 9;
         let beats = pace(layer, timing).max(1);
         let stages = layer.bs.iter().chain(&layer.bn).count() as u32 + u32::from(layer.ew.is_some());
