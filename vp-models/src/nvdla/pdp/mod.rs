@@ -145,6 +145,7 @@ impl Engine for Pdp {
         if PdpLayer::needs_rdma(registers) {
             return;
         }
+        self.unread.gone().await;
         // SDP sends its layer all the same: it goes nowhere.
         loop {
             self.from_sdp.ready().await;
@@ -207,7 +208,6 @@ impl Pdp {
         let mut input = Cube::rolling(width, height, layer.surfaces(), atom, layer.vertical.kernel + 1);
         let mut slots = Slots::new(layer, timing.pdp.cycles_per_atom);
         let mut outputs = output_atoms(layer);
-        let mut left = output_atoms(layer).count();
         let mut made = Vec::new();
         self.output.start(layer.destination.ram, timing::writes(layer));
         let mut counters = Counters::default();
@@ -218,7 +218,13 @@ impl Pdp {
         if layer.source == PdpSource::Sdp {
             self.unread.gone().await;
         }
-        let (mut taken, all) = (0, input_atoms(layer).count() as u64);
+        // Counted by their sizes: a layer may have more atoms than can be gone through at once.
+        let planes = |lines: u32| u64::from(lines) * u64::from(layer.surfaces());
+        let (inputs, results): (Vec<_>, Vec<_>) =
+            layer.strips().map(|strip| (strip.input.len() as u64, strip.output.len() as u64)).unzip();
+        let all = inputs.iter().sum::<u64>() * planes(layer.vertical.input);
+        let mut left = results.iter().sum::<u64>() * planes(layer.vertical.output);
+        let mut taken = 0;
         for (surface, x, y) in input_atoms(layer) {
             self.output.room().await;
             source.ready().await;
