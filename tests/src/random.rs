@@ -5,9 +5,11 @@ mod conv;
 mod modes;
 mod network;
 mod pixels;
+mod sequence;
 
 pub use modes::Kind;
 pub use network::NetworkDraw;
+pub use sequence::{Layer, Leaves, Sequence};
 
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -235,7 +237,8 @@ impl Draw {
     /// Lookup tables of random entries.
     pub fn lut(&mut self) -> Lut {
         let mut table = |entries: usize| {
-            let start = if self.one_in(5) { self.random.random() } else { self.any(-3000..200) };
+            // What CDP sees of it with elements of 8 bits.
+            let start = if self.one_in(5) { self.random.random::<i32>() >> 10 } else { self.any(-3000..200) };
             LutTable {
                 entries: (0..entries).map(|_| self.random.random()).collect(),
                 start,
@@ -317,14 +320,16 @@ impl Draw {
         self.windows(sdp.format, [sdp.width, sdp.height, sdp.channels], None)
     }
 
-    /// Window, step and padding along an axis of that size: windows of the input alone, at least in part.
+    /// Window, step and padding along an axis of that size: windows of the input alone, at least in part, and no padding behind
+    /// the last one by which the RTL would make another (docs/programming.md).
     fn axis(&mut self, size: u32) -> [u32; 4] {
         loop {
             let (kernel, stride) =
                 (self.any(1..9), if self.one_in(4) { self.any(1..17) } else { self.any(1..4) });
             let (before, after) = (self.any(0..kernel), self.any(0..kernel));
             let Some(room) = (before + size + after).checked_sub(kernel) else { continue };
-            if room / stride * stride < before + size {
+            let ends_with_padding = after < stride || room.is_multiple_of(stride);
+            if room / stride * stride < before + size && ends_with_padding {
                 return [kernel, stride, before, after];
             }
         }

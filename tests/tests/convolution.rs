@@ -141,25 +141,6 @@ fn take(device: &mut Device, missing: &mut [u32; 2]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(40)))]
 
-    #[test]
-    fn layers_in_both_groups_leave_the_references_bytes(
-        platform in platforms(),
-        seed: u64,
-        kinds in prop::collection::vec((kinds(), any::<bool>()), 2..6),
-    ) {
-        let mut draw = Draw::new(platform, seed);
-        let layers: Vec<_> = kinds.into_iter().map(|(kind, compresses)| {
-            let (layer, buffer) = draw.convolution_of(kind, compresses);
-            (Draw::without_operands(&layer), buffer)
-        }).collect();
-        let mut device = Device::new(draw.description());
-        device.load(&draw.image());
-        run_all(&mut device, &layers);
-        prop_assert_eq!(device.warnings(), Vec::<String>::new());
-        let layers: Vec<_> = layers.into_iter().map(|(layer, _)| layer).collect();
-        prop_assert_eq!(device.difference(&expected(&draw, &layers)), None, "(address, found, expected)");
-    }
-
     /// Weights in units of 128 bytes, as drivers round them: what lies behind the last kernel's entry is in front of the next
     /// layer's, unless the banks are split otherwise (RTL, `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`).
     #[test]

@@ -8,7 +8,7 @@ use vp_tests::device::Device;
 use vp_tests::effort::cases;
 use vp_tests::program::Program;
 use vp_tests::random::Draw;
-use vp_tests::reference::{self, Image, Lut, PdpLayer, SdpLayer};
+use vp_tests::reference::{self, Image, Lut};
 
 const SDP_0: u32 = 0x1;
 const CDP_0: u32 = 0x4;
@@ -115,107 +115,6 @@ proptest! {
             }
         };
         leaves(&draw, write, SDP_0 | PDP_0, &expected, &format!("{platform}: {sdp:?} {pdp:?}"));
-    }
-}
-
-/// One of several layers.
-enum Job {
-    Sdp(SdpLayer),
-    Pdp(PdpLayer),
-    /// SDP, with PDP behind it.
-    Both(SdpLayer, PdpLayer),
-}
-
-impl Job {
-    /// The lookup tables, which both groups share, take no part.
-    fn drawn(draw: &mut Draw, kind: u8) -> Job {
-        let without_lut = |layer: SdpLayer| {
-            let ew = layer.ew.map(|ew| reference::Elementwise { lut: false, ..ew });
-            SdpLayer { ew, ..layer }
-        };
-        match kind {
-            0 => Job::Sdp(without_lut(draw.sdp(true))),
-            1 => Job::Pdp(draw.pdp()),
-            _ => {
-                let sdp = without_lut(draw.sdp(false));
-                let pdp = draw.pdp_behind(&sdp);
-                Job::Both(sdp, pdp)
-            }
-        }
-    }
-
-    /// How many groups of SDP and of PDP it takes.
-    fn takes(&self) -> [u32; 2] {
-        match self {
-            Job::Sdp(_) => [1, 0],
-            Job::Pdp(_) => [0, 1],
-            Job::Both(..) => [1, 1],
-        }
-    }
-
-    fn run(&self, image: &mut Image) {
-        match self {
-            Job::Sdp(layer) => reference::run_sdp(layer, &Lut::default(), image),
-            Job::Pdp(layer) => reference::run_pdp(layer, image),
-            Job::Both(sdp, pdp) => reference::run_sdp_to_pdp(sdp, pdp, image),
-        }
-    }
-
-    /// Programs it into these groups of SDP, PDP and PDP_RDMA; the consumer is started first.
-    fn start(&self, [sdp_group, pdp_group, pdp_rdma_group]: [u32; 3], program: &mut Program) {
-        if let Job::Pdp(layer) | Job::Both(_, layer) = self {
-            program.pdp(layer, pdp_group);
-            program.enable_pdp(layer, pdp_group);
-            program.select_pdp_rdma(pdp_rdma_group);
-        }
-        if let Job::Sdp(layer) | Job::Both(layer, _) = self {
-            program.sdp(layer, sdp_group);
-            program.enable_sdp(sdp_group);
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
-
-    /// Both engines work at the same time, each with up to two layers programmed.
-    #[test]
-    fn any_sequence_of_layers_in_both_groups_leaves_the_references_bytes(
-        platform in platforms(),
-        seed: u64,
-        kinds in prop::collection::vec(0u8..3, 2..9),
-    ) {
-        let mut draw = Draw::new(platform, seed);
-        let jobs: Vec<Job> = kinds.into_iter().map(|kind| Job::drawn(&mut draw, kind)).collect();
-        let mut expected = draw.image();
-        jobs.iter().for_each(|job| job.run(&mut expected));
-        let mut device = Device::new(draw.description());
-        device.load(&draw.image());
-        // Layers of SDP and PDP in flight, and the layers of SDP, PDP and PDP_RDMA started so far, whose parity
-        // is the group.
-        let (mut flying, mut started) = ([0, 0], [0, 0, 0]);
-        let mut jobs = jobs.iter().peekable();
-        while jobs.peek().is_some() || flying != [0, 0] {
-            let fits = |job: &&Job| (0..2).all(|unit| flying[unit] + job.takes()[unit] <= 2);
-            if let Some(job) = jobs.next_if(|job| fits(job)) {
-                device.run_new(|program| job.start(started.map(|layers| layers % 2), program));
-                for unit in 0..2 {
-                    flying[unit] += job.takes()[unit];
-                    started[unit] += job.takes()[unit];
-                }
-                started[2] += u32::from(matches!(job, Job::Pdp(_)));
-                continue;
-            }
-            let status = device.interrupt();
-            let done = [status & 0x3, status & 0x30].map(u32::count_ones);
-            prop_assert!(status & !0x33 == 0 && done[0] <= flying[0] && done[1] <= flying[1], "{:#x}", status);
-            flying = [flying[0] - done[0], flying[1] - done[1]];
-        }
-        // Pooling windows may leave input unread, and the next layer begin before SDP has sent that.
-        let mut warnings = device.warnings();
-        warnings.retain(|warning| !warning.contains("which no window of that one reads"));
-        prop_assert_eq!(warnings, Vec::<String>::new());
-        prop_assert_eq!(device.difference(&expected), None, "(address, found, expected)");
     }
 }
 

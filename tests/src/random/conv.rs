@@ -15,7 +15,7 @@ fn config_has_int16(config: &Config) -> bool {
 }
 
 impl Draw {
-    fn config(&self) -> Config {
+    pub(super) fn config(&self) -> Config {
         self.description().nvdla().unwrap().config.clone()
     }
 
@@ -59,8 +59,11 @@ impl Draw {
         let kernels = self.any(1..2 * group + 5);
         let kernel_bytes = kernel[0] * kernel[1] * channels * format.element;
         let weights = self.region(format.atom, u64::from((kernels * kernel_bytes).next_multiple_of(128)));
-        // Where a kernel's merged row has room in a block, rows can be merged.
-        let fits = |rows: u32| kernel[0] * channels <= config.mac_atomic_c / rows;
+        // Where a kernel's merged row has room in a block, and what lies between two kernels has, rows can be merged.
+        let step = stride[0] * channels * format.element;
+        let fits = |rows: u32| {
+            kernel[0] * channels <= config.mac_atomic_c / rows && step * rows <= config.cbuf_entry_bytes()
+        };
         let rows_at_once = if is_image && fits(4) { 1 << self.any(0..3) } else { 1 };
         let mut layer = ConvLayer {
             format,
@@ -139,8 +142,8 @@ impl Draw {
         };
         let PixelFormat { code, element, components, channels, packed } = formats[self.any(0..formats.len())];
         let atom = config.memory_atom;
-        // The second plane's offset counts in an atom.
-        let most = if components[1] > 0 { (atom / (components[1] * element)).min(32) } else { 32 };
+        // Offsets count in an atom, those of the second plane in one of its own.
+        let most = (atom / (components.into_iter().max().unwrap_or(1) * element)).min(32);
         let offset = if self.one_in(2) { 0 } else { self.any(0..most) };
         let memory = self.any(0..2);
         let mut planes = [(0, 0); 2];

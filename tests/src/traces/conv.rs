@@ -200,12 +200,12 @@ fn image() -> OwnTrace {
         "nv_small",
         "conv_image_a8b8g8r8_5x5_s2_22x18x16",
         &[
-            "Convolution of a 22 x 18 image, A8B8G8R8 with unsigned bytes, 3 pixels into its first atom, with 16 kernels",
+            "Convolution of a 22 x 18 image, A8B8G8R8 with unsigned bytes, a pixel into its first atom, with 16 kernels",
             "of 5 x 5, every 2nd pixel and line, 2 pixels of padding before. The mean of each colour is subtracted, the",
             "difference halved.",
         ],
     );
-    let line = ((3 + 22) * 4_u32).next_multiple_of(8);
+    let line = ((1 + 22) * 4_u32).next_multiple_of(8);
     let pixels = Pixels {
         code: PIXEL_FORMAT::T_A8B8G8R8,
         element: 1,
@@ -214,7 +214,7 @@ fn image() -> OwnTrace {
         packed: None,
         floats: false,
         planes: [(INPUT, line), (0, 0)],
-        offset: 3,
+        offset: 1,
         signed: false,
     };
     let layer = ConvLayer {

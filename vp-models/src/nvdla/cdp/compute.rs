@@ -5,7 +5,7 @@
 
 use super::float;
 use super::layer::CdpLayer;
-use super::lut::{self, Lut, Tables};
+use super::lut::{self, IndexBits, Lut, Tables};
 use crate::nvdla::cube::Cube;
 use crate::nvdla::float::{Fp16, Specials};
 use crate::nvdla::numeric::{Converter, Precision, round_shift, saturate};
@@ -106,6 +106,7 @@ impl<'a> Datapath<'a> {
     /// The output atom of integers.
     fn integers(&self, elements: &Gathered<i64>, output: &mut [u8]) -> Counters {
         let precision = self.layer.precision;
+        let bits = IndexBits::of(precision);
         let mut counters = Counters::default();
         for lane in 0..self.layer.lanes() {
             let centre = elements[lane + MAX_REACH];
@@ -116,7 +117,7 @@ impl<'a> Datapath<'a> {
             } else {
                 centre
             };
-            let factor = i64::from(self.lut.lookup(sum, &mut counters.lut));
+            let factor = i64::from(self.lut.lookup(sum, bits, &mut counters.lut));
             let product = if self.layer.multiply { factor * centre } else { factor };
             let (floor, result) = self.convert_out(product);
             let clamped = saturate(result, 8 * precision.bytes() as u32);
@@ -210,7 +211,7 @@ mod tests {
                 le_index: LeIndex::Linear { select: 0 },
                 lo_select: 0,
                 le: Range { start: -1, end: 63, ..Range::default() },
-                lo: Range { start: 1 << 36, ..Range::default() },
+                lo: Range { start: 1 << 20, ..Range::default() },
                 priorities: Priorities { underflow: Table::Le, overflow: Table::Le, hybrid: Table::Le },
             },
             source: NOWHERE,
@@ -299,7 +300,11 @@ mod tests {
             true => (channel - reach..=channel + reach).map(|channel| element(channel).pow(2)).sum(),
             false => centre,
         };
-        let factor = Lut { settings: &layer.lut, tables }.lookup(sum, &mut lut::Counters::default());
+        let factor = Lut { settings: &layer.lut, tables }.lookup(
+            sum,
+            IndexBits::of(layer.precision),
+            &mut lut::Counters::default(),
+        );
         let product = if layer.multiply { i64::from(factor) * centre } else { factor.into() };
         let scaled = (product - i64::from(layer.output.offset)) * i64::from(layer.output.scale);
         saturate(round_shift(scaled, layer.output.shift.into()), bits)

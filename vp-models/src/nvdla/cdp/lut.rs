@@ -9,7 +9,7 @@ mod float;
 pub use crate::nvdla::lut::{Counters, LeIndex, Priorities, Slope, Tables};
 
 use crate::nvdla::lut::{self, Chosen, Fields, LO_INTERVALS, RangePosition, linear};
-use crate::nvdla::numeric::{round_shift, round_shift_either, saturate};
+use crate::nvdla::numeric::{Precision, round_shift, round_shift_either, saturate, wrap};
 use crate::nvdla::registers::{
     FieldRef, Group, Table,
     cdp::{
@@ -54,14 +54,62 @@ pub fn decode(cdp: &Group) -> Settings {
     FIELDS.settings(cdp, bounds.map(|range| range.map(bound)))
 }
 
+/// How much of the registers the units see that find an input's place in the tables. The units that follow the slopes
+/// see all of it. RTL: `NV_NVDLA_CDP_DP_LUT_CTRL_unit.v`, the same in all trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexBits {
+    /// The low bits of a start, signed (`reg2dp_X_offset[21:0]`, `[37:0]`).
+    start: u32,
+    /// The low bits of an index shift, signed (`shift_bits[5:0]`, `[6:0]`).
+    select: u32,
+}
+
+impl IndexBits {
+    /// With elements of 8 bits.
+    pub const INT8: IndexBits = IndexBits { start: 22, select: 6 };
+    /// With elements of 16 bits.
+    pub const INT16: IndexBits = IndexBits { start: 38, select: 7 };
+
+    /// With integers of that precision.
+    pub fn of(precision: Precision) -> IndexBits {
+        if precision == Precision::Int8 { IndexBits::INT8 } else { IndexBits::INT16 }
+    }
+
+    fn start(self, register: i64) -> i64 {
+        wrap(register, self.start)
+    }
+
+    fn le_index(self, index: LeIndex) -> LeIndex {
+        match index {
+            LeIndex::Linear { select } => LeIndex::Linear { select: wrap(select.into(), self.select) as i8 },
+            LeIndex::Exponent { .. } => index,
+        }
+    }
+
+    /// The most negative one has no positive counterpart in as many bits, and does not shift (`Y_shift_bits_int8_abs[4:0]`).
+    fn lo_select(self, register: i8) -> i8 {
+        let select = wrap(register.into(), self.select);
+        if select == -(1 << (self.select - 1)) { 0 } else { select as i8 }
+    }
+}
+
+impl Settings {
+    /// The first register of a start of which the index sees another value, with both values.
+    pub(super) fn start_beyond_index(&self, precision: Precision) -> Option<(FieldRef, [i64; 2])> {
+        let starts = [(LUT_LE_START_LOW, self.le.start), (LUT_LO_START_LOW, self.lo.start)];
+        let seen = starts.map(|(field, start)| (field, [start, IndexBits::of(precision).start(start)]));
+        seen.into_iter().find(|(_, [start, seen])| precision != Precision::Fp16 && start != seen)
+    }
+}
+
 impl Lut<'_> {
     /// Looks up one input of at most 38 bits, and counts it.
-    pub fn lookup(&self, x: i64, counters: &mut Counters) -> i16 {
+    pub fn lookup(&self, x: i64, bits: IndexBits, counters: &mut Counters) -> i16 {
         let Settings { le_index, lo_select, le, lo, .. } = self.settings;
-        let le_place = distance(x, le.start)
-            .map_or(RangePosition::Below, |distance| le_index.place(distance, FRACTION_BITS));
-        let lo_place = distance(x, lo.start).map_or(RangePosition::Below, |distance| {
-            linear(distance, *lo_select, LO_INTERVALS, FRACTION_BITS)
+        let le_place = distance(x, bits.start(le.start))
+            .map_or(RangePosition::Below, |distance| bits.le_index(*le_index).place(distance, FRACTION_BITS));
+        let lo_place = distance(x, bits.start(lo.start)).map_or(RangePosition::Below, |distance| {
+            linear(distance, bits.lo_select(*lo_select), LO_INTERVALS, FRACTION_BITS)
         });
         let Chosen { table, place, range, entries } = self.chosen(le_place, lo_place, counters);
         match place {
@@ -70,7 +118,7 @@ impl Lut<'_> {
             }
             RangePosition::Below => {
                 let bias = if table == Table::Le { le_underflow_bias(*le_index) } else { 0 };
-                extrapolate(entries[0], x - range.start - bias, range.underflow)
+                extrapolate(entries[0], x - wrap(range.start + bias, 39), range.underflow)
             }
             RangePosition::Above => extrapolate(entries[entries.len() - 1], x - range.end, range.overflow),
         }
@@ -98,11 +146,11 @@ impl Lut<'_> {
     }
 }
 
-/// How far above its start a logarithmic LE begins: 2^offset.
+/// How far above its start a logarithmic LE begins: 2^offset, of which the sum with the start has 39 bits (RTL,
+/// `NV_NVDLA_CDP_DP_intp.v`, `lut_le_min_int`).
 fn le_underflow_bias(index: LeIndex) -> i64 {
     match index {
-        // Beyond 39 bits no input reaches the table: the difference does not show before the result saturates.
-        LeIndex::Exponent { offset: offset @ 0.. } => 1 << offset.min(45),
+        LeIndex::Exponent { offset: offset @ 0..39 } => 1 << offset,
         LeIndex::Exponent { .. } | LeIndex::Linear { .. } => 0,
     }
 }
@@ -128,9 +176,11 @@ mod tests {
 
     use super::*;
 
+    const BITS: IndexBits = IndexBits::INT16;
+
     fn look_up(settings: &Settings, tables: &Tables, x: i64) -> (i16, Counters) {
         let mut counters = Counters::default();
-        (Lut { settings, tables }.lookup(x, &mut counters), counters)
+        (Lut { settings, tables }.lookup(x, BITS, &mut counters), counters)
     }
 
     /// LE: linear from 0, 16 a step, entries 100 i. LO: from 512, 4 a step, entries 10 i.
@@ -188,6 +238,22 @@ mod tests {
         assert_eq!((settings.le.start, settings.lo.end), (-14, 0x8000_0000));
     }
 
+    /// A start's bits above the 22nd, and an index shift's above the 6th, do not exist for elements of 8 bits where an input is
+    /// looked for; they do where a slope begins.
+    #[test]
+    fn with_8_bits_an_index_sees_the_low_bits_of_its_registers() {
+        let (settings, tables) = example();
+        let one = |settings: &Settings, x| {
+            Lut { settings, tables: &tables }.lookup(x, IndexBits::INT8, &mut Counters::default())
+        };
+        let start = 5 << 22;
+        let far = Settings { le: Range { start, ..settings.le }, lo_select: 2 | 0x40, ..settings };
+        assert_eq!([24, 514, 1030].map(|x| one(&far, x)), [150, 5, 1295]);
+        assert_eq!(i64::from(one(&far, -5)), saturate(-(3 * (start + 5)) / 2, 16));
+        let plain = Settings { lo_select: -32, ..settings };
+        assert_eq!((one(&plain, 514), look_up(&plain, &tables, 514).0), (20, 3213));
+    }
+
     /// The same answer by exact fractions, step by step as the arithmetic notes say it.
     fn obvious(settings: &Settings, tables: &Tables, x: i64) -> i128 {
         const ONE: i128 = 1 << 16;
@@ -197,6 +263,8 @@ mod tests {
         };
         let clamp = |value: i128, bits: u32| value.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1);
         let x = i128::from(x);
+        // The registers have 8 bits, of which the index takes 7.
+        let seven = |select: i8| (i32::from(select) + 64).rem_euclid(128) as i8 - 64;
         // Positions in units of 1 / ONE entry, cut; -1 below, i128::MAX above.
         let linear = |start: i64, select: i8, intervals: i128| match x - i128::from(start) {
             ..=0 => -1,
@@ -208,7 +276,7 @@ mod tests {
         };
         let le_position = match (settings.le_index, x - i128::from(settings.le.start)) {
             (_, ..=0) => -1,
-            (LeIndex::Linear { select }, _) => linear(settings.le.start, select, 64),
+            (LeIndex::Linear { select }, _) => linear(settings.le.start, seven(select), 64),
             (LeIndex::Exponent { offset }, over) => {
                 let exponent = (0..64).rev().find(|&exponent| over >> exponent == 1).unwrap();
                 match exponent - i128::from(offset) {
@@ -218,7 +286,11 @@ mod tests {
                 }
             }
         };
-        let lo_position = linear(settings.lo.start, settings.lo_select, 256);
+        let lo_select = match seven(settings.lo_select) {
+            -64 => 0,
+            select => select,
+        };
+        let lo_position = linear(settings.lo.start, lo_select, 256);
         let hits = |position: i128| (0..i128::MAX).contains(&position);
         let table = match (hits(le_position), hits(lo_position)) {
             (true, false) => Table::Le,
@@ -243,7 +315,8 @@ mod tests {
         if let (Table::Le, -1, LeIndex::Exponent { offset: offset @ 0.. }) =
             (table, position, settings.le_index)
         {
-            base += 1 << offset.min(60);
+            base += 1 << offset.min(100);
+            base = (base + (1 << 38)).rem_euclid(1 << 39) - (1 << 38);
         }
         let rise = (x - base) * i128::from(slope.scale);
         let rise = if slope.shift < 0 { rise << -slope.shift } else { divide(rise, 1 << slope.shift) };

@@ -93,6 +93,12 @@ impl Engine for Cdp {
     }
 
     async fn stream(&self, layer: &CdpLayer, group: usize) -> Streamed {
+        if let Some((field, [start, seen])) = layer.lut.start_beyond_index(layer.precision) {
+            self.common.control.warn(format_args!(
+                "CDP.{field} and its high part say {start}, of which the index unit sees the low bits only, and begins the table at \
+                 {seen}; slopes begin at {start} (NV_NVDLA_CDP_DP_LUT_CTRL_unit, reg2dp_X_offset)"
+            ));
+        }
         let counters = self.normalise(layer).await;
         self.show(group, &counters);
         let next = self.output.last_due().since(self.common.cycles(self.common.timing.cdp.next_layer));

@@ -79,6 +79,34 @@ impl Axis {
         start.saturating_sub(self.padding)..end
     }
 
+    /// Pixels behind the last window.
+    pub fn unread(&self) -> u32 {
+        (self.padding + self.input).saturating_sub((self.output - 1) * self.stride + self.kernel)
+    }
+
+    /// Padding behind the last window.
+    fn surplus_padding(&self) -> u32 {
+        (self.padding + self.input + self.padding_after - self.kernel) % self.stride
+    }
+
+    /// Windows that the RTL makes, which counts those that end in the padding by the padding alone, and not by where the last one
+    /// ends (`NV_NVDLA_PDP_CORE_cal1d.v` and `_cal2d.v`: `flush_num_cal`, and `samllW_flush_num` where not even the first window
+    /// ends in the input).
+    fn windows_of_rtl(&self) -> u32 {
+        let flushed = (self.padding_after / self.stride).min(7);
+        if flushed == 0 {
+            return self.output;
+        }
+        match (self.padding + self.input).checked_sub(self.kernel) {
+            Some(before) => {
+                before / self.stride + 1 + flushed + u32::from(!before.is_multiple_of(self.stride))
+            }
+            // Only whole steps are known, and at most six.
+            None if self.surplus_padding() > 0 || self.output > 7 => 1,
+            None => self.output,
+        }
+    }
+
     /// Windows that are open at once: output lines under way, along the vertical axis.
     const fn open_windows(&self) -> u32 {
         self.kernel.div_ceil(self.stride)
@@ -188,6 +216,22 @@ impl PdpLayer {
     /// strip before.
     pub fn strips(&self) -> impl Iterator<Item = Strip> + use<> {
         self.strips.strips(&self.horizontal)
+    }
+
+    /// Why the RTL does not end this layer, or ends it with other bytes: it makes other windows than the registers say.
+    pub(super) fn stands(&self) -> Option<String> {
+        let axes = [(&HORIZONTAL, &self.horizontal, "cal1d"), (&VERTICAL, &self.vertical, "cal2d")];
+        let (fields, axis, unit) =
+            axes.into_iter().find(|(_, axis, _)| axis.windows_of_rtl() != axis.output)?;
+        let (made, least) =
+            (axis.windows_of_rtl(), axis.padding_after.saturating_sub(axis.surplus_padding()));
+        let (field, value, windows) = (fields.padding_after, axis.padding_after, axis.output);
+        Some(format!(
+            "PDP.{field} is {value}, of which {} lie behind the last of {windows} windows: the RTL makes {made} windows \
+             (NV_NVDLA_PDP_CORE_{unit}, flush_num), and hangs or leaves other bytes in this layer or in the next; {least} ends with the \
+             last window. The layer waits for ever",
+            axis.surplus_padding()
+        ))
     }
 
     /// Whether a layer that these PDP registers describe needs PDP_RDMA.
@@ -510,6 +554,29 @@ mod tests {
     fn windows_are_cut_at_the_edges() {
         let axis = Axis { input: 5, output: 4, kernel: 3, stride: 2, padding: 2, padding_after: 2 };
         assert_eq!([0, 1, 2, 3].map(|output| axis.window(output)), [0..1, 0..3, 2..5, 4..5]);
+    }
+
+    /// Each as the RTL of nv_small has it: what is equal ends there with the right bytes, what is not hangs or leaves others.
+    #[test]
+    fn windows_behind_the_input_are_counted_by_the_padding_alone() {
+        let windows = |input, padding, padding_after, kernel, stride| {
+            let output = (padding + input + padding_after - kernel) / stride + 1;
+            let axis = Axis { input, output, kernel, stride, padding, padding_after };
+            (output, axis.windows_of_rtl())
+        };
+        // Padding that ends with the last window, or is shorter than a step.
+        assert_eq!(windows(8, 1, 3, 4, 2), (5, 5));
+        assert_eq!(windows(8, 1, 1, 3, 2), (4, 4));
+        assert_eq!(windows(10, 2, 1, 5, 3), (3, 3));
+        // One pixel more.
+        assert_eq!(windows(8, 1, 2, 4, 2), (4, 5));
+        assert_eq!(windows(3, 6, 4, 8, 2), (3, 4));
+        assert_eq!(windows(6, 2, 3, 4, 3), (3, 4));
+        // The first window ends in the padding.
+        assert_eq!(windows(1, 3, 4, 5, 3), (2, 2));
+        assert_eq!(windows(3, 0, 2, 5, 2), (1, 1));
+        assert_eq!(windows(1, 4, 4, 6, 2), (2, 1));
+        assert_eq!(windows(1, 1, 6, 7, 3), (1, 1));
     }
 
     #[test]

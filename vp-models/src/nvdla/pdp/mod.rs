@@ -26,8 +26,9 @@ use super::timing::PdpTiming;
 use crate::bus::Handoff;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::occupancy::Datapath;
+use std::cell::RefCell;
 use std::rc::Rc;
-use vp_core::{Time, join};
+use vp_core::{Event, Time, join};
 
 /// What the statistics registers count, in elements; lanes beyond the channels like all others.
 #[derive(Default)]
@@ -48,6 +49,10 @@ pub(crate) struct Pdp {
     from_sdp: Rc<Handoff<Passed>>,
     /// Of these, what comes behind a layer's last output.
     unread: Rc<Unread>,
+    /// What the layer before left in the datapath.
+    left_behind: RefCell<Option<String>>,
+    /// Nothing notifies it: a layer that the RTL does not end waits here.
+    stands: Event,
     output: Rc<WriteDma>,
 }
 
@@ -178,6 +183,8 @@ impl Pdp {
             ahead: Handoff::new(sim, "nvdla.pdp.ahead", depth, cycle, Time::ZERO),
             unread: Unread::new(sim, cycle * u64::from(timing.pdp.cycles_per_atom), from_sdp.clone()),
             from_sdp,
+            left_behind: RefCell::default(),
+            stands: sim.event("nvdla.pdp.windows_it_does_not_end"),
             output: WriteDma::new(ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
         }
     }
@@ -214,9 +221,9 @@ impl Pdp {
         let is_float = layer.precision == Precision::Fp16;
         let mut first = true;
         let mut early = self.common.early(layer.source != PdpSource::Sdp);
-        self.warn_of_unread(layer);
-        if layer.source == PdpSource::Sdp {
-            self.unread.gone().await;
+        if let Some(why) = self.stopped(layer) {
+            self.common.control.warn(why);
+            self.stands.wait().await;
         }
         // Counted by their sizes: a layer may have more atoms than can be gone through at once.
         let planes = |lines: u32| u64::from(lines) * u64::from(layer.surfaces());
@@ -265,20 +272,38 @@ impl Pdp {
                 break;
             }
         }
+        self.leave_behind(layer);
         counters
     }
 
-    /// Says that SDP has not sent all of the layer before.
-    fn warn_of_unread(&self, layer: &PdpLayer) {
-        let atoms = self.unread.atoms();
-        if atoms > 0 {
-            let shape = Pdp::shape(layer);
-            self.common.control.warn(format_args!(
-                "layer {shape} begins while SDP has yet to send {atoms} atoms of the layer before, which no window of that one reads: \
-                 the RTL counts them by this layer's registers, and hangs or leaves other bytes (NV_NVDLA_PDP_wdma, \
-                 reading_done_flag; NV_NVDLA_PDP_CORE_preproc). Let SDP's layer end before this one is enabled"
+    /// Why the RTL does not end a layer, or ends it with other bytes.
+    fn stopped(&self, layer: &PdpLayer) -> Option<String> {
+        let (shape, unread) = (Pdp::shape(layer), self.unread.atoms());
+        if let Some(left) = self.left_behind.take() {
+            return Some(format!("layer {shape} begins behind {left}. It waits for ever"));
+        }
+        if unread > 0 && layer.source == PdpSource::Sdp {
+            return Some(format!(
+                "layer {shape} begins while SDP has yet to send {unread} atoms of the layer before, which no window of that one reads: \
+                 the RTL hangs, as the end of that input comes behind this layer's beginning (NV_NVDLA_PDP_CORE_preproc, \
+                 waiting_for_op_en). Let SDP's layer end before this one is enabled. It waits for ever"
             ));
         }
+        layer.stands()
+    }
+
+    /// What a layer leaves in the datapath.
+    fn leave_behind(&self, layer: &PdpLayer) {
+        let rows = layer.vertical.unread();
+        self.left_behind.replace((rows > 0).then(|| {
+            format!(
+                "layer {}, whose last {rows} lines no window reads: the RTL ends that one with a line still in the datapath \
+                 (NV_NVDLA_PDP_wdma, reading_done_flag; NV_NVDLA_PDP_CORE_cal2d, wr_line_dat_done), and hangs or leaves other bytes in \
+                 the one behind it, until reset. Let PDP.{} end with the last window",
+                Pdp::shape(layer),
+                reg::d_data_cube_in_height::CUBE_IN_HEIGHT
+            )
+        }));
     }
 }
 

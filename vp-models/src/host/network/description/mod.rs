@@ -176,6 +176,19 @@ impl Window {
             .then(|| Some([along(0, input.width)?, along(1, input.height)?]))?
     }
 
+    /// The same windows with no padding behind the last one, and what of the input they read, if they end with the last line of
+    /// that: padding or lines behind the last window stop the hardware (docs/programming.md).
+    pub(super) fn ending(self, input: Shape) -> (Window, Shape) {
+        let along = |axis: usize, size: u32| {
+            let padded = self.before[axis] + size + self.after[axis];
+            let behind = padded.saturating_sub(self.size[axis]) % self.stride[axis].max(1);
+            let padding = self.after[axis].min(behind);
+            (self.after[axis] - padding, size - (behind - padding).min(size))
+        };
+        let [(right, width), (bottom, height)] = [along(0, input.width), along(1, input.height)];
+        (Window { after: [right, bottom], ..self }, Shape { width, height, ..input })
+    }
+
     /// The window with as much more padding behind as makes another output of what would be left over; no window then
     /// begins in padding.
     fn rounded_up(self, input: Shape) -> Window {

@@ -71,7 +71,7 @@ pub(super) fn tasks(
 }
 
 /// The pooling that can take what a convolution makes as it comes: nobody else wants that, it comes line after line of
-/// the whole cube, and the line buffer holds it.
+/// the whole cube, windows read all of it, and the line buffer holds it.
 fn pooling_behind(network: &Network, place: usize, task: &Task) -> Option<usize> {
     let mut readers =
         (0..network.layers.len()).filter(|&reader| network.layers[reader].sources.contains(&Some(place)));
@@ -83,7 +83,8 @@ fn pooling_behind(network: &Network, place: usize, task: &Task) -> Option<usize>
     };
     let [part] = task.parts.as_slice() else { return None };
     let lines = part.cuts.iter().all(|cut| cut.outputs.len() as u32 == input.height);
-    (lines && Strips::of(window, input.width, output.width).is_whole()).then_some(reader)
+    let (_, read) = window.ending(*input);
+    (lines && read == *input && Strips::of(window, input.width, output.width).is_whole()).then_some(reader)
 }
 
 /// The order in which tasks run: that of the layers, but none right behind one whose output it needs if another could

@@ -332,7 +332,7 @@ impl<'a> Planner<'a> {
                 input: output,
                 output: Shape { channels: count, ..pooled },
                 method,
-                window,
+                window: window.ending(output).0,
                 source: None,
                 destination: destination.at_line(0),
                 strips: Strips::of(&window, output.width, pooled.width),
@@ -365,8 +365,10 @@ impl<'a> Planner<'a> {
     fn pooling(&mut self, task: &Task, layer: &NetworkLayer, pooling: &Pooling) -> Result<(), FieldOverflow> {
         let &Pooling { method, window } = pooling;
         let (source, made) = (self.cube(layer.sources[0]), self.cube(Some(task.layer)));
+        // Columns behind the last window do no harm.
+        let (window, Shape { height, .. }) = window.ending(source.shape);
         let pool = Pool {
-            input: source.shape,
+            input: Shape { height, ..source.shape },
             output: made.shape,
             method,
             window,

@@ -10,6 +10,10 @@ use crate::nvdla::numeric::{Converter, Precision, saturate};
 /// Atoms of the first and of the second plane that are read in turns (RTL, `NV_NVDLA_CDMA_IMG_sg.v`, `bundle_limit`).
 const BUNDLE: [u32; 2] = [8, 16];
 
+/// What the atoms of padding behind a line of each plane are counted in (`pixel_planar0_rp_burst_w[3:0]`,
+/// `pixel_planar1_rp_burst_w[2:0]`).
+const RIGHT_ATOMS: [u32; 2] = [16, 8];
+
 /// A run of atoms of a line, all read or all only padding, for which CDMA makes one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -64,11 +68,32 @@ impl Image {
         self.left + self.width + self.right
     }
 
-    /// Pixels to skip in each plane. The second plane's address is that of the atom with the first pixel, so that
+    /// Pixels that a memory atom holds of each plane.
+    fn pixels_of_atom(&self) -> [u32; 2] {
+        self.format.pixel_bytes().map(|bytes| (self.atom / bytes.max(1)).max(1))
+    }
+
+    /// Pixels to skip in each plane, by the register. The second plane's address is that of the atom with the first pixel, so that
     /// its offset counts in an atom only (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `pixel_planar1_x_offset`).
     fn skipped(&self) -> [u32; 2] {
-        let pixels = self.atom / self.format.pixel_bytes()[1].max(1);
-        [self.x_offset, self.x_offset % pixels.max(1)]
+        [self.x_offset, self.x_offset % self.pixels_of_atom()[1]]
+    }
+
+    /// Pixels in front of the first one that is taken. Shifts are made within an atom, so that of an offset beyond one only what
+    /// the padding's atoms make up for counts (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `pixel_element_sft_w` and `lp_burst_w`).
+    fn passed(&self) -> [u32; 2] {
+        let (skipped, pixels) = (self.skipped(), self.pixels_of_atom());
+        [0, 1].map(|plane| {
+            let padded = self.left % pixels[plane];
+            let beyond = skipped[plane].checked_sub(padded);
+            beyond.map_or(skipped[plane], |beyond| padded + beyond % pixels[plane])
+        })
+    }
+
+    /// If the offset lies beyond a line's first atom: the pixels of an atom, and those in front of the first that is taken.
+    pub fn offset_beyond_an_atom(&self) -> Option<[u32; 2]> {
+        let pixels = self.pixels_of_atom()[0];
+        (self.x_offset >= pixels).then(|| [pixels, self.passed()[0]])
     }
 
     /// Atoms of a line in each plane.
@@ -93,12 +118,14 @@ impl Image {
     /// Atoms of a line in one plane: padding, pixels, padding (RTL, `NV_NVDLA_CDMA_IMG_ctrl.v`, `lp_burst`,
     /// `w_burst`, `rp_burst`).
     fn sections(&self, plane: usize) -> [u32; 3] {
-        let pixels = (self.atom / self.format.pixel_bytes()[plane].max(1)).max(1);
+        let pixels = self.pixels_of_atom()[plane];
         let skipped = self.skipped()[plane];
         let left = self.left / pixels + u32::from(skipped < self.left % pixels);
         let all = (self.left + self.width - 1 + self.right) / pixels + 2;
         let read = self.atoms()[plane];
-        [left, read, all.saturating_sub(left + read)]
+        // Behind an offset beyond an atom more is read than is needed, and the rest wraps.
+        let right = all.wrapping_sub(left + read) % RIGHT_ATOMS[plane];
+        [left, read, right]
     }
 
     /// The slots of one plane of a line, by bundles: an atom more in the first.
@@ -167,14 +194,14 @@ impl Image {
         if !self.format.is_float() {
             return Specials::default();
         }
-        let skipped = (self.skipped()[0] * self.format.pixel_bytes()[0]) as usize;
+        let skipped = (self.passed()[0] * self.format.pixel_bytes()[0]) as usize;
         Specials::of(bytes.get(skipped..).unwrap_or_default())
     }
 
     /// A line from what its reads brought.
     pub fn line(&self, precision: Precision, bytes: &[u8]) -> Elements {
         let planes = bytes.split_at(self.atoms()[0] as usize * self.atom as usize);
-        let (pixel, skipped) = (self.format.pixel_bytes().map(|bytes| bytes as usize), self.skipped());
+        let (pixel, skipped) = (self.format.pixel_bytes().map(|bytes| bytes as usize), self.passed());
         let channels = self.format.channels() as usize;
         let mut stored = Elements::filled(precision, self.padding, self.stored_width() as usize * channels);
         if let (Elements::Int8(stored), None, Some(places)) =
@@ -250,24 +277,40 @@ mod tests {
 
     #[test]
     fn padding_takes_requests_as_well() {
-        let image = Image { x_offset: 1, left: 3, right: 30, ..image(P::T_A8B8G8R8, 10) };
+        let image = Image { x_offset: 1, left: 3, right: 28, ..image(P::T_A8B8G8R8, 10) };
         let slots: Vec<_> =
             image.slots().iter().map(|slot| (slot.atoms, slot.reads, slot.ends_bundle)).collect();
         // Two pixels an atom: one atom and a bit before the first pixel.
         assert_eq!(
             slots,
-            [(1, false, false), (6, true, false), (2, false, true), (8, false, true), (6, false, true)]
+            [(1, false, false), (6, true, false), (2, false, true), (8, false, true), (5, false, true)]
         );
         assert_eq!(image.reads(0).iter().map(|read| read.cycle).collect::<Vec<_>>(), [1]);
     }
 
     #[test]
     fn an_offset_skips_pixels_and_reads_their_atoms() {
-        let image = Image { x_offset: 3, left: 1, right: 2, padding: 7, ..image(P::T_A8B8G8R8, 1) };
+        let image = Image { x_offset: 1, left: 1, right: 2, padding: 7, ..image(P::T_A8B8G8R8, 2) };
         assert_eq!(image.reads(0).iter().map(|read| read.bytes).sum::<u32>(), 16);
         let bytes: Vec<u8> = (0..16).collect();
-        let expected = [[7; 4], [12, 13, 14, 15], [7; 4], [7; 4]].concat();
+        let expected = [[7; 4], [4, 5, 6, 7], [8, 9, 10, 11], [7; 4], [7; 4]].concat();
         assert_eq!(image.line(Precision::Int8, &bytes), Elements::Int8(expected));
+    }
+
+    /// As img_nv_small_2019 (offset 2 behind 3 pixels of padding is 2) and 2033 (9 without padding is 1) on the RTL.
+    #[test]
+    fn an_offset_beyond_an_atom_counts_within_the_atom_and_the_padding() {
+        let first = |x_offset, left, code| {
+            let image = Image { x_offset, left, ..image(code, 4) };
+            (image.passed()[0], image.offset_beyond_an_atom())
+        };
+        assert_eq!(first(2, 3, P::T_A8B8G8R8), (2, Some([2, 2])));
+        assert_eq!(first(9, 0, P::T_A8B8G8R8), (1, Some([2, 1])));
+        assert_eq!(first(7, 3, P::T_R8), (7, None));
+        assert_eq!(first(22, 0, P::T_R8), (6, Some([8, 6])));
+        // All of the atoms up to the offset are read all the same; what is left of the line's padding wraps.
+        let far = Image { x_offset: 22, ..image(P::T_R8, 7) };
+        assert_eq!(far.sections(0), [0, 4, 14]);
     }
 
     #[test]

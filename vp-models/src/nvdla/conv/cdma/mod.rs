@@ -195,6 +195,7 @@ impl Cdma {
     ) {
         let watch = Watch::default();
         if fetch.slices > 0 {
+            self.warn_of_offset(&layer.input);
             let usable = Usable::default();
             let stream = self.data.stream(layer.input.ram());
             if self.atom_a_beat {
@@ -315,6 +316,20 @@ impl Cdma {
         let counts = [(reg::D_NAN_INPUT_WEIGHT_NUM, nan), (reg::D_INF_INPUT_WEIGHT_NUM, infinite)];
         self.control.show(group, &counts);
         self.raise(Source::CdmaWeight(group)).await;
+    }
+
+    /// Says that pixels are taken from elsewhere than the offset says.
+    fn warn_of_offset(&self, input: &Input) {
+        if let Input::Image(image) = input
+            && let Some([pixels, passed]) = image.offset_beyond_an_atom()
+        {
+            let (field, offset) = (reg::d_pixel_offset::PIXEL_X_OFFSET, image.x_offset);
+            self.control.warn(format_args!(
+                "CDMA.{field} is {offset}, and an atom holds {pixels} pixels of this format: CDMA shifts within an atom, and takes \
+                 pixels from {passed} of the line on (NV_NVDLA_CDMA_IMG_ctrl, pixel_element_sft). Let D_DAIN_ADDR_LOW_0 point to \
+                 the atom with the first pixel, and the offset count in it"
+            ));
+        }
     }
 
     /// Says that the weights of a layer will not all find room. CSC reads none that lie behind the kernels, and gives back only

@@ -22,7 +22,7 @@ use crate::bus::DelayLine;
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
 use crate::nvdla::refused::Refused;
-use crate::nvdla::registers::Group;
+use crate::nvdla::registers::{Group, csc as reg};
 use crate::occupancy::{Datapath, Occupancy};
 use std::ops::Range;
 use std::rc::Rc;
@@ -204,6 +204,7 @@ impl Csc {
 
     /// Has all sums of a layer computed; false if weights for that do not come.
     async fn sequence(&self, layer: &CscLayer, weights: u64) -> bool {
+        self.warn_of_merged_rows(layer);
         let lines = layer.lines as usize;
         self.buffer.slices(lines).await;
         let shape = layer.shape();
@@ -248,6 +249,21 @@ impl Csc {
         }
         self.sim.wait_until(flushed + self.cycle * TO_NEXT_LAYER).await;
         true
+    }
+
+    /// Says that merged rows move on faster than the RTL reads them: an entry of each row in as many cycles as there are rows.
+    fn warn_of_merged_rows(&self, layer: &CscLayer) {
+        let (geometry, rows) = (&layer.geometry, layer.order.row_group);
+        let step = geometry.stride.x * geometry.kernel.channels * layer.precision.bytes();
+        let entry = self.hardware.entry_bytes;
+        if layer.is_image && rows > 1 && step * rows > entry as usize {
+            self.control.warn(format_args!(
+                "CSC.{} merges {rows} rows, and kernels are {step} bytes apart: more than the {entry} bytes of an entry in as many \
+                 cycles, and the RTL shifts beyond what it has read and leaves other bytes (NV_NVDLA_CSC_dl, rsp_sft_cnt_l0). Here \
+                 they are what the registers say",
+                reg::d_post_y_extension::Y_EXTENSION
+            ));
+        }
     }
 
     /// Says whose weights a layer reads in front of its own.
