@@ -82,6 +82,13 @@ impl<T> Handoff<T> {
         }
     }
 
+    /// Waits until all items have been taken.
+    pub async fn emptied(&self) {
+        while !self.items.borrow().is_empty() {
+            self.taken.wait().await;
+        }
+    }
+
     /// Since when the oldest item could be taken, if there is one.
     pub fn since(&self) -> Option<Time> {
         self.items.borrow().front().map(|&(due, _)| due)

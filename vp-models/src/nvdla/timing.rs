@@ -131,6 +131,10 @@ pub struct SdpTiming {
     pub to_pdp: u32,
     /// How much earlier than a layer's last write address the first atom of the next can start.
     pub next_layer: u32,
+    /// From PDP's start of a layer's last atom until SDP is done with the layer.
+    pub taken_by_pdp: u32,
+    /// From the start of a layer's last atom until the read DMA's first address of the next layer, if no operands are read.
+    pub next_read: u32,
 }
 
 /// How atoms go from a latency FIFO of SDP's to its datapath.
@@ -288,6 +292,11 @@ impl Timing {
                 // RTL: op_en_load comes 5 cycles after the last data has gone to the write DMA (`NV_NVDLA_SDP_WDMA_DAT_out`,
                 // layer_done; `NV_NVDLA_SDP_reg`, reg2dp_op_en_reg), 4 before its address on nv_small.
                 next_layer: 10 + sdp_later,
+                // RTL: done two cycles after PDP has taken the last element, seen (`NV_NVDLA_SDP_core`, dp2reg_done).
+                taken_by_pdp: 4 + sdp,
+                // RTL, nv_small: 5 from the last atom's acceptance to op_load (`NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done;
+                // `NV_NVDLA_SDP_mrdma`, op_load), 8 from there to the address.
+                next_read: 22,
             },
             pdp: PdpTiming {
                 cycles_per_atom: pdp,

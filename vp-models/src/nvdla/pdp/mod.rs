@@ -90,7 +90,7 @@ impl Engine for Pdp {
                 self.input.request(lines).await;
             }
         };
-        join(request, self.read_ahead(stream, atoms)).await;
+        join(request, self.take_read(stream, atoms)).await;
         let stalled = self.input.take_stalled().cycles(self.common.cycle);
         let enable = rdma_reg::d_perf_enable::DMA_EN;
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
@@ -175,7 +175,7 @@ impl Pdp {
             // Data is popped a cycle after it was on the bus.
             credit_return: cycle * u64::from(timing.credit_return + 1),
         };
-        let depth = timing.pdp.read_ahead as usize;
+        let depth = timing.pdp.read_ahead as usize + 1;
         Pdp {
             common: Common::new(around, control, rdma),
             hardware,
@@ -189,8 +189,14 @@ impl Pdp {
         }
     }
 
+    /// Between two layers from memory the register in front of the datapath holds an atom more (RTL, `NV_NVDLA_PDP_CORE_preproc.v`).
+    fn read_ahead(&self, more: usize) {
+        let depth = self.common.timing.pdp.read_ahead as usize + more;
+        self.ahead.set_depth(depth, self.common.cycle);
+    }
+
     /// Takes atoms out of the latency FIFO, one a cycle; the datapath sees them a cycle later.
-    async fn read_ahead(&self, stream: &ReadStream, atoms: u64) {
+    async fn take_read(&self, stream: &ReadStream, atoms: u64) {
         for index in 0..atoms {
             let mut atom = [0; MAX_ATOM];
             self.ahead.room().await;
@@ -237,6 +243,7 @@ impl Pdp {
             source.ready().await;
             let mut start = early.start(source.since().unwrap_or(sim.now()), sim.now());
             if std::mem::take(&mut first) && layer.source != PdpSource::Sdp {
+                self.read_ahead(0);
                 // The first one finds the register between FIFO and datapath empty.
                 start += *cycle;
                 sim.wait_until(start).await;
@@ -272,6 +279,7 @@ impl Pdp {
                 break;
             }
         }
+        self.read_ahead(1);
         self.leave_behind(layer);
         counters
     }

@@ -72,6 +72,10 @@ impl Windows {
         Windows::new(axis.output, axis.input, axis.padding, axis.kernel, axis.stride)
     }
 
+    fn end(&self, index: u32) -> u32 {
+        self.first_end + index * self.stride
+    }
+
     /// Whether an element is made in the slot of input `at`.
     fn closes(&self, at: u32) -> bool {
         let own = at >= self.first_end
@@ -86,11 +90,31 @@ impl Windows {
     }
 }
 
+/// Lines that must be flushed before the next surface's input, of the windows of one direction, top to bottom. Beyond those that
+/// the next surface's first window does not wait for, these are the ones up to the last whose unit that surface takes from its
+/// beginning (RTL, `NV_NVDLA_PDP_CORE_cal2d.v`, `bubble_num`, `bubble_add`: `pnum_flush`, the units of the lines to flush, beside
+/// `up_pnum`, those of the windows that begin in the padding).
+fn blocking_lines(windows: &Windows, axis: &Axis) -> u32 {
+    let blocking = windows.blocking();
+    let riding = windows.flushes - blocking;
+    if riding < 2 {
+        return blocking;
+    }
+    // Units are taken in turns; each window has one until its line is out (`buffer_lines_num`).
+    let units = axis.kernel.div_ceil(axis.stride);
+    let before_last = (0..axis.output).filter(|&index| windows.end(index) + 1 < axis.input).count() as u32;
+    // The table ends with a padding of 5.
+    let begun = if axis.padding > 5 { 0 } else { axis.padding / axis.stride };
+    let taken = (1..=riding).rev().find(|line| (before_last + blocking + line) % units <= begun);
+    blocking + taken.unwrap_or(0)
+}
+
 /// The slots of one layer, in cycles from the start of simulation: fed with the arrival of input atoms.
 pub(super) struct Slots {
     pace: u64,
     strips: Vec<(Windows, u32)>,
     vertical: Windows,
+    blocking_lines: u32,
     height: u32,
     surfaces: u32,
     // Horizontal stage: the place of the next input atom…
@@ -119,10 +143,12 @@ impl Slots {
             let (input, output) = (input.end - input.start, output.end - output.start);
             (Windows::new(output, input, padding, kernel, stride), output)
         };
+        let vertical = Windows::of(&layer.vertical);
         Slots {
             pace: u64::from(pace),
             strips: layer.strips().map(strip).collect(),
-            vertical: Windows::of(&layer.vertical),
+            blocking_lines: blocking_lines(&vertical, &layer.vertical),
+            vertical,
             height: layer.vertical.input,
             surfaces: layer.surfaces(),
             strip: 0,
@@ -214,7 +240,7 @@ impl Slots {
         self.element_row = 0;
         self.element_surface += 1;
         let last_of_strip = self.element_surface == self.surfaces;
-        let free_running = if last_of_strip { self.vertical.flushes } else { self.vertical.blocking() };
+        let free_running = if last_of_strip { self.vertical.flushes } else { self.blocking_lines };
         for _ in 0..u64::from(free_running) * u64::from(width) {
             outputs.push(self.element_from);
             self.element_from += self.pace;

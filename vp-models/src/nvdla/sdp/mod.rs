@@ -28,8 +28,8 @@ use super::numeric::Precision;
 use super::order::{Order, PAIR};
 use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
-use crate::bus::Handoff;
 use crate::bus::axi::ReadStreamConfig;
+use crate::bus::{DelayLine, Handoff};
 use crate::occupancy::Datapath as Busy;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -60,6 +60,8 @@ pub(crate) struct Sdp {
     pooling: Rc<Handoff<Passed>>,
     /// What comes on the fly from the convolution accumulator.
     accumulator: Rc<Delivery>,
+    /// When the last atom of each layer that reads memory starts.
+    started: DelayLine<Time>,
 }
 
 impl Engine for Sdp {
@@ -103,6 +105,11 @@ impl Engine for Sdp {
             join(self.request(&self.bn, bn), self.request(&self.ew, ew)),
         )
         .await;
+        if layer.uses_rdma() {
+            let last = self.started.next().await;
+            let next = timing::next_read(layer, &self.common.timing.sdp);
+            self.common.sim.wait_until(last + self.common.cycles(next)).await;
+        }
         let stalled = |input: &Input| input.dma.take_stalled().cycles(self.common.cycle);
         self.common.rdma.count_running(
             rdma_reg::d_perf_enable::PERF_DMA_EN,
@@ -152,6 +159,7 @@ impl Engine for Sdp {
             self.main.feed.ready().await;
             self.main.feed.take();
         }
+        self.started.push(self.common.sim.now());
     }
 
     async fn release_partner(&self, registers: &Group) {
@@ -199,6 +207,7 @@ impl Sdp {
             output: WriteDma::new(ports, "nvdla.sdp", write_id::SDP, hardware.atom, timing.write_buffer),
             pooling,
             accumulator,
+            started: DelayLine::new(sim, "nvdla.sdp_rdma.started", Time::ZERO),
         }
     }
 
@@ -252,7 +261,6 @@ impl Sdp {
         for (address, bytes) in requests {
             stream.request(address, bytes).await;
         }
-        stream.emptied().await;
         if shape.untaken.is_some() {
             // The read DMA is done when all its operands have been taken (RTL, `NV_NVDLA_SDP_RDMA_eg`, layer_done).
             input.feed.stand().await;
@@ -411,8 +419,18 @@ impl Sdp {
             }
             second_output.clear();
         }
+        if layer.uses_rdma() {
+            self.started.push(started);
+        }
         sim.wait_until(started).await;
-        let last = if layer.has_output() { self.output.last_due() } else { started + latency };
+        let last = match layer.destination {
+            Destination::Pooling => {
+                self.pooling.emptied().await;
+                sim.now() + self.common.cycles(timing.sdp.taken_by_pdp)
+            }
+            Destination::Memory(_) if layer.has_output() => self.output.last_due(),
+            Destination::Memory(_) => started + latency,
+        };
         (counters, last)
     }
 

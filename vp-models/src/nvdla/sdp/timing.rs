@@ -89,6 +89,21 @@ pub(super) fn operands_later(layer: &SdpLayer) -> [u32; 3] {
     [bs, bn, 1 + before_ew]
 }
 
+/// From the start of a layer's last atom until the read DMA's first address of the next layer: it is done when the last of what it has
+/// read is taken, a cycle later where that is operands (RTL, `NV_NVDLA_SDP_MRDMA_EG_dout`, eg_done; `NV_NVDLA_SDP_RDMA_eg`,
+/// alu_layer_done).
+pub(super) fn next_read(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+    let stages = [
+        layer.bs.and_then(|it| it.operands),
+        layer.bn.and_then(|it| it.operands),
+        layer.ew.and_then(|it| it.operands),
+    ];
+    let taken = stages.iter().zip(operands_later(layer)).filter(|(operands, _)| operands.is_some());
+    let later = taken.map(|(_, later)| later + 1).max().unwrap_or(0);
+    // What comes from the accumulator starts a cycle later here than what is read.
+    timing.next_read + later - u32::from(layer.source == SdpSource::Accumulator)
+}
+
 /// Cycles between the starts of two atoms.
 pub(super) fn cycles_per_atom(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     let cycles = if layer.ew.is_some() { timing.cycles_per_atom_elementwise } else { timing.cycles_per_atom };
