@@ -163,6 +163,8 @@ pub struct PdpTiming {
     pub input_to_done: u32,
     /// How much earlier than a layer's last write address the first atom of the next can start.
     pub next_layer: u32,
+    /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
+    pub next_read: u32,
 }
 
 /// CDP's shape in time.
@@ -306,6 +308,8 @@ impl Timing {
                 // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
                 input_to_done: 8 + fifo,
                 next_layer: 11 + later,
+                // Seen; of it 12 are from the last element to the address (`NV_NVDLA_PDP_rdma`, dp2reg_done, op_load).
+                next_read: 22 + pdp,
             },
             cdp: CdpTiming {
                 elements_per_step: config.cdp_throughput.max(1),

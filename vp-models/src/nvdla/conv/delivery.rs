@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
+use crate::bus::DelayLine;
+
 /// Some atoms of sums, for positions that follow each other.
 struct Batch {
     /// When SDP can take the first.
@@ -46,9 +48,8 @@ pub(crate) struct Delivery {
     /// Elements taken of the first batch.
     taken: Cell<usize>,
     put: Event,
-    emptied: Event,
-    /// When SDP takes the last atom that it has asked for.
-    occupied: Cell<Time>,
+    /// When SDP takes the last atom of each layer.
+    layers: DelayLine<()>,
     /// Room in all.
     capacity: u32,
     credits: Cell<u32>,
@@ -69,8 +70,7 @@ impl Delivery {
             batches: RefCell::default(),
             taken: Cell::new(0),
             put: sim.event("nvdla.cacc.data"),
-            emptied: sim.event("nvdla.cacc.emptied"),
-            occupied: Cell::new(Time::ZERO),
+            layers: DelayLine::new(sim, "nvdla.cacc.layers", Time::ZERO),
             capacity: credits,
             credits: Cell::new(credits),
             returning: RefCell::default(),
@@ -169,12 +169,9 @@ impl Delivery {
         self.put.notify_delta();
     }
 
-    /// Waits until SDP has taken everything.
-    pub(super) async fn emptied(&self) {
-        while !self.batches.borrow().is_empty() {
-            self.emptied.wait().await;
-        }
-        self.sim.wait_until(self.occupied.get()).await;
+    /// Waits until SDP has taken the next layer, which was not abandoned.
+    pub(super) async fn layer_taken(&self) {
+        self.layers.next().await;
     }
 
     /// Waits until an atom can be taken.
@@ -212,15 +209,14 @@ impl Delivery {
             self.taken.set(end);
             let atoms = (end - first) / batch.lanes.max(1);
             self.return_paced(atoms as u32, from, pace);
-            self.occupied.set(from + pace * (atoms as u64).saturating_sub(1));
+            if done && batch.last {
+                self.layers.push_at(from + pace * (atoms as u64).saturating_sub(1), ());
+            }
         }
         (taken.last, taken.abandoned) = (done && batch.last, batch.abandoned);
         if done {
             batches.pop_front();
             self.taken.set(0);
-            if batches.is_empty() {
-                self.emptied.notify_delta();
-            }
         }
         taken
     }
@@ -303,7 +299,7 @@ mod tests {
             csc.put(Time::ns(2), vec![1, 2, 3, 4], 1, true);
             csc.take_credits(3).await;
             times.borrow_mut().push(clock.now());
-            csc.emptied().await;
+            csc.layer_taken().await;
             times.borrow_mut().push(clock.now());
         });
         let sdp = delivery;

@@ -60,5 +60,6 @@ pub(crate) fn start(around: &Surroundings<'_>, controls: Controls, delivery: Rc<
     sim.server(cdma_name, cdma.run());
     sim.server(format!("{csc_name}.release"), csc.clone().release());
     sim.server(csc_name, csc.run());
+    sim.server(format!("{cacc_name}.report"), cacc.clone().report());
     sim.server(cacc_name, cacc.run());
 }

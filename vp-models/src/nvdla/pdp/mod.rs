@@ -23,7 +23,7 @@ use super::numeric::Precision;
 use super::refused::Refused;
 use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use super::timing::PdpTiming;
-use crate::bus::Handoff;
+use crate::bus::{DelayLine, Handoff};
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::occupancy::Datapath;
 use std::cell::RefCell;
@@ -51,6 +51,8 @@ pub(crate) struct Pdp {
     unread: Rc<Unread>,
     /// What the layer before left in the datapath.
     left_behind: RefCell<Option<String>>,
+    /// When the last input atom of each layer that reads memory starts.
+    started: DelayLine<Time>,
     /// Nothing notifies it: a layer that the RTL does not end waits here.
     stands: Event,
     output: Rc<WriteDma>,
@@ -91,6 +93,9 @@ impl Engine for Pdp {
             }
         };
         join(request, self.take_read(stream, atoms)).await;
+        let last = self.started.next().await;
+        let next = self.common.cycles(self.common.timing.pdp.next_read);
+        self.common.sim.wait_until(last + next).await;
         let stalled = self.input.take_stalled().cycles(self.common.cycle);
         let enable = rdma_reg::d_perf_enable::DMA_EN;
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
@@ -144,6 +149,7 @@ impl Engine for Pdp {
             self.ahead.ready().await;
             self.ahead.take();
         }
+        self.started.push(self.common.sim.now());
     }
 
     async fn release_partner(&self, registers: &Group) {
@@ -184,6 +190,7 @@ impl Pdp {
             unread: Unread::new(sim, cycle * u64::from(timing.pdp.cycles_per_atom), from_sdp.clone()),
             from_sdp,
             left_behind: RefCell::default(),
+            started: DelayLine::new(sim, "nvdla.pdp_rdma.started", Time::ZERO),
             stands: sim.event("nvdla.pdp.windows_it_does_not_end"),
             output: WriteDma::new(ports, "nvdla.pdp", write_id::PDP, hardware.atom, timing.write_buffer),
         }
@@ -253,6 +260,9 @@ impl Pdp {
             sim.wait_until(slot).await;
             let Some(Passed { atom: input_atom, abandoned, .. }) = source.take() else { break };
             taken += 1;
+            if taken == all && layer.source != PdpSource::Sdp {
+                self.started.push(slot);
+            }
             if abandoned {
                 self.common.control.warn("layer ended early: SDP's, which should feed it, was refused");
                 self.output.abandon();

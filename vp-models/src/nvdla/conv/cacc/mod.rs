@@ -45,6 +45,16 @@ pub(super) struct Cacc {
     interrupts: Rc<Interrupts>,
     delivery: Rc<Delivery>,
     sums: Rc<DelayLine<Message>>,
+    endings: DelayLine<Ending>,
+}
+
+/// A layer whose sums are all added up.
+struct Ending {
+    group: usize,
+    /// Its shape for people, and how many sums were clipped. None: refused.
+    layer: Option<(String, u64)>,
+    /// SDP has yet to take sums.
+    is_taken: bool,
 }
 
 impl Cacc {
@@ -64,37 +74,54 @@ impl Cacc {
             interrupts: interrupts.clone(),
             delivery,
             sums,
+            endings: DelayLine::new(sim, "nvdla.cacc.endings", Time::ZERO),
         })
     }
 
-    /// Runs layers one after the other; ends never.
+    /// Runs layers one after the other; ends never. The registers are the next layer's when a layer's last sums are in the delivery
+    /// buffer, from where SDP may take them much later (RTL, `NV_NVDLA_CACC_delivery_ctrl.v`, dp2reg_done).
     pub(super) async fn run(self: Rc<Self>) {
         loop {
             let (group, registers, _) = self.control.next_group().await;
-            match CaccLayer::decode(&registers, &self.hardware) {
+            let ending = match CaccLayer::decode(&registers, &self.hardware) {
                 Ok(layer) => {
                     let [width, height, channels] = layer.size;
                     let label = || format!("{width}x{height}x{channels}");
                     self.control.begin(label, group);
-                    let clipped = self.deliver(&layer).await;
-                    self.sim.wait(self.cycle * u64::from(self.timing.conv.delivered_to_interrupt)).await;
-                    self.control.end(label, group);
-                    let clipped = clipped.min(u32::MAX.into()) as u32;
-                    self.control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, clipped);
+                    let (clipped, is_taken) = self.deliver(&layer).await;
+                    Ending { group, layer: Some((label(), clipped)), is_taken }
                 }
                 Err(refused) => {
                     self.control.warn(format_args!("layer refused: {refused}"));
                     self.delivery.abandon();
                     self.drop_layer().await;
+                    Ending { group, layer: None, is_taken: false }
                 }
-            }
+            };
+            self.endings.push(ending);
             self.control.finish();
+        }
+    }
+
+    /// Reports layers that SDP has taken; ends never.
+    pub(super) async fn report(self: Rc<Self>) {
+        loop {
+            let Ending { group, layer, is_taken } = self.endings.next().await;
+            if is_taken {
+                self.delivery.layer_taken().await;
+            }
+            if let Some((label, clipped)) = layer {
+                self.sim.wait(self.cycle * u64::from(self.timing.conv.delivered_to_interrupt)).await;
+                self.control.end(|| label, group);
+                let clipped = clipped.min(u32::MAX.into()) as u32;
+                self.control.registers().borrow_mut().set(group, reg::D_OUT_SATURATION, clipped);
+            }
             self.interrupts.raise(Source::Cacc(group));
         }
     }
 
-    /// Hands a layer to SDP; ends when SDP has taken it. Counts what is clipped.
-    async fn deliver(&self, layer: &CaccLayer) -> u64 {
+    /// Puts a layer's sums where SDP takes them. Counts what is clipped, and says whether all has come.
+    async fn deliver(&self, layer: &CaccLayer) -> (u64, bool) {
         let lanes = self.hardware.lanes(layer.precision) as usize;
         let latency = self.cycle * u64::from(self.timing.conv.to_sdp);
         let [width, height, channels] = layer.size.map(u64::from);
@@ -103,7 +130,7 @@ impl Cacc {
             let Message::Stripe(stripe) = self.sums.next().await else {
                 self.control.warn("layer ended early: another unit of the convolution refused it");
                 self.delivery.abandon();
-                return clipped;
+                return (clipped, false);
             };
             let Stripe { kernels, sums, last, .. } = stripe;
             let (results, beyond) = layer.clip_all(sums);
@@ -118,8 +145,8 @@ impl Cacc {
         if expected > 0 {
             self.control.warn(format_args!("the output cube has {expected} elements more than CSC has sent"));
         }
-        self.delivery.emptied().await;
-        clipped
+        self.sim.wait(latency).await;
+        (clipped, true)
     }
 
     /// Takes a layer from CSC that nobody wants.
