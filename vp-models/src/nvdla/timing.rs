@@ -184,6 +184,8 @@ pub struct CdpTiming {
     pub spread: u32,
     /// How much earlier than a layer's last write address the first atom of the next can start.
     pub next_layer: u32,
+    /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
+    pub next_read: u32,
     /// How fast atoms leave the write DMA, where that can hold the datapath up.
     pub write_pace: Option<WritePace>,
 }
@@ -319,6 +321,8 @@ impl Timing {
                 credits: cdp_credits,
                 spread: 9,
                 next_layer: 11 + later,
+                // Seen, as with PDP.
+                next_read: 29,
                 // Master has more registers on the way, which take in what the interface cannot.
                 write_pace: (tree != RtlTree::Master).then_some(WritePace {
                     cycles_per_atom: 2,

@@ -20,6 +20,7 @@ use super::glb;
 use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
+use crate::bus::DelayLine;
 use crate::bus::axi::ReadStreamConfig;
 use crate::occupancy::Datapath as Busy;
 use std::cell::RefCell;
@@ -38,6 +39,8 @@ pub(crate) struct Cdp {
     /// When each free place among them may be used.
     places: RefCell<VecDeque<Time>>,
     freed: Event,
+    /// When the last input atom of each layer starts.
+    started: DelayLine<Time>,
     output: Rc<WriteDma>,
 }
 
@@ -83,6 +86,9 @@ impl Engine for Cdp {
             }
         };
         join(request, spread).await;
+        let last = self.started.next().await;
+        let next = self.common.cycles(self.common.timing.cdp.next_read);
+        self.common.sim.wait_until(last + next).await;
         let stalled = self.input.take_stalled().cycles(self.common.cycle);
         let enable = rdma_reg::d_perf_enable::DMA_EN;
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
@@ -120,6 +126,7 @@ impl Engine for Cdp {
             self.places.borrow_mut().push_back(self.common.sim.now());
             self.freed.notify_delta();
         }
+        self.started.push(self.common.sim.now());
     }
 
     async fn release_partner(&self, _: &Group) {}
@@ -141,6 +148,7 @@ impl Cdp {
             arrived: sim.event("nvdla.cdp.spread.arrived"),
             places: RefCell::new(vec![Time::ZERO; timing.cdp.spread as usize].into()),
             freed: sim.event("nvdla.cdp.spread.freed"),
+            started: DelayLine::new(sim, "nvdla.cdp_rdma.started", Time::ZERO),
             output: WriteDma::new(ports, "nvdla.cdp", write_id::CDP, hardware.atom, timing.write_buffer),
         }
     }
@@ -187,7 +195,11 @@ impl Cdp {
                 block.put(transfer, x, atom);
             }
             counters += block.compute(transfer);
-            let Rows { freed, written } = steps.transfer(&first_row, transfers.peek().is_none());
+            let is_last = transfers.peek().is_none();
+            if is_last {
+                self.started.push(first_row.last().map_or(sim.now(), |&step| *cycle * step));
+            }
+            let Rows { freed, written } = steps.transfer(&first_row, is_last);
             if let Some(&first) = first_row.first() {
                 occupancy.busy(Busy::Cdp, *cycle * first, *cycle * steps.next());
             }
