@@ -1,6 +1,8 @@
-//! Random layers and sequences of layers, which the project's own generators have drawn, take the RTL's cycles.
+//! Random layers and sequences of layers, which the project's own generators have drawn, and networks as its planner runs them, take
+//! the RTL's cycles.
 
 use vp_models::host::trace::{Trace, discover};
+use vp_study::rtl::measurements::Measurements;
 use vp_study::rtl::run::run;
 use vp_study::rtl::table::Table;
 use vp_tests::shared;
@@ -66,4 +68,27 @@ fn sequences_take_the_rtls_cycles() {
     let [rtl, model]: [u64; 2] =
         [rows.iter().map(|row| row.rtl).sum(), rows.iter().map(|row| row.model).sum()];
     assert!(model.abs_diff(rtl) * 1000 <= rtl, "all sequences: {model} cycles, the RTL {rtl}");
+}
+
+#[test]
+fn networks_take_the_rtls_cycles() {
+    let Some(folder) = shared::folder("networks on the RTL", "nvdla/rtl-golden/more/networks") else {
+        return;
+    };
+    let networks = Measurements::of(&folder).unwrap_or_else(|error| panic!("{error}")).networks;
+    assert!(networks.iter().any(|row| row.total.is_some() && !row.steps.is_empty()), "totals and steps");
+    for row in &networks {
+        let run = row.run().unwrap_or_else(|why| panic!("{:?}: {why}", row.case));
+        for (at, name, rtl) in &row.steps {
+            let (of_model, model) = &run.steps[*at];
+            assert_eq!(of_model, name);
+            assert!(
+                model.abs_diff(*rtl) * 100 <= *rtl,
+                "{:?}: {name} takes {model}, the RTL {rtl}",
+                row.case
+            );
+        }
+        let (Some(rtl), model) = (row.total, run.total) else { continue };
+        assert!(model.abs_diff(rtl) * 1000 <= rtl * 2, "{:?}: {model} in all, the RTL {rtl}", row.case);
+    }
 }

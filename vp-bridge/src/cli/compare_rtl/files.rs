@@ -1,5 +1,6 @@
 //! Every row as a line of CSV.
 
+use super::networks::{ComparedNetwork, Figure};
 use super::{Compared, Failure};
 use std::path::Path;
 
@@ -20,12 +21,21 @@ const HEADER: [&str; 13] = [
 ];
 
 /// Writes the rows to a file.
-pub(super) fn rows(path: &Path, compared: &[Compared<'_>]) -> Result<(), Failure> {
+pub(super) fn rows(
+    path: &Path,
+    compared: &[Compared<'_>],
+    networks: &[ComparedNetwork<'_>],
+) -> Result<(), Failure> {
     let wrong = |error: csv::Error| Failure::new(format!("{}: {error}", path.display()));
     let mut writer = csv::Writer::from_path(path).map_err(wrong)?;
     writer.write_record(HEADER).map_err(wrong)?;
     for it in compared {
         writer.write_record(cells(it)).map_err(wrong)?;
+    }
+    for it in networks {
+        for cells in cells_of_network(it) {
+            writer.write_record(cells).map_err(wrong)?;
+        }
     }
     writer.flush().map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
@@ -49,4 +59,28 @@ fn cells(it: &Compared<'_>) -> [String; 13] {
         traffic.join("; "),
         run.as_ref().err().cloned().unwrap_or_default(),
     ]
+}
+
+/// A line for each step, and one for the whole.
+fn cells_of_network(it: &ComparedNetwork<'_>) -> Vec<[String; 13]> {
+    let setting = it.setting();
+    let line = |figure: Figure<'_>| {
+        let model = figure.model;
+        [
+            it.name(),
+            figure.step.unwrap_or("in all").to_owned(),
+            setting.read_latency.to_string(),
+            setting.write_latency.to_string(),
+            setting.read_outstanding.to_string(),
+            figure.rtl.to_string(),
+            model.map(|model| model.to_string()).unwrap_or_default(),
+            model.map(|model| (model as i64 - figure.rtl as i64).to_string()).unwrap_or_default(),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            it.why_not().unwrap_or_default().to_owned(),
+        ]
+    };
+    it.figures().into_iter().map(line).collect()
 }

@@ -1,6 +1,7 @@
 //! `vp compare-rtl`: runs what was measured on the vendor's RTL, and shows how far the model is from it.
 
 mod files;
+mod networks;
 mod plot;
 mod report;
 
@@ -13,12 +14,13 @@ use std::time::Duration;
 use vp_models::host::trace::{Trace, TraceSource, discover};
 use vp_study::rtl::distribution::{self, Bounds, Distribution, Kept};
 use vp_study::rtl::log;
+use vp_study::rtl::measurements::Measurements;
 use vp_study::rtl::run::{Run, run};
 use vp_study::rtl::table::{Row, Setting, Table};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The folder with the tables: CONFIG.csv and CONFIG.master.csv, and `logs`
+    /// The folder with the tables: CONFIG.csv and CONFIG.master.csv, and `logs`; networks lie there or in its `networks`
     #[arg(value_name = "DIR")]
     tables: PathBuf,
 
@@ -26,11 +28,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 
-    /// Only the tables of this configuration, or only this table: nv_small, nv_small.master
+    /// Only what was measured on this configuration, or only this table: nv_small, nv_small.master
     #[arg(long, value_name = "NAME")]
     config: Option<String>,
 
-    /// Only tests whose name contains this text
+    /// Only tests and networks whose name contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 
@@ -70,14 +72,19 @@ impl Compared<'_> {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    let tables = tables(args)?;
-    let traces = traces(args, &tables)?;
+    let found = measurements(args)?;
+    let networks = networks::compare(&found.networks);
+    // Of networks alone there are no traces.
+    let traces = if found.tables.is_empty() { Traces::new() } else { traces(args, &found.tables)? };
     let wanted = |row: &&Row| args.filter.as_ref().is_none_or(|text| row.test.contains(text.as_str()));
-    let pairs = tables.iter().flat_map(|table| table.rows.iter().filter(wanted).map(move |row| (table, row)));
+    let pairs =
+        found.tables.iter().flat_map(|table| table.rows.iter().filter(wanted).map(move |row| (table, row)));
     let (known, unknown): (Vec<_>, Vec<_>) =
         pairs.partition(|(table, row)| traces.contains_key(&(table.config.as_str(), row.test.as_str())));
-    if known.is_empty() {
-        return Err(Failure::new("no row to compare: no table has such a test whose trace is here"));
+    if known.is_empty() && networks.is_empty() {
+        return Err(Failure::new(
+            "nothing to compare: no such network, and no table has such a test whose trace is here",
+        ));
     }
     let bar = progress(known.len());
     let compared: Vec<Compared<'_>> = known
@@ -91,7 +98,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         .collect::<Result<_, _>>()?;
     bar.finish_and_clear();
     if let Some(path) = &args.csv {
-        files::rows(path, &compared)?;
+        files::rows(path, &compared, &networks)?;
     }
     if let Some(path) = &args.svg {
         plot::write(path, &compared)?;
@@ -99,21 +106,25 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     if let Some(path) = &args.distribution {
         distribution::write(path, &distributions(&compared)).map_err(Failure::new)?;
     }
-    report::show(&compared, &unknown)
+    report::show(&networks, &compared, &unknown)
 }
 
-/// The tables asked for.
-fn tables(args: &Args) -> Result<Vec<Table>, Failure> {
-    let mut tables = Table::all(&args.tables).map_err(Failure::new)?;
+/// What was measured of what is asked for.
+fn measurements(args: &Args) -> Result<Measurements, Failure> {
+    let mut found = Measurements::of(&args.tables).map_err(Failure::new)?;
     if let Some(name) = &args.config {
-        let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
-        tables.retain(|table| table.name == *name || table.config == *name);
-        if tables.is_empty() {
+        let names: Vec<String> = found.tables.iter().map(|table| table.name.clone()).collect();
+        found.tables.retain(|table| table.name == *name || table.config == *name);
+        found.networks.retain(|row| row.case.is_of(name));
+        if found.tables.is_empty() && found.networks.is_empty() {
             let there = format!("there are {}", names.join(", "));
             return Err(Failure::new(format!("no table of the RTL's cycles for `{name}`")).hint(there));
         }
     }
-    Ok(tables)
+    if let Some(text) = &args.filter {
+        found.networks.retain(|row| row.case.network.contains(text.as_str()));
+    }
+    Ok(found)
 }
 
 /// The traces of the tables' configurations, by configuration and test. Each is read once.

@@ -1,5 +1,6 @@
 //! What a person sees: a table a configuration, the distribution, the traffic, and the worst rows in detail.
 
+use super::networks::{self, ComparedNetwork};
 use super::{Compared, Failure, Verdict, by_setting, by_table, near_enough, raw};
 use crate::cli::text::{self, counted, grouped, styled};
 use std::collections::BTreeSet;
@@ -11,13 +12,25 @@ use vp_study::rtl::table::{Row, Table};
 const TOLD: usize = 10;
 
 /// Shows all, and says whether the model is as near as is asked in every group, with the RTL's traffic.
-pub(super) fn show(compared: &[Compared<'_>], unknown: &[(&Table, &Row)]) -> Result<Verdict, Failure> {
+pub(super) fn show(
+    networks: &[ComparedNetwork<'_>],
+    compared: &[Compared<'_>],
+    unknown: &[(&Table, &Row)],
+) -> Result<Verdict, Failure> {
     let groups_hold = || by_setting(compared).into_values().all(near_enough);
     let tables_hold = || by_table(compared).into_iter().all(|(_, rows)| near_enough(rows));
     let all_run = compared.iter().all(|it| it.run.is_ok());
     let alike = compared.iter().all(|it| it.traffic.is_empty());
-    let right = near_enough(compared) && groups_hold() && tables_hold() && all_run && alike;
-    match write(compared, unknown, right) {
+    let mut right = near_enough(compared) && groups_hold() && tables_hold() && all_run && alike;
+    let mut shown = Ok(());
+    if !compared.is_empty() {
+        shown = write(compared, unknown, right);
+    }
+    if !networks.is_empty() {
+        right &= networks.iter().all(ComparedNetwork::is_near);
+        shown = shown.and_then(|()| networks::write(networks));
+    }
+    match shown {
         Err(failure) if !failure.is_broken_pipe => Err(failure),
         _ => Ok(if right { Verdict::Right } else { Verdict::Wrong }),
     }

@@ -1,6 +1,8 @@
 //! What was measured on the vendor's RTL, and how far the model is from it.
 //!
+//! * [`measurements`]: all that a folder holds of them.
 //! * [`table`]: tables of measurements, a row for each simulation of the RTL: a trace under a memory.
+//! * [`networks`]: networks that the planner's own register programs ran on the RTL.
 //! * [`log`]: every request that one of these simulations made, in order.
 //! * [`run`]: the same trace under the same memory, on the model.
 //! * [`distribution`]: how far apart the two are, over many rows, and how far they may be.
@@ -9,6 +11,8 @@
 
 pub mod distribution;
 pub mod log;
+pub mod measurements;
+pub mod networks;
 pub mod run;
 pub mod table;
 

@@ -157,24 +157,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// The tables in a folder, by name.
-    ///
-    /// # Errors
-    /// A folder or table that cannot be read, or no table at all.
-    pub fn all(folder: &Path) -> Result<Vec<Table>, RtlError> {
-        let entries = folder.read_dir().map_err(|error| RtlError::new(folder, error))?;
-        let mut paths = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(|error| RtlError::new(folder, error))?.path();
-            paths.extend(path.extension().is_some_and(|ext| ext == "csv").then_some(path));
-        }
-        if paths.is_empty() {
-            return Err(RtlError::new(folder, "no tables (CSV files) of RTL measurements here"));
-        }
-        paths.sort();
-        paths.iter().map(|path| Table::read(path)).collect()
-    }
-
     /// The table of a folder that was measured on what a platform models.
     #[must_use]
     pub fn path_for(folder: &Path, description: &Description) -> Option<PathBuf> {
@@ -248,7 +230,7 @@ impl Table {
 }
 
 /// A row's cells by the names of their columns.
-struct Cells<'a>(BTreeMap<&'a str, &'a str>);
+pub(super) struct Cells<'a>(pub(super) BTreeMap<&'a str, &'a str>);
 
 impl Cells<'_> {
     fn row(&self) -> Result<Row, String> {
@@ -265,10 +247,9 @@ impl Cells<'_> {
             write_bytes: self.number("axi_write_bytes")?,
             most_writes: self.number("max_outstanding_writes")?,
         };
-        let optional = |name| self.0.get(name).is_some_and(|text| !text.is_empty());
-        let right = optional("crc_ok").then(|| self.number("crc_ok").map(|right: u8| right == 1));
-        let first_read = optional("first_read_after_enable").then(|| self.number("first_read_after_enable"));
-        let second = optional("sram_read_bursts").then(|| self.second());
+        let right = self.has("crc_ok").then(|| self.number("crc_ok").map(|right: u8| right == 1));
+        let first_read = self.has("first_read_after_enable").then(|| self.number("first_read_after_enable"));
+        let second = self.has("sram_read_bursts").then(|| self.second());
         Ok(Row {
             test: self.text("test")?.to_owned(),
             setting,
@@ -290,11 +271,16 @@ impl Cells<'_> {
         })
     }
 
-    fn text(&self, name: &str) -> Result<&str, String> {
+    /// Whether there is something in a column.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|text| !text.is_empty())
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<&str, String> {
         self.0.get(name).copied().ok_or_else(|| format!("no column `{name}`"))
     }
 
-    fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, String> {
+    pub(super) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, String> {
         let text = self.text(name)?;
         text.parse().map_err(|_| format!("{name}: `{text}` is no number"))
     }
