@@ -186,18 +186,17 @@ pub struct CdpTiming {
     pub next_layer: u32,
     /// From the start of a layer's last input atom until the read DMA's first address of the next layer.
     pub next_read: u32,
-    /// How fast atoms leave the write DMA, where that can hold the datapath up.
-    pub write_pace: Option<WritePace>,
+    /// When there is room in the write DMA, where that can hold the datapath up.
+    pub write_room: Option<WriteRoom>,
 }
 
-/// The way of atoms from CDP's write DMA to the memory interface, if it is slower than the datapath.
+/// When there is room for the next transfer in the FIFOs of CDP's write DMA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WritePace {
-    /// Cycles between two atoms.
-    pub cycles_per_atom: u32,
-    /// How much earlier than its write address an atom leaves the write DMA, once the way is full.
-    pub ahead: u32,
-    /// How much earlier than its write address an atom enters the write DMA.
+pub struct WriteRoom {
+    /// From a transfer's last element until its first atom has left and another element can come. RTL, branch `nv_small`,
+    /// `NV_NVDLA_CDP_wdma.v`: the command goes one cycle before the atoms, and the FIFO is ready in the cycle behind.
+    pub after: u32,
+    /// How much earlier a step of the datapath is, that is held up where an element waits, than that element.
     pub behind_datapath: u32,
 }
 
@@ -324,11 +323,7 @@ impl Timing {
                 // Seen, as with PDP.
                 next_read: 29,
                 // Master has more registers on the way, which take in what the interface cannot.
-                write_pace: (tree != RtlTree::Master).then_some(WritePace {
-                    cycles_per_atom: 2,
-                    ahead: 5,
-                    behind_datapath: 12,
-                }),
+                write_room: (tree != RtlTree::Master).then_some(WriteRoom { after: 2, behind_datapath: 15 }),
             },
             // Two registers fewer before the way of any read than an RDMA has; seen on nv_full.
             bdma: BdmaTiming {

@@ -197,18 +197,17 @@ impl Steps {
     }
 
     /// How long an element of a transfer's first row must wait until the write DMA has room: it takes the atoms of
-    /// the transfer before out of its FIFOs as fast as the interface takes them.
+    /// the transfer before out of its FIFOs, one a cycle, once the last one is whole.
     fn hold(&mut self, index: u64, due: u64) -> u64 {
-        let (Some(pace), Some((written, width))) = (self.timing.write_pace, self.last_written) else {
+        let (Some(room), Some((written, width))) = (&self.timing.write_room, self.last_written) else {
             return 0;
         };
         let too_many = (u64::from(width) + index + 1).saturating_sub(WRITE_FIFO);
-        let room = written + u64::from(pace.cycles_per_atom) * too_many;
-        let cycles = (room.saturating_sub(u64::from(pace.ahead))).saturating_sub(due);
+        let cycles = (written + u64::from(room.after) + too_many).saturating_sub(due);
         if too_many == 0 || cycles == 0 {
             return 0;
         }
-        self.holds.push_back((due - u64::from(pace.behind_datapath), cycles));
+        self.holds.push_back((due - u64::from(room.behind_datapath), cycles));
         cycles
     }
 }
