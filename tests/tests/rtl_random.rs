@@ -52,10 +52,9 @@ fn random_layers_take_the_rtls_cycles() {
     let tables = ["nv_small", "nv_large.master", "nv_small_256_full.master"];
     let Some(rows) = rows("random layers on the RTL", "", &tables) else { return };
     let exact = rows.iter().filter(|row| row.rtl == row.model).count();
-    assert!(exact * 100 >= rows.len() * 90, "{exact} of {} are equal", rows.len());
+    assert!(exact * 100 >= rows.len() * 95, "{exact} of {} are equal", rows.len());
     let far: Vec<&str> = rows.iter().filter(|row| !row.is_within(1)).map(|row| row.name.as_str()).collect();
-    // CDP on nv_small_256_full is not explained.
-    assert!(far.len() <= 2, "off by more than 1 %: {far:?}");
+    assert!(far.is_empty(), "off by more than 1 %: {far:?}");
 }
 
 #[test]

@@ -318,11 +318,12 @@ impl Timing {
                 square_sum: 9,
                 multiply: 1,
                 credits: cdp_credits,
-                spread: 9,
+                // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, and an output register.
+                spread: if tree == RtlTree::Master { 33 } else { 9 },
                 next_layer: 11 + later,
                 // Seen, as with PDP.
                 next_read: 29,
-                // Master has more registers on the way, which take in what the interface cannot.
+                // Not seen on master, whose write DMA was not looked at.
                 write_room: (tree != RtlTree::Master).then_some(WriteRoom { after: 2, behind_datapath: 15 }),
             },
             // Two registers fewer before the way of any read than an RDMA has; seen on nv_full.
