@@ -111,7 +111,7 @@ impl Image {
     }
 
     /// Whether pixels lie in two planes.
-    pub fn two_planes(&self) -> bool {
+    fn two_planes(&self) -> bool {
         self.format.pixel_bytes()[1] > 0
     }
 

@@ -98,8 +98,6 @@ impl BeatConsumer for FeatureIntake {
 pub(super) struct ImageIntake {
     cycle: Time,
     slots: Vec<Slot>,
-    /// Cycles from the packing of the last atom to the line's being usable.
-    to_usable: u64,
     usable: Usable,
     state: RefCell<ImageState>,
 }
@@ -116,16 +114,9 @@ struct ImageState {
 }
 
 impl ImageIntake {
-    pub(super) fn new(
-        (slots, lines): (Vec<Slot>, u32),
-        two_planes: bool,
-        cycle: Time,
-        now: Time,
-        usable: Usable,
-    ) -> Self {
+    pub(super) fn new((slots, lines): (Vec<Slot>, u32), cycle: Time, now: Time, usable: Usable) -> Self {
         let state = ImageState { slot: 0, done: 0, bundle: 0, lines_left: lines, taken: now, packed: now };
-        let to_usable = TO_USABLE + u64::from(two_planes);
-        let intake = ImageIntake { cycle, slots, to_usable, usable, state: RefCell::new(state) };
+        let intake = ImageIntake { cycle, slots, usable, state: RefCell::new(state) };
         intake.take_padding();
         intake
     }
@@ -153,7 +144,7 @@ impl ImageIntake {
         (state.slot, state.done) = (state.slot + 1, 0);
         if state.slot == self.slots.len() {
             (state.slot, state.lines_left) = (0, state.lines_left.saturating_sub(1));
-            let usable = state.packed + self.cycle * (self.to_usable - 1);
+            let usable = state.packed + self.cycle * (TO_USABLE - 1);
             self.usable.borrow_mut().push_back(usable);
         }
     }
@@ -296,7 +287,7 @@ mod tests {
         let slots =
             vec![slot(2, false, true, false), slot(3, true, false, true), slot(1, false, false, true)];
         let usable = Usable::default();
-        let intake = ImageIntake::new((slots, 2), false, Time::ns(1), Time::ns(8), usable.clone());
+        let intake = ImageIntake::new((slots, 2), Time::ns(1), Time::ns(8), usable.clone());
         // The padding is done in cycle 10; then three atoms, and three cycles of padding up to the next line's.
         assert_eq!(taken(&intake, 4), [11, 12, 13, 17]);
         // Four atoms are packed from 17 on, one more from 21 on.

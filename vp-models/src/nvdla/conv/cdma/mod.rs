@@ -226,7 +226,7 @@ impl Cdma {
             Input::Image(image) => {
                 let line = (image.slots(), image.height);
                 let now = self.sim.now();
-                Rc::new(ImageIntake::new(line, image.two_planes(), self.cycle, now, usable))
+                Rc::new(ImageIntake::new(line, self.cycle, now, usable))
             }
         })
     }
