@@ -13,6 +13,7 @@ pub mod effort;
 pub mod layers;
 pub mod mutation;
 pub mod program;
+pub mod proven;
 pub mod random;
 pub mod reference;
 pub mod served;

@@ -8,6 +8,8 @@ use vp_models::fpga_ai_suite::Architecture;
 use vp_models::nvdla::config::Config;
 use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform, PortKind};
+use vp_study::rtl::modes::Mode;
+use vp_study::rtl::proven::{self, Evidence};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -154,6 +156,34 @@ fn describe(out: &mut impl Write, description: &Description) -> Result<(), Failu
             axi.write_outstanding,
         )?;
     }
+    match proven::of(description) {
+        Some(modes) => held_to(out, &modes),
+        None => Ok(()),
+    }
+}
+
+/// What each mode of an NVDLA was held to.
+fn held_to(out: &mut impl Write, modes: &[(Mode, Evidence)]) -> Result<(), Failure> {
+    let nothing = Evidence::default();
+    if modes.iter().all(|(_, evidence)| *evidence == nothing) {
+        let text = "its results and cycles follow from its parameters as those of other configurations do";
+        return Ok(writeln!(out, "\nheld to  nothing of this configuration was measured: {text}")?);
+    }
+    let mut table =
+        text::table(&["held to", "goldens", "RTL runs", "equal cycles", "farthest"], &[1, 2, 3, 4]);
+    for (mode, Evidence { goldens, rows, exact, largest }) in modes.iter().filter(|it| it.1 != nothing) {
+        let mut cells = vec![mode.to_string(), goldens.to_string(), rows.to_string()];
+        if *rows > 0 {
+            cells.extend([exact.to_string(), format!("{:.2} %", *largest as f64 / 10_000.0)]);
+        }
+        table.add_row(cells);
+    }
+    writeln!(out, "\n{}", table.trim_fmt())?;
+    let without: Vec<&str> = modes.iter().filter(|it| it.1 == nothing).map(|(mode, _)| mode.name()).collect();
+    writeln!(out, "\nWhere no RTL run was measured, cycles follow the mechanism alone (docs/timing.md).")?;
+    if !without.is_empty() {
+        writeln!(out, "Held to neither a run nor a golden: {}.", without.join(", "))?;
+    }
     Ok(())
 }
 
@@ -207,4 +237,33 @@ fn of_suite(architecture: &Architecture) -> Vec<(&'static str, String)> {
         ("input", format!("from {input}")),
         ("licence", licence),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(description: &Description) -> String {
+        let mut out = Vec::new();
+        assert!(describe(&mut out, description).is_ok());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_platform_says_what_it_is_held_to_and_what_it_is_not() {
+        let small = described(&Description::named("nv_small").unwrap());
+        assert!(small.contains("PDP behind SDP"), "{small}");
+        assert!(!small.contains("Winograd") && !small.contains("Held to neither"), "{small}");
+        let large = described(&Description::named("nv_large").unwrap());
+        assert!(large.contains("Held to neither a run nor a golden: convolution of an image,"), "{large}");
+        let mut own = Description::named("nv_small").unwrap();
+        own.nvdla_mut().unwrap().config.mac_atomic_k = 16;
+        let own = described(&own);
+        assert!(own.contains("nothing of this configuration was measured"), "{own}");
+    }
+
+    #[test]
+    fn what_is_no_nvdla_is_held_to_no_rtl() {
+        assert!(!described(&Description::named("fpga-ai-suite").unwrap()).contains("RTL"));
+    }
 }

@@ -5,6 +5,7 @@
 //! * [`networks`]: networks that the planner's own register programs ran on the RTL.
 //! * [`log`]: every request that one of these simulations made, in order.
 //! * [`run`]: the same trace under the same memory, on the model.
+//! * [`modes`]: the ways through the hardware that runs are counted by; [`proven`]: what each was held to.
 //! * [`distribution`]: how far apart the two are, over many rows, and how far they may be.
 //!
 //! The command line shows it, the tests hold the model to it. Nothing here prints, and nothing knows a measured number.
@@ -12,7 +13,9 @@
 pub mod distribution;
 pub mod log;
 pub mod measurements;
+pub mod modes;
 pub mod networks;
+pub mod proven;
 pub mod run;
 pub mod table;
 

@@ -33,6 +33,7 @@ mod interrupt;
 mod loadable;
 pub mod player;
 pub mod recording;
+mod registers;
 pub mod surface;
 pub mod txn;
 mod write;
