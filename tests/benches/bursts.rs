@@ -79,7 +79,7 @@ fn weights(sim: &Sim, interconnect: &Rc<Interconnect>, bursts: u64) {
 }
 
 fn fifo(sim: &Sim, interconnect: &Rc<Interconnect>, bursts: u64) {
-    let config = ReadStreamConfig { capacity: 256 * BURST, credit_return: Time::ns(14) };
+    let config = ReadStreamConfig { capacity: 256 * BURST, lines: u32::MAX, credit_return: Time::ns(14) };
     let stream = ReadStream::new(interconnect, "fifo", 1, config);
     let asking = stream.clone();
     sim.process("ask", async move {

@@ -30,7 +30,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(memory: &Rc<Interconnect>, name: &str, id: u32, architecture: &Architecture) -> Reader {
         let capacity = architecture.read_buffer;
-        let config = ReadStreamConfig { capacity, credit_return: Time::ZERO };
+        let config = ReadStreamConfig { capacity, lines: u32::MAX, credit_return: Time::ZERO };
         Reader { stream: ReadStream::new(memory, name, id, config), part: capacity / 2 }
     }
 

@@ -85,7 +85,7 @@ fn run(model: &MemoryModel, axi: AxiConfig, readers: &[Vec<Line>], writers: &[Ve
     let interconnect = Interconnect::timed_by(&sim, "axi", axi, ram.clone(), timed);
     let read: Rc<RefCell<Vec<Vec<u8>>>> = Rc::new(RefCell::new(vec![Vec::new(); readers.len()]));
     for (id, lines) in readers.iter().enumerate() {
-        let config = ReadStreamConfig { capacity: 1024, credit_return: Time::ZERO };
+        let config = ReadStreamConfig { capacity: 1024, lines: u32::MAX, credit_return: Time::ZERO };
         let stream = ReadStream::new(&interconnect, "reader", id as u32, config);
         let (asking, asked) = (stream.clone(), lines.clone());
         sim.process("asks", async move {

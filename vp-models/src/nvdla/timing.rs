@@ -157,6 +157,8 @@ pub struct PdpTiming {
     pub output: u32,
     /// Room of the input's latency FIFO, in atoms.
     pub credits: u32,
+    /// Requests of the read DMA that may be under way.
+    pub lines: u32,
     /// Atoms read out of it ahead of the datapath.
     pub read_ahead: u32,
     /// From the end of the last input atom's slot until the layer is done, if it is of memory: it is not done before all is read.
@@ -180,6 +182,8 @@ pub struct CdpTiming {
     pub multiply: u32,
     /// Room of the input's latency FIFO, in atoms.
     pub credits: u32,
+    /// Requests of the read DMA that may be under way.
+    pub lines: u32,
     /// Atoms in the FIFOs between that and the datapath.
     pub spread: u32,
     /// How much earlier than a layer's last write address the first atom of the next can start.
@@ -241,6 +245,11 @@ impl Timing {
         };
         // Atoms of a beat.
         let beat = (bus / atom).max(1);
+        // RTL: depth of `NV_NVDLA_PDP_RDMA_cq` and `_CDP_RDMA_cq`, and the request whose atoms are being taken.
+        let (pdp_lines, cdp_lines) = match tree {
+            RtlTree::NvSmall | RtlTree::Nvdlav1 => (17, 33),
+            RtlTree::Master => (257, 257),
+        };
         let (main_credits, operand_credits, pdp_credits, read_ahead, cdp_credits) = match tree {
             RtlTree::NvSmall | RtlTree::Nvdlav1 => (80 * beat, 160 * beat, 61 * beat, 4 * beat, 61 * beat),
             RtlTree::Master => (
@@ -305,6 +314,7 @@ impl Timing {
                 cycles_per_atom: pdp,
                 output: 31 + pdp + later,
                 credits: pdp_credits,
+                lines: pdp_lines,
                 read_ahead,
                 // Seen where no window reads the last input; RTL: `NV_NVDLA_PDP_wdma`, waiting_rdma.
                 input_to_done: 8 + fifo,
@@ -318,6 +328,7 @@ impl Timing {
                 square_sum: 9,
                 multiply: 1,
                 credits: cdp_credits,
+                lines: cdp_lines,
                 // RTL: `NV_NVDLA_CDP_RDMA_ro_fifo` of eight, on master 32, and an output register.
                 spread: if tree == RtlTree::Master { 33 } else { 9 },
                 next_layer: 11 + later,

@@ -13,7 +13,9 @@ use vp_core::{Event, Sim, Time};
 pub struct ReadStreamConfig {
     /// Bytes asked for and not yet taken, at most.
     pub capacity: u32,
-    /// From the taking of data to the first request that may use its room.
+    /// Requests ([`ReadStream::request`]) whose last byte is not taken, at most.
+    pub lines: u32,
+    /// From the taking of data to the first request that may use its room, or the place of its request.
     pub credit_return: Time,
 }
 
@@ -32,10 +34,14 @@ pub struct ReadStream {
     buffered: bool,
     /// Bytes asked for whose room has not come back.
     used: Cell<u32>,
+    /// Requests whose place has not come back, and of each that is not taken how many bytes are to be taken yet.
+    lines_used: Cell<u32>,
+    lines: RefCell<VecDeque<u32>>,
     /// Bytes asked for and not yet taken, of a client with a FIFO.
     pending: Cell<u64>,
     emptied: Event,
-    returning: RefCell<VecDeque<(Time, u32)>>,
+    /// When so many bytes' room comes back, and so many requests' places.
+    returning: RefCell<VecDeque<(Time, u32, u32)>>,
     returned: Event,
     /// Somebody waits for room that was not yet given back.
     awaits_room: Cell<bool>,
@@ -62,7 +68,7 @@ impl ReadStream {
         id: u32,
         places: &[IntakeStage],
     ) -> Rc<ReadStream> {
-        let unlimited = ReadStreamConfig { capacity: u32::MAX, credit_return: Time::ZERO };
+        let unlimited = ReadStreamConfig { capacity: u32::MAX, lines: u32::MAX, credit_return: Time::ZERO };
         let intake = Intake::new(interconnect.config().period, places);
         ReadStream::build(interconnect, name, id, unlimited, Some(intake))
     }
@@ -91,6 +97,8 @@ impl ReadStream {
             config,
             buffered,
             used: Cell::new(0),
+            lines_used: Cell::new(0),
+            lines: RefCell::default(),
             pending: Cell::new(0),
             emptied: sim.event(format!("{name}.emptied")),
             returning: RefCell::default(),
@@ -107,10 +115,15 @@ impl ReadStream {
 
     /// Asks for `bytes` from `address` on; waits as long as the FIFO has no room for what comes next.
     pub async fn request(&self, address: u64, bytes: u32) {
+        let mut place = 1;
+        if self.buffered && bytes > 0 {
+            self.lines.borrow_mut().push_back(bytes);
+        }
         for burst in self.client.bursts(address, bytes) {
             let asked = self.sim.now();
             if self.buffered {
-                self.room(burst.bytes).await;
+                self.room(burst.bytes, place).await;
+                self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
                 self.used.set(self.used.get() + burst.bytes);
                 self.pending.set(self.pending.get() + u64::from(burst.bytes));
             } else {
@@ -135,21 +148,23 @@ impl ReadStream {
         }
     }
 
-    async fn room(&self, bytes: u32) {
+    async fn room(&self, bytes: u32, places: u32) {
         // A burst larger than the whole FIFO may still pass alone.
         let capacity = self.config.capacity.max(bytes);
         loop {
             let next = {
                 let mut returning = self.returning.borrow_mut();
-                while let Some(&(due, freed)) = returning.front()
+                while let Some(&(due, freed, lines)) = returning.front()
                     && due <= self.sim.now()
                 {
                     returning.pop_front();
                     self.used.set(self.used.get() - freed);
+                    self.lines_used.set(self.lines_used.get() - lines);
                 }
-                returning.front().map(|&(due, _)| due)
+                returning.front().map(|&(due, ..)| due)
             };
-            if self.used.get() + bytes <= capacity {
+            let has_place = self.lines_used.get() + places <= self.config.lines;
+            if self.used.get() + bytes <= capacity && has_place {
                 return;
             }
             match next {
@@ -218,6 +233,21 @@ impl ReadStream {
         }
     }
 
+    /// Of how many requests these bytes are the last.
+    fn lines_taken(&self, mut bytes: u32) -> u32 {
+        let (mut lines, mut taken) = (self.lines.borrow_mut(), 0);
+        while let Some(left) = lines.front_mut() {
+            let these = bytes.min(*left);
+            (*left, bytes) = (*left - these, bytes - these);
+            if *left > 0 {
+                break;
+            }
+            lines.pop_front();
+            taken += 1;
+        }
+        taken
+    }
+
     fn give_back(&self, bytes: u32) {
         if !self.buffered {
             return;
@@ -227,7 +257,7 @@ impl ReadStream {
             self.emptied.notify_delta();
         }
         let due = self.sim.now() + self.config.credit_return;
-        self.returning.borrow_mut().push_back((due, bytes));
+        self.returning.borrow_mut().push_back((due, bytes, self.lines_taken(bytes)));
         if self.awaits_room.take() {
             self.returned.notify_delta();
         }

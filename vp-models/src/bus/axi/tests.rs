@@ -254,7 +254,7 @@ fn start(
     let all = |traffic: &Traffic| traffic.iter().map(|&(.., bytes)| bytes as usize).sum();
     match client {
         Client::Buffered { capacity, take, every, traffic } => {
-            let config = ReadStreamConfig { capacity, credit_return: Time::ns(5) };
+            let config = ReadStreamConfig { capacity, lines: u32::MAX, credit_return: Time::ns(5) };
             let stream = ReadStream::new(interconnect, "buffered", id, config);
             interconnect.set_read_weight(id, weight);
             sim.process("take", taker(stream.clone(), all(&traffic), take.min(capacity as usize), every));

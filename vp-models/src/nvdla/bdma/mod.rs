@@ -84,6 +84,7 @@ impl Bdma {
         let cycles = |n: u32| cycle * u64::from(n);
         let credits = ReadStreamConfig {
             capacity: timing.bdma.credits * BEAT as u32,
+            lines: u32::MAX,
             credit_return: cycles(timing.credit_return),
         };
         let bdma = Rc::new(Bdma {

@@ -138,6 +138,7 @@ impl Cdp {
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.cdp.credits * hardware.atom as u32,
+            lines: timing.cdp.lines,
             credit_return: cycle * u64::from(timing.credit_return),
         };
         Cdp {

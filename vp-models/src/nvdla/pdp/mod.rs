@@ -178,6 +178,7 @@ impl Pdp {
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.pdp.credits * hardware.atom as u32,
+            lines: timing.pdp.lines,
             // Data is popped a cycle after it was on the bus.
             credit_return: cycle * u64::from(timing.credit_return + 1),
         };

@@ -102,6 +102,7 @@ impl Rubik {
         let hardware = Hardware::from(config);
         let credits = ReadStreamConfig {
             capacity: timing.rubik.credits * 2 * hardware.atom as u32,
+            lines: u32::MAX,
             credit_return: cycle * u64::from(timing.credit_return),
         };
         Rubik {

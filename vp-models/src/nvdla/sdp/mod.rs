@@ -189,6 +189,7 @@ impl Sdp {
         let input = |name: &str, id, atoms: u32| {
             let credits = ReadStreamConfig {
                 capacity: atoms * hardware.atom as u32,
+                lines: u32::MAX,
                 credit_return: cycle * u64::from(timing.credit_return),
             };
             let name = format!("nvdla.sdp_rdma.{name}");

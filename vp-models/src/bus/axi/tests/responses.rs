@@ -34,7 +34,7 @@ fn the_first_burst_in_no_memory_is_told_to_who_takes_its_data() {
     for memory in EVERY {
         let mut simulation = Simulation::new();
         let (interconnect, slow) = interconnect(&simulation, memory);
-        let config = ReadStreamConfig { capacity: 256, credit_return: Time::ZERO };
+        let config = ReadStreamConfig { capacity: 256, lines: u32::MAX, credit_return: Time::ZERO };
         let [stream, other] = [0, 1].map(|id| ReadStream::new(&interconnect, "reads", id, config));
         let told = Rc::new(RefCell::new(Vec::new()));
         let (log, from) = (told.clone(), stream.clone());
@@ -84,4 +84,34 @@ fn a_write_that_no_memory_took_is_told_when_it_is_acknowledged() {
         slow.ram.read(MEMORY - 16, &mut last).unwrap();
         assert_eq!(last, [9; 16], "what memory there is has its part");
     }
+}
+
+#[test]
+fn a_request_waits_for_the_place_of_the_first_one_under_way() {
+    let mut simulation = Simulation::new();
+    let (interconnect, slow) = interconnect(&simulation, Memory::Inside);
+    let (places, back) = (2, Time::ns(5));
+    let config = ReadStreamConfig { capacity: 1024, lines: places, credit_return: back };
+    let stream = ReadStream::new(&interconnect, "reads", 0, config);
+    let (asked, taken) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(Vec::new())));
+    let (sim, log, from) = (simulation.sim(), asked.clone(), stream.clone());
+    simulation.sim().process("ask", async move {
+        for line in 0..4 {
+            // Two bursts each.
+            from.request(line * 64, 64).await;
+            log.borrow_mut().push(sim.now());
+        }
+    });
+    let (sim, log) = (simulation.sim(), taken.clone());
+    simulation.sim().process("take", async move {
+        for _ in 0..8 {
+            stream.take(&mut [0; 32]).await;
+            log.borrow_mut().push(sim.now());
+        }
+    });
+    run(&mut simulation, &slow);
+    let (asked, taken) = (asked.take(), taken.take());
+    assert_eq!(asked[..2], [Time::ZERO; 2]);
+    // With the last byte of the line that is two before it, and not with its first.
+    assert_eq!(asked[2..], [taken[1] + back, taken[3] + back]);
 }
