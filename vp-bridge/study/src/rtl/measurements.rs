@@ -97,6 +97,11 @@ mod tests {
         write("totals.csv", TOTALS, "digits,nv_small,50,256,1,900,none\n");
         let error = Measurements::of(folder.path()).unwrap_err();
         assert_eq!(error.what, "line 2: weight_bytes_aligned_to: `none` begins with no number above 0");
+
+        write("totals.csv", TOTALS, "");
+        write("steps.csv", STEPS, "digits,nv_small,50,256,1,4000000000,conv1,400,8\n");
+        let error = Measurements::of(folder.path()).unwrap_err();
+        assert_eq!(error.what, "line 2: step: 4000000000 is not below 10000");
     }
 
     #[test]

@@ -16,6 +16,9 @@ use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::{Unit, cdma};
 use vp_models::platform::{Description, Platform};
 
+/// Steps of a case that are read, frame after frame: as many as were measured have to run.
+const MOST_STEPS: usize = 10_000;
+
 /// What ran: a network on a platform with a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -92,7 +95,11 @@ fn add(cells: &Cells<'_>, rows: &mut Vec<NetworkRow>) -> Result<(), String> {
     });
     let cycles = cells.number("rtl_cycles")?;
     if cells.has("step") {
-        rows[at].steps.push((cells.number("step")?, cells.text("name")?.to_owned(), cycles));
+        let step: usize = cells.number("step")?;
+        if step >= MOST_STEPS {
+            return Err(format!("step: {step} is not below {MOST_STEPS}"));
+        }
+        rows[at].steps.push((step, cells.text("name")?.to_owned(), cycles));
     } else {
         rows[at].total = Some(cycles);
     }
@@ -123,6 +130,9 @@ impl Case {
         let mut network = network.ok_or_else(|| format!("no network `{name}` comes with the platform"))?;
         if let Some(layers) = layers {
             network.layers.truncate(layers as usize);
+        }
+        if network.layers.is_empty() {
+            return Err(format!("{}: at least one layer has to run", self.network));
         }
         Ok(network)
     }
@@ -193,4 +203,31 @@ fn wait_for_buffer(host: &mut LocalHost) -> Result<(), String> {
     let address = address(host.map(), Unit::Cdma, register).map_err(|error| error.to_string())?;
     while host.read(address).map_err(|error| error.to_string())? & 1 == 0 {}
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(network: &str, steps: usize) -> Result<NetworkRun, String> {
+        let setting = Setting { read_latency: 1, write_latency: 1, read_outstanding: 256 };
+        let case =
+            Case { network: network.to_owned(), platform: "nv_small".to_owned(), setting, weight_bytes: 8 };
+        case.run(steps)
+    }
+
+    #[test]
+    fn as_many_frames_run_as_have_steps() {
+        let [one, two] = [4, 5].map(|steps| run("digits", steps).unwrap());
+        assert_eq!((one.steps.len(), two.steps.len()), (4, 8));
+        assert_eq!(one.steps[0].0, "conv1");
+        assert!(two.total > one.total && one.total >= one.steps.iter().map(|step| step.1).sum());
+    }
+
+    #[test]
+    fn what_cannot_run_is_told() {
+        assert_eq!(run("digits:0", 0).unwrap_err(), "digits:0: at least one layer has to run");
+        assert_eq!(run("digits:some", 0).unwrap_err(), "digits:some: `some` is no number of layers");
+        assert_eq!(run("nonet", 0).unwrap_err(), "no network `nonet` comes with the platform");
+    }
 }
