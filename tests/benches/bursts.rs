@@ -15,8 +15,8 @@ use nix::time::{ClockId, clock_gettime};
 use vp_core::observe::{EventHash, Kinds, Observation, Observer, Transfer, What};
 use vp_core::{Sim, Simulation, Time};
 use vp_models::bus::axi::{
-    AxiConfig, AxiStatistics, Interconnect, Latency, ReadStream, ReadStreamConfig, Request, Requester,
-    WriteStream,
+    AxiConfig, AxiStatistics, Interconnect, Latency, ReadPipelineConfig, ReadStream, ReadStreamConfig,
+    Request, Requester, WriteStream,
 };
 use vp_models::memory::Ram;
 
@@ -177,6 +177,7 @@ fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
         beat_bytes: BURST,
         burst_beats: 1,
         read_outstanding: 256,
+        read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 256,
         read_latency: Latency::Fixed(100),
         write_latency: Latency::Fixed(50),

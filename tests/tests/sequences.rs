@@ -63,6 +63,19 @@ fn a_sequence_that_has_lost_the_room_for_its_last_weights_waits_as_the_rtl_does(
     assert!(warnings.iter().any(|text| text.contains("144 are lost until reset")), "{warnings:?}");
 }
 
+/// The eight kernels of the last convolution's first group fill its bank, of which two convolutions before have taken 192 bytes
+/// until reset: the RTL waits as well (measured on nv_small).
+#[test]
+fn a_group_of_kernels_that_fills_its_bank_waits_where_a_part_is_lost() {
+    let mut draw = Draw::new("nv_small", 18_053_921_651_056_398_470);
+    let sequence = draw.sequence("drawn", 7, Leaves::Anything);
+    let (outcome, warnings) = play_on(&sequence.trace, draw.description());
+    assert!(!outcome.passed());
+    let expected =
+        "a group of kernels needs 4096 of 4096 bytes of banks at once, of which 192 are lost until reset";
+    assert!(warnings.iter().any(|text| text.contains(expected)), "{warnings:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 

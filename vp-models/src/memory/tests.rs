@@ -3,7 +3,9 @@
 use super::dram::standard::Standard;
 use super::dram::{DramConfig, PagePolicy, Scheduler};
 use super::*;
-use crate::bus::axi::{AxiConfig, Interconnect, Latency, ReadStream, ReadStreamConfig, WriteStream};
+use crate::bus::axi::{
+    AxiConfig, Interconnect, Latency, ReadPipelineConfig, ReadStream, ReadStreamConfig, WriteStream,
+};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ fn axi() -> AxiConfig {
         beat_bytes: 8,
         burst_beats: 4,
         read_outstanding: 32,
+        read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 16,
         read_latency: Latency::Fixed(30),
         write_latency: Latency::Fixed(1),

@@ -1,6 +1,7 @@
 //! Builds a platform from its description and holds it.
 
 use super::activity::{PortActivity, Watch};
+use super::carried::DeviceDescription;
 use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
 use super::memory_port::MemoryPort;
 use super::observers::{Chronicle, LayerRecord, Tally};
@@ -66,8 +67,7 @@ impl Hardware {
     ) -> Result<Hardware, DescriptionError> {
         let described = &description.device;
         let memory = |name, memory: &MemoryDescription, interface: MemoryInterface, latency| {
-            let overlap = described.writes_overlap();
-            let axi = axi_config(description.period, memory, interface, latency, overlap);
+            let axi = axi_config(description.period, memory, interface, latency, described);
             MemoryPort::new(sim, name, axi, Ram::new(memory.range()), &memory.model)
                 .map_err(|source| DescriptionError::Model { memory: name, source })
         };
@@ -391,18 +391,19 @@ fn axi_config(
     memory: &MemoryDescription,
     interface: MemoryInterface,
     read_latency: Latency,
-    write_overlap: bool,
+    device: &DeviceDescription,
 ) -> AxiConfig {
     AxiConfig {
         period,
         beat_bytes: interface.width_bytes,
         burst_beats: interface.max_burst,
         read_outstanding: memory.read_outstanding,
+        read_pipeline: device.read_pipeline(),
         write_outstanding: memory.write_outstanding,
         read_latency,
         write_latency: memory.write_latency,
         bandwidth: memory.bandwidth,
         seed: memory.seed,
-        write_overlap,
+        write_overlap: device.writes_overlap(),
     }
 }

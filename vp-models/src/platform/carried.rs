@@ -1,6 +1,7 @@
 //! The device that a platform carries: which there are, and what the platform asks of their descriptions.
 
 use super::description::{DescriptionError, NvdlaDescription};
+use crate::bus::axi::ReadPipelineConfig;
 use crate::device::{Device, Identity, MemoryInterface, Wiring};
 use crate::fpga_ai_suite::Architecture;
 use crate::nvdla::registers::RegisterMap;
@@ -75,6 +76,23 @@ impl DeviceDescription {
             DeviceDescription::Nvdla(nvdla) => nvdla.rtl == RtlTree::Nvdlav1,
             DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => true,
         }
+    }
+
+    /// The registers between its read arbiter and AR.
+    pub(super) fn read_pipeline(&self) -> ReadPipelineConfig {
+        let (before_count, behind_count) = match self {
+            // Behind the count: `…_READ_IG_cvt.v`, `pipe_p1` with its skid register.
+            DeviceDescription::Nvdla(nvdla) => match nvdla.rtl {
+                // `NV_NVDLA_NOCIF_DRAM_READ_IG_spt.v`, of nvdlav1 `NV_NVDLA_MCIF_READ_IG_spt.v`: `pipe_p1`, and `p2` with
+                // its skid register.
+                RtlTree::NvSmall | RtlTree::Nvdlav1 => (3, 2),
+                // `NV_NVDLA_MCIF_READ_IG_arb.v`, `pipe_out` with its skid register; there is no `_spt`.
+                RtlTree::Master => (2, 2),
+            },
+            // Of the one nothing is known, the other has them itself: a read that is on AR stays there (AXI, A3.2.1).
+            DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => (1, 1),
+        };
+        ReadPipelineConfig { before_count, behind_count }
     }
 
     /// Builds it.

@@ -364,7 +364,7 @@ impl Advance for Interconnect {
 #[cfg(test)]
 mod tests {
     use super::Interconnect;
-    use crate::bus::axi::{AxiConfig, Latency, WriteStream};
+    use crate::bus::axi::{AxiConfig, Latency, ReadPipelineConfig, WriteStream};
     use crate::memory::Ram;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -394,6 +394,7 @@ mod tests {
             beat_bytes: 8,
             burst_beats: beats,
             read_outstanding: 1,
+            read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
             write_outstanding: 16,
             read_latency: Latency::Fixed(1),
             write_latency: Latency::Fixed(1),

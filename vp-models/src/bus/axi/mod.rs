@@ -26,6 +26,7 @@ mod pins;
 mod read;
 mod read_client;
 mod read_pins;
+mod read_pipeline;
 mod read_run;
 mod read_stream;
 mod ring;
@@ -48,6 +49,7 @@ pub use latency::{Drawn, Latency, LatencyError};
 pub use pins::{AxiChannel, AxiEvent};
 pub(crate) use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePins};
 pub use read_client::{Request, Requester};
+pub use read_pipeline::ReadPipelineConfig;
 pub use read_stream::{ReadStream, ReadStreamConfig};
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
@@ -69,6 +71,8 @@ pub struct AxiConfig {
     pub burst_beats: u32,
     /// Reads accepted and not yet completely returned, at most.
     pub read_outstanding: u32,
+    /// Reads that the arbiter has chosen and the memory not accepted, at most.
+    pub read_pipeline: ReadPipelineConfig,
     /// Writes accepted and not yet acknowledged, at most.
     pub write_outstanding: u32,
     /// From the acceptance of a read's address to its first data.

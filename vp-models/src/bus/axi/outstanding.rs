@@ -38,8 +38,10 @@ impl Places {
     }
 }
 
+/// Transactions, of which so many have a place at the same time.
 pub(super) struct Outstanding {
-    period: Time,
+    /// From a transaction's end to the use of its place by another.
+    lag: Time,
     most: u32,
     limit: u32,
     places: Places,
@@ -48,9 +50,9 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
-    pub(super) fn new(period: Time, most: u32) -> Outstanding {
+    pub(super) fn new(lag: Time, most: u32) -> Outstanding {
         let most = most.max(1);
-        Outstanding { period, most, limit: most, places: Places::new(most as usize), open: 0 }
+        Outstanding { lag, most, limit: most, places: Places::new(most as usize), open: 0 }
     }
 
     /// Sets a limit below the one given at the start.
@@ -61,7 +63,7 @@ impl Outstanding {
     /// Adds one that will be over at `end`; the ends come in order.
     #[inline]
     pub(super) fn add(&mut self, end: Time) {
-        self.places.push(end + self.period);
+        self.places.push(end + self.lag);
     }
 
     /// Adds one of which it is not known when it will be over.
@@ -77,11 +79,10 @@ impl Outstanding {
 
     /// Whether nothing is in flight.
     pub(super) fn is_empty(&self, now: Time) -> bool {
-        self.open == 0 && self.places.back(1) <= now + self.period
+        self.open == 0 && self.places.back(1) <= now + self.lag
     }
 
-    /// From when on there is room: the cycle after one is over (`arready` and `awready` are registered). [`Time::MAX`] if
-    /// that is not known yet.
+    /// From when on there is room. [`Time::MAX`] if that is not known yet.
     #[inline]
     pub(super) fn room(&self) -> Time {
         match (self.limit as usize).checked_sub(self.open) {
@@ -116,7 +117,7 @@ impl Beats {
 
     /// Adds the beats of a burst of which the first and the last are on the bus then.
     #[inline]
-    pub(super) fn add(&mut self, beats: u32, first: Time, last: Time) {
+    fn add(&mut self, beats: u32, first: Time, last: Time) {
         if self.limit.is_none() {
             return;
         }

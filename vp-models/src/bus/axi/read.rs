@@ -5,6 +5,7 @@ use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
 use super::read_client::ReadClient;
 use super::read_pins::{Driving, Partners, Queued};
+use super::read_pipeline::{Chosen, ReadPipeline};
 use super::read_run::Granting;
 use super::turn::{Clients, Turn};
 use super::{Answer, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
@@ -88,10 +89,8 @@ pub(super) struct Reads {
 /// The arbiter and what is behind it.
 pub(super) struct Channel {
     pub(super) turn: Turn,
-    /// Chosen, and waiting for the room of its beats.
-    chosen: Option<(usize, Burst)>,
-    /// When the next one can be chosen: one address a cycle.
-    pub(super) free: Time,
+    /// What is chosen and not on AR.
+    pub(super) pipeline: ReadPipeline,
     pub(super) outstanding: Outstanding,
     /// Beats of reads asked for, as the device counts them.
     pub(super) beats: Beats,
@@ -116,6 +115,27 @@ pub(super) struct Channel {
     pub(super) answers: VecDeque<Answer<Vec<u8>>>,
 }
 
+impl Channel {
+    /// When the next read that is chosen can be counted.
+    #[inline]
+    pub(super) fn next_count(&self) -> Time {
+        match self.pipeline.uncounted() {
+            None => Time::MAX,
+            Some((Chosen { counts: false, .. }, room)) => room,
+            Some((Chosen { burst, .. }, room)) => room.max(self.beats.room(burst.beats)),
+        }
+    }
+
+    /// Counts it.
+    #[inline]
+    pub(super) fn count(&mut self, now: Time) {
+        if let Some((&Chosen { burst, counts: true, .. }, _)) = self.pipeline.uncounted() {
+            self.beats.add_open(burst.beats);
+        }
+        self.pipeline.count(now);
+    }
+}
+
 impl Reads {
     pub(super) fn new(
         config: &AxiConfig,
@@ -124,8 +144,8 @@ impl Reads {
     ) -> Reads {
         let channel = Channel {
             turn: Turn::default(),
-            chosen: None,
-            free: Time::ZERO,
+            pipeline: ReadPipeline::new(config.period, config.read_pipeline),
+            // `arready` is registered.
             outstanding: Outstanding::new(config.period, config.read_outstanding),
             beats: Beats::new(config.period, config.burst_beats),
             latency: LatencySource::new(config.read_latency, config.seed),
@@ -172,7 +192,8 @@ impl Reads {
     }
 
     pub(super) fn is_idle(&self, now: Time) -> bool {
-        self.channel.borrow().outstanding.is_empty(now)
+        let channel = self.channel.borrow();
+        channel.pipeline.is_empty() && channel.outstanding.is_empty(now)
     }
 
     /// A client asks.
@@ -183,6 +204,7 @@ impl Reads {
     /// A master outside asks for nothing any more.
     pub(super) fn forget(&self, client: usize) {
         self.clients.borrow()[client].forget_outside();
+        self.channel.borrow_mut().pipeline.forget(client);
         self.asking.set(self.asking.get() & !(1 << client));
     }
 
@@ -209,8 +231,7 @@ impl Reads {
             if made <= now {
                 made = self.make_reads(&clients, now);
             }
-            let mut next = self.arbitrate(channel, &clients, now, observed);
-            if next <= now {
+            if self.move_on(channel, &clients, now, observed) {
                 // One address a cycle: no other follows now. But there is room for another request, and what was asked
                 // for may be back at once.
                 made = self.make_reads(&clients, now);
@@ -221,11 +242,11 @@ impl Reads {
                     time.advance(last);
                     made = self.make_reads(&clients, now);
                 }
-                next = self.next_grant(channel, now);
                 if let Some(pending) = self.return_data(channel, &clients, now, observed) {
                     return Next::Answer(pending);
                 }
             }
+            let mut next = self.next_move(channel, now);
             if self.has_partners.get() {
                 match self.step_pins(channel, &clients, now, observed) {
                     Ok(at_pins) => next = next.min(at_pins),
@@ -245,10 +266,7 @@ impl Reads {
     /// Whether nothing is left to do for reads that were granted.
     #[inline]
     fn rests(&self, channel: &Channel) -> bool {
-        self.timed.is_none()
-            && !self.has_partners.get()
-            && channel.chosen.is_none()
-            && channel.in_flight.is_empty()
+        self.timed.is_none() && !self.has_partners.get() && channel.in_flight.is_empty()
     }
 
     /// Has clients make reads; tells when the next of them will.
@@ -276,65 +294,86 @@ impl Reads {
         next
     }
 
-    /// When the arbiter can choose a read, or grant the one that it has chosen.
+    /// When the arbiter can choose a read, or one that is chosen can move on.
     #[inline]
-    fn next_grant(&self, channel: &Channel, now: Time) -> Time {
-        match channel.chosen {
-            Some((_, burst)) => channel.beats.room(burst.beats),
-            None if self.asking.get() == 0 => Time::MAX,
-            None => self.room(channel, now),
+    fn next_move(&self, channel: &Channel, now: Time) -> Time {
+        let choice = if self.asking.get() == 0 { Time::MAX } else { channel.pipeline.room() };
+        choice.min(channel.next_count()).min(self.next_issue(channel, now))
+    }
+
+    /// When the next address can be on AR, as far as that is chosen and counted.
+    #[inline]
+    fn next_issue(&self, channel: &Channel, now: Time) -> Time {
+        match channel.pipeline.counted() {
+            None => Time::MAX,
+            Some((Chosen { client: None, .. }, free)) => free,
+            Some((_, free)) => free.max(self.memory_room(channel, now)),
         }
     }
 
     /// From when on the memory takes another read.
     #[inline]
-    pub(super) fn room(&self, channel: &Channel, now: Time) -> Time {
+    fn memory_room(&self, channel: &Channel, now: Time) -> Time {
         if self.timed.as_ref().is_some_and(|timed| !timed.has_room(false)) {
             return Time::MAX;
         }
-        let room = channel.free.max(channel.outstanding.room());
+        let room = channel.outstanding.room();
         match self.has_partners.get() {
             true => self.partners.borrow().memory.as_ref().map_or(room, |pins| room.max(pins.read_room(now))),
             false => room,
         }
     }
 
-    /// Grants one read, if there is one and room for it. Otherwise tells when it can.
+    /// From when on a read of a master outside is taken, which can then be on AR.
+    pub(super) fn room(&self, channel: &Channel, now: Time) -> Time {
+        channel.pipeline.room().max(self.memory_room(channel, now))
+    }
+
+    /// Chooses a read, counts one, and puts one on AR, as far as they can move now. Tells whether one has.
     #[inline]
-    fn arbitrate(
+    fn move_on(
         &self,
         channel: &mut Channel,
         clients: &[Rc<ReadClient>],
         now: Time,
         observed: &Observed,
-    ) -> Time {
-        let at = self.next_grant(channel, now);
-        if at > now {
-            return at;
+    ) -> bool {
+        let mut has_moved = self.choose(channel, clients, now);
+        if channel.next_count() <= now {
+            channel.count(now);
+            has_moved = true;
         }
-        let (client, burst) = match channel.chosen.take() {
-            Some(chosen) => chosen,
-            None => {
-                let asking = self.asking.get();
-                let Some(client) = channel.turn.next(asking, |client| clients[client].weight.get()) else {
-                    return Time::MAX;
-                };
-                let (burst, asks) = clients[client].grant();
-                if !asks {
-                    self.asking.set(asking & !(1 << client));
-                }
-                // The limit is the device's own, and none of another master's.
-                let room = channel.beats.room(burst.beats);
-                if room > now && !clients[client].is_outside() {
-                    channel.chosen = Some((client, burst));
-                    return room;
-                }
-                (client, burst)
+        if self.next_issue(channel, now) <= now
+            && let Some((&Chosen { client, burst, .. }, _)) = channel.pipeline.counted()
+        {
+            channel.pipeline.issue(now);
+            if let Some(number) = client {
+                self.issue(channel, (number, burst), &clients[number], now, observed);
             }
+            has_moved = true;
+        }
+        has_moved
+    }
+
+    /// Has the arbiter choose a read, if there is one and a place for it.
+    #[inline]
+    fn choose(&self, channel: &mut Channel, clients: &[Rc<ReadClient>], now: Time) -> bool {
+        let asking = self.asking.get();
+        if asking == 0 || channel.pipeline.room() > now {
+            return false;
+        }
+        let Some(number) = channel.turn.next(asking, |client| clients[client].weight.get()) else {
+            return false;
         };
-        channel.free = now + self.config.period;
-        self.issue(channel, (client, burst), &clients[client], now, observed);
-        now
+        let client = &clients[number];
+        let (burst, asks) = client.grant();
+        if !asks {
+            self.asking.set(asking & !(1 << number));
+        }
+        // The count of beats is the device's own, and none of another master's.
+        channel.pipeline.choose(Chosen { client: Some(number), burst, counts: !client.is_outside() }, now);
+        client.granted();
+        true
     }
 
     /// Puts an address on AR now.
@@ -355,15 +394,11 @@ impl Reads {
         let is_open = self.timed.is_some() || is_outside || Self::is_bus_open(channel);
         if is_open {
             channel.outstanding.add_open();
-            if !is_outside {
-                channel.beats.add_open(burst.beats);
-            }
             observed.see(now, Stage::Request, false, now, &burst);
             let (place, answer) = match is_outside {
                 true => (0, Some(self.target.read(&burst))),
                 false => client.read(&*self.target, &burst),
             };
-            client.granted();
             let (first, last, placed) = (Time::MAX, Time::MAX, answer.is_none());
             let generation = self.partners.borrow().generation;
             let read =
@@ -401,7 +436,6 @@ impl Reads {
                 generation: 0,
             });
         }
-        client.granted();
     }
 
     /// Asks for a burst now; tells when its first and its last beat are on the bus.
@@ -418,7 +452,7 @@ impl Reads {
         let first = (served + self.config.period * channel.latency.draw()).max(channel.bus_free);
         let (first, last) = self.on_bus(channel, first, burst, client);
         channel.outstanding.add(last);
-        channel.beats.add(burst.beats, first, last);
+        channel.beats.close(burst.beats, first, last);
         (first, last)
     }
 

@@ -296,7 +296,7 @@ impl ReadClient {
         (burst, self.asks())
     }
 
-    /// The address of what was granted is on the bus.
+    /// What was granted has left its place.
     pub(super) fn granted(&self) {
         if self.awaits_grant.take() {
             self.granted.notify_delta();
@@ -307,27 +307,21 @@ impl ReadClient {
         }
     }
 
-    /// How many of some bursts that follow each other the memory has there, so that it need not be asked for them at once.
+    /// Leaves a burst's data to be read by [`ReadClient::read_now`], if the memory has it there; nobody writes it before.
     #[inline]
-    fn held(&self, target: &dyn AxiTarget, burst: &Burst) -> u64 {
-        let (run, held) = self.reading.get();
-        let more = held.saturating_sub(run.bytes.into());
-        let continues = run.address.wrapping_add(run.bytes.into()) == burst.address;
-        let bytes = if continues && more >= burst.bytes.into() { more } else { target.held(burst.address) };
-        bytes / u64::from(burst.bytes)
-    }
-
-    /// Leaves so many bytes to be read by [`ReadClient::read_now`]; nobody writes them before.
-    #[inline]
-    pub(super) fn read_later(&self, target: &dyn AxiTarget, address: u64, bytes: u32) {
+    pub(super) fn read_later(&self, target: &dyn AxiTarget, burst: &Burst) -> bool {
         let (mut run, mut held) = self.reading.get();
-        let continues = run.address.wrapping_add(run.bytes.into()) == address;
-        if !continues || u64::from(run.bytes + bytes) > held {
+        let continues = run.address.wrapping_add(run.bytes.into()) == burst.address;
+        if !continues || u64::from(run.bytes + burst.bytes) > held {
             self.read_now(target);
-            held = target.held(address).min(MOST_READ.max(bytes).into());
-            run = Run { address, bytes: 0 };
+            held = target.held(burst.address).min(MOST_READ.max(burst.bytes).into());
+            if held < burst.bytes.into() {
+                return false;
+            }
+            run = Run { address: burst.address, bytes: 0 };
         }
-        self.reading.set((Run { bytes: run.bytes + bytes, ..run }, held));
+        self.reading.set((Run { bytes: run.bytes + burst.bytes, ..run }, held));
+        true
     }
 
     /// Reads the data that was left for later.
@@ -340,7 +334,7 @@ impl ReadClient {
 
     /// What of that waits can be granted without anybody's noticing, at most so many bursts of equal length.
     #[inline]
-    pub(super) fn unnoticed(&self, target: &dyn AxiTarget, most: usize) -> Option<Unnoticed> {
+    pub(super) fn unnoticed(&self, most: usize) -> Option<Unnoticed> {
         let (front, waiting) = (self.queue.borrow().front()?, self.waiting.get());
         let mut rest = front;
         let burst = self.cut.burst(self.id, &mut rest);
@@ -348,13 +342,7 @@ impl ReadClient {
         if self.awaits_grant.get() || waiting < 2 {
             return None;
         }
-        let mut count =
-            most.min(self.cut.equal(front)).min(self.held(target, &burst).try_into().unwrap_or(most));
-        let wanted = self.wanted.get();
-        if wanted > 0 {
-            // Nobody is woken.
-            count = count.min((wanted - 1).saturating_sub(self.come.get()) / burst.bytes as usize);
-        }
+        let count = most.min(self.cut.equal(front));
         // There was no room for what its requester has to make, and now there is for one burst after the other.
         let refilled = match &*self.making.borrow() {
             Some(making) if self.makes.get() == Time::MAX => Some(self.cut.count(making.left.run())),
@@ -476,6 +464,13 @@ impl ReadClient {
     pub(super) fn deliver_beat(&self, bytes: u32, now: Time) {
         self.beats.borrow_mut().push_back((now, bytes));
         self.count_come(bytes);
+    }
+
+    /// Whether somebody waits for a burst, and wakes with its data.
+    #[inline]
+    pub(super) fn wakes(&self, burst: &Burst) -> bool {
+        let wanted = self.wanted.get();
+        wanted > 0 && self.come.get() + burst.bytes as usize >= wanted
     }
 
     #[inline]

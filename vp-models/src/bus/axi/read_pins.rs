@@ -113,16 +113,12 @@ impl Reads {
         now: Time,
     ) {
         channel.outstanding.add_open();
-        if !client.is_outside() {
-            channel.beats.add_open(burst.beats);
-        }
         // A master outside takes its data at its pins; whose it is shows in its place.
         let place = match client.is_outside() {
             true => u64::from(self.partners.borrow().generation),
             false => client.reserve(&burst),
         };
         memory.read(now, burst, number, place);
-        client.granted();
     }
 
     /// Takes what is on R; tells when it takes more.

@@ -4,11 +4,12 @@
 //! engines wait for more than what comes next, nothing happens that anybody could react to. Then grants need no steps;
 //! each still has its own times, by the rules of [`super::read`].
 
+use super::Burst;
 use super::observed::Observed;
 use super::read::{Channel, Reads};
 use super::read_client::{ReadClient, Request, Unnoticed};
+use super::read_pipeline::Chosen;
 use super::turn::Clients;
-use super::{AxiTarget, Burst};
 use std::rc::Rc;
 use vp_core::Time;
 
@@ -26,25 +27,22 @@ pub(super) struct Granting {
     done: usize,
     /// With the last, all of what the client's requester is making waits.
     ends: bool,
-    /// Where the first began.
-    start: u64,
     /// When the last was granted.
     last: Time,
 }
 
 impl Granting {
     /// What the client has to know of it.
-    fn settle(&mut self, client: &ReadClient, target: &dyn AxiTarget, next: Option<Request>) {
-        let Granting { burst, done, start, last, .. } = std::mem::take(self);
+    fn settle(&mut self, client: &ReadClient, next: Option<Request>) {
+        let Granting { done, last, .. } = std::mem::take(self);
         if done > 0 {
             client.take(done, next, last);
-            client.read_later(target, start, done as u32 * burst.bytes);
         }
     }
 }
 
 impl Reads {
-    /// Grants reads before `until` and no later than `quiet`; tells when the last one was granted.
+    /// Chooses reads and puts them on AR before `until` and no later than `quiet`; tells when the last thing was done.
     pub(super) fn run(
         &self,
         channel: &mut Channel,
@@ -52,58 +50,82 @@ impl Reads {
         (mut until, quiet): (Time, Time),
         observed: &Observed,
     ) -> Option<Time> {
-        let (asking, period, target) = (self.asking.get(), self.config.period, &*self.target);
+        let (asking, target) = (self.asking.get(), &*self.target);
         let mut granting = std::mem::take(&mut channel.granting);
         granting.resize_with(clients.len(), Granting::default);
-        let (mut granted, mut reading): (_, Clients) = (None, 0);
+        let (mut done, mut granted, mut reading): (_, Clients, Clients) = (None, 0, 0);
         loop {
-            let now = channel.free.max(channel.outstanding.room());
-            let mut turn = channel.turn.clone();
+            let choice = if asking == 0 { Time::MAX } else { channel.pipeline.room() };
+            let now = choice.min(channel.next_count()).min(channel.next_issue());
             if now > quiet || now >= until {
                 break;
             }
-            let Some(number) = turn.next(asking, |client| clients[client].weight.get()) else { break };
-            let (client, of) = (&*clients[number], &mut granting[number]);
-            if of.count == 0 {
-                let Some(Unnoticed { burst, count, ends }) = client.unnoticed(target, TOGETHER) else {
-                    break;
-                };
-                *of = Granting { burst, count, ends, start: burst.address, ..Granting::default() };
-                reading |= 1 << number;
-            }
-            if channel.beats.room(of.burst.beats) > now {
-                break;
-            }
-            let (is_last, mut next) = (of.done + 1 == of.count, None);
-            if is_last && of.ends {
-                next = client.ahead(now);
-                if next.is_none() {
-                    break;
+            if choice <= now {
+                let mut turn = channel.turn.clone();
+                let Some(number) = turn.next(asking, |client| clients[client].weight.get()) else { break };
+                let (client, of) = (&*clients[number], &mut granting[number]);
+                if of.count == 0 {
+                    let Some(Unnoticed { burst, count, ends }) = client.unnoticed(TOGETHER) else { break };
+                    *of = Granting { burst, count, ends, ..Granting::default() };
+                    granted |= 1 << number;
+                }
+                let (is_last, mut next) = (of.done + 1 == of.count, None);
+                if is_last && of.ends {
+                    next = client.ahead(now);
+                    if next.is_none() {
+                        break;
+                    }
+                }
+                channel.turn = turn;
+                channel.pipeline.choose(Chosen { client: Some(number), burst: of.burst, counts: true }, now);
+                of.burst.address = of.burst.address.wrapping_add(of.burst.bytes.into());
+                of.done += 1;
+                of.last = now;
+                done = Some(now);
+                if is_last {
+                    of.settle(client, next);
+                    until = until.min(client.makes());
                 }
             }
-            channel.turn = turn;
-            channel.free = now + period;
-            let (first, last) = self.request(channel, &of.burst, client, now);
-            observed.expect(now, false, first, last, &of.burst);
-            observed.tell_much(now);
-            client.deliver(&of.burst, first);
-            of.burst.address = of.burst.address.wrapping_add(of.burst.bytes.into());
-            of.done += 1;
-            of.last = now;
-            granted = Some(now);
-            if is_last {
-                of.settle(client, target, next);
-                until = until.min(client.makes());
+            if channel.next_count() <= now {
+                channel.count(now);
+                done = Some(now);
             }
+            if channel.next_issue() <= now
+                && let Some((&Chosen { client: Some(number), burst, .. }, _)) = channel.pipeline.counted()
+            {
+                let client = &*clients[number];
+                if client.wakes(&burst) || !client.read_later(target, &burst) {
+                    break;
+                }
+                reading |= 1 << number;
+                channel.pipeline.issue(now);
+                let (first, last) = self.request(channel, &burst, client, now);
+                observed.expect(now, false, first, last, &burst);
+                observed.tell_much(now);
+                client.deliver(&burst, first);
+                done = Some(now);
+            }
+        }
+        while granted != 0 {
+            let number = granted.trailing_zeros() as usize;
+            granting[number].settle(&clients[number], None);
+            granted &= granted - 1;
         }
         // Nobody has written meanwhile.
         while reading != 0 {
-            let number = reading.trailing_zeros() as usize;
-            granting[number].settle(&clients[number], target, None);
-            clients[number].read_now(target);
+            clients[reading.trailing_zeros() as usize].read_now(target);
             reading &= reading - 1;
         }
         channel.granting = granting;
-        granted
+        done
+    }
+}
+
+impl Channel {
+    /// When the next address can be on AR, before a memory inside and with nobody outside.
+    #[inline]
+    fn next_issue(&self) -> Time {
+        self.pipeline.counted().map_or(Time::MAX, |(_, free)| free.max(self.outstanding.room()))
     }
 }

@@ -100,6 +100,7 @@ impl Writes {
         let channel = Channel {
             turn: Turn::default(),
             free: Time::ZERO,
+            // `awready` is registered.
             outstanding: Outstanding::new(config.period, config.write_outstanding),
             // Another sequence than the reads', from the same seed.
             latency: LatencySource::new(config.write_latency, config.seed ^ 0x5757_5757),

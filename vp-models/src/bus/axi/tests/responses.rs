@@ -9,6 +9,7 @@ fn interconnect(simulation: &Simulation, memory: Memory) -> (Rc<Interconnect>, R
         beat_bytes: 8,
         burst_beats: 2,
         read_outstanding: 8,
+        read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 8,
         read_latency: Latency::Fixed(5),
         write_latency: Latency::Fixed(3),

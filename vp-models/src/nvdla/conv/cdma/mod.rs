@@ -344,8 +344,19 @@ impl Cdma {
         let surplus = bytes.saturating_sub(weights.group_end(0, weights.kernels).next_multiple_of(entry));
         let lost = self.buffer.weights_lost();
         let together = self.hardware.group_kernels(layer.precision);
-        let before = (weights.kernels.div_ceil(together) - 1).checked_sub(1);
-        let before = before.map_or(0, |group| weights.group_end(group, together) / entry * entry);
+        let last = weights.kernels.div_ceil(together) - 1;
+        // In whole entries: a group begins in the one in which the group before it ends.
+        let start = |group: u32| {
+            group.checked_sub(1).map_or(0, |before| weights.group_end(before, together) / entry * entry)
+        };
+        let end = |group| {
+            if group == last {
+                bytes
+            } else {
+                weights.group_end(group, together).next_multiple_of(entry).min(bytes)
+            }
+        };
+        let at_once = (0..=last).map(|group| end(group).saturating_sub(start(group))).max().unwrap_or(0);
         let register = reg::d_weight_bytes::WEIGHT_BYTES;
         if surplus > room.into() {
             self.control.warn(format_args!(
@@ -353,12 +364,11 @@ impl Cdma {
                  CSC does not read them and gives no room back for them, and {room} bytes of banks do not hold them, so that CDMA \
                  waits for ever"
             ));
-        } else if lost > 0 && bytes.saturating_sub(before) + u64::from(lost) > room.into() {
+        } else if lost > 0 && at_once + u64::from(lost) > room.into() {
             self.control.warn(format_args!(
-                "CDMA.{register} is {bytes:#x}: the last kernels need {} of {room} bytes of banks at once, of which {lost} are lost \
-                 until reset, as convolutions before have brought so many behind their kernels and CSC gives back only what it \
-                 reads (NV_NVDLA_CDMA_wt, wt_wr_dmatx_cnt), so that CDMA waits for ever",
-                bytes.saturating_sub(before)
+                "CDMA.{register} is {bytes:#x}: a group of kernels needs {at_once} of {room} bytes of banks at once, of which {lost} \
+                 are lost until reset, as convolutions before have brought so many behind their kernels and CSC gives back only \
+                 what it reads (NV_NVDLA_CDMA_wt, wt_wr_dmatx_cnt), so that CDMA waits for ever"
             ));
         }
     }

@@ -1,0 +1,180 @@
+//! The registers between the arbiter and AR, and the reads that wait in them.
+//!
+//! When the memory takes no address, or the device has too many beats outstanding, the arbiter goes on choosing until these registers are
+//! full. What is in them goes first, whoever asks meanwhile.
+//!
+//! ```text
+//! arbiter → before the count → count of outstanding beats → behind the count, the last one on AR
+//! ```
+//!
+//! Times are those at which a read would be on AR if nothing held it, so one that passes freely is chosen, counted and on AR at
+//! the same time. Each of the two parts holds as many reads as cycles go by from a read's leaving it, through the
+//! registers of `ready` and then those of data, to the same place's being left by the next one that is chosen for it.
+
+use super::Burst;
+use super::outstanding::Outstanding;
+use std::collections::VecDeque;
+use vp_core::Time;
+
+/// How many reads the registers between the arbiter and AR hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadPipelineConfig {
+    /// In front of the count of outstanding beats; at least one.
+    pub before_count: u32,
+    /// Behind it, with the one that is on AR; at least one.
+    pub behind_count: u32,
+}
+
+/// A read that the arbiter has chosen.
+#[derive(Clone, Copy)]
+pub(super) struct Chosen {
+    /// Whose it is; `None` if that one has gone.
+    pub(super) client: Option<usize>,
+    pub(super) burst: Burst,
+    /// Whether its beats count among those that the device may have outstanding.
+    pub(super) counts: bool,
+}
+
+/// The registers, and when what in them can move.
+pub(super) struct ReadPipeline {
+    period: Time,
+    /// Those that are counted come first.
+    waiting: VecDeque<Chosen>,
+    counted: usize,
+    before_count: Outstanding,
+    behind_count: Outstanding,
+    /// When the next can be chosen, counted, and put on AR: one a cycle.
+    free: [Time; 3],
+}
+
+impl ReadPipeline {
+    pub(super) fn new(period: Time, config: ReadPipelineConfig) -> ReadPipeline {
+        let part = |places: u32| Outstanding::new(period * u64::from(places.max(1)), places);
+        ReadPipeline {
+            period,
+            waiting: VecDeque::new(),
+            counted: 0,
+            before_count: part(config.before_count),
+            behind_count: part(config.behind_count),
+            free: [Time::ZERO; 3],
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// When the arbiter can choose a read; [`Time::MAX`] if none can move before something happens.
+    #[inline]
+    pub(super) fn room(&self) -> Time {
+        self.free[0].max(self.before_count.room())
+    }
+
+    pub(super) fn choose(&mut self, chosen: Chosen, now: Time) {
+        self.waiting.push_back(chosen);
+        self.before_count.add_open();
+        self.moved(0, now);
+    }
+
+    /// The next to be counted, and when there is a place for it.
+    #[inline]
+    pub(super) fn uncounted(&self) -> Option<(&Chosen, Time)> {
+        let next = self.waiting.get(self.counted)?;
+        Some((next, self.free[1].max(self.behind_count.room())))
+    }
+
+    pub(super) fn count(&mut self, now: Time) {
+        self.counted += 1;
+        self.before_count.close(now);
+        self.behind_count.add_open();
+        self.moved(1, now);
+    }
+
+    /// The next for AR, and when it can be there at the earliest.
+    #[inline]
+    pub(super) fn counted(&self) -> Option<(&Chosen, Time)> {
+        Some((self.waiting.front().filter(|_| self.counted > 0)?, self.free[2]))
+    }
+
+    /// The first is on AR, and taken.
+    pub(super) fn issue(&mut self, now: Time) {
+        self.waiting.pop_front();
+        self.counted -= 1;
+        self.behind_count.close(now);
+        self.moved(2, now);
+    }
+
+    /// One has moved; it can take the next step at once, and others this one a cycle later.
+    #[inline]
+    fn moved(&mut self, step: usize, now: Time) {
+        self.free[step] = now + self.period;
+        if let Some(next) = self.free.get_mut(step + 1) {
+            *next = (*next).max(now);
+        }
+    }
+
+    /// A client has gone, and what it has asked for is not to be.
+    pub(super) fn forget(&mut self, client: usize) {
+        for chosen in self.waiting.iter_mut().filter(|chosen| chosen.client == Some(client)) {
+            (chosen.client, chosen.counts) = (None, false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When each of so many reads is chosen, and on AR, if somebody always asks, and AR takes one at these times.
+    fn passes(config: ReadPipelineConfig, taken: &[u64]) -> Vec<(u64, u64)> {
+        let mut pipeline = ReadPipeline::new(Time::ns(1), config);
+        let (mut chosen, mut issued) = (Vec::new(), Vec::new());
+        for cycle in 0..=*taken.last().expect("some") {
+            let now = Time::ns(cycle);
+            if pipeline.room() <= now {
+                pipeline.choose(Chosen { client: Some(0), burst: Burst::default(), counts: true }, now);
+                chosen.push(cycle);
+            }
+            if pipeline.uncounted().is_some_and(|(_, at)| at <= now) {
+                pipeline.count(now);
+            }
+            if taken.contains(&cycle) && pipeline.counted().is_some_and(|(_, at)| at <= now) {
+                pipeline.issue(now);
+                issued.push(cycle);
+            }
+        }
+        assert!(issued.len() <= chosen.len());
+        chosen.into_iter().zip(issued).collect()
+    }
+
+    const SMALL: ReadPipelineConfig = ReadPipelineConfig { before_count: 3, behind_count: 2 };
+
+    #[test]
+    fn reads_that_nothing_holds_are_on_ar_when_they_are_chosen() {
+        let cycles: Vec<u64> = (0..20).collect();
+        let both: Vec<(u64, u64)> = cycles.iter().map(|&cycle| (cycle, cycle)).collect();
+        assert_eq!(passes(SMALL, &cycles), both);
+        assert_eq!(passes(ReadPipelineConfig { before_count: 1, behind_count: 1 }, &cycles), both);
+    }
+
+    #[test]
+    fn the_arbiter_chooses_until_the_registers_are_full_and_then_a_round_trip_after_each_read() {
+        // Five wait; the sixth is chosen two cycles of the hardware after the first has left AR, which is three before its own time.
+        let taken = [20, 30, 31, 32, 33, 34, 35, 36];
+        let expected = [(0, 20), (1, 30), (2, 31), (3, 32), (4, 33), (25, 34), (35, 35), (36, 36)];
+        assert_eq!(passes(SMALL, &taken), expected);
+    }
+
+    #[test]
+    fn what_waits_of_a_client_that_has_gone_is_nobodys() {
+        let mut pipeline = ReadPipeline::new(Time::ns(1), SMALL);
+        for client in [1, 2] {
+            let chosen = Chosen { client: Some(client), burst: Burst::default(), counts: false };
+            pipeline.choose(chosen, Time::ns(client as u64));
+            pipeline.count(Time::ns(client as u64));
+        }
+        pipeline.forget(1);
+        let left: Vec<_> = pipeline.waiting.iter().map(|chosen| chosen.client).collect();
+        assert_eq!(left, [None, Some(2)]);
+    }
+}
