@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::registers::{Family, RegisterMap, Unit, cdma};
 
 pub use crate::device::MemoryInterface;
-pub use capability::{CapabilityRom, CapabilityWord};
+pub use capability::{CapabilityDescriptor, CapabilityRom, CapabilityWord, capability_descriptors};
 
 /// A number format of features or weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -311,14 +311,14 @@ impl Config {
         if self.batch {
             rule("max_batch", self.max_batch, Rule::Between(1, 32))?;
         }
-        // AXI: 32 to 512 bits here, and no burst longer than 4 KiB.
-        let bursts = |width: u32| Rule::PowerOfTwo(1, (4096 / (width / 8).max(1)).min(256));
+        // The pins' `arlen` and `awlen` have four bits.
+        let bursts = Rule::PowerOfTwo(1, 16);
         rule("primary_width", self.primary_width, Rule::PowerOfTwo(32, 512))?;
-        rule("primary_max_burst", self.primary_max_burst, bursts(self.primary_width))?;
+        rule("primary_max_burst", self.primary_max_burst, bursts)?;
         rule("primary_latency", self.primary_latency, Rule::Between(0, 1 << 20))?;
         if self.secondary_memory {
             rule("secondary_width", self.secondary_width, Rule::PowerOfTwo(32, 512))?;
-            rule("secondary_max_burst", self.secondary_max_burst, bursts(self.secondary_width))?;
+            rule("secondary_max_burst", self.secondary_max_burst, bursts)?;
             rule("secondary_latency", self.secondary_latency, Rule::Between(0, 1 << 20))?;
         }
         rule("address_bits", self.address_bits, Rule::Between(32, 64))?;

@@ -62,14 +62,21 @@ impl<'h> Bus<'h> {
 
     pub(super) fn read(&mut self, unit: Unit, register: RegisterRef) -> Result<u32, RunError> {
         let address = self.address(unit, register)?;
+        self.read_at(address)
+    }
+
+    pub(super) fn read_at(&mut self, address: u32) -> Result<u32, RunError> {
         self.reads += 1;
         self.ask(|host| host.read(address))
     }
 
     pub(super) fn read_named(&mut self, unit: Unit, name: &str) -> Result<u32, RunError> {
         let address = self.named(unit, name)?;
-        self.reads += 1;
-        self.ask(|host| host.read(address))
+        self.read_at(address)
+    }
+
+    pub(super) fn refused(&self, why: &str) -> RunError {
+        RunError::Host { place: self.place.clone(), source: HostError::Refused(why.to_owned()) }
     }
 
     pub(super) fn run(&mut self, program: &Program) -> Result<(), RunError> {

@@ -8,7 +8,8 @@ use super::network::operations;
 use super::places::Places;
 use super::{AddressEntry, Doer, Loadable, Tensor};
 use crate::host::Host;
-use crate::nvdla::registers::{Unit, cfgrom};
+use crate::nvdla::config::{CapabilityDescriptor, capability_descriptors};
+use crate::nvdla::registers::{RegisterMap, Unit};
 use vp_core::Time;
 
 /// Bytes of an atom where a configuration cannot be asked: nv_full's.
@@ -44,6 +45,19 @@ pub struct Output {
     pub bytes: Vec<u8>,
 }
 
+/// Bytes of a memory atom, as the capability ROM says, if there is one.
+fn memory_atom(bus: &mut Bus<'_>, map: RegisterMap) -> Result<u32, RunError> {
+    let Some(rom) = map.base(Unit::Cfgrom) else { return Ok(ATOM) };
+    let mut descriptors = capability_descriptors(|offset| bus.read_at(rom + offset));
+    let cdma =
+        descriptors.find(|found| !matches!(found, Ok(other) if other.unit != CapabilityDescriptor::CDMA));
+    drop(descriptors);
+    match cdma {
+        Some(cdma) => bus.read_at(rom + cdma?.offset + CapabilityDescriptor::CDMA_ATOMIC_M),
+        None => Err(bus.refused("the capability ROM describes no CDMA, so the memory atom is not known")),
+    }
+}
+
 /// Runs a loadable: its memory is filled, with `inputs` in the order in which they are bound and as they lie in memory,
 /// and its tasks are done. An input that is not given is as the loadable has it, mostly zero.
 ///
@@ -54,10 +68,7 @@ pub struct Output {
 pub fn run(loadable: &Loadable, inputs: &[Vec<u8>], host: &mut dyn Host) -> Result<Execution, RunError> {
     let map = host.map();
     let mut bus = Bus::new(host, "its memory");
-    let atom = match map.address(Unit::Cfgrom, cfgrom::CFGROM_CDMA_BASE_ATOMIC_M) {
-        Some(_) => bus.read(Unit::Cfgrom, cfgrom::CFGROM_CDMA_BASE_ATOMIC_M)?,
-        None => ATOM,
-    };
+    let atom = memory_atom(&mut bus, map)?;
     let places = Places::allot(loadable, map, atom)?;
     let mut given = inputs.iter();
     for memory in loadable.memories() {
