@@ -117,6 +117,8 @@ pub struct SdpTiming {
     pub cycles_per_atom: u32,
     /// The same when the element-wise stage takes part.
     pub cycles_per_atom_elementwise: u32,
+    /// How many of PDP's beats one of SDP's is.
+    pub beat_in_pdp: u32,
     /// From the start of an atom to its write address, stages not counted.
     pub output: u32,
     /// Room of the main input's latency FIFO, in atoms.
@@ -290,6 +292,7 @@ impl Timing {
             sdp: SdpTiming {
                 cycles_per_atom: sdp,
                 cycles_per_atom_elementwise: per_atom(config.sdp_ew_throughput.max(1)).max(sdp),
+                beat_in_pdp: (sdp_throughput / config.pdp_throughput.max(1)).max(1),
                 output: 22 + sdp + sdp_later,
                 main_credits,
                 operand_credits,

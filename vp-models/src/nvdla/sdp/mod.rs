@@ -5,6 +5,7 @@
 //! stage), `timing` is its shape in time with `feed` the way of its inputs, and here is the engine that joins
 //! them.
 
+mod before_elementwise;
 pub mod compute;
 mod decode;
 mod feed;
@@ -13,6 +14,7 @@ pub mod layer;
 pub mod lut;
 mod timing;
 
+use self::before_elementwise::BeforeElementwise;
 use self::compute::{Counters, Datapath, Operands};
 use self::feed::Feed;
 use self::layer::{Destination, Hardware, OperandStream, SdpLayer, SdpSource};
@@ -278,7 +280,14 @@ impl Sdp {
         let tables = self.tables();
         let datapath = Datapath::new(layer, &tables);
         let atom = self.hardware.atom;
-        let pace = timing::cycles_per_atom(layer, &timing.sdp);
+        let mut waiting = match layer.destination {
+            Destination::Memory(_) => BeforeElementwise::of(layer, &timing.sdp, self.common.cycle),
+            Destination::Pooling => None,
+        };
+        let pace = match &waiting {
+            Some(_) => timing::pace(layer, &timing.sdp),
+            None => timing::cycles_per_atom(layer, &timing.sdp),
+        };
         let pace = self.common.cycles(match layer.source {
             SdpSource::Memory(_) => pace,
             SdpSource::Accumulator => pace.max(timing.conv.cycles_per_atom),
@@ -297,8 +306,8 @@ impl Sdp {
         let mut bn = StageOperands::of(&self.bn, layer.bn.and_then(|stage| stage.operands), layer, later[1]);
         let mut ew = StageOperands::of(&self.ew, layer.ew.and_then(|stage| stage.operands), layer, later[2]);
         let mut counters = Counters::default();
-        // From when on the next atom can start, and when the last one has started.
-        let (mut earliest, mut started) = (Time::ZERO, Time::ZERO);
+        // From when on the next atom can start, and when the last one has started, and passed on to EW.
+        let (mut earliest, mut started, mut passed) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let (lines, columns) = timing::runs(layer);
         let step = layer.lanes() * layer.output.bytes();
         // Of lines whose surfaces take turns: input of the first surface, and output for the second.
@@ -350,11 +359,15 @@ impl Sdp {
                 if sim.now() > waits {
                     there = sim.now();
                 }
+                if let Some(waiting) = &waiting {
+                    earliest = earliest.max(waiting.room());
+                }
                 sim.wait_until(earliest).await;
                 for operands in [&mut bs, &mut bn, &mut ew] {
                     operands.take(pixel);
                 }
                 let alike = layer.destination != Destination::Pooling
+                    && waiting.is_none()
                     && [&bs, &bn, &ew].into_iter().all(StageOperands::lasts);
                 let operands = Operands { bs: bs.bytes(pixel), bn: bn.bytes(pixel), ew: ew.bytes(pixel) };
                 // Of what operands have held up data has passed a part of the datapath meanwhile.
@@ -396,7 +409,9 @@ impl Sdp {
                 };
                 earliest = start + pace * steps as u64;
                 occupancy.busy(Busy::Sdp, start, earliest);
-                started = earliest - pace;
+                // As if nothing could wait in front of EW: so its results come.
+                let start = waiting.as_mut().map_or(start, |waiting| waiting.start(start));
+                (started, passed) = (earliest - pace, start + pace * (steps as u64 - 1));
                 column += steps as u64;
                 let last = surface + 1 == layer.surfaces() && line + 1 == lines && column == columns;
                 for (slot, result) in (0..).zip(output.chunks_exact(step)) {
@@ -421,16 +436,18 @@ impl Sdp {
             second_output.clear();
         }
         if layer.uses_rdma() {
-            self.started.push(started);
+            let of_elementwise = layer.ew.and_then(|stage| stage.operands).map(|_| passed);
+            let of_others = waiting.as_ref().and_then(BeforeElementwise::operands_taken);
+            self.started.push(started.max(of_elementwise.max(of_others).unwrap_or(Time::ZERO)));
         }
-        sim.wait_until(started).await;
+        sim.wait_until(passed).await;
         let last = match layer.destination {
             Destination::Pooling => {
                 self.pooling.emptied().await;
                 sim.now() + self.common.cycles(timing.sdp.taken_by_pdp)
             }
             Destination::Memory(_) if layer.has_output() => self.output.last_due(),
-            Destination::Memory(_) => started + latency,
+            Destination::Memory(_) => passed + latency,
         };
         (counters, last)
     }

@@ -49,6 +49,9 @@ impl ToPooling {
         let capacity = 2 * with_skid + 2 * stages;
         let (whole, part) = (capacity / beats, capacity % beats);
         let taken = (FORWARD + with_skid).saturating_sub(timing.to_pdp);
+        if timing.beat_in_pdp > 1 {
+            return ToPooling::behind_fifo(capacity, beats, taken, timing.beat_in_pdp);
+        }
         match is_memory {
             // The next atom begins when the last of the one before it leaves the register that holds it.
             true => ToPooling { depth: whole as usize + 1, backward: taken + beats - 1 - part },
@@ -56,12 +59,23 @@ impl ToPooling {
             false => ToPooling { depth: whole as usize + 1, backward: taken + beats - part },
         }
     }
+
+    /// The same where a beat of SDP's is several of PDP's: each part of it waits in a FIFO of four entries and an output register, takes a
+    /// cycle more, and the place is free a cycle after it is left (`NV_NVDLA_PDP_CORE_preproc`, `u_ro_fifo_*`).
+    fn behind_fifo(capacity: u32, beats: u32, taken: u32, parts: u32) -> ToPooling {
+        const PLACES: u32 = 5;
+        // An atom's last beat enters when the one so many before it has left for PDP, part by part.
+        let before = capacity + PLACES - (beats - 1);
+        let atoms = before.div_ceil(beats);
+        let left = (atoms * beats - before) * parts + parts - 1;
+        ToPooling { depth: atoms as usize, backward: taken + 2 + left - (beats - 1) }
+    }
 }
 
 /// Registers of BS or BN: one before and one behind (`NV_NVDLA_SDP_core`, `u_bs_dppack`, `u_bs_dpunpack`), one each for truncation and
 /// ReLU, which are not bypassed; two for the ALU and one for the multiplier if these are not (`NV_NVDLA_SDP_HLS_x1_int`, `X_int_alu`,
 /// `X_int_mul`, `X_int_trt`, `X_int_relu`).
-fn registers(stage: &Option<Stage>) -> u32 {
+pub(super) fn registers(stage: &Option<Stage>) -> u32 {
     stage.map_or(0, |stage| 4 + 2 * u32::from(stage.alu.is_some()) + u32::from(stage.multiplier.is_some()))
 }
 
@@ -111,7 +125,7 @@ pub(super) fn cycles_per_atom(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
 }
 
 /// The same, if the element-wise stage is bypassed.
-fn pace(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
+pub(super) fn pace(layer: &SdpLayer, timing: &SdpTiming) -> u32 {
     per_atom(layer, timing.cycles_per_atom)
 }
 
