@@ -176,6 +176,7 @@ fn run(traffic: &Traffic, bursts: u64, looking: Looking) -> f64 {
         period: Time::ns(1),
         beat_bytes: BURST,
         burst_beats: 1,
+        address_bits: 64,
         read_outstanding: 256,
         read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 256,

@@ -6,7 +6,7 @@ mod convolution;
 
 use vp_models::host::Host as _;
 use vp_models::nvdla::registers::{
-    RegisterMap, RegisterRef, Unit, bdma, cdma, cdp, cdp_rdma, glb, pdp, pdp_rdma, sdp, sdp_rdma,
+    RegisterMap, RegisterRef, Unit, bdma, cdma, cdp, cdp_rdma, glb, mcif, pdp, pdp_rdma, sdp, sdp_rdma,
 };
 use vp_tests::device::Device;
 use vp_tests::layers::{
@@ -156,6 +156,24 @@ fn the_capability_rom_describes_the_configuration() {
         }
         device.host.write(0, 0).unwrap();
         assert_eq!(device.host.read(0), Ok(words[0].value), "{name}: it is a ROM");
+    }
+}
+
+/// The RTL's arbiter passes over who has no weight (run on nv_small's), and goes on when it has one.
+#[test]
+fn a_client_without_a_weight_waits_until_it_has_one() {
+    for (register, initially) in [(mcif::CFG_RD_WEIGHT_0, 0x0101_0101), (mcif::CFG_WR_WEIGHT_0, 0x0101_0101)]
+    {
+        let mut device = Device::named("nv_small");
+        assert_eq!(device.read(Unit::Mcif, register), initially);
+        device.write(Unit::Mcif, register, 0x0101_0001);
+        device.run_new(start_sdp(&doubling(4, 4, INPUT, OUTPUT), 0));
+        device.idle(5000);
+        assert_eq!(device.read(Unit::Glb, glb::S_INTR_STATUS), 0);
+        let warnings: Vec<String> = device.host.warnings().into_iter().map(|warning| warning.text).collect();
+        assert!(warnings.len() == 1 && warnings[0].contains("with id 1 have weight 0"), "{warnings:?}");
+        device.write(Unit::Mcif, register, initially);
+        assert_eq!(device.interrupt(), SDP_0);
     }
 }
 

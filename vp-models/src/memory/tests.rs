@@ -20,6 +20,7 @@ fn axi() -> AxiConfig {
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: 4,
+        address_bits: 64,
         read_outstanding: 32,
         read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 16,

@@ -339,6 +339,11 @@ impl Config {
         is_enabled && self.register_map.base(unit).is_some()
     }
 
+    /// Bits of an address on its memory ports.
+    pub fn address_bits(&self) -> u32 {
+        self.address_bits
+    }
+
     /// The field layouts of its registers.
     pub fn family(&self) -> Family {
         self.register_map.family()

@@ -47,12 +47,14 @@ pub struct Surface {
     pub surface_stride: u32,
     /// Bytes from a pixel to the next in a line: one atom for features, more for two-byte or paired operands.
     pub pixel: u32,
+    /// Bytes of an atom, of which each address on the bus is a multiple.
+    pub atom: u32,
     /// Whether the strides count.
     pub packing: Packing,
 }
 
 impl Surface {
-    /// Byte address of pixel (x, y) of a surface. Wraps at 64 bits as the address adders do.
+    /// Byte address of pixel (x, y) of a surface. Wraps at 64 bits as the address adders do, and has no bits below an atom.
     #[inline]
     pub const fn address(&self, surface: u32, x: u32, y: u32) -> u64 {
         let offset = match self.packing {
@@ -62,7 +64,7 @@ impl Surface {
                 .wrapping_add((x as u64).wrapping_mul(self.pixel as u64)),
             Packing::Packed => (surface as u64).wrapping_mul(self.pixel as u64),
         };
-        self.base.wrapping_add(offset)
+        self.base.wrapping_add(offset) & !(self.atom as u64 - 1)
     }
 }
 
@@ -195,6 +197,7 @@ mod tests {
         line_stride: 0x60,
         surface_stride: 0xa00,
         pixel: 8,
+        atom: 8,
         packing: Packing::Strided,
     };
 
@@ -208,6 +211,13 @@ mod tests {
     fn packed_surfaces_follow_each_other_whatever_the_strides() {
         let packed = Surface { packing: Packing::Packed, ..STRIDED };
         assert_eq!(packed.address(5, 3, 4), 0x8000_0000 + 5 * 8);
+    }
+
+    #[test]
+    fn addresses_lose_what_is_below_an_atom_behind_the_sum() {
+        let odd = Surface { base: 0x8000_0003, line_stride: 0x63, ..STRIDED };
+        let lines: Vec<u64> = (0..4).map(|y| odd.address(0, 1, y)).collect();
+        assert_eq!(lines, [0x8000_0008, 0x8000_0068, 0x8000_00d0, 0x8000_0130]);
     }
 
     #[test]

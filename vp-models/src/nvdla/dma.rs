@@ -233,6 +233,7 @@ mod tests {
             line_stride: 0x40,
             surface_stride: 0x200,
             pixel: 8,
+            atom: 8,
             packing,
         }
     }

@@ -161,6 +161,9 @@ pub(crate) trait Engine: Sized + 'static {
 
     fn decode(&self, registers: &Group, rdma: &Group) -> Result<Self::Layer, Refused>;
 
+    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    fn unaligned(layer: &Self::Layer, registers: &Group, rdma: &Group) -> Vec<String>;
+
     /// Width, height and channels, for people.
     fn shape(layer: &Self::Layer) -> String;
 
@@ -222,6 +225,9 @@ async fn fetch_layers<E: Engine>(engine: Rc<E>) {
         let reads = engine.needs_rdma(&registers);
         let (rdma_registers, enabled) = if reads { rdma.turn().await } else { rdma.idle() };
         let layer = engine.decode(&registers, &rdma_registers);
+        if let Ok(layer) = &layer {
+            warn_of_unaligned(&engine, layer, &registers, &rdma_registers);
+        }
         let layer = layer.map_err(|refused| Box::new((refused, registers)));
         engine.common().hand_over(group, layer.clone());
         if reads {
@@ -233,6 +239,12 @@ async fn fetch_layers<E: Engine>(engine: Rc<E>) {
             rdma.finish();
         }
         group = 1 - group;
+    }
+}
+
+fn warn_of_unaligned<E: Engine>(engine: &Rc<E>, layer: &E::Layer, registers: &Group, rdma: &Group) {
+    for sentence in E::unaligned(layer, registers, rdma) {
+        engine.common().control.warn(sentence);
     }
 }
 
@@ -274,6 +286,7 @@ async fn fetch_early<E: Engine>(engine: &Rc<E>, group: usize, early: &E::Layer) 
             && let Ok(layer) = engine.decode(&registers, &rdma_registers)
             && engine.reads_alike(early, &layer)
         {
+            warn_of_unaligned(engine, &layer, &registers, &rdma_registers);
             engine.common().hand_over(group, Ok(layer));
             return None;
         }

@@ -25,6 +25,7 @@ pub mod nocif;
 pub mod numeric;
 pub mod order;
 pub mod pdp;
+mod place;
 pub mod refused;
 pub mod registers;
 pub mod rubik;

@@ -397,6 +397,7 @@ fn axi_config(
         period,
         beat_bytes: interface.width_bytes,
         burst_beats: interface.max_burst,
+        address_bits: device.address_bits(),
         read_outstanding: memory.read_outstanding,
         read_pipeline: device.read_pipeline(),
         write_outstanding: memory.write_outstanding,

@@ -78,6 +78,14 @@ impl DeviceDescription {
         }
     }
 
+    /// Bits of its addresses.
+    pub(super) fn address_bits(&self) -> u32 {
+        match self {
+            DeviceDescription::Nvdla(nvdla) => nvdla.config.address_bits(),
+            DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => u64::BITS,
+        }
+    }
+
     /// The registers between its read arbiter and AR.
     pub(super) fn read_pipeline(&self) -> ReadPipelineConfig {
         let (before_count, behind_count) = match self {

@@ -55,12 +55,14 @@ pub(super) struct Cut {
     beat_bits: u32,
     /// Bytes of the longest burst.
     size: u32,
+    /// The bits of an address.
+    addresses: u64,
 }
 
 impl Cut {
-    pub(super) fn new(beat_bytes: u32, burst_beats: u32) -> Cut {
+    pub(super) fn new(beat_bytes: u32, burst_beats: u32, addresses: u64) -> Cut {
         let beat_bits = beat_bytes.max(1).trailing_zeros();
-        Cut { beat_bits, size: (1 << beat_bits) << burst_beats.max(1).trailing_zeros() }
+        Cut { beat_bits, size: (1 << beat_bits) << burst_beats.max(1).trailing_zeros(), addresses }
     }
 
     /// How many bursts a run takes.
@@ -83,7 +85,7 @@ impl Cut {
         let first = run.address & u64::from(self.size - 1);
         let bytes = (bursts as u64 * u64::from(self.size)).saturating_sub(first);
         let bytes = bytes.min(run.bytes.into()) as u32;
-        let head = Run { address: run.address, bytes };
+        let head = Run { address: run.address & self.addresses, bytes };
         *run = Run { address: run.address.wrapping_add(bytes.into()), bytes: run.bytes - bytes };
         head
     }
@@ -133,7 +135,7 @@ mod tests {
         fn a_run_is_cut_as_its_bursts_are(
             address in 0u64..100_000, bytes in 1u32..5_000, beat in 2u32..7, beats in 0u32..5, head in 0usize..9,
         ) {
-            let cut = Cut::new(1 << beat, 1 << beats);
+            let cut = Cut::new(1 << beat, 1 << beats, u64::MAX);
             let mut rest = Run { address, bytes };
             let expected: Vec<Burst> = bursts(3, address, bytes, 1 << beat, 1 << beats).collect();
             prop_assert_eq!(cut.count(rest), expected.len());

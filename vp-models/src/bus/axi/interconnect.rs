@@ -14,7 +14,7 @@ use super::write_client::WriteClient;
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
 use std::cell::Cell;
 use std::rc::Rc;
-use vp_core::observe::{BufferedSource, Source, SourceKind};
+use vp_core::observe::{BufferedSource, Kinds, Source, SourceKind, Warning, What};
 use vp_core::{Event, Sim, Time};
 
 /// The directions.
@@ -123,12 +123,30 @@ impl Interconnect {
 
     /// How many requests the read client of this transaction id may be granted in a row.
     pub fn set_read_weight(&self, id: u32, weight: u32) {
-        self.reads.set_weight(id, weight);
+        let changed = self.reads.set_weight(id, weight);
+        self.weight_changed(changed, READS, id);
     }
 
     /// How many requests the write client of this transaction id may be granted in a row.
     pub fn set_write_weight(&self, id: u32, weight: u32) {
-        self.writes.set_weight(id, weight);
+        let changed = self.writes.set_weight(id, weight);
+        self.weight_changed(changed, WRITES, id);
+    }
+
+    fn weight_changed(&self, has_weight: Option<bool>, direction: usize, id: u32) {
+        match has_weight {
+            // It may have been asking.
+            Some(true) => self.wake(direction, self.sim.now()),
+            Some(false) if self.sim.is_observed(Kinds::WARNINGS) => {
+                let what = if direction == READS { "reads" } else { "writes" };
+                let text = format!(
+                    "{what} with id {id} have weight 0 in the arbiter from now on: it grants none, and who asks waits (RTL, \
+                     NV_NVDLA_*_IG_arb)"
+                );
+                self.sim.report(self.observed.source(), What::Warning(Warning::Once(&text)));
+            }
+            _ => {}
+        }
     }
 
     /// Whether nothing is outstanding in either direction.
@@ -393,6 +411,7 @@ mod tests {
             period: Time::ns(1),
             beat_bytes: 8,
             burst_beats: beats,
+            address_bits: 64,
             read_outstanding: 1,
             read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
             write_outstanding: 16,

@@ -69,6 +69,8 @@ pub struct AxiConfig {
     pub beat_bytes: u32,
     /// Longest burst in beats: a power of two.
     pub burst_beats: u32,
+    /// Bits of an address; what the device asks for beyond them is not on the bus.
+    pub address_bits: u32,
     /// Reads accepted and not yet completely returned, at most.
     pub read_outstanding: u32,
     /// Reads that the arbiter has chosen and the memory not accepted, at most.
@@ -88,6 +90,11 @@ pub struct AxiConfig {
 }
 
 impl AxiConfig {
+    /// An address as the bus has it.
+    fn on_the_bus(&self, address: u64) -> u64 {
+        address & u64::MAX >> (64 - self.address_bits.clamp(1, 64))
+    }
+
     /// When the memory can start on a burst that reaches it at `now`: at once, or if it moves bytes more
     /// slowly than the bus, when it is free; it is then busy with this one.
     fn serve(&self, free: &Cell<Time>, now: Time, burst: &Burst) -> Time {

@@ -77,6 +77,8 @@ pub(super) struct Reads {
     clients: RefCell<Vec<Rc<ReadClient>>>,
     /// Clients with reads that wait for the arbiter.
     pub(super) asking: Cell<Clients>,
+    /// Those that ask and whose weight is zero: the arbiter passes them over (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
+    asking_in_vain: Cell<Clients>,
     /// Clients that make reads by themselves.
     making: Cell<Clients>,
     channel: RefCell<Channel>,
@@ -166,6 +168,7 @@ impl Reads {
             timed,
             clients: RefCell::default(),
             asking: Cell::new(0),
+            asking_in_vain: Cell::new(0),
             making: Cell::new(0),
             channel: RefCell::new(channel),
             partners: RefCell::default(),
@@ -181,10 +184,19 @@ impl Reads {
         clients.len() - 1
     }
 
-    pub(super) fn set_weight(&self, id: u32, weight: u32) {
-        if let Some(client) = self.clients.borrow().iter().find(|client| client.id == id) {
-            client.weight.set(weight);
-        }
+    /// Tells whether the client has a weight, if that has changed.
+    pub(super) fn set_weight(&self, id: u32, weight: u32) -> Option<bool> {
+        let clients = self.clients.borrow();
+        let number = clients.iter().position(|client| client.id == id)?;
+        let before = clients[number].weight.replace(weight);
+        let [from, to] = match (before, weight) {
+            (1.., 0) => [&self.asking, &self.asking_in_vain],
+            (0, 1..) => [&self.asking_in_vain, &self.asking],
+            _ => return None,
+        };
+        to.set(to.get() | from.get() & 1 << number);
+        from.set(from.get() & !(1 << number));
+        Some(weight > 0)
     }
 
     pub(super) fn set_beats(&self, limit: u32) {
@@ -198,14 +210,20 @@ impl Reads {
 
     /// A client asks.
     pub(super) fn ask(&self, client: usize) {
-        self.asking.set(self.asking.get() | 1 << client);
+        let asking = match self.clients.borrow()[client].weight.get() {
+            0 => &self.asking_in_vain,
+            _ => &self.asking,
+        };
+        asking.set(asking.get() | 1 << client);
     }
 
     /// A master outside asks for nothing any more.
     pub(super) fn forget(&self, client: usize) {
         self.clients.borrow()[client].forget_outside();
         self.channel.borrow_mut().pipeline.forget(client);
-        self.asking.set(self.asking.get() & !(1 << client));
+        for asking in [&self.asking, &self.asking_in_vain] {
+            asking.set(asking.get() & !(1 << client));
+        }
     }
 
     /// A client makes reads by itself from now on.

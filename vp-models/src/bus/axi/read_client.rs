@@ -117,7 +117,7 @@ impl ReadClient {
             id,
             weight: Cell::new(1),
             beat_bytes: config.beat_bytes,
-            cut: Cut::new(config.beat_bytes, config.burst_beats),
+            cut: Cut::new(config.beat_bytes, config.burst_beats, config.on_the_bus(u64::MAX)),
             period: config.period,
             queue: RefCell::default(),
             waiting: Cell::new(0),

@@ -84,7 +84,7 @@ fn case() -> impl Strategy<Value = Case> {
     ];
     let memory = prop_oneof![Just(Memory::Inside), Just(Memory::AtOnce), Just(Memory::Later)];
     let bandwidth = prop_oneof![Just(None), (1u64..8).prop_map(|bytes| Some(bytes * 1_000_000_000))];
-    let clients = prop::collection::vec((0u32..4, client()), 1..6);
+    let clients = prop::collection::vec((1u32..5, client()), 1..6);
     let pipeline = (1u32..5, 1u32..4)
         .prop_map(|(before_count, behind_count)| ReadPipelineConfig { before_count, behind_count });
     (latency, 0u32..3, [1u32..20, 1u32..20], pipeline, 1u32..40, bandwidth, memory, clients).prop_map(
@@ -204,6 +204,7 @@ fn run(case: &Case, stepwise: bool) -> Outcome {
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: case.beats,
+        address_bits: 64,
         read_outstanding: case.outstanding[0],
         read_pipeline: case.pipeline,
         write_outstanding: case.outstanding[1],

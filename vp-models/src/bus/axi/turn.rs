@@ -3,7 +3,8 @@
 /// Clients, a bit each.
 pub(crate) type Clients = u64;
 
-/// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn.
+/// Weighted round robin: a client is granted up to its weight in a row, then the next that asks has its turn. Those that have no weight
+/// are not among them that ask.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// Who was granted last; nobody at the start, so the first client comes first.
@@ -29,7 +30,6 @@ impl Turn {
             return None;
         }
         let next = next.trailing_zeros();
-        // A weight of zero counts as one: it must not starve the client for ever.
         *self = Turn { granted: Some(next), left: weight(next as usize).max(1) - 1 };
         Some(next as usize)
     }

@@ -66,6 +66,8 @@ pub(super) struct Writes {
     clients: RefCell<Vec<Rc<WriteClient>>>,
     /// Clients with bursts that wait for the arbiter, or are to come.
     asking: Cell<Clients>,
+    /// Those that ask and whose weight is zero: the arbiter passes them over (RTL, `NV_NVDLA_*_IG_arb`, `wt*`).
+    asking_in_vain: Cell<Clients>,
     channel: RefCell<Channel>,
     /// Who is at the interface with a clock of its own…
     pub(super) partners: RefCell<Partners>,
@@ -118,6 +120,7 @@ impl Writes {
             timed,
             clients: RefCell::default(),
             asking: Cell::new(0),
+            asking_in_vain: Cell::new(0),
             channel: RefCell::new(channel),
             partners: RefCell::default(),
             has_partners: Cell::new(false),
@@ -132,10 +135,19 @@ impl Writes {
         clients.len() - 1
     }
 
-    pub(super) fn set_weight(&self, id: u32, weight: u32) {
-        if let Some(client) = self.clients.borrow().iter().find(|client| client.id == id) {
-            client.weight.set(weight);
-        }
+    /// Tells whether the client has a weight, if that has changed.
+    pub(super) fn set_weight(&self, id: u32, weight: u32) -> Option<bool> {
+        let clients = self.clients.borrow();
+        let number = clients.iter().position(|client| client.id == id)?;
+        let before = clients[number].weight.replace(weight);
+        let [from, to] = match (before, weight) {
+            (1.., 0) => [&self.asking, &self.asking_in_vain],
+            (0, 1..) => [&self.asking_in_vain, &self.asking],
+            _ => return None,
+        };
+        to.set(to.get() | from.get() & 1 << number);
+        from.set(from.get() & !(1 << number));
+        Some(weight > 0)
     }
 
     pub(super) fn set_outstanding(&self, limit: u32) {
@@ -148,13 +160,19 @@ impl Writes {
 
     /// A client asks, or will.
     pub(super) fn ask(&self, client: usize) {
-        self.asking.set(self.asking.get() | 1 << client);
+        let asking = match self.clients.borrow()[client].weight.get() {
+            0 => &self.asking_in_vain,
+            _ => &self.asking,
+        };
+        asking.set(asking.get() | 1 << client);
     }
 
     /// A master outside asks for nothing any more.
     pub(super) fn forget(&self, client: usize) {
         self.clients.borrow()[client].forget_outside();
-        self.asking.set(self.asking.get() & !(1 << client));
+        for asking in [&self.asking, &self.asking_in_vain] {
+            asking.set(asking.get() & !(1 << client));
+        }
     }
 
     /// Does all that is due by now, and tells what is next.

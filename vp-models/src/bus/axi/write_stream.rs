@@ -31,7 +31,7 @@ impl WriteStream {
     /// Announces that the next `bytes` put go to `address` on.
     pub fn line(&self, address: u64, bytes: u32) {
         let axi = self.interconnect.config();
-        let line = bursts(self.client.id, address, bytes, axi.beat_bytes, axi.burst_beats);
+        let line = bursts(self.client.id, axi.on_the_bus(address), bytes, axi.beat_bytes, axi.burst_beats);
         self.client.planned.borrow_mut().extend(line);
     }
 

@@ -44,6 +44,7 @@ impl BdmaTransfer {
             line_stride: registers.actual(line),
             surface_stride: registers.actual(surface),
             pixel: ATOM,
+            atom: ATOM,
             packing: Packing::Strided,
         };
         Ok(BdmaTransfer {

@@ -190,6 +190,7 @@ mod tests {
         line_stride: 0,
         surface_stride: 0,
         pixel: 8,
+        atom: 8,
         packing: Packing::Strided,
     };
 

@@ -5,9 +5,10 @@
 
 use super::lut;
 use crate::nvdla::config::Config;
-use crate::nvdla::cube::{self, Packing, Ram, Surface};
+use crate::nvdla::cube::{self, Packing, Surface};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::{Converter, Precision, wrap};
+use crate::nvdla::place::{LowBits, Place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, RegisterMap, cdp as reg, cdp_rdma as rdma_reg};
 
@@ -65,7 +66,34 @@ pub struct CdpLayer {
     pub destination: Surface,
 }
 
+/// Where CDP reads.
+const SOURCE: Place = Place {
+    ram: rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE,
+    base: [
+        rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
+        rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
+    ],
+    line_stride: rdma_reg::d_src_line_stride::SRC_LINE_STRIDE,
+    surface_stride: rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE,
+};
+
+/// Where it writes.
+const DESTINATION: Place = Place {
+    ram: reg::d_dst_dma_cfg::DST_RAM_TYPE,
+    base: [reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH],
+    line_stride: reg::d_dst_line_stride::DST_LINE_STRIDE,
+    surface_stride: reg::d_dst_surface_stride::DST_SURFACE_STRIDE,
+};
+
 impl CdpLayer {
+    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    pub(super) fn unaligned(&self, cdp: &Group, rdma: &Group) -> Vec<String> {
+        let size = (self.height, self.surfaces());
+        let mut all = SOURCE.unaligned(rdma, &self.source, size, LowBits::OfSums);
+        all.extend(DESTINATION.unaligned(cdp, &self.destination, size, LowBits::OfSums));
+        all
+    }
+
     /// Elements in an atom.
     pub const fn lanes(&self) -> usize {
         self.atom / self.precision.bytes()
@@ -114,28 +142,8 @@ impl CdpLayer {
                 shift: cdp.get(reg::d_datout_shifter::DATOUT_SHIFTER) as u8,
             },
             lut: lut::decode(cdp),
-            source: Surface {
-                ram: Ram::from_field(rdma.get(rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE)),
-                base: rdma.address(
-                    rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
-                    rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
-                ),
-                line_stride: rdma.actual(rdma_reg::d_src_line_stride::SRC_LINE_STRIDE),
-                surface_stride: rdma.actual(rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE),
-                pixel,
-                packing: Packing::Strided,
-            },
-            destination: Surface {
-                ram: Ram::from_field(cdp.get(reg::d_dst_dma_cfg::DST_RAM_TYPE)),
-                base: cdp.address(
-                    reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW,
-                    reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH,
-                ),
-                line_stride: cdp.actual(reg::d_dst_line_stride::DST_LINE_STRIDE),
-                surface_stride: cdp.actual(reg::d_dst_surface_stride::DST_SURFACE_STRIDE),
-                pixel,
-                packing: Packing::Strided,
-            },
+            source: SOURCE.surface(rdma, (pixel, pixel), Packing::Strided, LowBits::OfSums),
+            destination: DESTINATION.surface(cdp, (pixel, pixel), Packing::Strided, LowBits::OfSums),
         })
     }
 }

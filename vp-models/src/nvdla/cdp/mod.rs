@@ -59,6 +59,10 @@ impl Engine for Cdp {
         CdpLayer::decode(registers, rdma, &self.hardware)
     }
 
+    fn unaligned(layer: &CdpLayer, registers: &Group, rdma: &Group) -> Vec<String> {
+        layer.unaligned(registers, rdma)
+    }
+
     fn shape(layer: &CdpLayer) -> String {
         format!("{}x{}x{}", layer.width, layer.height, layer.channels)
     }

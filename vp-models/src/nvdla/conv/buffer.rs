@@ -247,9 +247,10 @@ impl Buffer {
         self.state.borrow().rooms[Stored::Weights as usize].held
     }
 
-    /// Bytes of the weight banks that are lost until reset.
-    pub(super) fn weights_lost(&self) -> u32 {
-        self.state.borrow().lost
+    /// Bytes of the weight banks that are lost until reset: of layers before a change of banks, and what lies in front of a layer's weights.
+    pub(super) fn weights_lost(&self, layer: u64) -> u64 {
+        let lost = u64::from(self.state.borrow().lost);
+        lost + self.shift(layer).map_or(0, |(bytes, _)| bytes)
     }
 
     /// Waits until so many bytes of weights can be put.

@@ -243,6 +243,7 @@ mod tests {
                 line_stride: 0,
                 surface_stride: 0,
                 pixel: atom as u32,
+                atom: atom as u32,
                 packing: Packing::Strided,
             },
             strips: Strips::whole(&horizontal),

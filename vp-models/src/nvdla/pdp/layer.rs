@@ -6,9 +6,10 @@
 use std::ops::Range;
 
 use crate::nvdla::config::Config;
-use crate::nvdla::cube::{self, Packing, Ram, Surface};
+use crate::nvdla::cube::{self, Packing, Surface};
 use crate::nvdla::formats::Formats;
 use crate::nvdla::numeric::Precision;
+use crate::nvdla::place::{LowBits, Place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, pdp as reg, pdp_rdma as rdma_reg};
 
@@ -201,7 +202,39 @@ impl Strips {
     }
 }
 
+/// Where PDP reads.
+const SOURCE: Place = Place {
+    ram: rdma_reg::d_src_ram_cfg::SRC_RAM_TYPE,
+    base: [
+        rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
+        rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
+    ],
+    line_stride: rdma_reg::d_src_line_stride::SRC_LINE_STRIDE,
+    surface_stride: rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE,
+};
+
+/// Where it writes.
+const DESTINATION: Place = Place {
+    ram: reg::d_dst_ram_cfg::DST_RAM_TYPE,
+    base: [reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH],
+    line_stride: reg::d_dst_line_stride::DST_LINE_STRIDE,
+    surface_stride: reg::d_dst_surface_stride::DST_SURFACE_STRIDE,
+};
+
 impl PdpLayer {
+    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    pub(super) fn unaligned(&self, pdp: &Group, rdma: &Group) -> Vec<String> {
+        let mut all = match &self.source {
+            PdpSource::Memory(surface) => {
+                SOURCE.unaligned(rdma, surface, (self.vertical.input, self.surfaces()), LowBits::OfSums)
+            }
+            PdpSource::Sdp => Vec::new(),
+        };
+        let size = (self.vertical.output, self.surfaces());
+        all.extend(DESTINATION.unaligned(pdp, &self.destination, size, LowBits::OfSums));
+        all
+    }
+
     /// Elements in an atom.
     pub const fn lanes(&self) -> usize {
         self.atom / self.precision.bytes()
@@ -257,19 +290,10 @@ impl PdpLayer {
         }
         let horizontal = axis(pdp, &HORIZONTAL)?;
         let vertical = axis(pdp, &VERTICAL)?;
+        let atom = hardware.atom as u32;
         let source = if Self::needs_rdma(pdp) {
             check_rdma_agrees(pdp, rdma)?;
-            PdpSource::Memory(Surface {
-                ram: Ram::from_field(rdma.get(rdma_reg::d_src_ram_cfg::SRC_RAM_TYPE)),
-                base: rdma.address(
-                    rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
-                    rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
-                ),
-                line_stride: rdma.actual(rdma_reg::d_src_line_stride::SRC_LINE_STRIDE),
-                surface_stride: rdma.actual(rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE),
-                pixel: hardware.atom as u32,
-                packing: Packing::Strided,
-            })
+            PdpSource::Memory(SOURCE.surface(rdma, (atom, atom), Packing::Strided, LowBits::OfSums))
         } else {
             PdpSource::Sdp
         };
@@ -283,17 +307,7 @@ impl PdpLayer {
             horizontal,
             vertical,
             source,
-            destination: Surface {
-                ram: Ram::from_field(pdp.get(reg::d_dst_ram_cfg::DST_RAM_TYPE)),
-                base: pdp.address(
-                    reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW,
-                    reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH,
-                ),
-                line_stride: pdp.actual(reg::d_dst_line_stride::DST_LINE_STRIDE),
-                surface_stride: pdp.actual(reg::d_dst_surface_stride::DST_SURFACE_STRIDE),
-                pixel: hardware.atom as u32,
-                packing: Packing::Strided,
-            },
+            destination: DESTINATION.surface(pdp, (atom, atom), Packing::Strided, LowBits::OfSums),
             strips: strips(pdp, &horizontal, &vertical, source)?,
         })
     }

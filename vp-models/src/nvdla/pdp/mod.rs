@@ -73,6 +73,10 @@ impl Engine for Pdp {
         PdpLayer::decode(registers, rdma, &self.hardware)
     }
 
+    fn unaligned(layer: &PdpLayer, registers: &Group, rdma: &Group) -> Vec<String> {
+        layer.unaligned(registers, rdma)
+    }
+
     fn shape(layer: &PdpLayer) -> String {
         format!("{}x{}x{}", layer.horizontal.input, layer.vertical.input, layer.channels)
     }

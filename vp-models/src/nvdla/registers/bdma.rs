@@ -79,7 +79,7 @@ registers! {
 
     /// Pushes the configured copy command into the command queue.
     CFG_OP cfg_op @ 0x30 single rw {
-        /// Writing 1 enqueues one command.
+        /// Writing 1 enqueues one command (the manual calls it unused). Reads back as written.
         EN [0] = 0 { DISABLE = 0, ENABLE = 1 };
     }
 

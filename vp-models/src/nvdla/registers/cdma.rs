@@ -105,7 +105,7 @@ registers! {
     D_PIXEL_OFFSET d_pixel_offset @ 0x28 duplicated rw {
         /// Horizontal offset in pixels.
         PIXEL_X_OFFSET [4:0] = 0;
-        /// Vertical offset in pixels.
+        /// Nothing reads it (`NV_NVDLA_CDMA_IMG_sg`): lines begin at the address.
         PIXEL_Y_OFFSET [18:16] = 0;
     }
 

@@ -393,15 +393,15 @@ registers! {
         STATUS_UNEQUAL [0] = 0;
     }
 
-    /// NaN inputs seen.
+    /// Always 0: SDP_RDMA counts NaN inputs.
     D_STATUS_NAN_INPUT_NUM d_status_nan_input_num @ 0xd0 duplicated ro {
-        /// Elements.
+        /// Tied to 0 (`NV_NVDLA_sdp`).
         STATUS_NAN_INPUT_NUM [31:0] = 0;
     }
 
-    /// Infinity inputs seen.
+    /// Always 0: SDP_RDMA counts infinite inputs.
     D_STATUS_INF_INPUT_NUM d_status_inf_input_num @ 0xd4 duplicated ro {
-        /// Elements.
+        /// Tied to 0 (`NV_NVDLA_sdp`).
         STATUS_INF_INPUT_NUM [31:0] = 0;
     }
 

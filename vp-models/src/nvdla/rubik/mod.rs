@@ -48,6 +48,11 @@ impl Engine for Rubik {
         RubikLayer::decode(registers, &self.hardware)
     }
 
+    /// Its registers have no bits below 32 bytes.
+    fn unaligned(_: &RubikLayer, _: &Group, _: &Group) -> Vec<String> {
+        Vec::new()
+    }
+
     fn shape(layer: &RubikLayer) -> String {
         let mode = match layer.mode {
             Mode::Contract { .. } => "contract",

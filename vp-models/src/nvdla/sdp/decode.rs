@@ -6,9 +6,10 @@ use super::layer::{
     StageAlu, StageMultiplier,
 };
 use super::lut;
-use crate::nvdla::cube::{Packing, Ram, Surface};
+use crate::nvdla::cube::{Packing, Surface};
 use crate::nvdla::numeric::{Converter, Precision};
 use crate::nvdla::order::Order;
+use crate::nvdla::place::{self, LowBits, Place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{FieldRef, Group, sdp as reg, sdp_rdma as rdma_reg};
 
@@ -38,6 +39,31 @@ impl SdpLayer {
         let precision = hardware.formats.decode(sdp, reg::d_data_format::PROC_PRECISION)?;
         Decoder { sdp, rdma, hardware, precision }.layer()
     }
+
+    /// What is wrong with the registers of where its cubes lie, each as a sentence.
+    pub(super) fn unaligned(&self, sdp: &Group, rdma: &Group) -> Vec<String> {
+        let size = (self.height, self.surfaces());
+        let operands = [(&BS, self.bs.and_then(|it| it.operands)), (&BN, self.bn.and_then(|it| it.operands))];
+        let operands = operands.into_iter().chain([(&EW, self.ew.and_then(|it| it.operands))]);
+        let mut places: Vec<_> = operands
+            .filter_map(|(fields, operands)| Some((rdma, &fields.place, operands?.surface)))
+            .collect();
+        if let SdpSource::Memory(surface) = self.source {
+            places.push((rdma, &SOURCE, surface));
+        }
+        if let (Destination::Memory(surface), true) = (self.destination, self.has_output()) {
+            places.push((sdp, &DESTINATION, surface));
+        }
+        let all = places.into_iter();
+        let mut all: Vec<String> = all
+            .flat_map(|(group, place, surface)| place.unaligned(group, &surface, size, LowBits::OfRegisters))
+            .collect();
+        if self.order.cubes() > 1 {
+            let stride = reg::d_dst_batch_stride::DST_BATCH_STRIDE;
+            all.extend(place::unaligned(sdp, stride, self.atom as u32, LowBits::OfRegisters));
+        }
+        all
+    }
 }
 
 /// The fields that the three stages have in common, under different names.
@@ -57,12 +83,25 @@ struct StageFields {
     data_use: FieldRef,
     data_size: FieldRef,
     data_mode: FieldRef,
-    ram_type: FieldRef,
-    base_low: FieldRef,
-    base_high: FieldRef,
-    line_stride: FieldRef,
-    surface_stride: FieldRef,
+    place: Place,
 }
+
+const SOURCE: Place = Place {
+    ram: rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE,
+    base: [
+        rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
+        rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
+    ],
+    line_stride: rdma_reg::d_src_line_stride::SRC_LINE_STRIDE,
+    surface_stride: rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE,
+};
+
+const DESTINATION: Place = Place {
+    ram: reg::d_dst_dma_cfg::DST_RAM_TYPE,
+    base: [reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW, reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH],
+    line_stride: reg::d_dst_line_stride::DST_LINE_STRIDE,
+    surface_stride: reg::d_dst_surface_stride::DST_SURFACE_STRIDE,
+};
 
 const BS: StageFields = StageFields {
     name: "BS",
@@ -79,11 +118,15 @@ const BS: StageFields = StageFields {
     data_use: rdma_reg::d_brdma_cfg::BRDMA_DATA_USE,
     data_size: rdma_reg::d_brdma_cfg::BRDMA_DATA_SIZE,
     data_mode: rdma_reg::d_brdma_cfg::BRDMA_DATA_MODE,
-    ram_type: rdma_reg::d_brdma_cfg::BRDMA_RAM_TYPE,
-    base_low: rdma_reg::d_bs_base_addr_low::BS_BASE_ADDR_LOW,
-    base_high: rdma_reg::d_bs_base_addr_high::BS_BASE_ADDR_HIGH,
-    line_stride: rdma_reg::d_bs_line_stride::BS_LINE_STRIDE,
-    surface_stride: rdma_reg::d_bs_surface_stride::BS_SURFACE_STRIDE,
+    place: Place {
+        ram: rdma_reg::d_brdma_cfg::BRDMA_RAM_TYPE,
+        base: [
+            rdma_reg::d_bs_base_addr_low::BS_BASE_ADDR_LOW,
+            rdma_reg::d_bs_base_addr_high::BS_BASE_ADDR_HIGH,
+        ],
+        line_stride: rdma_reg::d_bs_line_stride::BS_LINE_STRIDE,
+        surface_stride: rdma_reg::d_bs_surface_stride::BS_SURFACE_STRIDE,
+    },
 };
 
 const BN: StageFields = StageFields {
@@ -101,11 +144,15 @@ const BN: StageFields = StageFields {
     data_use: rdma_reg::d_nrdma_cfg::NRDMA_DATA_USE,
     data_size: rdma_reg::d_nrdma_cfg::NRDMA_DATA_SIZE,
     data_mode: rdma_reg::d_nrdma_cfg::NRDMA_DATA_MODE,
-    ram_type: rdma_reg::d_nrdma_cfg::NRDMA_RAM_TYPE,
-    base_low: rdma_reg::d_bn_base_addr_low::BN_BASE_ADDR_LOW,
-    base_high: rdma_reg::d_bn_base_addr_high::BN_BASE_ADDR_HIGH,
-    line_stride: rdma_reg::d_bn_line_stride::BN_LINE_STRIDE,
-    surface_stride: rdma_reg::d_bn_surface_stride::BN_SURFACE_STRIDE,
+    place: Place {
+        ram: rdma_reg::d_nrdma_cfg::NRDMA_RAM_TYPE,
+        base: [
+            rdma_reg::d_bn_base_addr_low::BN_BASE_ADDR_LOW,
+            rdma_reg::d_bn_base_addr_high::BN_BASE_ADDR_HIGH,
+        ],
+        line_stride: rdma_reg::d_bn_line_stride::BN_LINE_STRIDE,
+        surface_stride: rdma_reg::d_bn_surface_stride::BN_SURFACE_STRIDE,
+    },
 };
 
 const EW: StageFields = StageFields {
@@ -123,11 +170,15 @@ const EW: StageFields = StageFields {
     data_use: rdma_reg::d_erdma_cfg::ERDMA_DATA_USE,
     data_size: rdma_reg::d_erdma_cfg::ERDMA_DATA_SIZE,
     data_mode: rdma_reg::d_erdma_cfg::ERDMA_DATA_MODE,
-    ram_type: rdma_reg::d_erdma_cfg::ERDMA_RAM_TYPE,
-    base_low: rdma_reg::d_ew_base_addr_low::EW_BASE_ADDR_LOW,
-    base_high: rdma_reg::d_ew_base_addr_high::EW_BASE_ADDR_HIGH,
-    line_stride: rdma_reg::d_ew_line_stride::EW_LINE_STRIDE,
-    surface_stride: rdma_reg::d_ew_surface_stride::EW_SURFACE_STRIDE,
+    place: Place {
+        ram: rdma_reg::d_erdma_cfg::ERDMA_RAM_TYPE,
+        base: [
+            rdma_reg::d_ew_base_addr_low::EW_BASE_ADDR_LOW,
+            rdma_reg::d_ew_base_addr_high::EW_BASE_ADDR_HIGH,
+        ],
+        line_stride: rdma_reg::d_ew_line_stride::EW_LINE_STRIDE,
+        surface_stride: rdma_reg::d_ew_surface_stride::EW_SURFACE_STRIDE,
+    },
 };
 
 struct Decoder<'a> {
@@ -153,11 +204,12 @@ impl Decoder<'_> {
             output: self.output(order)?,
             nan_to_zero: sdp.flag(NAN_TO_ZERO),
             order,
-            cube_stride: sdp.actual(reg::d_dst_batch_stride::DST_BATCH_STRIDE),
+            cube_stride: sdp.actual(reg::d_dst_batch_stride::DST_BATCH_STRIDE)
+                & !(self.hardware.atom as u32 - 1),
             source: if sdp.flag(FLYING_MODE) {
                 SdpSource::Accumulator
             } else {
-                SdpSource::Memory(self.source())
+                SdpSource::Memory(self.surface(self.rdma, &SOURCE, self.packing()))
             },
             bs: if self.hardware.bs { self.stage(&BS)? } else { None },
             bn: if self.hardware.bn { self.stage(&BN)? } else { None },
@@ -170,19 +222,10 @@ impl Decoder<'_> {
             destination: if sdp.flag(OUTPUT_DST) {
                 Destination::Pooling
             } else {
-                Destination::Memory(Surface {
-                    ram: Ram::from_field(sdp.get(reg::d_dst_dma_cfg::DST_RAM_TYPE)),
-                    base: sdp.address(
-                        reg::d_dst_base_addr_low::DST_BASE_ADDR_LOW,
-                        reg::d_dst_base_addr_high::DST_BASE_ADDR_HIGH,
-                    ),
-                    line_stride: sdp.actual(reg::d_dst_line_stride::DST_LINE_STRIDE),
-                    surface_stride: sdp.actual(reg::d_dst_surface_stride::DST_SURFACE_STRIDE),
-                    pixel: self.hardware.atom as u32,
-                    // Of several cubes not even a single pixel is packed (RTL, branch nvdlav1,
-                    // `NV_NVDLA_SDP_WDMA_cmd.v`, `cfg_mode_1x1_nbatch`).
-                    packing: if order.cubes() > 1 { Packing::Strided } else { self.packing() },
-                })
+                // Of several cubes not even a single pixel is packed (RTL, branch nvdlav1,
+                // `NV_NVDLA_SDP_WDMA_cmd.v`, `cfg_mode_1x1_nbatch`).
+                let packing = if order.cubes() > 1 { Packing::Strided } else { self.packing() };
+                Destination::Memory(self.surface(sdp, &DESTINATION, packing))
             },
         };
         if !layer.has_output() && layer.destination == Destination::Pooling {
@@ -289,18 +332,9 @@ impl Decoder<'_> {
         Ok(output)
     }
 
-    fn source(&self) -> Surface {
-        Surface {
-            ram: Ram::from_field(self.rdma.get(rdma_reg::d_src_dma_cfg::SRC_RAM_TYPE)),
-            base: self.rdma.address(
-                rdma_reg::d_src_base_addr_low::SRC_BASE_ADDR_LOW,
-                rdma_reg::d_src_base_addr_high::SRC_BASE_ADDR_HIGH,
-            ),
-            line_stride: self.rdma.actual(rdma_reg::d_src_line_stride::SRC_LINE_STRIDE),
-            surface_stride: self.rdma.actual(rdma_reg::d_src_surface_stride::SRC_SURFACE_STRIDE),
-            pixel: self.hardware.atom as u32,
-            packing: self.packing(),
-        }
+    fn surface(&self, group: &Group, place: &Place, packing: Packing) -> Surface {
+        let atom = self.hardware.atom as u32;
+        place.surface(group, (atom, atom), packing, LowBits::OfRegisters)
     }
 
     fn stage(&self, fields: &StageFields) -> Result<Option<Stage>, Refused> {
@@ -440,14 +474,11 @@ impl Decoder<'_> {
         }
         let per_element = rdma.flag(fields.data_mode);
         let mut stream = OperandStream {
-            surface: Surface {
-                ram: Ram::from_field(rdma.get(fields.ram_type)),
-                base: rdma.address(fields.base_low, fields.base_high),
-                line_stride: rdma.actual(fields.line_stride),
-                surface_stride: rdma.actual(fields.surface_stride),
-                pixel: 0,
-                packing: if per_element { self.packing() } else { Packing::Packed },
-            },
+            surface: self.surface(
+                rdma,
+                &fields.place,
+                if per_element { self.packing() } else { Packing::Packed },
+            ),
             carries,
             operand_bytes,
             per_element,

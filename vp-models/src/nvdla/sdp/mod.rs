@@ -88,6 +88,10 @@ impl Engine for Sdp {
         Ok(layer)
     }
 
+    fn unaligned(layer: &SdpLayer, registers: &Group, rdma: &Group) -> Vec<String> {
+        layer.unaligned(registers, rdma)
+    }
+
     fn shape(layer: &SdpLayer) -> String {
         format!("{}x{}x{}", layer.width, layer.height, layer.channels)
     }

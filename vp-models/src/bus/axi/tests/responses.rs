@@ -8,6 +8,7 @@ fn interconnect(simulation: &Simulation, memory: Memory) -> (Rc<Interconnect>, R
         period: Time::ns(1),
         beat_bytes: 8,
         burst_beats: 2,
+        address_bits: 64,
         read_outstanding: 8,
         read_pipeline: ReadPipelineConfig { before_count: 3, behind_count: 2 },
         write_outstanding: 8,

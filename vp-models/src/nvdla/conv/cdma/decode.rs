@@ -7,8 +7,9 @@ use super::layer::Compressed;
 use super::pixel::Format;
 use super::winograd::Winograd;
 use crate::nvdla::conv::hardware::Hardware;
-use crate::nvdla::cube::{Packing, Ram, Surface};
+use crate::nvdla::cube::{Packing, Ram};
 use crate::nvdla::numeric::{Converter, Precision};
+use crate::nvdla::place::{self, LowBits, Place};
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, cdma as reg};
 
@@ -21,12 +22,65 @@ pub(super) fn compressed(group: &Group, hardware: &Hardware) -> Result<Option<Co
     if !hardware.compression {
         return Err(Refused::new(group, WEIGHT_FORMAT, "this configuration has no weight compression"));
     }
+    let atoms = !(u64::from(hardware.atom) - 1);
     Ok(Some(Compressed {
-        mask_base: group.address(reg::d_wmb_addr_low::WMB_ADDR_LOW, reg::d_wmb_addr_high::WMB_ADDR_HIGH),
+        mask_base: group.address(reg::d_wmb_addr_low::WMB_ADDR_LOW, reg::d_wmb_addr_high::WMB_ADDR_HIGH)
+            & atoms,
         mask_bytes: group.actual(reg::d_wmb_bytes::WMB_BYTES),
-        sizes_base: group.address(reg::d_wgs_addr_low::WGS_ADDR_LOW, reg::d_wgs_addr_high::WGS_ADDR_HIGH),
+        sizes_base: group.address(reg::d_wgs_addr_low::WGS_ADDR_LOW, reg::d_wgs_addr_high::WGS_ADDR_HIGH)
+            & atoms,
         turns: [s_arbiter::ARB_WEIGHT, s_arbiter::ARB_WMB].map(|field| group.get(field) + 1),
     }))
+}
+
+const FEATURE: Place = Place {
+    ram: reg::d_dain_ram_type::DATAIN_RAM_TYPE,
+    base: [reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0, reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0],
+    line_stride: reg::d_line_stride::LINE_STRIDE,
+    surface_stride: reg::d_surf_stride::SURF_STRIDE,
+};
+
+/// What is wrong with the registers of where a cube lies, each as a sentence.
+pub(super) fn unaligned_feature(group: &Group, feature: &Feature) -> Vec<String> {
+    let surfaces = feature.channels.div_ceil(feature.lanes.max(1));
+    let low_bits = LowBits::OfRegisters;
+    let mut all = FEATURE.unaligned(group, &feature.surface, (feature.height, surfaces), low_bits);
+    if feature.cubes > 1 {
+        let stride = reg::d_batch_stride::BATCH_STRIDE;
+        all.extend(place::unaligned(group, stride, feature.surface.atom, low_bits));
+    }
+    all
+}
+
+/// The same of an image, where its first pixel lies included.
+pub(super) fn unaligned_image(group: &Group, image: &Image) -> Vec<String> {
+    let first = [reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0, reg::d_line_stride::LINE_STRIDE];
+    let second = [reg::d_dain_addr_low_1::DATAIN_ADDR_LOW_1, reg::d_line_uv_stride::UV_LINE_STRIDE];
+    let planes = [first, second].into_iter().zip(image.format.pixel_bytes());
+    let fields = planes
+        .filter(|(_, bytes)| *bytes > 0)
+        .flat_map(|([base, stride], _)| [base].into_iter().chain((image.height > 1).then_some(stride)));
+    let unaligned = fields.filter_map(|field| place::unaligned(group, field, image.atom, LowBits::OfSums));
+    let (field, offset) =
+        (reg::d_pixel_offset::PIXEL_Y_OFFSET, group.get(reg::d_pixel_offset::PIXEL_Y_OFFSET));
+    let of_lines = (offset > 0).then(|| {
+        format!(
+            "CDMA.{field} is {offset}, and nothing reads it (NV_NVDLA_CDMA_IMG_sg): lines are taken from D_DAIN_ADDR_LOW_0 on. Let this \
+             point to the first one"
+        )
+    });
+    unaligned.chain(of_lines).collect()
+}
+
+/// The same of weights, and of what lies beside them if they are compressed.
+pub(super) fn unaligned_weights(group: &Group, atom: u32, compressed: bool) -> impl Iterator<Item = String> {
+    let fields = [
+        (reg::d_weight_addr_low::WEIGHT_ADDR_LOW, true),
+        (reg::d_wmb_addr_low::WMB_ADDR_LOW, compressed),
+        (reg::d_wgs_addr_low::WGS_ADDR_LOW, compressed),
+    ];
+    let read = fields.into_iter().filter(|it| it.1);
+    read.filter_map(move |(field, _)| place::unaligned(group, field, atom, LowBits::OfRegisters))
 }
 
 /// A feature data cube.
@@ -45,17 +99,12 @@ pub(super) fn feature(group: &Group, hardware: &Hardware, precision: Precision) 
     let packed = width == 1 && height == 1 && group.flag(reg::d_dain_map::SURF_PACKED);
     let lines_packed = group.flag(reg::d_dain_map::LINE_PACKED);
     Ok(Feature {
-        surface: Surface {
-            ram: Ram::from_field(group.get(reg::d_dain_ram_type::DATAIN_RAM_TYPE)),
-            base: group.address(
-                reg::d_dain_addr_low_0::DATAIN_ADDR_LOW_0,
-                reg::d_dain_addr_high_0::DATAIN_ADDR_HIGH_0,
-            ),
-            line_stride: group.actual(reg::d_line_stride::LINE_STRIDE),
-            surface_stride: group.actual(reg::d_surf_stride::SURF_STRIDE),
-            pixel: hardware.atom,
-            packing: if packed { Packing::Packed } else { Packing::Strided },
-        },
+        surface: FEATURE.surface(
+            group,
+            (hardware.atom, hardware.atom),
+            if packed { Packing::Packed } else { Packing::Strided },
+            LowBits::OfRegisters,
+        ),
         width,
         height,
         channels,
@@ -63,7 +112,7 @@ pub(super) fn feature(group: &Group, hardware: &Hardware, precision: Precision) 
         surfaces_at_once: hardware.surfaces_at_once,
         grain: if lines_packed { group.actual(reg::d_fetch_grain::GRAINS).min(height) } else { 1 },
         cubes: group.actual(reg::d_batch_number::BATCHES),
-        cube_stride: group.actual(reg::d_batch_stride::BATCH_STRIDE),
+        cube_stride: group.actual(reg::d_batch_stride::BATCH_STRIDE) & !(hardware.atom - 1),
         format,
         nan_to_zero: nan_to_zero(group, format),
         // fp16 goes around it.

@@ -154,6 +154,7 @@ mod tests {
                 line_stride: 0x100,
                 surface_stride: 0x1000,
                 pixel: 8,
+                atom: 8,
                 packing: Packing::Strided,
             },
             width,

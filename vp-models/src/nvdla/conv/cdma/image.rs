@@ -179,7 +179,9 @@ impl Image {
             let offset = u64::from(line).wrapping_mul(u64::from(self.strides[plane]));
             let within = u64::from(done[plane]) * u64::from(self.atom);
             reads.push(Read {
-                address: self.bases[plane].wrapping_add(offset).wrapping_add(within),
+                // The bus takes whole atoms, also where address and stride have lower bits (RTL, `NV_NVDLA_CDMA_IMG_sg`, req_addr).
+                address: self.bases[plane].wrapping_add(offset).wrapping_add(within)
+                    & !(u64::from(self.atom) - 1),
                 bytes: atoms * self.atom,
                 at: starts[plane] + within as usize,
                 cycle,

@@ -255,6 +255,7 @@ mod tests {
             line_stride: 32,
             surface_stride: 64,
             pixel: 8,
+            atom: 8,
             packing: Packing::Strided,
         };
         let (width, height, channels, lanes) = (4, 1, 24, 8);

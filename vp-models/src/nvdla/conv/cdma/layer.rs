@@ -17,6 +17,8 @@ use crate::nvdla::registers::{Group, cdma as reg};
 /// One hardware layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CdmaLayer {
+    /// Bytes of a memory atom.
+    pub atom: u32,
     /// Format in the buffer.
     pub precision: Precision,
     /// Input.
@@ -218,6 +220,7 @@ impl CdmaLayer {
             return refuse(reg::d_datain_format::DATAIN_FORMAT, why.into());
         }
         let layer = CdmaLayer {
+            atom: hardware.atom,
             precision,
             input: if winograd {
                 Input::Winograd(decode::extended(group, hardware, precision)?)
@@ -232,7 +235,7 @@ impl CdmaLayer {
                 base: group.address(
                     reg::d_weight_addr_low::WEIGHT_ADDR_LOW,
                     reg::d_weight_addr_high::WEIGHT_ADDR_HIGH,
-                ),
+                ) & !(u64::from(hardware.atom) - 1),
                 bytes: group.actual(reg::d_weight_bytes::WEIGHT_BYTES),
                 kernel_bytes: group.actual(reg::d_weight_size_0::BYTE_PER_KERNEL),
                 kernels: group.actual(reg::d_weight_size_1::WEIGHT_KERNEL),
@@ -251,6 +254,21 @@ impl CdmaLayer {
         };
         layer.check_room(group, hardware)?;
         Ok(layer)
+    }
+
+    /// What is wrong with the registers of where input and weights lie, each as a sentence, as far as these are read.
+    pub(super) fn unaligned(&self, group: &Group, [reads_data, reads_weights]: [bool; 2]) -> Vec<String> {
+        let mut all = match &self.input {
+            _ if !reads_data => Vec::new(),
+            Input::Feature(feature) | Input::Winograd(Winograd { feature, .. }) => {
+                decode::unaligned_feature(group, feature)
+            }
+            Input::Image(image) => decode::unaligned_image(group, image),
+        };
+        if reads_weights {
+            all.extend(decode::unaligned_weights(group, self.atom, self.weights.compressed.is_some()));
+        }
+        all
     }
 
     /// CSC begins with a layer when all its lines are there, and with a group of kernels when that is: what never

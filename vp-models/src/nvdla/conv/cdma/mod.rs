@@ -33,8 +33,9 @@ use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::{Group, RegisterRef, cdma as reg};
 use crate::nvdla::timing::Timing;
 use std::cell::Cell;
+use std::future::pending;
 use std::rc::Rc;
-use vp_core::{Sim, Time, join};
+use vp_core::{Sim, Time, join, select};
 
 /// Atoms of one read of weights.
 const READ_ATOMS: u32 = 8;
@@ -126,6 +127,9 @@ impl Cdma {
                     let label = || format!("{} slices", layer.input.height());
                     self.control.begin(label, group);
                     let fetch = Rc::new(fetch(&registers, &layer, before));
+                    for sentence in layer.unaligned(&registers, [fetch.slices > 0, fetch.weights]) {
+                        self.control.warn(sentence);
+                    }
                     self.buffer.announce(fetch.clone());
                     let perf = registers.flag(reg::d_perf_enable::DMA_EN).then_some(group);
                     // Data waits where the banks of data change, weights where any do (RTL, `NV_NVDLA_CDMA_dc.v`, `_img.v`,
@@ -279,7 +283,6 @@ impl Cdma {
             let compressed = layer.weights.compressed;
             let element = compressed.map(|_| layer.precision.bytes() as u32);
             self.buffer.start_weights(fetch, number, element);
-            self.warn_of_lack_of_room(layer);
             let stream = self.weights.stream(layer.weights.ram);
             let came = Rc::new(WeightIntake::default());
             if self.atom_a_beat {
@@ -305,7 +308,8 @@ impl Cdma {
                         stream.make(requests.clone()).await;
                     }
                 };
-                join(ask, self.take_weights(layer, number, (&requests, &came), &watch)).await;
+                let take = join(ask, self.take_weights(layer, number, (&requests, &came), &watch));
+                select(take, self.watch_for_lack_of_room(layer, number)).await;
                 requests.stalled()
             };
             stream.set_taker(None);
@@ -332,31 +336,29 @@ impl Cdma {
         }
     }
 
-    /// Says that the weights of a layer will not all find room. CSC reads none that lie behind the kernels, and gives back only
+    /// Says that the weights of a layer will not all find room, and tells if it has. CSC reads none that lie behind the kernels, and gives back only
     /// what it reads (RTL, `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`); a layer's last kernels wait for all of its weights
     /// (`NV_NVDLA_CDMA_wt.v`, `wt_required_bytes_w`).
-    fn warn_of_lack_of_room(&self, layer: &CdmaLayer) {
+    fn warn_of_lack_of_room(&self, layer: &CdmaLayer, number: u64) -> bool {
         let (weights, entry) = (&layer.weights, u64::from(self.hardware.entry_bytes));
-        if weights.compressed.is_some() {
-            return;
-        }
         let (bytes, room) = (u64::from(weights.bytes), layer.banks.weight * self.hardware.bank_bytes());
         let surplus = bytes.saturating_sub(weights.group_end(0, weights.kernels).next_multiple_of(entry));
-        let lost = self.buffer.weights_lost();
+        let lost = self.buffer.weights_lost(number);
         let together = self.hardware.group_kernels(layer.precision);
         let last = weights.kernels.div_ceil(together) - 1;
         // In whole entries: a group begins in the one in which the group before it ends.
         let start = |group: u32| {
             group.checked_sub(1).map_or(0, |before| weights.group_end(before, together) / entry * entry)
         };
-        let end = |group| {
-            if group == last {
-                bytes
-            } else {
-                weights.group_end(group, together).next_multiple_of(entry).min(bytes)
-            }
+        let end = |group| match group == last {
+            true => bytes,
+            false => weights.group_end(group, together).next_multiple_of(entry).min(bytes),
         };
-        let at_once = (0..=last).map(|group| end(group).saturating_sub(start(group))).max().unwrap_or(0);
+        let at_once = match layer.reuse.keep_weight {
+            // None is given back.
+            true => bytes,
+            false => (0..=last).map(|group| end(group).saturating_sub(start(group))).max().unwrap_or(0),
+        };
         let register = reg::d_weight_bytes::WEIGHT_BYTES;
         if surplus > room.into() {
             self.control.warn(format_args!(
@@ -364,13 +366,24 @@ impl Cdma {
                  CSC does not read them and gives no room back for them, and {room} bytes of banks do not hold them, so that CDMA \
                  waits for ever"
             ));
-        } else if lost > 0 && at_once + u64::from(lost) > room.into() {
+        } else if lost > 0 && at_once + lost > room.into() {
             self.control.warn(format_args!(
-                "CDMA.{register} is {bytes:#x}: a group of kernels needs {at_once} of {room} bytes of banks at once, of which {lost} \
+                "CDMA.{register} is {bytes:#x}: kernels that are needed together take {at_once} of {room} bytes of banks, of which {lost} \
                  are lost until reset, as convolutions before have brought so many behind their kernels and CSC gives back only \
                  what it reads (NV_NVDLA_CDMA_wt, wt_wr_dmatx_cnt), so that CDMA waits for ever"
             ));
+        } else {
+            return false;
         }
+        true
+    }
+
+    /// Says so as soon as it is known, which may be when the layer before ends; ends never.
+    async fn watch_for_lack_of_room(&self, layer: &CdmaLayer, number: u64) {
+        while !self.warn_of_lack_of_room(layer, number) {
+            self.buffer.freed().await;
+        }
+        pending::<()>().await;
     }
 
     /// Puts weights into the buffer, and tells which groups of kernels CSC can use when; ends when it can use all.

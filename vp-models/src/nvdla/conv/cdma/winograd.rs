@@ -145,6 +145,7 @@ mod tests {
                 line_stride: 0x100,
                 surface_stride: 0x1000,
                 pixel: 1,
+                atom: 1,
                 packing: Packing::Strided,
             },
             width: 3,

@@ -16,6 +16,7 @@ const NOWHERE: Surface = Surface {
     line_stride: 0,
     surface_stride: 0,
     pixel: 0,
+    atom: 8,
     packing: Packing::Strided,
 };
 

@@ -1,6 +1,7 @@
 //! What registers become which layer, and what is refused.
 
 use super::*;
+use crate::nvdla::cube::Ram;
 use crate::nvdla::formats::Formats;
 use crate::nvdla::registers::{RegisterMap, Unit};
 

@@ -1,0 +1,88 @@
+//! Where registers say that a cube lies in memory: its address and its strides.
+//!
+//! Memory is addressed by the atom. What of lower bits a driver writes reads back where the registers have 32 bits (the small and large
+//! maps; those of `nv_full` begin at bit 5), and is lost on the way, as in the RTL.
+
+use super::cube::{Packing, Ram, Surface};
+use super::registers::{FieldRef, Group};
+
+/// The registers of a cube's place.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) ram: FieldRef,
+    pub(crate) base: [FieldRef; 2],
+    pub(crate) line_stride: FieldRef,
+    pub(crate) surface_stride: FieldRef,
+}
+
+/// Where bits below an atom are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LowBits {
+    /// In front of the datapath, of each register by itself: CDMA and SDP (`NV_NVDLA_cdma`, `NV_NVDLA_sdp`, `NV_NVDLA_SDP_rdma`,
+    /// `reg2dp_*[31:AM_AW]`).
+    OfRegisters,
+    /// On the bus, behind the sums of address and strides: PDP and CDP (`NV_NVDLA_PDP_RDMA_ig`, `_WDMA_cmd`, `NV_NVDLA_CDP_RDMA_ig`,
+    /// `_wdma`), and images (`NV_NVDLA_CDMA_IMG_sg`).
+    OfSums,
+}
+
+impl Place {
+    /// The cube as the datapath sees it. `atom` is in bytes.
+    pub(crate) fn surface(
+        &self,
+        group: &Group,
+        (atom, pixel): (u32, u32),
+        packing: Packing,
+        low_bits: LowBits,
+    ) -> Surface {
+        let keep = match low_bits {
+            LowBits::OfRegisters => !(atom - 1),
+            LowBits::OfSums => u32::MAX,
+        };
+        let [low, high] = self.base;
+        Surface {
+            ram: Ram::from_field(group.get(self.ram)),
+            base: u64::from(group.get(high)) << 32 | u64::from(group.actual(low) & keep),
+            line_stride: group.actual(self.line_stride) & keep,
+            surface_stride: group.actual(self.surface_stride) & keep,
+            pixel,
+            atom,
+            packing,
+        }
+    }
+
+    /// A sentence for each of its registers that count in a cube of so many lines and surfaces, and are no multiple of an atom.
+    pub(crate) fn unaligned(
+        &self,
+        group: &Group,
+        surface: &Surface,
+        (lines, surfaces): (u32, u32),
+        low_bits: LowBits,
+    ) -> Vec<String> {
+        let strided = surface.packing == Packing::Strided;
+        let fields = [
+            (self.base[0], true),
+            (self.line_stride, strided && lines > 1),
+            (self.surface_stride, strided && surfaces > 1),
+        ];
+        let counting = fields.into_iter().filter(|it| it.1);
+        counting.filter_map(|(field, _)| unaligned(group, field, surface.atom, low_bits)).collect()
+    }
+}
+
+/// What is wrong with an address or a stride that is no multiple of an atom.
+pub(crate) fn unaligned(group: &Group, field: FieldRef, atom: u32, low_bits: LowBits) -> Option<String> {
+    let value = group.actual(field);
+    let taken = value & !(atom - 1);
+    let rule = match low_bits {
+        LowBits::OfRegisters => {
+            format!("the hardware has no lower bits and takes {taken:#x} (reg2dp_*[31:{}])", atom.ilog2())
+        }
+        LowBits::OfSums => {
+            "it is added up as it is, and each address loses its lower bits on the bus".to_owned()
+        }
+    };
+    let (unit, register) = (group.unit(), field.register);
+    (value != taken)
+        .then(|| format!("{unit}.{register} is {value:#x}, no multiple of the atom's {atom} bytes: {rule}"))
+}
