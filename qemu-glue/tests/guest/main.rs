@@ -20,6 +20,8 @@ use monitor::Monitor;
 use script::Script;
 use served::Served;
 use vp_models::nvdla::registers::RegisterMap;
+use vp_models::platform::Description;
+use vp_transport::Address;
 
 const POOLING: &str = "pdp_max_3x3_s2_16x16x16";
 const FUSED: &str = "sdp_pdp_batchnorm_relu_maxpool_16x16x16";
@@ -58,7 +60,10 @@ fn a_layer_lies_above_4_gib() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let server = Served::at(folder.path(), "nv_small");
+    // nv_small's own addresses have 32 bits.
+    let wide = "[nvdla]\nbase = \"nv_small\"\naddress_bits = 40\n";
+    let address = Address::Unix(folder.path().join("vp.sock"));
+    let server = Served::with(address, Description::parse(wide).expect("a platform"));
     let setup = Setup::new(small().layer_at(&trace(FUSED), 1)).connect(&server.address);
     let memory = "memory-backend-ram,id=ram,size=5300M,reserve=off";
     setup.args(&["-m", "5300", "-object", memory, "-M", "memory-backend=ram"]).start().passes();
