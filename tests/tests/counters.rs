@@ -93,6 +93,27 @@ fn dma_stalls_are_counted_when_asked_for() {
     }
 }
 
+/// A memory that has one read under way takes a line of 32 atoms, each a burst of `nv_small`, in 32 * 401 cycles. The read DMA makes a line's request
+/// when that of six lines before is split into bursts: so its `valid` waits for ten of sixteen lines to be split. Eight bursts are ahead of
+/// the memory then: one under way, five chosen by the arbiter, two in front of it. (What is left is the cycle in which each request is
+/// taken, and the registers on the way.)
+#[test]
+fn requests_wait_for_ready_while_a_slow_bus_takes_the_lines_before() {
+    let mut description = Description::named("nv_small").unwrap();
+    description.dbb0.read_latency = Some(Latency::Fixed(400));
+    description.dbb0.read_outstanding = 1;
+    let mut device = Device::new(&description);
+    let enables = [(Unit::SdpRdma, sdp_rdma::d_perf_enable::PERF_DMA_EN)];
+    run(&mut device, &start_sdp(&doubling(32, 16, INPUT, OUTPUT), 0), &enables, true, SDP_0);
+    let stalled = u64::from(device.read(Unit::SdpRdma, sdp_rdma::D_PERF_MRDMA_READ_STALL));
+    let split: u64 = (10 * 32 - 8) * 401;
+    assert!(
+        stalled.abs_diff(split) <= 16,
+        "{stalled} of {} cycles, not {split}",
+        device.count("nvdla.cycles")
+    );
+}
+
 #[test]
 fn an_unhindered_layer_stalls_nowhere() {
     let mut description = Description::named("nv_small").unwrap();

@@ -43,7 +43,7 @@ fn what_they_leave_is_what_the_runtime_left() {
             let map = host.map();
             let outcome = player::play(&trace, host.as_mut(), &map, &PlayOptions::default());
             let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {}: {error}", way.name));
-            if host.warnings().iter().any(|warning| warning.lack().is_some()) {
+            if host.warnings().iter().any(|warning| warning.is_unsupported()) {
                 lacking.push(name.clone());
                 break;
             }

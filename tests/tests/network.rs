@@ -295,6 +295,28 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     assert_eq!(inferences[0].output, run_network(&network, &image));
 }
 
+/// Without the unit the run would stand still: a deadlock report at best.
+#[test]
+fn a_network_that_needs_a_unit_which_the_configuration_lacks_is_refused_by_layer() {
+    let digits = Network::named("digits", &Default::default()).unwrap().unwrap();
+    let plan = |change: &dyn Fn(&mut Config)| {
+        let mut config = Config::named("nv_small").unwrap();
+        config.name = "own".to_owned();
+        change(&mut config);
+        Plan::new(&digits, &config, 0x8000_0000..0x9000_0000).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let refused = |text: &str| Err(text.to_owned());
+    assert_eq!(plan(&|_| {}), Ok(()));
+    assert_eq!(
+        plan(&|config| config.pdp = false),
+        refused("layer `pool2` needs PDP, and the configuration own has none (pdp = false)")
+    );
+    assert_eq!(
+        plan(&|config| config.sdp_bs = false),
+        refused("layer `conv1` needs SDP's stage BS, and the configuration own has none (sdp_bs = false)")
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 

@@ -300,7 +300,9 @@ fn stalls_are_counted_when_they_are_asked_for() {
         let mut device = Device::new(&slow);
         device.run_new(|program| {
             program.word(Unit::Bdma, reg::CFG_STATUS, enable);
-            enqueue(&line(DRAM, SRAM, 32 * 1024), program);
+            let lines = End { base: DRAM, line: 2048, surface: 0 };
+            let to = End { base: SRAM, ..lines };
+            enqueue(&Copy { bytes: 2048, lines: 16, surfaces: 1, from: lines, to }, program);
             launch(1, program);
         });
         device.interrupts(BDMA_1);
@@ -311,7 +313,8 @@ fn stalls_are_counted_when_they_are_asked_for() {
     };
     assert_eq!(counted(0), [0, 0]);
     let [read, write] = counted(1);
-    // 245 beats of 64 bytes have room; the rest waits for the first of them, 2000 cycles.
+    // Seven lines of 2048 bytes have room among 245 beats of 64, and six requests wait behind them in registers: the other three
+    // wait for the first data, 2000 cycles.
     assert!((1500..30_000).contains(&read), "{read}");
     assert!(write > 300, "{write}");
 }

@@ -257,7 +257,7 @@ mod tests {
         let large = described(&Description::named("nv_large").unwrap());
         assert!(large.contains("Held to neither a run nor a golden: convolution of an image,"), "{large}");
         let mut own = Description::named("nv_small").unwrap();
-        own.nvdla_mut().unwrap().config.mac_atomic_k = 16;
+        own.nvdla_mut().unwrap().config.mac_atomic_c = 16;
         let own = described(&own);
         assert!(own.contains("nothing of this configuration was measured"), "{own}");
     }

@@ -114,32 +114,15 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What a platform does not have that a program asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Lack {
-    /// The hardware has it in other configurations.
-    Configuration,
-    /// Hardware has it, the model does not yet.
-    Model,
-}
+/// How a warning says that the configuration lacks what a program asked for: others have it.
+const UNSUPPORTED: &str = "this configuration";
 
 impl Warning {
-    /// What the device says it lacks, if that is what it warns of. All that engines say of their configuration names
-    /// it as [`Lack::OF_CONFIGURATION`], all that they say of themselves has [`Lack::OF_MODEL`].
+    /// Whether the device says that its configuration lacks what was asked for.
     #[must_use]
-    pub fn lack(&self) -> Option<Lack> {
-        if self.text.contains(Lack::OF_MODEL) {
-            return Some(Lack::Model);
-        }
-        self.text.contains(Lack::OF_CONFIGURATION).then_some(Lack::Configuration)
+    pub fn is_unsupported(&self) -> bool {
+        self.text.contains(UNSUPPORTED)
     }
-}
-
-impl Lack {
-    /// How a warning says that the configuration lacks something.
-    pub const OF_CONFIGURATION: &str = "this configuration";
-    /// How a warning says that the model lacks something.
-    pub const OF_MODEL: &str = "not modelled";
 }
 
 /// The two memories an NVDLA can reach; separate address spaces, no translation.

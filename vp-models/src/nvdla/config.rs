@@ -230,6 +230,8 @@ pub enum Rule {
     PowerOfTwo(u32, u32),
     /// A multiple of another parameter, given with its value.
     MultipleOf(&'static str, u32),
+    /// As large as another parameter, given with its value.
+    EqualTo(&'static str, u32),
 }
 
 impl fmt::Display for Rule {
@@ -238,6 +240,7 @@ impl fmt::Display for Rule {
             Self::Between(least, most) => write!(f, "must be {least} to {most}"),
             Self::PowerOfTwo(least, most) => write!(f, "must be a power of two, {least} to {most}"),
             Self::MultipleOf(parameter, value) => write!(f, "must be a multiple of {parameter} ({value})"),
+            Self::EqualTo(parameter, value) => write!(f, "must be as large as {parameter} ({value})"),
         }
     }
 }
@@ -248,6 +251,7 @@ impl Rule {
             Self::Between(least, most) => (least..=most).contains(&value),
             Self::PowerOfTwo(least, most) => value.is_power_of_two() && (least..=most).contains(&value),
             Self::MultipleOf(_, of) => of != 0 && value.is_multiple_of(of),
+            Self::EqualTo(_, of) => value == of,
         }
     }
 }
@@ -287,6 +291,8 @@ impl Config {
         rule("mac_atomic_k", self.mac_atomic_k, Rule::PowerOfTwo(4, 256))?;
         rule("memory_atom", self.memory_atom, Rule::PowerOfTwo(4, 64))?;
         rule("mac_atomic_c", self.mac_atomic_c, Rule::MultipleOf("memory_atom", self.memory_atom))?;
+        // CACC hands SDP an atom of each position at once: a result of each kernel.
+        rule("mac_atomic_k", self.mac_atomic_k, Rule::EqualTo("memory_atom", self.memory_atom))?;
         // The register that splits the buffer must be able to name every bank.
         let bank_bits = cdma::d_bank::DATA_BANK.bits(self.register_map.family()).width();
         rule("cbuf_banks", self.cbuf_banks, Rule::Between(2, 1 << bank_bits))?;
@@ -482,6 +488,15 @@ mod tests {
         assert_eq!(
             refused("base = 'nv_small'\nsdp_ew = true"),
             "sdp_ew_throughput = 0 is impossible: must be a power of two, 1 to 8"
+        );
+        // The two examples of the architecture's text.
+        assert_eq!(
+            refused("base = 'nv_small'\nmac_atomic_c = 16\nmac_atomic_k = 4"),
+            "mac_atomic_k = 4 is impossible: must be as large as memory_atom (8)"
+        );
+        assert_eq!(
+            refused("base = 'nv_large'\nfeature_types = ['int16']\nmac_atomic_k = 16"),
+            "mac_atomic_k = 16 is impossible: must be as large as memory_atom (32)"
         );
         assert_eq!(refused("base = 'nv_small'\nsdp_lut = true"), "sdp_lut needs sdp_ew");
         assert_eq!(

@@ -10,7 +10,7 @@ use super::engine::{self, Surroundings};
 use super::interrupts::Interrupts;
 use super::nocif::Nocif;
 use super::pdp::Pdp;
-use super::registers::{OtherMap, RegisterFile, RegisterMap, Unit, cdma};
+use super::registers::{Located, OtherMap, RegisterFile, RegisterMap, Unit, cdma};
 use super::rubik::Rubik;
 use super::sdp::Sdp;
 use super::timing::Timing;
@@ -76,6 +76,8 @@ pub struct Nvdla {
     first_enabled: Cell<Option<Time>>,
     sim: Sim,
     other_map: RefCell<OtherMap>,
+    /// Units that this hardware was built without, and that somebody has enabled.
+    missing: RefCell<Vec<Unit>>,
 }
 
 impl Nvdla {
@@ -160,7 +162,9 @@ impl Nvdla {
         });
         let (units, first_enabled) = (units.collect(), Cell::new(None));
         let (sim_here, other_map) = (sim.clone(), RefCell::new(OtherMap::new(map)));
-        let device = Rc::new(Nvdla { map, units, interrupts, first_enabled, sim: sim_here, other_map });
+        let missing = RefCell::default();
+        let device =
+            Rc::new(Nvdla { map, units, interrupts, first_enabled, sim: sim_here, other_map, missing });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
     }
@@ -214,9 +218,26 @@ impl Nvdla {
     /// Says once if the registers accessed are another map's.
     fn look_for_another_map(&self, address: u32, write: bool) {
         if let Some(text) = self.other_map.borrow_mut().accessed(address, write) {
-            // Announced only now: runs without this warning have the sources that they always had.
-            let source = self.sim.source("nvdla", SourceKind::Warnings);
-            self.sim.report(source, What::Warning(Warning::Once(&text)));
+            self.warn(&text);
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        // Announced only now: runs without a warning have the sources that they always had.
+        let source = self.sim.source("nvdla", SourceKind::Warnings);
+        self.sim.report(source, What::Warning(Warning::Once(text)));
+    }
+
+    /// Says once of each unit that is enabled and is not there that nothing will come of it.
+    fn look_for_a_missing_unit(&self, address: u32, value: u32) {
+        let Some(located) = self.map.at(address) else { return };
+        let Located { unit, register, .. } = located;
+        let enables = matches!(register.name, "D_OP_ENABLE" | "CFG_LAUNCH0" | "CFG_LAUNCH1");
+        if enables && value & 1 != 0 && !self.missing.borrow().contains(&unit) {
+            self.missing.borrow_mut().push(unit);
+            self.warn(&format!(
+                "{located} = {value:#x}: this configuration was built without {unit}, whose registers read 0 and which raises no interrupt"
+            ));
         }
     }
 
@@ -251,7 +272,8 @@ impl RegisterTarget for Nvdla {
     fn write(&self, address: u32, value: u32, accepted: Time) {
         self.look_for_another_map(address, true);
         match self.decode(address) {
-            None | Some((Registers::Rom(_), _)) => {}
+            None => self.look_for_a_missing_unit(address, value),
+            Some((Registers::Rom(_), _)) => {}
             Some((Registers::Glb, offset)) => self.interrupts.write(offset, value),
             Some((Registers::Nocif(nocif), offset)) => nocif.write(offset, value),
             Some((Registers::Bdma(bdma), offset)) => {

@@ -103,9 +103,9 @@ impl ReadDma {
         &self.streams[self.ports.index(ram)]
     }
 
-    /// How long requests have waited for room since this was last asked.
-    pub(crate) fn take_stalled(&self) -> Time {
-        self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled())
+    /// How long requests of a counter, whose data has come, have waited for `ready` since this was last asked.
+    pub(crate) fn take_stalled(&self, counter: usize) -> Time {
+        self.streams.iter().fold(Time::ZERO, |sum, stream| sum + stream.take_stalled(counter))
     }
 
     /// Asks for all of some lines, as fast as the stream's room allows.

@@ -19,7 +19,7 @@ use std::time::Duration;
 use vp_models::host::trace::cfg::CfgCommand;
 use vp_models::host::trace::player::{self, Outcome, PlayError, PlayOptions};
 use vp_models::host::trace::{Body, Language, Trace, TraceSource, discover};
-use vp_models::host::{Lack, Statistics, Warning};
+use vp_models::host::{Statistics, Warning};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::Description;
 
@@ -108,12 +108,11 @@ impl Ran {
     fn verdict(&self) -> Judged {
         let failures = &self.outcome.failures;
         // A layer that the device could not run ends nevertheless, unless its whole engine is missing.
-        let excused = |lack: Lack| lack == Lack::Model || failures.iter().all(|it| it.kind.is_of_memory());
-        let lack = self.warnings.iter().filter_map(Warning::lack).max();
-        match lack.filter(|lack| excused(*lack)) {
-            Some(lack) => Judged::Lacks(lack),
-            None if failures.is_empty() => Judged::Passed,
-            None => Judged::Failed,
+        let excused = failures.iter().all(|it| it.kind.is_of_memory());
+        match excused && self.warnings.iter().any(Warning::is_unsupported) {
+            true => Judged::Unsupported,
+            false if failures.is_empty() => Judged::Passed,
+            false => Judged::Failed,
         }
     }
 }
@@ -126,14 +125,14 @@ enum Judged {
     /// Something is not.
     Failed,
     /// The platform has not all that the trace needs: nothing is proven.
-    Lacks(Lack),
+    Unsupported,
 }
 
 impl Run {
     fn verdict(&self) -> Judged {
         match &self.result {
             Ok(ran) => ran.verdict(),
-            Err(failure) if failure.is_lack => Judged::Lacks(Lack::Configuration),
+            Err(failure) if failure.is_lack => Judged::Unsupported,
             Err(_) => Judged::Failed,
         }
     }

@@ -8,7 +8,7 @@ use std::io::Write;
 use vp_core::Time;
 use vp_models::host::loadable::Execution;
 use vp_models::host::trace::player::{Left, PlayError};
-use vp_models::host::{Lack, Statistics, Warning};
+use vp_models::host::{Statistics, Warning};
 use vp_models::platform::DeviceDescription;
 
 /// The verdict, which stands even if nobody reads the report to its end.
@@ -227,8 +227,7 @@ fn layers(statistics: &Statistics) -> Vec<Layer> {
 struct Tally {
     passed: usize,
     failed: usize,
-    beyond_configuration: usize,
-    beyond_model: usize,
+    unsupported: usize,
 }
 
 impl Tally {
@@ -238,8 +237,7 @@ impl Tally {
             *match run.verdict() {
                 Judged::Passed => &mut tally.passed,
                 Judged::Failed => &mut tally.failed,
-                Judged::Lacks(Lack::Configuration) => &mut tally.beyond_configuration,
-                Judged::Lacks(Lack::Model) => &mut tally.beyond_model,
+                Judged::Unsupported => &mut tally.unsupported,
             } += 1;
         }
         tally
@@ -250,11 +248,8 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed", self.passed, self.failed)?;
-        if self.beyond_configuration > 0 {
-            write!(f, ", {} not supported by the configuration", self.beyond_configuration)?;
-        }
-        if self.beyond_model > 0 {
-            write!(f, ", {} not modelled yet", self.beyond_model)?;
+        if self.unsupported > 0 {
+            write!(f, ", {} not supported by the configuration", self.unsupported)?;
         }
         Ok(())
     }
@@ -328,8 +323,8 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
     let judged = run.verdict();
     match result {
         Ok(ran) => {
-            if let Judged::Lacks(lack) = judged
-                && let Some(first) = ran.warnings.iter().find(|warning| warning.lack() == Some(lack))
+            if judged == Judged::Unsupported
+                && let Some(first) = ran.warnings.iter().find(|warning| warning.is_unsupported())
             {
                 let label = styled(text::YELLOW, format!("{}:", word(judged)));
                 return Ok(writeln!(out, "{label} {name}: {first}")?);
@@ -348,7 +343,7 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
         }
         Err(failure) => {
             let label = match judged {
-                Judged::Lacks(_) => styled(text::YELLOW, format!("{}:", word(judged))),
+                Judged::Unsupported => styled(text::YELLOW, format!("{}:", word(judged))),
                 _ => styled(text::RED, "error:"),
             };
             writeln!(out, "{label} {configuration}/{name}: {failure}")?;
@@ -362,13 +357,11 @@ fn difference(cycles: u64, rtl: u64) -> String {
     if cycles == rtl { "0 %".to_owned() } else { format!("{percent:+.2} %") }
 }
 
-/// `not supported` where another configuration would do, `not modelled` where none does.
 fn word(judged: Judged) -> &'static str {
     match judged {
         Judged::Passed => "PASS",
         Judged::Failed => "FAIL",
-        Judged::Lacks(Lack::Configuration) => "not supported",
-        Judged::Lacks(Lack::Model) => "not modelled",
+        Judged::Unsupported => "not supported",
     }
 }
 
@@ -376,7 +369,7 @@ fn verdict(judged: Judged) -> String {
     let style = match judged {
         Judged::Passed => text::GREEN,
         Judged::Failed => text::RED,
-        Judged::Lacks(_) => text::YELLOW,
+        Judged::Unsupported => text::YELLOW,
     };
     styled(style, word(judged))
 }

@@ -29,6 +29,7 @@ mod read_pins;
 mod read_pipeline;
 mod read_run;
 mod read_stream;
+mod request_path;
 mod ring;
 mod statistics;
 mod target;
@@ -51,6 +52,7 @@ pub(crate) use pins::{AxiSink, AxiViolation, Driven, ManagerPins, SubordinatePin
 pub use read_client::{Request, Requester};
 pub use read_pipeline::ReadPipelineConfig;
 pub use read_stream::{ReadStream, ReadStreamConfig};
+pub use request_path::STALL_COUNTERS;
 pub use statistics::{AxiStatistics, Traffic};
 pub use target::{Answer, AxiTarget, Completion, Unmapped};
 pub use timed::{Served, TimedPort};

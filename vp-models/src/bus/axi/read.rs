@@ -384,7 +384,7 @@ impl Reads {
             return false;
         };
         let client = &clients[number];
-        let (burst, asks) = client.grant();
+        let (burst, asks) = client.grant(now);
         if !asks {
             self.asking.set(asking & !(1 << number));
         }

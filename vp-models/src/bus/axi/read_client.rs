@@ -3,6 +3,7 @@
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
+use super::request_path::RequestPath;
 use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
@@ -78,6 +79,8 @@ pub(super) struct ReadClient {
     makes: Cell<Time>,
     /// Its requester has nothing more to make.
     pub(super) made: Event,
+    /// For a client with a latency FIFO: how long its requests wait.
+    pub(super) path: RefCell<Option<RequestPath>>,
     /// For a client whose data may have to wait on the bus: the places behind it…
     pub(super) intake: RefCell<Option<Intake>>,
     /// …and when the beats asked for will be on the bus.
@@ -124,6 +127,7 @@ impl ReadClient {
             making: RefCell::default(),
             makes: Cell::new(Time::MAX),
             made: events.made,
+            path: RefCell::default(),
             intake: RefCell::default(),
             expected: RefCell::default(),
             reading: Cell::default(),
@@ -280,8 +284,8 @@ impl ReadClient {
         self.waiting.get() > 0
     }
 
-    /// What is granted of what waits, and whether more does.
-    pub(super) fn grant(&self) -> (Burst, bool) {
+    /// What is granted of what waits now, and whether more does.
+    pub(super) fn grant(&self, now: Time) -> (Burst, bool) {
         if let Some(burst) = self.outside.as_ref().and_then(|outside| outside.borrow_mut().pop_front()) {
             self.waiting.set(self.waiting.get() - 1);
             return (burst, self.asks());
@@ -293,7 +297,22 @@ impl ReadClient {
             queue.pop_front();
         }
         self.waiting.set(self.waiting.get() - 1);
+        self.leave(now);
         (burst, self.asks())
+    }
+
+    /// A burst leaves its place in front of the arbiter.
+    #[inline]
+    pub(super) fn leave(&self, now: Time) {
+        self.on_path(|path| path.granted(now));
+    }
+
+    /// Tells the path of its requests, if it has a latency FIFO.
+    #[inline]
+    pub(super) fn on_path(&self, tell: impl FnOnce(&mut RequestPath)) {
+        if let Some(path) = &mut *self.path.borrow_mut() {
+            tell(path);
+        }
     }
 
     /// What was granted has left its place.

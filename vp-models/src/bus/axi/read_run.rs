@@ -78,6 +78,7 @@ impl Reads {
                 }
                 channel.turn = turn;
                 channel.pipeline.choose(Chosen { client: Some(number), burst: of.burst, counts: true }, now);
+                client.leave(now);
                 of.burst.address = of.burst.address.wrapping_add(of.burst.bytes.into());
                 of.done += 1;
                 of.last = now;

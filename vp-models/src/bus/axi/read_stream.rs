@@ -2,6 +2,7 @@
 
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
+use super::request_path::RequestPath;
 use super::{Interconnect, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -45,8 +46,10 @@ pub struct ReadStream {
     returned: Event,
     /// Somebody waits for room that was not yet given back.
     awaits_room: Cell<bool>,
-    /// How long requests have waited for room.
-    stalled: Cell<Time>,
+    /// When the last request was made. One that follows at once could have been made before, but for this one.
+    requested: Cell<Time>,
+    /// Which counter counts the stalls of what is requested.
+    counter: Cell<usize>,
 }
 
 impl ReadStream {
@@ -89,6 +92,8 @@ impl ReadStream {
         let client = Rc::new(ReadClient::new(name, id, interconnect.config(), events));
         let buffered = intake.is_none();
         *client.intake.borrow_mut() = intake;
+        *client.path.borrow_mut() =
+            buffered.then(|| RequestPath::new(interconnect.config().period, config.lines));
         Rc::new(ReadStream {
             sim: sim.clone(),
             interconnect: interconnect.clone(),
@@ -104,7 +109,8 @@ impl ReadStream {
             returning: RefCell::default(),
             returned: sim.event(format!("{name}.room")),
             awaits_room: Cell::new(false),
-            stalled: Cell::new(Time::ZERO),
+            requested: Cell::new(Time::MAX),
+            counter: Cell::new(0),
         })
     }
 
@@ -119,10 +125,16 @@ impl ReadStream {
         if self.buffered && bytes > 0 {
             self.lines.borrow_mut().push_back(bytes);
         }
-        for burst in self.client.bursts(address, bytes) {
-            let asked = self.sim.now();
+        let now = self.sim.now();
+        let possible = if self.requested.get() == now { Time::ZERO } else { now };
+        let mut bursts = self.client.bursts(address, bytes).peekable();
+        while let Some(burst) = bursts.next() {
             if self.buffered {
                 self.room(burst.bytes, place).await;
+                if place > 0 {
+                    self.client.on_path(|path| path.request(possible, self.counter.get()));
+                }
+                self.client.on_path(|path| path.ask(self.sim.now(), bursts.peek().is_none()));
                 self.lines_used.set(self.lines_used.get() + std::mem::take(&mut place));
                 self.used.set(self.used.get() + burst.bytes);
                 self.pending.set(self.pending.get() + u64::from(burst.bytes));
@@ -132,10 +144,10 @@ impl ReadStream {
                     self.client.granted.wait().await;
                 }
             }
-            self.stalled.set(self.stalled.get() + self.sim.now().since(asked));
             self.client.ask(&burst);
             self.interconnect.asked(self.number);
         }
+        self.requested.set(self.sim.now());
     }
 
     /// Has the interface make the reads of `requester` of a client without a FIFO, each when it is due, as far as those before have
@@ -177,9 +189,18 @@ impl ReadStream {
         }
     }
 
-    /// How long requests have waited for room since this was last asked.
-    pub fn take_stalled(&self) -> Time {
-        self.stalled.take()
+    /// Says which counter, below [`STALL_COUNTERS`](super::STALL_COUNTERS), counts the stalls of what is requested from now on; at
+    /// first it is 0.
+    pub fn count_stalls_in(&self, counter: usize) {
+        self.counter.set(counter);
+    }
+
+    /// How long requests of a counter, whose data has come, have waited for `ready` since this was last asked; of a client with a
+    /// FIFO.
+    pub fn take_stalled(&self, counter: usize) -> Time {
+        let mut stalled = Time::ZERO;
+        self.client.on_path(|path| stalled = path.take_stalled(counter));
+        stalled
     }
 
     /// Takes the next bytes, all of `into`; waits until they have been on the bus.
@@ -257,7 +278,9 @@ impl ReadStream {
             self.emptied.notify_delta();
         }
         let due = self.sim.now() + self.config.credit_return;
-        self.returning.borrow_mut().push_back((due, bytes, self.lines_taken(bytes)));
+        let lines = self.lines_taken(bytes);
+        self.client.on_path(|path| path.free_contexts(due, lines));
+        self.returning.borrow_mut().push_back((due, bytes, lines));
         if self.awaits_room.take() {
             self.returned.notify_delta();
         }

@@ -165,6 +165,18 @@ pub enum PlanError {
         /// What it takes.
         most: u32,
     },
+    /// The hardware was built without what a layer needs.
+    #[error("layer `{layer}` needs {unit}, and the configuration {config} has none ({parameter} = false)")]
+    NoUnit {
+        /// The layer.
+        layer: String,
+        /// The unit, or stage of one.
+        unit: &'static str,
+        /// The configuration.
+        config: String,
+        /// Its parameter that leaves the unit out.
+        parameter: &'static str,
+    },
     /// The hardware computes in other formats.
     #[error("the configuration {config} does not compute int8")]
     NoInt8 {

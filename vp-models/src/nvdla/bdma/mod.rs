@@ -72,8 +72,6 @@ pub(crate) struct Bdma {
     /// How many of these there are, the one that is being stored included.
     to_store: Cell<usize>,
     stored: Event,
-    /// How long each group's reads have waited for room.
-    read_stalls: [Cell<Time>; 2],
     output: Rc<Outlet>,
 }
 
@@ -99,7 +97,6 @@ impl Bdma {
             loading: sim.work_event("nvdla.bdma.loading"),
             to_store: Cell::new(0),
             stored: sim.event("nvdla.bdma.stored"),
-            read_stalls: [Cell::new(Time::ZERO), Cell::new(Time::ZERO)],
             output: Outlet::new(sim, ports, cycle, timing),
             control,
         });
@@ -206,11 +203,10 @@ impl Bdma {
             self.loading.notify_delta();
             let Some(command) = command else { continue };
             let stream = self.input.stream(command.source.ram);
+            stream.count_stalls_in(group);
             for (address, bytes) in command.lines_in(command.source) {
                 stream.request(address, bytes).await;
             }
-            let stalled = &self.read_stalls[group];
-            stalled.set(stalled.get() + self.input.take_stalled());
         }
     }
 
@@ -272,7 +268,7 @@ impl Bdma {
     async fn end(&self, group: usize) {
         let of = &GROUPS[group];
         let stalls = [
-            (of.read_stall, self.read_stalls[group].take().cycles(self.cycle)),
+            (of.read_stall, self.input.take_stalled(group).cycles(self.cycle)),
             (of.write_stall, self.output.take_stalled().cycles(self.cycle)),
         ];
         self.sim.wait(self.cycles(self.timing.bdma.done_to_interrupt)).await;

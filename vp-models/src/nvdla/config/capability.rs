@@ -6,6 +6,8 @@
 //! [`CapabilityRom`]. The unit serves the words from offset 0, reads 0 behind them and ignores writes.
 
 use super::{Config, DataType};
+use crate::nvdla::conv::cdma::pixel;
+use crate::nvdla::formats::Formats;
 use crate::nvdla::registers::{Family, RegisterMap, RegisterRef, Unit, cfgrom};
 use std::iter;
 
@@ -170,6 +172,13 @@ impl Config {
                 (self.sdp_bn, 4),
                 (self.sdp_ew, 5),
             ]),
+            // The table has 10-bit formats in both columns, which hardware with int8 alone does not read.
+            "CDMA_IMAGE_IN_FORMATS_PACKED" => {
+                pixel::Format::mask(pixel::PACKED, Formats::of_convolutions(self))
+            }
+            "CDMA_IMAGE_IN_FORMATS_SEMI" => {
+                pixel::Format::mask(pixel::SEMI_PLANAR, Formats::of_convolutions(self))
+            }
             // The accumulator's channels are the kernels of the MAC arrays.
             "CACC_BASE_ATOMIC_C" => self.mac_atomic_k,
             "SDP_BS_THROUGHPUT" => self.sdp_bs_throughput,
@@ -246,6 +255,7 @@ mod tests {
     use serde_json::Value;
 
     use super::{CapabilityDescriptor, CapabilityRom, CapabilityWord, Config, capability_descriptors};
+    use crate::nvdla::registers::cdma::d_datain_format::PIXEL_FORMAT;
     use crate::nvdla::registers::published::published;
 
     fn list(value: &Value) -> &[Value] {
@@ -288,9 +298,12 @@ mod tests {
 
     /// All names of the table that have another value, or another place, here: each is in `docs/differences.md`.
     #[test]
-    fn the_published_columns_are_served_but_for_slots_no_rtl_decodes() {
+    fn the_published_columns_are_served_but_for_what_no_rtl_decodes_or_reads() {
         let Some(facts) = published("registers/cfgrom.json") else { return };
-        for (column, expected) in [("nv_small", vec!["BDMA", "RUBIK"]), ("nv_large", vec!["_ID"; 9])] {
+        const FORMATS: &str = "IMAGE_IN_FORMATS_PACKED";
+        let [small, mut large] = [vec![FORMATS, "BDMA", "RUBIK"], vec![FORMATS]];
+        large.extend(["_ID"; 9]);
+        for (column, expected) in [("nv_small", small), ("nv_large", large)] {
             let words = Config::named(column).unwrap().capability_words(CapabilityRom::Published);
             let (bytes, offsets) = image(&words);
             let (mut compared, mut different, mut interfaces) = (0, Vec::new(), 0);
@@ -317,12 +330,16 @@ mod tests {
                         let ours = u32::from_le_bytes(word);
                         if fact[column] != ours {
                             let name = fact["name"].as_str().expect("a name");
-                            // The column counts the slot of CVIF before all others.
+                            // The column counts the slot of CVIF before all others, and has four formats of 10 bits.
+                            let (kind, published) = match name {
+                                FORMATS => (FORMATS, ours | 0xf << PIXEL_FORMAT::T_A2B10G10R10),
+                                _ => ("_ID", ours + 1),
+                            };
                             assert!(
-                                name.ends_with("_ID") && fact[column] == ours + 1,
+                                name.ends_with(kind) && fact[column] == published,
                                 "{column} {descriptor}: {ours:#x}"
                             );
-                            different.push("_ID");
+                            different.push(kind);
                         }
                         compared += 1;
                     }

@@ -100,7 +100,7 @@ impl Engine for Pdp {
         let last = self.started.next().await;
         let next = self.common.cycles(self.common.timing.pdp.next_read);
         self.common.sim.wait_until(last + next).await;
-        let stalled = self.input.take_stalled().cycles(self.common.cycle);
+        let stalled = self.input.take_stalled(0).cycles(self.common.cycle);
         let enable = rdma_reg::d_perf_enable::DMA_EN;
         self.common.rdma.count_running(enable, &[(rdma_reg::D_PERF_READ_STALL, stalled)]);
     }

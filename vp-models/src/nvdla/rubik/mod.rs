@@ -78,7 +78,7 @@ impl Engine for Rubik {
         let (requests, ()) = join(self.read(layer), self.reorder(layer)).await;
         self.output.drained().await;
         // The RTL counts the cycle in which a read request is taken as one in which it waits.
-        let read = self.input.take_stalled().cycles(*cycle) + requests;
+        let read = self.input.take_stalled(0).cycles(*cycle) + requests;
         let written = self.output.take_stalled().cycles(*cycle);
         let counts = [(reg::D_PERF_READ_STALL, read), (reg::D_PERF_WRITE_STALL, written)];
         control.count(group, reg::d_perf_enable::PERF_EN, &counts);

@@ -116,7 +116,7 @@ impl Engine for Sdp {
             let next = timing::next_read(layer, &self.common.timing.sdp);
             self.common.sim.wait_until(last + self.common.cycles(next)).await;
         }
-        let stalled = |input: &Input| input.dma.take_stalled().cycles(self.common.cycle);
+        let stalled = |input: &Input| input.dma.take_stalled(0).cycles(self.common.cycle);
         self.common.rdma.count_running(
             rdma_reg::d_perf_enable::PERF_DMA_EN,
             &[

@@ -3,7 +3,9 @@
 use super::batch::Batch;
 use super::values::Values;
 use crate::host::network::cut::{self, Cut, TooLarge, Work};
-use crate::host::network::description::{Convolution, Network, NetworkLayer, Operation, Pooling, Shape};
+use crate::host::network::description::{
+    Activation, Convolution, Network, NetworkLayer, Operation, Pooling, Shape,
+};
 use crate::host::network::error::PlanError;
 use crate::host::network::layout::{Channels, Form, WeightShape, entries_of_pixels, entries_per_line};
 use crate::host::network::registers::{Pixels, Strips};
@@ -42,6 +44,12 @@ pub(super) fn tasks(
     batch: &Batch,
     config: &Config,
 ) -> Result<Vec<Task>, PlanError> {
+    for layer in &network.layers {
+        if let Some((unit, parameter)) = lacking(&layer.operation, config) {
+            let (layer, config) = (layer.name.clone(), config.name.clone());
+            return Err(PlanError::NoUnit { layer, unit, config, parameter });
+        }
+    }
     let mut tasks: Vec<Task> = Vec::new();
     let mut done = vec![false; network.layers.len()];
     for (place, layer) in network.layers.iter().enumerate() {
@@ -68,6 +76,28 @@ pub(super) fn tasks(
         tasks.push(task);
     }
     Ok(in_order(tasks, network))
+}
+
+/// The unit, or stage of SDP, that an operation needs and the configuration was built without; and the parameter that says so.
+fn lacking(operation: &Operation, config: &Config) -> Option<(&'static str, &'static str)> {
+    let (bs, bn) = match operation {
+        Operation::Convolution(Convolution { bias, added, activation, .. }) => {
+            let acts = *activation != Activation::None;
+            (bias.is_some() || acts && added.is_none(), added.is_some())
+        }
+        Operation::Sum(sum) => (sum.scale != 1, true),
+        _ => (false, false),
+    };
+    let (pdp, cdp) =
+        (matches!(operation, Operation::Pooling(_)), matches!(operation, Operation::Normalisation(_)));
+    [
+        (bs && !config.sdp_bs, "SDP's stage BS", "sdp_bs"),
+        (bn && !config.sdp_bn, "SDP's stage BN", "sdp_bn"),
+        (pdp && !config.pdp, "PDP", "pdp"),
+        (cdp && !config.cdp, "CDP", "cdp"),
+    ]
+    .into_iter()
+    .find_map(|(is_lacking, unit, parameter)| is_lacking.then_some((unit, parameter)))
 }
 
 /// The pooling that can take what a convolution makes as it comes: nobody else wants that, it comes line after line of

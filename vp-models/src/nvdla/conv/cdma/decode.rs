@@ -162,8 +162,8 @@ pub(super) fn image(group: &Group, hardware: &Hardware, precision: Precision) ->
     use reg::d_datain_format::{PIXEL_FORMAT, PIXEL_MAPPING, PIXEL_SIGN_OVERRIDE};
     let format = Format::named(group.get(PIXEL_FORMAT))
         .ok_or_else(|| Refused::new(group, PIXEL_FORMAT, "there is no such format"))?;
-    if format.element_bytes() > 1 && !hardware.formats.int16 {
-        return Err(Refused::new(group, PIXEL_FORMAT, "this configuration takes 8-bit pixels only"));
+    if !format.is_read(hardware.formats) {
+        return Err(Refused::new(group, PIXEL_FORMAT, "this configuration does not read such pixels"));
     }
     if format.is_float() && precision != Precision::Fp16 {
         return Err(Refused::new(group, PIXEL_FORMAT, "floating-point pixels go with fp16 processing only"));

@@ -2,6 +2,14 @@
 //!
 //! Whatever the format, components come out as R, G, B, A or Y, U, V, A.
 
+use crate::nvdla::formats::Formats;
+use std::ops::Range;
+
+/// Codes of `PIXEL_FORMAT` with all components in one plane.
+pub const PACKED: Range<u32> = 0..28;
+/// Codes with two planes.
+pub const SEMI_PLANAR: Range<u32> = 28..36;
+
 /// How the components of a pixel lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
@@ -59,6 +67,23 @@ impl Format {
                 bytes(2, Layout::SemiPlanar { u_first: true })
             }
             _ => None,
+        }
+    }
+
+    /// Of these codes, from the first on as bits, those of formats that hardware reads which computes in `precisions`.
+    pub fn mask(codes: Range<u32>, precisions: Formats) -> u32 {
+        let first = codes.start;
+        let is_read = |code: &u32| Format::named(*code).is_some_and(|format| format.is_read(precisions));
+        codes.filter(is_read).fold(0, |mask, code| mask | 1 << (code - first))
+    }
+
+    /// Whether hardware reads it which computes in `precisions`: where that is int8 alone, `NV_NVDLA_CDMA_IMG_pack` unpacks bytes only (branch
+    /// `nv_small`: what `pixel_packed_10b` selects is not there).
+    pub fn is_read(&self, precisions: Formats) -> bool {
+        match (self.is_float, self.element_bytes) {
+            (true, _) => precisions.fp16,
+            (false, 1) => true,
+            (false, _) => precisions.int16,
         }
     }
 
@@ -136,6 +161,17 @@ mod tests {
         (0..format.channels() as usize)
             .map(|channel| format.component(channel, [first, second], false))
             .collect()
+    }
+
+    #[test]
+    fn hardware_with_int8_alone_reads_bytes_alone() {
+        let int8 = Format::mask(PACKED, Formats::INT8);
+        assert_eq!(int8, 0xc0f_f001);
+        assert_eq!(int8 & 1 << P::T_A2B10G10R10, 0);
+        assert_eq!(Format::mask(SEMI_PLANAR, Formats::INT8), 3);
+        let all = Format::mask(PACKED, Formats::ALL);
+        assert!([P::T_A2B10G10R10, P::T_R16_F, P::T_R16].iter().all(|code| all & 1 << code != 0));
+        assert_eq!(Format::mask(SEMI_PLANAR, Formats::ALL), 0xff);
     }
 
     #[test]

@@ -62,12 +62,6 @@ impl Decoder<'_> {
                 .refuse(reg::d_dataout_size_1::DATAOUT_CHANNEL, format!("there are {kernels} kernels"));
         }
         let group_kernels = hardware.group_kernels(precision);
-        if group_kernels != hardware.lanes(precision) {
-            return self.refuse(
-                reg::d_weight_size_ext_1::WEIGHT_KERNEL,
-                format!("{group_kernels} kernels at once do not fill an atom, which is not modelled"),
-            );
-        }
         let positions = geometry.output_width as u32 * output_height;
         if !is_image && group.actual(reg::d_atomics::ATOMICS) != positions {
             return self.refuse(reg::d_atomics::ATOMICS, format!("the output has {positions} positions"));
