@@ -1,0 +1,178 @@
+//! Servers under mixed load for as long as wanted: every kind of client at once over every transport, each party killed now and then.
+//!
+//! ```text
+//! cargo build --release -p vp-bridge
+//! cargo run --release -p vp-tests --bin soak -- --seconds 7200
+//! ```
+//!
+//! Clients run layers and a network, own the memory, are a memory with a clock, send garbage, or say nothing. What ends by itself must have
+//! the event hash of the same run in process; what a server has acknowledged to a session that stays must be there to the end, whoever is killed
+//! beside it; a study that was killed must go on where it was. After each round, when all clients have gone, a server must have the
+//! descriptors and threads that it had after the first, and its memory must not grow. One line says what was done. The exit status is 1 if anything was
+//! wrong, which is on standard error.
+
+mod clients;
+mod noise;
+mod process;
+mod server;
+mod study;
+mod witness;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+
+use clients::Reference;
+use server::{Figures, Lives, Server};
+use study::Study;
+use witness::Witness;
+
+/// Servers under mixed load, with kill -9 of each party, and a look for leaks
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// For how long
+    #[arg(long, default_value_t = 120)]
+    seconds: u64,
+    /// The program under test [default: `vp` beside this program]
+    #[arg(long)]
+    vp: Option<PathBuf>,
+    /// Clients at a time, for each server
+    #[arg(long, default_value_t = 3)]
+    clients: usize,
+    /// What is done is drawn from this number
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What has been done, and what was wrong.
+#[derive(Debug, Default)]
+struct Tally {
+    sessions: u64,
+    killed: u64,
+    checked: u64,
+    servers_killed: u64,
+    studies: u64,
+    wrong: Vec<String>,
+}
+
+/// What all clients of a round share.
+struct Around<'a> {
+    vp: &'a PathBuf,
+    reference: &'a Reference,
+    tally: &'a Mutex<Tally>,
+    /// Until when clients begin something new.
+    until: Instant,
+}
+
+impl Around<'_> {
+    fn count(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+
+    /// Says what was wrong, once the run is over.
+    fn wrong(&self, what: String) {
+        self.count(|tally| tally.wrong.push(what));
+    }
+}
+
+/// How long a round is: clients begin something new for so long, and then all of them end.
+const ROUND: Duration = Duration::from_secs(8);
+
+/// The rounds before the figures of a server are what later ones are compared with: allocators have their arenas then.
+const WARM_UP: usize = 2;
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::parse();
+    match soak(&arguments) {
+        Ok(tally) if tally.wrong.is_empty() => std::process::ExitCode::SUCCESS,
+        Ok(tally) => {
+            tally.wrong.iter().for_each(|wrong| eprintln!("wrong: {wrong}"));
+            std::process::ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("error: {why}");
+            std::process::ExitCode::from(2)
+        }
+    }
+}
+
+fn soak(arguments: &Arguments) -> Result<Tally, String> {
+    let vp = match &arguments.vp {
+        Some(vp) => vp.clone(),
+        None => process::beside("vp")?,
+    };
+    let folder = tempfile::tempdir().map_err(|error| format!("no folder for temporary files: {error}"))?;
+    let reference = Reference::take(&vp)?;
+    let study = Study::new(&vp, folder.path())?;
+    let socket = |name: &str| format!("unix:{}", folder.path().join(name).display());
+    let mut servers = [
+        Server::start(&vp, "tcp:127.0.0.1:0", Lives::ToTheEnd)?,
+        Server::start(&vp, &socket("steady"), Lives::ToTheEnd)?,
+        Server::start(&vp, &socket("mortal"), Lives::ARound)?,
+    ];
+    let (begun, end) = (Instant::now(), Instant::now() + Duration::from_secs(arguments.seconds));
+    let (tally, mut random) = (Mutex::new(Tally::default()), SmallRng::seed_from_u64(arguments.seed));
+    let mut first: Option<Vec<Figures>> = None;
+    let mut last = Vec::new();
+    let mut witnesses = Vec::new();
+    for server in servers.iter().filter(|server| server.lives == Lives::ToTheEnd) {
+        witnesses.push(Witness::new(&server.address)?);
+    }
+    for round in 0.. {
+        let around =
+            Around { vp: &vp, reference: &reference, tally: &tally, until: end.min(Instant::now() + ROUND) };
+        std::thread::scope(|scope| {
+            for server in &mut servers {
+                for _ in 0..arguments.clients {
+                    let (address, seed, around) = (server.address.clone(), random.random(), &around);
+                    scope.spawn(move || clients::work(&address, seed, around));
+                }
+                if server.lives == Lives::ARound {
+                    let (around, when) = (&around, random.random_range(0.2..0.9));
+                    scope.spawn(move || server.die(ROUND.mul_f64(when), around));
+                }
+            }
+            for witness in &mut witnesses {
+                let around = &around;
+                scope.spawn(move || witness.work(around));
+            }
+            let (around, study, seed) = (&around, &study, random.random());
+            scope.spawn(move || study.work(seed, around));
+        });
+        for server in &mut servers {
+            server.revive(&vp)?;
+        }
+        let steady = servers.iter().filter(|server| server.lives == Lives::ToTheEnd);
+        last = steady.clone().map(|server| server.quiet(first.as_deref())).collect::<Result<Vec<_>, _>>()?;
+        if round + 1 == WARM_UP || Instant::now() >= end {
+            first.get_or_insert_with(|| last.clone());
+        }
+        for ((server, first), last) in steady.zip(first.iter().flatten()).zip(&last) {
+            if let Some(leak) = last.leak_since(first) {
+                around.wrong(format!("round {round}, {}: {leak}", server.address));
+            }
+        }
+        if Instant::now() >= end || around.tally.lock().is_ok_and(|tally| tally.wrong.len() > 20) {
+            break;
+        }
+    }
+    let tally = tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let figures: Vec<String> =
+        first.iter().flatten().zip(&last).map(|(first, last)| first.to_text(last)).collect();
+    println!(
+        "soak: {} s, {} clients ({} killed), {} servers killed, {} studies killed, {} results compared, {} wrong; {}",
+        begun.elapsed().as_secs(),
+        tally.sessions,
+        tally.killed,
+        tally.servers_killed,
+        tally.studies,
+        tally.checked,
+        tally.wrong.len(),
+        figures.join("; ")
+    );
+    Ok(tally)
+}

@@ -1,0 +1,80 @@
+//! Programs that are started, waited for with patience, and killed.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take that is not killed. What takes longer hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How often something is looked at that does not tell by itself.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+
+/// A program beside this one.
+pub(crate) fn beside(name: &str) -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = own.with_file_name(name);
+    match program.exists() {
+        true => Ok(program),
+        false => Err(format!(
+            "there is no {}; build it (cargo build -p vp-bridge), or name another by --vp",
+            program.display()
+        )),
+    }
+}
+
+/// How a program ended.
+pub(crate) enum Ended {
+    /// By itself; whether it says it went well, and what it printed.
+    Itself { is_good: bool, printed: String },
+    /// It was killed.
+    Killed,
+    /// It was killed, for it did not end.
+    Hung,
+}
+
+/// Runs a program, and kills it after `kill` if that is given.
+pub(crate) fn run(command: &mut Command, kill: Option<Duration>) -> Result<Ended, String> {
+    let started = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    // What a program prints is read while it runs: a full pipe would stop it.
+    let mut readers = Vec::new();
+    let pipes: [Option<Box<dyn std::io::Read + Send>>; 2] = [
+        child.stdout.take().map(|pipe| Box::new(pipe) as _),
+        child.stderr.take().map(|pipe| Box::new(pipe) as _),
+    ];
+    for mut pipe in pipes.into_iter().flatten() {
+        readers.push(std::thread::spawn(move || {
+            let mut printed = Vec::new();
+            _ = pipe.read_to_end(&mut printed);
+            String::from_utf8_lossy(&printed).into_owned()
+        }));
+    }
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Ended::Itself { is_good: status.success(), printed: String::new() },
+            Ok(None) if kill.is_some_and(|kill| started.elapsed() >= kill) => break Ended::Killed,
+            Ok(None) if started.elapsed() > PATIENCE => break Ended::Hung,
+            Ok(None) => std::thread::sleep(LOOK),
+            Err(error) => return Err(format!("{command:?}: {error}")),
+        }
+    };
+    end(&mut child);
+    let printed = readers.into_iter().filter_map(|reader| reader.join().ok()).collect::<String>();
+    Ok(match ended {
+        Ended::Itself { is_good, .. } => Ended::Itself { is_good, printed },
+        other => other,
+    })
+}
+
+/// Kills a program, if it still runs.
+pub(crate) fn end(child: &mut Child) {
+    _ = child.kill();
+    _ = child.wait();
+}
