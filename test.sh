@@ -98,6 +98,12 @@ for missing in Chromium Slurm Verilator "Icarus Verilog"; do
   [ "$skipped" -eq 0 ] || echo "$skipped skipped: $missing is not here"
 done
 
+# Servers under mixed load, with each party killed now and then: it runs for as long as `--seconds` says.
+if [ $# -eq 0 ]; then
+  # Built by the tests, with `vp` beside it.
+  "${CARGO_TARGET_DIR:-target}/debug/soak" --seconds 45 || status=$?
+fi
+
 # The register ring in all orders of its two ends' steps, in the model checker loom: about a minute.
 if [ $# -eq 0 ]; then
   RUSTFLAGS="--cfg loom" cargo test --quiet -p vp-shm --release --lib --target-dir target/loom -- ring::model || status=$?
