@@ -8,7 +8,7 @@ use vp_core::Time;
 use vp_models::host::loadable::{self, Generation, Kind, Loadable};
 use vp_models::host::trace::player::{self, PlayOptions};
 use vp_models::host::trace::{Body, Trace, discover};
-use vp_models::host::{Host, HostError, Memory, Statistics};
+use vp_models::host::{Host, HostError, Memory, Statistics, Warning};
 use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
@@ -43,7 +43,7 @@ fn what_they_leave_is_what_the_runtime_left() {
             let map = host.map();
             let outcome = player::play(&trace, host.as_mut(), &map, &PlayOptions::default());
             let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {}: {error}", way.name));
-            if host.warnings().iter().any(|warning| warning.is_unsupported()) {
+            if host.warnings().iter().any(Warning::is_unsupported) {
                 lacking.push(name.clone());
                 break;
             }

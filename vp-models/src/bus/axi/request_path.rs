@@ -115,7 +115,7 @@ impl RequestPath {
             self.requests.pop_front();
             let valid = possible.max(self.next_request);
             let ready = valid.max(free);
-            self.stalled[counter] = self.stalled[counter] + ready.since(valid);
+            self.stalled[counter] += ready.since(valid);
             self.next_request = ready + self.period;
         }
     }
