@@ -131,7 +131,7 @@ fn memory_with_a_clock(address: &str, random: &mut SmallRng, around: &Around<'_>
         command.args(["run", LAYER, "--connect", address, "--shared", &name]);
         let ended = process::run(&mut command, killed_second)?;
         around.count(|tally| {
-            tally.killed += u64::from(killed_first.is_some()) + u64::from(killed_second.is_some())
+            tally.killed += u64::from(killed_first.is_some()) + u64::from(killed_second.is_some());
         });
         if let Ended::Hung = ended {
             return Err(format!(

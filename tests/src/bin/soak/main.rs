@@ -18,8 +18,10 @@ mod server;
 mod study;
 mod witness;
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -63,6 +65,7 @@ struct Tally {
 struct Around<'a> {
     vp: &'a PathBuf,
     reference: &'a Reference,
+    study: &'a Study,
     tally: &'a Mutex<Tally>,
     /// Until when clients begin something new.
     until: Instant,
@@ -70,12 +73,17 @@ struct Around<'a> {
 
 impl Around<'_> {
     fn count(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut self.tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        change(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Says what was wrong, once the run is over.
     fn wrong(&self, what: String) {
         self.count(|tally| tally.wrong.push(what));
+    }
+
+    /// Whether so much is wrong that more of it says nothing new.
+    fn is_hopeless(&self) -> bool {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).wrong.len() > 20
     }
 }
 
@@ -85,22 +93,21 @@ const ROUND: Duration = Duration::from_secs(8);
 /// The rounds before the figures of a server are what later ones are compared with: allocators have their arenas then.
 const WARM_UP: usize = 2;
 
-fn main() -> std::process::ExitCode {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match soak(&arguments) {
-        Ok(tally) if tally.wrong.is_empty() => std::process::ExitCode::SUCCESS,
-        Ok(tally) => {
-            tally.wrong.iter().for_each(|wrong| eprintln!("wrong: {wrong}"));
-            std::process::ExitCode::FAILURE
+    let said = match soak(&arguments) {
+        Ok((line, wrong)) => {
+            let said = writeln!(io::stdout(), "{line}");
+            let wrong_said = wrong.iter().try_for_each(|wrong| writeln!(io::stderr(), "wrong: {wrong}"));
+            said.and(wrong_said).map(|()| ExitCode::from(u8::from(!wrong.is_empty())))
         }
-        Err(why) => {
-            eprintln!("error: {why}");
-            std::process::ExitCode::from(2)
-        }
-    }
+        Err(why) => writeln!(io::stderr(), "error: {why}").map(|()| ExitCode::from(2)),
+    };
+    said.unwrap_or(ExitCode::from(2))
 }
 
-fn soak(arguments: &Arguments) -> Result<Tally, String> {
+/// Rounds until the time is over; gives the line that says what was done, and what was wrong.
+fn soak(arguments: &Arguments) -> Result<(String, Vec<String>), String> {
     let vp = match &arguments.vp {
         Some(vp) => vp.clone(),
         None => process::beside("vp")?,
@@ -114,41 +121,24 @@ fn soak(arguments: &Arguments) -> Result<Tally, String> {
         Server::start(&vp, &socket("steady"), Lives::ToTheEnd)?,
         Server::start(&vp, &socket("mortal"), Lives::ARound)?,
     ];
-    let (begun, end) = (Instant::now(), Instant::now() + Duration::from_secs(arguments.seconds));
-    let (tally, mut random) = (Mutex::new(Tally::default()), SmallRng::seed_from_u64(arguments.seed));
-    let mut first: Option<Vec<Figures>> = None;
-    let mut last = Vec::new();
     let mut witnesses = Vec::new();
     for server in servers.iter().filter(|server| server.lives == Lives::ToTheEnd) {
         witnesses.push(Witness::new(&server.address)?);
     }
-    for round in 0.. {
-        let around =
-            Around { vp: &vp, reference: &reference, tally: &tally, until: end.min(Instant::now() + ROUND) };
-        std::thread::scope(|scope| {
-            for server in &mut servers {
-                for _ in 0..arguments.clients {
-                    let (address, seed, around) = (server.address.clone(), random.random(), &around);
-                    scope.spawn(move || clients::work(&address, seed, around));
-                }
-                if server.lives == Lives::ARound {
-                    let (around, when) = (&around, random.random_range(0.2..0.9));
-                    scope.spawn(move || server.die(ROUND.mul_f64(when), around));
-                }
-            }
-            for witness in &mut witnesses {
-                let around = &around;
-                scope.spawn(move || witness.work(around));
-            }
-            let (around, study, seed) = (&around, &study, random.random());
-            scope.spawn(move || study.work(seed, around));
-        });
+    let (begun, end) = (Instant::now(), Instant::now() + Duration::from_secs(arguments.seconds));
+    let (tally, mut random) = (Mutex::new(Tally::default()), SmallRng::seed_from_u64(arguments.seed));
+    let (mut first, mut last): (Option<Vec<Figures>>, _) = (None, Vec::new());
+    for round in 1.. {
+        let until = end.min(Instant::now() + ROUND);
+        let around = Around { vp: &vp, reference: &reference, study: &study, tally: &tally, until };
+        run_round(&mut servers, &mut witnesses, arguments.clients, &mut random, &around);
         for server in &mut servers {
             server.revive(&vp)?;
         }
         let steady = servers.iter().filter(|server| server.lives == Lives::ToTheEnd);
-        last = steady.clone().map(|server| server.quiet(first.as_deref())).collect::<Result<Vec<_>, _>>()?;
-        if round + 1 == WARM_UP || Instant::now() >= end {
+        last = steady.clone().map(|server| server.quiet(first.as_deref())).collect::<Result<_, _>>()?;
+        let is_over = Instant::now() >= end;
+        if round == WARM_UP || is_over {
             first.get_or_insert_with(|| last.clone());
         }
         for ((server, first), last) in steady.zip(first.iter().flatten()).zip(&last) {
@@ -156,14 +146,14 @@ fn soak(arguments: &Arguments) -> Result<Tally, String> {
                 around.wrong(format!("round {round}, {}: {leak}", server.address));
             }
         }
-        if Instant::now() >= end || around.tally.lock().is_ok_and(|tally| tally.wrong.len() > 20) {
+        if is_over || around.is_hopeless() {
             break;
         }
     }
-    let tally = tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     let figures: Vec<String> =
         first.iter().flatten().zip(&last).map(|(first, last)| first.to_text(last)).collect();
-    println!(
+    let line = format!(
         "soak: {} s, {} clients ({} killed), {} servers killed, {} studies killed, {} results compared, {} wrong; {}",
         begun.elapsed().as_secs(),
         tally.sessions,
@@ -174,5 +164,32 @@ fn soak(arguments: &Arguments) -> Result<Tally, String> {
         tally.wrong.len(),
         figures.join("; ")
     );
-    Ok(tally)
+    Ok((line, tally.wrong))
+}
+
+/// Clients at all servers, who begin something new until the round is over, and end.
+fn run_round(
+    servers: &mut [Server],
+    witnesses: &mut [Witness],
+    clients: usize,
+    random: &mut SmallRng,
+    around: &Around<'_>,
+) {
+    std::thread::scope(|scope| {
+        for server in servers {
+            for _ in 0..clients {
+                let (address, seed) = (server.address.clone(), random.random());
+                scope.spawn(move || clients::work(&address, seed, around));
+            }
+            if server.lives == Lives::ARound {
+                let when = random.random_range(0.2..0.9);
+                scope.spawn(move || server.die(ROUND.mul_f64(when), around));
+            }
+        }
+        for witness in witnesses {
+            scope.spawn(move || witness.work(around));
+        }
+        let seed = random.random();
+        scope.spawn(move || around.study.work(seed, around));
+    });
 }
