@@ -257,7 +257,8 @@ mod tests {
         let large = described(&Description::named("nv_large").unwrap());
         assert!(large.contains("Held to neither a run nor a golden: convolution of an image,"), "{large}");
         let mut own = Description::named("nv_small").unwrap();
-        own.nvdla_mut().unwrap().config.mac_atomic_c = 16;
+        let config = &mut own.nvdla_mut().unwrap().config;
+        (config.mac_atomic_c, config.cbuf_bank_width) = (16, 16);
         let own = described(&own);
         assert!(own.contains("nothing of this configuration was measured"), "{own}");
     }
