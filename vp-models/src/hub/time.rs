@@ -103,10 +103,11 @@ impl Hub {
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
         self.is_held = false;
-        if self.livelock.is_some() {
+        if self.standstill.is_some() {
             return Ran::Waiting;
         }
         let ran = self.run_once(until);
+        self.stand_if_short();
         let is_promised = matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises();
         self.record_accessed();
         if is_promised {
@@ -263,16 +264,30 @@ impl Hub {
         }
         let livelock = self.platform.simulation().livelock();
         let report = livelock.map_or_else(|| "time stands still".to_owned(), |livelock| livelock.to_string());
-        self.warn(Severity::Warning, format!("{report}; the platform stands until a reset"));
-        self.cancel_all(&Failure::new(FailureKind::Livelock, report.as_str()));
-        self.livelock = Some(report);
+        self.stand(Failure::new(FailureKind::Livelock, report));
+    }
+
+    /// Ends the run if memory was refused that other platforms have: it would go another way than alone.
+    pub(super) fn stand_if_short(&mut self) {
+        if let Some(shortage) = self.platform.take_shortage()
+            && self.standstill.is_none()
+        {
+            self.stand(Failure::new(FailureKind::OutOfMemory, shortage.to_string()));
+        }
+    }
+
+    /// Simulated time moves no more until a reset: what is under way fails.
+    fn stand(&mut self, why: Failure) {
+        self.warn(Severity::Warning, format!("{why}; the platform stands until a reset"));
+        self.cancel_all(&why);
+        self.standstill = Some(why);
     }
 
     /// Whether there is work to do.
     #[must_use]
     pub fn activity(&self) -> Activity {
         match (self.mode, self.next_time()) {
-            _ if self.livelock.is_some() => Activity::Deadlocked,
+            _ if self.standstill.is_some() => Activity::Deadlocked,
             _ if self.is_held || self.owed_bursts() > 0 => Activity::Held,
             _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
