@@ -18,7 +18,7 @@ use vp_client::native::{
 use vp_client::{Address, Client, Options, is_memory};
 use vp_core::Time;
 use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
-use vp_models::memory::OutOfRange;
+use vp_models::memory::{OutOfRange, WriteError};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
 
@@ -382,7 +382,10 @@ impl Host for RemoteHost {
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
         let port = self.window(memory, address, bytes.len())?;
         if let Some(ram) = self.client.handler().ram(port) {
-            return ram.write(address, bytes).map_err(|error| out_of_range(memory, &error));
+            return ram.write(address, bytes).map_err(|error| match error {
+                WriteError::OutOfRange(error) => out_of_range(memory, &error),
+                WriteError::OutOfMemory { .. } => HostError::Refused(error.to_string()),
+            });
         }
         self.client.write_memory(port, address, bytes).map_err(failed)
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use vp_models::memory::{OutOfRange, Ram};
+use vp_models::memory::{OutOfRange, Ram, WriteError};
 use vp_shm::{Region, sealed};
 
 /// RAM at the addresses of a memory port.
@@ -46,13 +46,13 @@ impl OwnMemory {
         }
     }
 
-    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), WriteError> {
         match self {
             Self::Private(ram) => ram.write(address, bytes),
             Self::Shared { range, region, .. } => {
                 let offset = address.checked_sub(range.start);
                 let is_written = offset.is_some_and(|offset| region.write(offset, bytes));
-                is_written.then_some(()).ok_or_else(|| outside(range, address, bytes.len()))
+                is_written.then_some(()).ok_or_else(|| outside(range, address, bytes.len()).into())
             }
         }
     }
@@ -75,7 +75,7 @@ mod tests {
             memory.read(0x8ffc, &mut back).unwrap();
             assert_eq!(back, [1, 2, 3, 4]);
             let expected = OutOfRange { address: 0x8ffd, bytes: 4, start: 0x8000, last: 0x8fff };
-            assert_eq!(memory.write(0x8ffd, &[0; 4]), Err(expected.clone()));
+            assert_eq!(memory.write(0x8ffd, &[0; 4]), Err(expected.clone().into()));
             assert_eq!(memory.read(0x8ffd, &mut back), Err(expected));
             assert!(memory.read(0x7fff, &mut back).is_err() && memory.write(u64::MAX, &[1]).is_err());
         }

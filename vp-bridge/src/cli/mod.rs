@@ -12,6 +12,7 @@ mod compare_rtl;
 mod demo;
 mod hosts;
 mod memory;
+mod memory_limit;
 mod parts;
 mod platform;
 mod platform_args;
