@@ -103,11 +103,11 @@ impl Hub {
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
         self.is_held = false;
-        if self.standstill.is_some() {
+        // A write whose turn came at the end of the run before may have been refused.
+        if self.stand_if_short() || self.standstill.is_some() {
             return Ran::Waiting;
         }
         let ran = self.run_once(until);
-        self.stand_if_short();
         let is_promised = matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises();
         self.record_accessed();
         if is_promised {
@@ -160,6 +160,10 @@ impl Hub {
             Some(Bound::Horizon(at)) => self.run_kernel(Time::MAX, until.min(at)),
         };
         self.has_run = true;
+        if self.stand_if_short() {
+            self.collect();
+            return Ran::Again;
+        }
         self.collect();
         let ran = match bound {
             None => self.end_run(stop, goal, limit, until),
@@ -268,12 +272,12 @@ impl Hub {
     }
 
     /// Ends the run if memory was refused that other platforms have: it would go another way than alone.
-    pub(super) fn stand_if_short(&mut self) {
-        if let Some(shortage) = self.platform.take_shortage()
-            && self.standstill.is_none()
-        {
+    pub(super) fn stand_if_short(&mut self) -> bool {
+        let shortage = self.platform.take_shortage().filter(|_| self.standstill.is_none());
+        if let Some(shortage) = shortage {
             self.stand(Failure::new(FailureKind::OutOfMemory, shortage.to_string()));
         }
+        shortage.is_some()
     }
 
     /// Simulated time moves no more until a reset: what is under way fails.
