@@ -139,8 +139,7 @@ fn a_posted_write_that_others_left_no_memory_for_ends_the_run_too() {
     let attach = PartyCommand::Attach { port, role: Role::Initiator, range: None };
     hub.handle(Input::Command { party, tag: Tag(0), command: attach });
     let data = Bytes::from(vec![1; 2 << 20]);
-    let operation =
-        Operation::MemoryWrite { address: DRAM, data, strobes: None, kind: AccessKind::Debug };
+    let operation = Operation::MemoryWrite { address: DRAM, data, strobes: None, kind: AccessKind::Debug };
     hub.handle(Input::Posted { party, access: Access { port, at: None, operation } });
     let outputs: Vec<Output> = std::iter::from_fn(|| hub.poll()).collect();
     let [.., Output::PostedFailed { .. }, Output::Warning { severity: Severity::Warning, text, .. }] =

@@ -13,8 +13,8 @@ use vp_models::platform::{DeviceDescription, Platform, Port, PortKind};
 use vp_partner::{DebugAccess, FromPlatform, LinkPort, PartnerError, PlatformLink as _, RemoteLink};
 use vp_transport::Address;
 
-use super::parts::CONNECT;
 use super::memory_limit::MemoryArgs;
+use super::parts::CONNECT;
 use super::platform_args::{PlatformArgs, headline};
 use super::{Failure, Verdict, serve};
 

@@ -102,7 +102,8 @@ impl HostArgs {
                         headline,
                     });
                 }
-                let platform = Platform::build_within(&description, self.memory.budget()).map_err(Failure::new)?;
+                let platform =
+                    Platform::build_within(&description, self.memory.budget()).map_err(Failure::new)?;
                 let headline = headline(&description);
                 let host = LocalHost::new(platform);
                 if watched {

@@ -81,7 +81,8 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
-    let size = size.ok_or_else(|| "a size is a number of bytes, or of K, M, G or T, such as 2G".to_owned())?;
+    let size =
+        size.ok_or_else(|| "a size is a number of bytes, or of K, M, G or T, such as 2G".to_owned())?;
     match size < LEAST {
         true => Err(format!("a platform needs {} at least", text::size(LEAST))),
         false => Ok(size),

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
-use super::parts::{PartArgs, own_address};
 use super::memory_limit::MemoryArgs;
+use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
 use super::{Failure, Verdict, child, serve};

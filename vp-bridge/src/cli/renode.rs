@@ -6,8 +6,8 @@ use vp_server::renode::Sockets;
 use vp_server::{Options, Server};
 use vp_transport::Address;
 
-use super::parts::{PartArgs, own_address};
 use super::memory_limit::MemoryArgs;
+use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::serve::{interrupted, start_log};
 use super::{Failure, Verdict};

@@ -5,9 +5,8 @@
 //! limit is the same in every run. The pool is another matter: what is left there depends on other platforms. A platform that
 //! the pool refuses is [short](MemoryBudget::shortage), and its hub ends its run: it goes no other way than alone.
 
-use std::cell::Cell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a platform takes out of a pool at once, the first time when it is made: it has at least that.
 const GRANT: u64 = 1 << 20;
@@ -67,19 +66,24 @@ impl MemoryPool {
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: u64,
-    taken: Cell<u64>,
     pool: Option<Arc<MemoryPool>>,
+    counts: Mutex<Counts>,
+    /// Whether the pool has refused something.
+    is_short: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    taken: u64,
     /// What it has of the pool.
-    granted: Cell<u64>,
-    shortage: Cell<Option<OutOfMemory>>,
+    granted: u64,
 }
 
 impl MemoryBudget {
     /// A budget of so many bytes.
     #[must_use]
     pub fn new(limit: u64) -> MemoryBudget {
-        let (taken, granted, shortage) = (Cell::default(), Cell::default(), Cell::default());
-        MemoryBudget { limit, taken, pool: None, granted, shortage }
+        MemoryBudget { limit, pool: None, counts: Mutex::default(), is_short: AtomicBool::new(false) }
     }
 
     /// A budget without a limit.
@@ -93,51 +97,58 @@ impl MemoryBudget {
     /// # Errors
     /// The pool has not even that.
     pub fn within(pool: &Arc<MemoryPool>, limit: u64) -> Result<MemoryBudget, OutOfMemory> {
-        let first = GRANT.min(limit);
-        pool.take(first)?;
+        let granted = GRANT.min(limit);
+        pool.take(granted)?;
         let mut budget = MemoryBudget::new(limit);
-        (budget.pool, budget.granted) = (Some(pool.clone()), Cell::new(first));
+        budget.pool = Some(pool.clone());
+        budget.counts().granted = granted;
         Ok(budget)
     }
 
     /// Why a write was refused though it would have been taken if this platform were alone, if one was since the last call.
     pub fn take_shortage(&self) -> Option<OutOfMemory> {
-        self.shortage.take()
+        let pool = self.pool.as_ref().filter(|_| self.is_short.load(Ordering::Relaxed))?;
+        self.is_short.store(false, Ordering::Relaxed);
+        Some(OutOfMemory::Pool { limit: pool.limit })
     }
 
     /// Takes so many bytes, or none.
     pub(super) fn take(&self, bytes: u64) -> Result<(), OutOfMemory> {
-        let limit = self.limit;
-        let taken = self.taken.get().checked_add(bytes).filter(|taken| *taken <= limit);
+        let (limit, mut counts) = (self.limit, self.counts());
+        let taken = counts.taken.checked_add(bytes).filter(|taken| *taken <= limit);
         let taken = taken.ok_or(OutOfMemory::Platform { limit })?;
-        let granted = self.granted.get();
         if let Some(pool) = &self.pool
-            && taken > granted
+            && taken > counts.granted
         {
-            let more = (taken - granted).checked_next_multiple_of(GRANT).unwrap_or(u64::MAX);
-            let more = more.min(limit - granted);
-            pool.take(more).inspect_err(|refused| self.shortage.set(Some(*refused)))?;
-            self.granted.set(granted + more);
+            let more = (taken - counts.granted).checked_next_multiple_of(GRANT).unwrap_or(u64::MAX);
+            let more = more.min(limit - counts.granted);
+            pool.take(more).inspect_err(|_| self.is_short.store(true, Ordering::Relaxed))?;
+            counts.granted += more;
         }
-        self.taken.set(taken);
+        counts.taken = taken;
         Ok(())
     }
 
     pub(super) fn give_back(&self, bytes: u64) {
-        let taken = self.taken.get().saturating_sub(bytes);
-        self.taken.set(taken);
+        let mut counts = self.counts();
+        counts.taken = counts.taken.saturating_sub(bytes);
         if let Some(pool) = &self.pool {
-            let kept = taken.checked_next_multiple_of(GRANT).unwrap_or(u64::MAX).max(GRANT);
-            let kept = kept.min(self.granted.get());
-            pool.give_back(self.granted.replace(kept) - kept);
+            let kept = counts.taken.checked_next_multiple_of(GRANT).unwrap_or(u64::MAX).max(GRANT);
+            let kept = kept.min(counts.granted);
+            pool.give_back(counts.granted - kept);
+            counts.granted = kept;
         }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for MemoryBudget {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool {
-            pool.give_back(self.granted.get());
+            pool.give_back(self.counts().granted);
         }
     }
 }

@@ -270,9 +270,7 @@ mod tests {
     fn taken(pages: &Pages) -> u64 {
         let of = |page: &Page| match page {
             Page::Whole(bytes) => bytes.len() as u64 + ENTRY,
-            Page::Sparse(sparse) => {
-                (size_of::<Sparse>() + sparse.blocks.capacity() * BLOCK) as u64 + ENTRY
-            }
+            Page::Sparse(sparse) => (size_of::<Sparse>() + sparse.blocks.capacity() * BLOCK) as u64 + ENTRY,
         };
         pages.pages.iter().map(of).sum()
     }

@@ -5,7 +5,7 @@ use super::pages::Pages;
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 use vp_core::Time;
 use vp_core::tlm::{DirectError, DirectMemory, Flow, Payload, Target};
 
@@ -47,18 +47,18 @@ pub enum WriteError {
 pub struct Ram {
     range: Range<u64>,
     pages: RefCell<Pages>,
-    budget: Rc<MemoryBudget>,
+    budget: Arc<MemoryBudget>,
     taken: Cell<u64>,
 }
 
 impl Ram {
     /// A RAM at the addresses of `range`, which takes as much memory of the host as is written to.
     pub fn new(range: Range<u64>) -> Ram {
-        Ram::within(range, Rc::new(MemoryBudget::unlimited()))
+        Ram::within(range, Arc::new(MemoryBudget::unlimited()))
     }
 
     /// A RAM at the addresses of `range`, which takes no more memory of the host than a budget has.
-    pub fn within(range: Range<u64>, budget: Rc<MemoryBudget>) -> Ram {
+    pub fn within(range: Range<u64>, budget: Arc<MemoryBudget>) -> Ram {
         Ram { range, pages: RefCell::default(), budget, taken: Cell::new(0) }
     }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_write_beyond_the_budget_is_refused_whole_and_what_is_stored_can_be_written_again() {
-        let budget = Rc::new(MemoryBudget::new(100_000));
+        let budget = Arc::new(MemoryBudget::new(100_000));
         let ram = Ram::within(0..1 << 40, budget.clone());
         ram.write(0, &[1; 0x1_0000]).unwrap();
         // The first page of them is there, the second is not to be had.

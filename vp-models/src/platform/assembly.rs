@@ -18,6 +18,7 @@ use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::{BufferFill, Occupancy};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
 use vp_core::{Sim, Simulation, Time};
 
@@ -64,7 +65,7 @@ impl Hardware {
         sim: &Sim,
         description: &Description,
         occupancy: &Rc<Occupancy>,
-        budget: &Rc<MemoryBudget>,
+        budget: &Arc<MemoryBudget>,
     ) -> Result<Hardware, DescriptionError> {
         let described = &description.device;
         let memory = |name, memory: &MemoryDescription, interface: MemoryInterface, latency| {
@@ -103,7 +104,7 @@ pub struct Platform {
     tally: Rc<Tally>,
     hash: Rc<EventHash>,
     occupancy: Rc<Occupancy>,
-    budget: Rc<MemoryBudget>,
+    budget: Arc<MemoryBudget>,
     watch: OnceCell<Watch>,
 }
 
@@ -127,7 +128,7 @@ impl Platform {
         sim.observe(chronicle.clone());
         let tally = Rc::new(Tally::default());
         sim.observe(tally.clone());
-        let (occupancy, budget) = (Rc::default(), Rc::new(budget));
+        let (occupancy, budget) = (Rc::default(), Arc::new(budget));
         let hardware = Hardware::build(&sim, description, &occupancy, &budget)?;
         hardware.memories.iter().for_each(|memory| memory.observe(&sim));
         let (description, watch) = (description.clone(), OnceCell::new());

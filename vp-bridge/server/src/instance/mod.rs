@@ -551,7 +551,8 @@ mod tests {
         let description = Description::named("nv_small").unwrap();
         let (mode, patience) = (TimeMode::Lockstep, Patience::default());
         let budget = MemoryBudget::unlimited();
-        let instance = Instance::start("p", description, budget, mode, patience, Listeners::default()).unwrap();
+        let instance =
+            Instance::start("p", description, budget, mode, patience, Listeners::default()).unwrap();
         let (near, _far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();

@@ -277,7 +277,8 @@ impl PartArgs {
         for part in &mut parts.0 {
             part.name = format!("point {point}: {}", part.name);
         }
-        let (mut host, outside) = self.serve(&parts, description, None, memory_limit::usual(), None).map_err(told)?;
+        let (mut host, outside) =
+            self.serve(&parts, description, None, memory_limit::usual(), None).map_err(told)?;
         let ran = run(&mut host);
         drop(host);
         drop(outside);
