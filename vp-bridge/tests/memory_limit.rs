@@ -70,3 +70,14 @@ fn a_newcomer_is_told_that_the_server_is_full_until_a_platform_has_gone() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn the_ram_on_a_clients_side_has_a_limit_too() {
+    let served = Served::tcp();
+    let options =
+        RemoteOptions { memory: MemoryPlace::Client, memory_limit: MIB, ..RemoteOptions::default() };
+    let mut host = served.join(options);
+    host.load(Memory::Primary, DRAM, &[1; 900_000]).unwrap();
+    let error = host.load(Memory::Primary, DRAM, &[1; 2_000_000]).unwrap_err().to_string();
+    assert!(error.contains("the limit of 1048576 bytes for this platform's memory is reached"), "{error}");
+}

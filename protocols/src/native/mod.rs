@@ -21,7 +21,7 @@ pub mod malformed;
 pub mod message;
 mod output;
 pub mod partner;
-mod printable;
+pub mod printable;
 pub mod rule;
 pub mod statistics;
 

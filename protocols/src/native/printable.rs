@@ -6,12 +6,12 @@ use super::connection::Side;
 use super::{Counter, CounterValue, Device, Event, Notice, Reply, Welcome, Why};
 
 /// Replaces control characters, but line ends and tabs, by `?`.
-pub(super) fn in_lines(text: &mut String) {
+pub fn in_lines(text: &mut String) {
     replace(text, |c| c.is_control() && c != '\n' && c != '\t');
 }
 
 /// Replaces control characters by `?`.
-pub(super) fn in_one_line(text: &mut String) {
+pub fn in_one_line(text: &mut String) {
     replace(text, char::is_control);
 }
 

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
-use vp_models::memory::{OutOfRange, Ram, WriteError};
+use vp_models::memory::{MemoryBudget, OutOfRange, Ram, WriteError};
 use vp_shm::{Region, sealed};
 
 /// RAM at the addresses of a memory port.
@@ -14,8 +15,8 @@ pub(super) enum OwnMemory {
 
 impl OwnMemory {
     /// RAM that only this side reaches.
-    pub(super) fn private(range: Range<u64>) -> Self {
-        Self::Private(Ram::new(range))
+    pub(super) fn private(range: Range<u64>, budget: &Arc<MemoryBudget>) -> Self {
+        Self::Private(Ram::within(range, budget.clone()))
     }
 
     /// RAM in a file; none if there cannot be as much.
@@ -69,7 +70,10 @@ mod tests {
     #[test]
     fn shared_memory_refuses_what_private_memory_does() {
         let range = 0x8000..0x9000;
-        for memory in [OwnMemory::private(range.clone()), OwnMemory::shared(range).unwrap()] {
+        for memory in [
+            OwnMemory::private(range.clone(), &Arc::new(MemoryBudget::unlimited())),
+            OwnMemory::shared(range).unwrap(),
+        ] {
             memory.write(0x8ffc, &[1, 2, 3, 4]).unwrap();
             let mut back = [0; 4];
             memory.read(0x8ffc, &mut back).unwrap();

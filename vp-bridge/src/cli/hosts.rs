@@ -61,7 +61,7 @@ impl HostArgs {
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.connect.is_some()
             && let Some(option) = (self.platform.first_given())
-                .or(self.memory.is_given().then_some("--memory-limit"))
+                .or((self.memory.is_given() && !self.own_memory).then_some("--memory-limit"))
                 .or(self.parts.first_given())
         {
             return Err(Failure::new(format!("{option} is the server's to say when --connect is given"))
@@ -118,7 +118,12 @@ impl HostArgs {
     /// A session of its own, which has a platform of its own.
     fn open_remote(&self, address: &Address) -> Result<OpenedHost, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
-        let options = RemoteOptions { memory, platform: self.shared.clone(), ..RemoteOptions::default() };
+        let options = RemoteOptions {
+            memory,
+            memory_limit: self.memory.limit(),
+            platform: self.shared.clone(),
+            ..RemoteOptions::default()
+        };
         let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         if self.shared.is_none() && host.welcome().time.0 > 0 {
             // A server's one platform, which others have used before: a program begins at power-on.

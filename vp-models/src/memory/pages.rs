@@ -144,7 +144,7 @@ impl Pages {
 
     /// The bytes from an address on, if they lie together.
     #[inline]
-    pub(super) fn slice(&self, address: u64, bytes: usize) -> Option<&[u8]> {
+    fn slice(&self, address: u64, bytes: usize) -> Option<&[u8]> {
         let (page, offset) = split(address);
         match self.get(page)? {
             Page::Whole(whole) => whole.get(offset..offset + bytes),
@@ -177,7 +177,16 @@ impl Pages {
     }
 
     /// Puts bytes behind others.
+    #[inline]
     pub(super) fn append(&self, address: u64, bytes: usize, onto: &mut Vec<u8>) {
+        // A burst crosses no page, and mostly there is one.
+        match self.slice(address, bytes) {
+            Some(bytes) => onto.extend_from_slice(bytes),
+            None => self.append_parts(address, bytes, onto),
+        }
+    }
+
+    fn append_parts(&self, address: u64, bytes: usize, onto: &mut Vec<u8>) {
         for (page, offset, part) in parts(address, bytes) {
             match self.get(page) {
                 Some(page) => page.runs(offset, part.len()).for_each(|(part, bytes)| match bytes {
