@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ::vp_partner::{LocalLink, PartnerError, PlatformLink, RemoteLink};
 use vp_client::Address;
+use vp_models::host::read_description;
 use vp_models::platform::{Description, Platform};
 
 /// The variable that has the address where none is given.
@@ -40,7 +41,7 @@ fn described(name: &str) -> Result<Description, String> {
     let path = Path::new(name);
     match path.extension() {
         Some(_) => {
-            let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+            let text = read_description(path).map_err(|error| error.to_string())?;
             Description::parse(&text).map_err(|error| error.to_string())
         }
         None => Description::named(name).map_err(|error| error.to_string()),

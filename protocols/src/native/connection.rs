@@ -47,6 +47,7 @@ use super::{
     Magic, Malformed, Message, Notice, Phase, Port, Posted, Promised, Refused, Reply, Request, RequestId,
     SessionId, Time, TimeMode, VERSION, Welcome, emit, emit_header,
     output::{Output, Payload},
+    printable,
 };
 
 /// What a server can bear, before it knows who comes.
@@ -267,7 +268,7 @@ pub enum SendError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Client,
     Server,
 }
@@ -473,7 +474,7 @@ impl Connection {
         if self.session().is_some_and(|session| !session.grants(&message)) {
             return Err(Violation::NotGranted { message: name });
         }
-        let event = match (&mut self.state, message) {
+        let mut event = match (&mut self.state, message) {
             (State::AwaitingHello(terms), Message::Hello(hello)) => {
                 check_hello(&hello)?;
                 self.state = State::Deciding(*terms, (*hello).clone());
@@ -516,6 +517,7 @@ impl Connection {
                 return Err(Violation::Unexpected { message: name, recipient, moment });
             }
         };
+        printable::event(&mut event, self.side);
         Ok(Some(event))
     }
 

@@ -101,6 +101,8 @@ codes! {
     Cancelled = 39, "cancelled";
     /// Simulated time stands still, however much the platform does. Nothing but a reset helps; the reason names who runs.
     Livelock = 40, "simulated time stands still";
+    /// The memory that the platform, or all platforms of the server, may take is used up; the reason names the limit.
+    OutOfMemory = 44, "out of memory";
 
     // 64..: the simulated bus answered with an error.
     /// Nothing answers at that address (AXI DECERR).

@@ -21,6 +21,7 @@ pub mod malformed;
 pub mod message;
 mod output;
 pub mod partner;
+pub mod printable;
 pub mod rule;
 pub mod statistics;
 

@@ -6,7 +6,7 @@
 use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
 
-use super::{FrameRule, Malformed, frame::append};
+use super::{FrameRule, Malformed, frame::append, printable};
 
 /// One named number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,8 @@ pub fn parse_counters(payload: &[u8], count: u32) -> Result<Vec<Counter>, Malfor
     let refuse = |rest: &[u8]| Malformed { offset: payload.len() - rest.len(), rule: FrameRule::BadCounters };
     let mut counters = Vec::new();
     for _ in 0..count {
-        let (counter, behind) = postcard::take_from_bytes(rest).map_err(|_| refuse(rest))?;
+        let (mut counter, behind) = postcard::take_from_bytes(rest).map_err(|_| refuse(rest))?;
+        printable::counter(&mut counter);
         counters.push(counter);
         rest = behind;
     }

@@ -8,6 +8,7 @@ mod memory;
 mod side;
 
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -18,7 +19,7 @@ use vp_client::native::{
 use vp_client::{Address, Client, Options, is_memory};
 use vp_core::Time;
 use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
-use vp_models::memory::OutOfRange;
+use vp_models::memory::{MemoryBudget, OutOfRange, WriteError};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::NOTHING_RUNS;
 
@@ -55,6 +56,8 @@ pub struct RemoteOptions {
     pub seat: Seat,
     /// Whose memory.
     pub memory: MemoryPlace,
+    /// Most bytes that the RAM on this side takes, unless it is shared: a write of the platform that needs more is refused.
+    pub memory_limit: u64,
     /// How simulated time moves.
     pub time_mode: TimeMode,
     /// The shared platform of that name; a fresh one without.
@@ -73,6 +76,7 @@ impl Default for RemoteOptions {
         Self {
             seat: Seat::Cpu,
             memory: MemoryPlace::Inside,
+            memory_limit: u64::MAX,
             time_mode: TimeMode::Lockstep,
             platform: None,
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -116,18 +120,19 @@ impl RemoteHost {
     /// [`ConnectError`].
     pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
-        let RemoteOptions { seat, memory, time_mode, platform, agent, timeout, share } = options;
+        let RemoteOptions { seat, memory, memory_limit, time_mode, platform, agent, timeout, share } =
+            options;
         let options = Options { platform, time_mode, share, timeout, ..Options::new(agent) };
         let client = Client::connect(address, &options, Side::default())?;
         let lacks = |what: &str| setup(HostError::Refused(format!("the platform has no {what}")));
         let csb = client.first(PortKind::Csb).ok_or_else(|| lacks("register port"))?;
         let irq = client.first(PortKind::Irq).ok_or_else(|| lacks("interrupt line"))?;
         let mut host = Self { client, csb, irq, stream: None, map: RegisterMap::Full, limit: None };
-        host.take_place(seat, memory).map_err(setup)?;
+        host.take_place(seat, memory, memory_limit).map_err(setup)?;
         Ok(host)
     }
 
-    fn take_place(&mut self, seat: Seat, memory: MemoryPlace) -> Result<(), HostError> {
+    fn take_place(&mut self, seat: Seat, memory: MemoryPlace, memory_limit: u64) -> Result<(), HostError> {
         if seat == Seat::Cpu {
             self.attach(self.csb, Role::Initiator)?;
             self.attach(self.irq, Role::Sink)?;
@@ -155,11 +160,12 @@ impl RemoteHost {
             .filter(|(_, port)| is_memory(port))
             .map(|(id, port)| (id, port.clone()))
             .collect();
+        let budget = Arc::new(MemoryBudget::new(memory_limit));
         for (id, port) in ports {
             match memory {
                 MemoryPlace::Inside => self.attach(id, role)?,
                 MemoryPlace::Client => {
-                    self.own_memory(id, role, port.base..port.base.saturating_add(port.size))?;
+                    self.own_memory(id, role, port.base..port.base.saturating_add(port.size), &budget)?;
                 }
             }
         }
@@ -174,10 +180,16 @@ impl RemoteHost {
 
     /// Becomes the target of a port, with RAM that is shared with the server if that takes it. The RAM is there before the port
     /// is: the platform's first access may come with the answer to Attach.
-    fn own_memory(&mut self, port: PortId, role: Role, range: std::ops::Range<u64>) -> Result<(), HostError> {
+    fn own_memory(
+        &mut self,
+        port: PortId,
+        role: Role,
+        range: std::ops::Range<u64>,
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<(), HostError> {
         let shares = self.client.welcome().capabilities.contains(Capabilities::SHARED_MEMORY);
         let ram = shares.then(|| OwnMemory::shared(range.clone())).flatten();
-        let ram = ram.unwrap_or_else(|| OwnMemory::private(range.clone()));
+        let ram = ram.unwrap_or_else(|| OwnMemory::private(range.clone(), budget));
         let file = ram.file().and_then(|file| file.try_clone_to_owned().ok());
         self.client.handler_mut().rams.push((port, ram));
         self.attach(port, role)?;
@@ -382,7 +394,10 @@ impl Host for RemoteHost {
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
         let port = self.window(memory, address, bytes.len())?;
         if let Some(ram) = self.client.handler().ram(port) {
-            return ram.write(address, bytes).map_err(|error| out_of_range(memory, &error));
+            return ram.write(address, bytes).map_err(|error| match error {
+                WriteError::OutOfRange(error) => out_of_range(memory, &error),
+                WriteError::OutOfMemory { .. } => HostError::Refused(error.to_string()),
+            });
         }
         self.client.write_memory(port, address, bytes).map_err(failed)
     }

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
-use vp_models::memory::{OutOfRange, Ram};
+use vp_models::memory::{MemoryBudget, OutOfRange, Ram, WriteError};
 use vp_shm::{Region, sealed};
 
 /// RAM at the addresses of a memory port.
@@ -14,8 +15,8 @@ pub(super) enum OwnMemory {
 
 impl OwnMemory {
     /// RAM that only this side reaches.
-    pub(super) fn private(range: Range<u64>) -> Self {
-        Self::Private(Ram::new(range))
+    pub(super) fn private(range: Range<u64>, budget: &Arc<MemoryBudget>) -> Self {
+        Self::Private(Ram::within(range, budget.clone()))
     }
 
     /// RAM in a file; none if there cannot be as much.
@@ -46,13 +47,13 @@ impl OwnMemory {
         }
     }
 
-    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), WriteError> {
         match self {
             Self::Private(ram) => ram.write(address, bytes),
             Self::Shared { range, region, .. } => {
                 let offset = address.checked_sub(range.start);
                 let is_written = offset.is_some_and(|offset| region.write(offset, bytes));
-                is_written.then_some(()).ok_or_else(|| outside(range, address, bytes.len()))
+                is_written.then_some(()).ok_or_else(|| outside(range, address, bytes.len()).into())
             }
         }
     }
@@ -69,13 +70,16 @@ mod tests {
     #[test]
     fn shared_memory_refuses_what_private_memory_does() {
         let range = 0x8000..0x9000;
-        for memory in [OwnMemory::private(range.clone()), OwnMemory::shared(range).unwrap()] {
+        for memory in [
+            OwnMemory::private(range.clone(), &Arc::new(MemoryBudget::unlimited())),
+            OwnMemory::shared(range).unwrap(),
+        ] {
             memory.write(0x8ffc, &[1, 2, 3, 4]).unwrap();
             let mut back = [0; 4];
             memory.read(0x8ffc, &mut back).unwrap();
             assert_eq!(back, [1, 2, 3, 4]);
             let expected = OutOfRange { address: 0x8ffd, bytes: 4, start: 0x8000, last: 0x8fff };
-            assert_eq!(memory.write(0x8ffd, &[0; 4]), Err(expected.clone()));
+            assert_eq!(memory.write(0x8ffd, &[0; 4]), Err(expected.clone().into()));
             assert_eq!(memory.read(0x8ffd, &mut back), Err(expected));
             assert!(memory.read(0x7fff, &mut back).is_err() && memory.write(u64::MAX, &[1]).is_err());
         }

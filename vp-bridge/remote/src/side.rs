@@ -1,10 +1,11 @@
 //! What a session tells this side, and the RAM with which it answers the device's bursts.
 
+use std::fmt::Display;
+
 use vp_client::native::{ErrorCode, PortId, Time as At};
 use vp_client::{Handler, Refusal};
 use vp_core::Time;
 use vp_models::host::{Backlog, Warning};
-use vp_models::memory::OutOfRange;
 
 use super::memory::OwnMemory;
 
@@ -37,14 +38,14 @@ impl Handler for Side {
     }
 
     fn read(&mut self, port: PortId, address: u64, into: &mut [u8]) -> Result<(), Refusal> {
-        self.own(port)?.read(address, into).map_err(|error| outside(&error))
+        self.own(port)?.read(address, into).map_err(outside)
     }
 
     fn write(&mut self, port: PortId, address: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        self.own(port)?.write(address, bytes).map_err(|error| outside(&error))
+        self.own(port)?.write(address, bytes).map_err(outside)
     }
 }
 
-fn outside(error: &OutOfRange) -> Refusal {
+fn outside(error: impl Display) -> Refusal {
     Refusal::new(ErrorCode::DecodeError, error.to_string())
 }

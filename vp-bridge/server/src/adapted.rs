@@ -33,7 +33,7 @@ async fn stay(
 ) -> End {
     let instance = match house.registry.enter(None, time_mode) {
         Ok(instance) => instance,
-        Err(error) => return End::Wrong(format!("no thread for the platform: {error}")),
+        Err(error) => return End::Wrong(error.to_string()),
     };
     let sockets: std::io::Result<Vec<_>> =
         streams.into_iter().map(|stream| stream.into_socket().map(Arc::new)).collect();

@@ -40,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
+use vp_models::memory::MemoryPool;
 use vp_models::platform::{Description, DescriptionError};
 use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms, TimeMode};
 
@@ -49,7 +50,7 @@ use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
-use registry::Registry;
+use registry::{PlatformMemory, Registry};
 use session::End;
 use stream::Stream;
 use vp_transport::{Address, MeetingPlace};
@@ -90,6 +91,11 @@ pub struct Options {
     /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without. So is a partner
     /// for whose promise simulated time waits so long.
     pub owner_timeout: Duration,
+    /// Most bytes of the host's memory that the RAM of all platforms together takes. A newcomer whose platform would have none is
+    /// told that the server is full; a platform that needs more than is left stands until a reset.
+    pub memory_limit: u64,
+    /// Most bytes of the host's memory that the RAM of one platform takes. A write that needs more is refused.
+    pub platform_memory_limit: u64,
     /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
     /// told ([`vp_core::Simulation::set_delta_limit`]).
     pub delta_limit: u64,
@@ -122,6 +128,8 @@ impl Default for Options {
             handshake_timeout: Duration::from_secs(10),
             farewell_timeout: Duration::from_secs(2),
             owner_timeout: Duration::from_secs(30),
+            memory_limit: u64::MAX,
+            platform_memory_limit: u64::MAX,
             delta_limit: vp_core::Simulation::DELTA_LIMIT,
             one_platform: false,
             terms: Terms {
@@ -140,6 +148,10 @@ impl Default for Options {
 impl Options {
     fn patience(&self) -> Patience {
         Patience { owner_timeout: self.owner_timeout, delta_limit: self.delta_limit }
+    }
+
+    fn memory(&self) -> PlatformMemory {
+        PlatformMemory { pool: MemoryPool::new(self.memory_limit), limit: self.platform_memory_limit }
     }
 
     fn listeners(&self) -> Listeners {
@@ -271,6 +283,7 @@ impl Server {
                 description,
                 options.patience(),
                 options.one_platform,
+                options.memory(),
                 options.listeners(),
             ),
             options,

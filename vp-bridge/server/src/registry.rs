@@ -1,10 +1,12 @@
 //! Which platforms there are, by name, and how many sessions each has.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use thiserror::Error;
+use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
-use vp_protocols::native::TimeMode;
+use vp_protocols::native::{ErrorCode, TimeMode};
 
 use super::Listeners;
 use super::instance::{Instance, Patience, PlatformCommand};
@@ -15,8 +17,33 @@ pub(super) struct Registry {
     patience: Patience,
     /// Whether all sessions have one platform.
     is_one: bool,
+    memory: PlatformMemory,
     listeners: Listeners,
     shared: Mutex<HashMap<String, Shared>>,
+}
+
+/// What the RAM of platforms may take of the host's memory: of all together, and of each.
+pub(super) struct PlatformMemory {
+    pub(super) pool: Arc<MemoryPool>,
+    pub(super) limit: u64,
+}
+
+/// Why there is no platform for a newcomer.
+#[derive(Debug, Error)]
+pub(super) enum EnterError {
+    #[error("no thread for the platform: {0}")]
+    Thread(#[from] std::io::Error),
+    #[error("no memory for the platform: {0}")]
+    Memory(#[from] OutOfMemory),
+}
+
+impl EnterError {
+    pub(super) fn code(&self) -> ErrorCode {
+        match self {
+            Self::Thread(_) => ErrorCode::Internal,
+            Self::Memory(_) => ErrorCode::ServerFull,
+        }
+    }
 }
 
 struct Shared {
@@ -29,11 +56,12 @@ impl Registry {
         description: Description,
         patience: Patience,
         one_platform: bool,
+        memory: PlatformMemory,
         listeners: Listeners,
     ) -> Self {
         let is_outside = matches!(description.device, DeviceDescription::Outside(_));
         let is_one = one_platform || is_outside;
-        Self { description, patience, is_one, listeners, shared: Mutex::default() }
+        Self { description, patience, is_one, memory, listeners, shared: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -45,9 +73,11 @@ impl Registry {
     }
 
     /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
-    pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> std::io::Result<Instance> {
+    pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> Result<Instance, EnterError> {
         let start = |name| {
-            Instance::start(name, self.description.clone(), mode, self.patience, self.listeners.clone())
+            let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
+            let (description, listeners) = (self.description.clone(), self.listeners.clone());
+            Ok(Instance::start(name, description, budget, mode, self.patience, listeners)?)
         };
         let Some(name) = self.shared_name(name) else { return start(&self.description.name) };
         let mut shared = self.shared();

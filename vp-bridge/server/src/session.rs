@@ -169,7 +169,7 @@ async fn enter(
         None => house
             .registry
             .enter(platform, hello.time_mode)
-            .map_err(|error| refuse(ErrorCode::Internal, &format!("no thread for the platform: {error}"))),
+            .map_err(|error| refuse(error.code(), &error.to_string())),
     };
     let instance = match entered {
         Ok(instance) => instance,

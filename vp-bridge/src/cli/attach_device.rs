@@ -13,6 +13,7 @@ use vp_models::platform::{DeviceDescription, Platform, Port, PortKind};
 use vp_partner::{DebugAccess, FromPlatform, LinkPort, PartnerError, PlatformLink as _, RemoteLink};
 use vp_transport::Address;
 
+use super::memory_limit::MemoryArgs;
 use super::parts::CONNECT;
 use super::platform_args::{PlatformArgs, headline};
 use super::{Failure, Verdict, serve};
@@ -29,6 +30,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     platform: PlatformArgs,
+
+    #[command(flatten)]
+    memory: MemoryArgs,
 
     /// The shared platform of that name. Left out where its device is outside: then all sessions have one
     #[arg(long, value_name = "NAME")]
@@ -80,7 +84,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     } else if let DeviceDescription::Outside(_) = description.device {
         return Err(Failure::new("the device of this platform is outside, too: name one that has it inside"));
     }
-    let platform = Platform::build(&description).map_err(Failure::new)?;
+    let platform = Platform::build_within(&description, args.memory.budget()).map_err(Failure::new)?;
     let agent = concat!("vp attach-device ", env!("CARGO_PKG_VERSION"));
     let mut link =
         RemoteLink::connect(&args.address, args.shared.as_deref(), agent).map_err(Failure::connection)?;

@@ -1,6 +1,7 @@
 //! Where a program runs: on a platform in this process, or on one behind a socket.
 
 use super::Failure;
+use super::memory_limit::MemoryArgs;
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
 use vp_core::Time;
@@ -15,6 +16,9 @@ use vp_transport::Address;
 pub(super) struct HostArgs {
     #[command(flatten)]
     pub(super) platform: PlatformArgs,
+
+    #[command(flatten)]
+    pub(super) memory: MemoryArgs,
 
     /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR", help_heading = "Server")]
@@ -56,7 +60,9 @@ impl HostArgs {
     /// Refuses options that contradict each other.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.connect.is_some()
-            && let Some(option) = self.platform.first_given().or(self.parts.first_given())
+            && let Some(option) = (self.platform.first_given())
+                .or((self.memory.is_given() && !self.own_memory).then_some("--memory-limit"))
+                .or(self.parts.first_given())
         {
             return Err(Failure::new(format!("{option} is the server's to say when --connect is given"))
                 .hint(format!("start the server with it: vp serve {option} …")));
@@ -85,7 +91,8 @@ impl HostArgs {
         match &self.connect {
             None => {
                 let mut description = self.platform.description(default)?;
-                if let Some((host, parts)) = self.parts.open(&mut description, self.listen.as_ref(), None)? {
+                let (listen, memory_limit) = (self.listen.as_ref(), self.memory.limit());
+                if let Some((host, parts)) = self.parts.open(&mut description, listen, memory_limit, None)? {
                     let headline = self.parts.headline(&description);
                     let description = Some(description);
                     return Ok(OpenedHost {
@@ -95,7 +102,8 @@ impl HostArgs {
                         headline,
                     });
                 }
-                let platform = Platform::build(&description).map_err(Failure::new)?;
+                let platform =
+                    Platform::build_within(&description, self.memory.budget()).map_err(Failure::new)?;
                 let headline = headline(&description);
                 let host = LocalHost::new(platform);
                 if watched {
@@ -110,7 +118,12 @@ impl HostArgs {
     /// A session of its own, which has a platform of its own.
     fn open_remote(&self, address: &Address) -> Result<OpenedHost, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
-        let options = RemoteOptions { memory, platform: self.shared.clone(), ..RemoteOptions::default() };
+        let options = RemoteOptions {
+            memory,
+            memory_limit: self.memory.limit(),
+            platform: self.shared.clone(),
+            ..RemoteOptions::default()
+        };
         let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         if self.shared.is_none() && host.welcome().time.0 > 0 {
             // A server's one platform, which others have used before: a program begins at power-on.

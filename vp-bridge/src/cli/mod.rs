@@ -12,6 +12,7 @@ mod compare_rtl;
 mod demo;
 mod hosts;
 mod memory;
+mod memory_limit;
 mod parts;
 mod platform;
 mod platform_args;
@@ -28,6 +29,7 @@ mod text;
 use clap::{Parser, Subcommand};
 use std::fmt;
 use std::process::ExitCode;
+use vp_protocols::native::printable::in_lines;
 
 /// A virtual platform for NVDLA: runs layers, serves registers and memory over sockets, counts cycles.
 #[derive(Debug, Parser)]
@@ -82,13 +84,10 @@ struct Failure {
 
 impl Failure {
     fn new(what: impl fmt::Display) -> Failure {
-        Failure {
-            what: what.to_string(),
-            hint: None,
-            is_connection: false,
-            is_lack: false,
-            is_broken_pipe: false,
-        }
+        let mut what = what.to_string();
+        // It may quote what a server, or a file of somebody else's, has said.
+        in_lines(&mut what);
+        Failure { what, hint: None, is_connection: false, is_lack: false, is_broken_pipe: false }
     }
 
     fn connection(what: impl fmt::Display) -> Failure {

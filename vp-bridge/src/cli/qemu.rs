@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
+use super::memory_limit::MemoryArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
@@ -35,6 +36,9 @@ device is a PCI function.
 pub(super) struct Args {
     #[command(flatten)]
     platform: PlatformArgs,
+
+    #[command(flatten)]
+    memory: MemoryArgs,
 
     #[command(flatten)]
     parts: PartArgs,
@@ -78,7 +82,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let status = runtime.block_on(async {
         let owner_timeout = args.parts.owner_timeout();
-        let server = Options { ended: Some(ended), owner_timeout, one_platform, ..Options::default() };
+        let memory_limit = args.memory.limit();
+        let server =
+            Options { ended: Some(ended), owner_timeout, one_platform, memory_limit, ..Options::default() };
         let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
         parts.meet(&mut server).await?;
         let _programs = parts.start(server.local_address())?;

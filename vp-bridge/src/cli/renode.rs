@@ -6,6 +6,7 @@ use vp_server::renode::Sockets;
 use vp_server::{Options, Server};
 use vp_transport::Address;
 
+use super::memory_limit::MemoryArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::serve::{interrupted, start_log};
@@ -27,6 +28,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     platform: PlatformArgs,
+
+    #[command(flatten)]
+    memory: MemoryArgs,
 
     /// The memory interfaces that are masters on Renode's bus: dbb0, sram0, both with a comma between, or none. The others have
     /// the platform's own memory. Left out: all that are no part in another program
@@ -60,8 +64,12 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     into_guest_memory(&mut description, |port| masters.iter().any(|of| of == port));
     let parts = args.parts.of(&mut description)?;
     let what = headline(&description);
-    let options =
-        Options { owner_timeout: args.parts.owner_timeout(), one_platform: true, ..Options::default() };
+    let options = Options {
+        owner_timeout: args.parts.owner_timeout(),
+        memory_limit: args.memory.limit(),
+        one_platform: true,
+        ..Options::default()
+    };
     let socket = |port| Address::Tcp { host: args.host.clone(), port };
     let sockets = Sockets { main: socket(args.main), asynchronous: socket(args.asynchronous) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;

@@ -1,5 +1,6 @@
 //! `vp serve`: offers a platform to programs that connect.
 
+use super::memory_limit::{self, MemoryArgs};
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
@@ -25,6 +26,13 @@ pub(super) struct Args {
     /// Sessions at a time, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
+
+    #[command(flatten)]
+    memory: MemoryArgs,
+
+    /// The same of each platform. Left out: a quarter of the limit for all
+    #[arg(long, value_name = "SIZE", value_parser = memory_limit::size, help_heading = "Platform")]
+    platform_memory_limit: Option<u64>,
 
     /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
     /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
@@ -64,7 +72,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     }
     let parts = args.parts.of(&mut description)?;
     let what = headline(&description);
+    let memory_limit = args.memory.limit();
     let options = Options {
+        memory_limit,
+        platform_memory_limit: args.platform_memory_limit.unwrap_or(memory_limit / 4),
         max_sessions: args.max_sessions,
         owner_timeout: args.parts.owner_timeout(),
         one_platform: !parts.is_empty(),

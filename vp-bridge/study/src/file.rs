@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use vp_core::Time;
+use vp_models::host::read_description;
 
 /// A study: which points there are, and what its report shows of them.
 ///
@@ -129,7 +130,7 @@ impl Study {
     /// # Errors
     /// Says what is wrong with the file.
     pub fn load(path: &Path) -> Result<Study, StudyError> {
-        let text = std::fs::read_to_string(path)
+        let text = read_description(path)
             .map_err(|error| StudyError::File { path: path.display().to_string(), error })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Study::parse(&text, folder).map_err(|error| match error {

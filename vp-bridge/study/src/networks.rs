@@ -4,6 +4,7 @@ use std::path::Path;
 use toml::{Table, Value};
 use twox_hash::XxHash3_64;
 use vp_models::host::network::{Network, digits};
+use vp_models::host::{read_description, read_tensor};
 
 /// A network, and a hash of everything that it is made of.
 pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Result<(Network, u64), String> {
@@ -14,9 +15,8 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     }
     let path = folder.join(name);
     let path = if path.is_dir() { path.join("network.toml") } else { path };
-    let read =
-        |path: &Path| std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
-    let text = String::from_utf8(read(&path)?).map_err(|_| format!("{} is no text", path.display()))?;
+    let cannot = |path: &Path, error| format!("cannot read {}: {error}", path.display());
+    let text = read_description(&path).map_err(|error| cannot(&path, error))?;
     let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     if path.extension().is_some_and(|extension| extension == "csv") && settings.is_empty() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -27,7 +27,8 @@ pub(super) fn load(name: &str, settings: &[(&str, &Value)], folder: &Path) -> Re
     let mut identity = XxHash3_64::oneshot(text.as_bytes());
     let home = path.parent().unwrap_or(Path::new(""));
     let network = Network::parse(&text, &mut |file| {
-        let bytes = read(&home.join(file))?;
+        let path = home.join(file);
+        let bytes = read_tensor(&path).map_err(|error| cannot(&path, error))?;
         identity = XxHash3_64::oneshot_with_seed(identity, &bytes);
         Ok(bytes)
     })

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::Path;
 use toml::{Table, Value};
 use vp_core::Time;
+use vp_models::host::read_description;
 use vp_models::platform::Description;
 
 /// A point: values for parameters. `network` names what runs, `platform` on what, `network.…` a value in the network's file, `batch` how
@@ -120,7 +121,7 @@ fn platform_named(name: &str, folder: &Path) -> Result<Description, String> {
         Ok(description) => Ok(description),
         Err(error) if !path.exists() => Err(error.to_string()),
         Err(_) => {
-            let text = std::fs::read_to_string(&path)
+            let text = read_description(&path)
                 .map_err(|error| format!("cannot read the platform {}: {error}", path.display()))?;
             Description::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
         }

@@ -1,7 +1,7 @@
 //! Where finished points are kept: a line of JSON each, written whole or not at all.
 //!
 //! A line is on the disk before its point counts as done, so whatever kills a study, the points that were done are done. A last line that
-//! was cut off is no line. The file is locked while a study runs: two programs cannot do the same points.
+//! was cut off is no line. Each line ends with a checksum, so what the disk has changed is not believed. The file is locked while a study runs: two programs cannot do the same points.
 
 use super::measured::Outcome;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ pub enum StoreError {
         path: String,
     },
     /// A line that no program of this kind writes.
-    #[error("{path}:{line}: {why}; take the line out, or begin anew with --fresh")]
+    #[error("{path}:{line}: {why}; take the line out and its point is run again, or begin anew with --fresh")]
     Line {
         /// Which file.
         path: String,
@@ -159,8 +159,7 @@ impl Store {
     /// # Errors
     /// The disk's.
     pub fn keep(&mut self, finished: Finished) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(&finished).map_err(|error| self.io(error.into()))?;
-        line.push(b'\n');
+        let line = line(&finished).map_err(|error| self.io(error.into()))?;
         self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(|error| self.io(error))?;
         self.finished.push(finished);
         Ok(())
@@ -182,15 +181,44 @@ impl Store {
     }
 }
 
+/// What stands before the eight digits of a line's checksum, the CRC-32 of all before it; and behind them.
+const CHECKSUM: (&[u8], &[u8]) = (b",\"crc32\":\"", b"\"}");
+
+/// A point as a line of JSON, whose last value is the checksum.
+fn line(finished: &Finished) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(finished)?;
+    // The brace that ends it.
+    line.pop();
+    let digits = format!("{:08x}", crc32fast::hash(&line));
+    let (before, behind) = CHECKSUM;
+    [before, digits.as_bytes(), behind, b"\n"].into_iter().for_each(|part| line.extend_from_slice(part));
+    Ok(line)
+}
+
+/// Whether a line has the checksum that it says; `None`: it says none.
+fn fits(line: &[u8]) -> Option<bool> {
+    let (before, behind) = CHECKSUM;
+    let (line, digits) = line.strip_suffix(behind)?.split_last_chunk::<8>()?;
+    let line = line.strip_suffix(before)?;
+    Some(format!("{:08x}", crc32fast::hash(line)).as_bytes() == digits)
+}
+
 fn lines(path: &Path, text: &[u8]) -> Result<Vec<Finished>, StoreError> {
     let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    // Programs of before wrote none; of those that do, none goes back.
+    let mut has_checksums = false;
     lines
         .map(|(at, line)| {
-            serde_json::from_slice(line).map_err(|error| StoreError::Line {
-                path: path.display().to_string(),
-                line: at + 1,
-                why: error.to_string(),
-            })
+            let wrong = |why: String| {
+                let path = path.display().to_string();
+                StoreError::Line { path, line: at + 1, why }
+            };
+            match fits(line) {
+                Some(true) => has_checksums = true,
+                None if !has_checksums => {}
+                _ => return Err(wrong("the line is damaged: its checksum does not fit".to_owned())),
+            }
+            serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))
         })
         .collect()
 }
@@ -277,6 +305,49 @@ mod tests {
             drop(store);
             assert_eq!(keys(&Store::open(&path).unwrap()), ["a", "b"]);
         }
+    }
+
+    #[test]
+    fn a_changed_bit_is_refused_wherever_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("points.jsonl");
+        let mut store = Store::open(&path).unwrap();
+        ["a", "b", "c"].into_iter().for_each(|key| store.keep(finished(key)).unwrap());
+        let original = store.all().to_vec();
+        drop(store);
+        let whole = std::fs::read(&path).unwrap();
+        for bit in 0..8 * whole.len() {
+            let mut changed = whole.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &changed).unwrap();
+            // What is left of the last line is one that was cut off, and the mark of the first checksum is not what it marks.
+            match Store::read(&path) {
+                Ok(read) => assert!(original.starts_with(&read), "bit {bit}: {read:?}"),
+                Err(StoreError::Line { line, .. }) => assert!(line <= 3, "bit {bit}"),
+                Err(error) => panic!("bit {bit}: {error}"),
+            }
+        }
+        let digit = whole.windows(3).position(|part| part == b"\"a\"").unwrap() + 1;
+        let mut changed = whole.clone();
+        changed[digit] = b'z';
+        std::fs::write(&path, &changed).unwrap();
+        let error = Store::open(&path).err().unwrap().to_string();
+        let expected = "points.jsonl:1: the line is damaged: its checksum does not fit; take the line out";
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn lines_without_checksums_of_programs_before_are_read_and_others_follow_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("points.jsonl");
+        let old = |key: &str| serde_json::to_string(&finished(key)).unwrap() + "\n";
+        std::fs::write(&path, old("a") + &old("b")).unwrap();
+        Store::open(&path).unwrap().keep(finished("c")).unwrap();
+        assert_eq!(keys(&Store::open(&path).unwrap()), ["a", "b", "c"]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text + &old("d")).unwrap();
+        let error = Store::open(&path).err().unwrap().to_string();
+        assert!(error.contains("points.jsonl:4: the line is damaged"), "{error}");
     }
 
     #[test]

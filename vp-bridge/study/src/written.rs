@@ -4,6 +4,7 @@ use super::file::Study;
 use super::layout::Layout;
 use super::results::Row;
 use super::{report, table};
+use crate::write_whole;
 use std::path::Path;
 
 /// Writes tables and report into a folder.
@@ -23,7 +24,7 @@ pub fn write(
     }
     let put = |name: &str, text: String| {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+        write_whole(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
     for panel in &layout.panels {
         put(&format!("{}.svg", file_name(&panel.title)), report::picture(study, layout, rows, panel)?)?;

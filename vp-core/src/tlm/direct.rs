@@ -31,6 +31,14 @@ pub enum DirectError {
         /// The last address that may be used.
         end: u64,
     },
+    /// The memory takes what it was not told to store before no more.
+    #[error("{bytes} bytes at {address:#x} are more than the memory may store")]
+    Full {
+        /// Where the access begins.
+        address: u64,
+        /// How long it is.
+        bytes: usize,
+    },
     /// The region was granted for the other direction only.
     #[error("direct access was granted for {granted:?} only")]
     Forbidden {

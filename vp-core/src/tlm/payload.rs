@@ -1,6 +1,6 @@
 //! What travels: a command, an address, data, and how it went (`tlm_generic_payload`).
 
-use super::DirectMemory;
+use super::{DirectError, DirectMemory};
 use std::any::Any;
 
 /// What is to be done (`tlm_command`).
@@ -254,7 +254,11 @@ impl Payload {
                 return self.response;
             }
         };
-        self.response = if done.is_ok() { Response::Ok } else { Response::AddressError };
+        self.response = match done {
+            Ok(()) => Response::Ok,
+            Err(DirectError::Full { .. }) => Response::GenericError,
+            Err(_) => Response::AddressError,
+        };
         self.response
     }
 

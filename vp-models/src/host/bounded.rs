@@ -4,6 +4,28 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result};
 use std::path::Path;
 
+/// Most bytes of a file in which people describe something: a platform, a network, a study, its parts. More is another file.
+const MOST_DESCRIPTION: u64 = 16 << 20;
+
+/// Most bytes of a file with a tensor of a network.
+const MOST_TENSOR: u64 = 1 << 30;
+
+/// The text of a file that describes something: a platform, a network, a study.
+///
+/// # Errors
+/// When it cannot be read, is no text, or has more than 16 MiB.
+pub fn read_description(path: &Path) -> Result<String> {
+    read_text_at_most(path, MOST_DESCRIPTION)
+}
+
+/// The bytes of a file with a tensor of a network.
+///
+/// # Errors
+/// When it cannot be read, or has more than 1 GiB.
+pub fn read_tensor(path: &Path) -> Result<Vec<u8>> {
+    read_at_most(path, MOST_TENSOR)
+}
+
 /// The bytes of a file.
 ///
 /// # Errors
@@ -46,5 +68,7 @@ mod tests {
     #[test]
     fn a_file_without_end_is_refused() {
         assert_eq!(read_at_most(Path::new("/dev/zero"), 1000).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        let error = read_description(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.to_string(), "it has more than 16777216 bytes");
     }
 }

@@ -248,7 +248,7 @@ impl Hub {
         let (now, begin) = (self.now(), self.next_begin());
         let is_full = self.platform.registers().backlog() >= MOST_QUEUED;
         let is_ready = |job: &Job| match job {
-            _ if self.mode == TimeMode::Lockstep || self.livelock.is_some() => true,
+            _ if self.mode == TimeMode::Lockstep || self.standstill.is_some() => true,
             job if job.at.is_some_and(|at| at > now) || (begin.is_some() && job.waits_for_time()) => false,
             job => !(is_full && matches!(job.task, Task::Register { .. })),
         };
@@ -274,10 +274,9 @@ impl Hub {
 
     pub(super) fn start(&mut self, party: PartyId, job: Job) {
         if job.waits_for_time()
-            && let Some(report) = &self.livelock
+            && let Some(failure) = &self.standstill
         {
-            let failure = Failure::new(FailureKind::Livelock, report.as_str());
-            return self.fail(party, job.tag, failure);
+            return self.fail(party, job.tag, failure.clone());
         }
         let lockstep = self.mode == TimeMode::Lockstep;
         if lockstep {

@@ -8,7 +8,7 @@ use super::Hub;
 use super::input::{Access, AccessKind, Operation, PartyId, Tag};
 use super::output::{Completion, Failure, FailureKind, MemoryAccess};
 use super::outside::{Requests, Waits};
-use crate::memory::OutOfRange;
+use crate::memory::{OutOfRange, WriteError};
 
 impl Hub {
     /// Carries out an access to memory or a stream now.
@@ -69,19 +69,23 @@ impl Hub {
         let Some(memory) = self.memory(port) else {
             return Err(Failure::new(FailureKind::NoSuchPort, "no such memory"));
         };
-        let refuse = |error: OutOfRange| Failure::new(FailureKind::BadRange, error.to_string());
         match &operation {
             Operation::MemoryWrite { data, strobes, .. } => {
-                let poke = |at: usize, bytes: &[u8]| memory.poke(address + at as u64, bytes);
-                let done = match strobes {
-                    None => poke(0, data),
-                    Some(strobes) => strobed_runs(strobes, data.len())
-                        .try_for_each(|run| poke(run.start, data.get(run).unwrap_or_default())),
-                };
-                done.map(|()| Some(Completion::Done)).map_err(refuse)
+                match strobes {
+                    None => memory.poke(address, data)?,
+                    Some(strobes) => {
+                        // As a whole, lest a part of it be refused.
+                        let mut bytes = memory.peeked(address, data.len())?;
+                        for run in strobed_runs(strobes, data.len()) {
+                            bytes[run.clone()].copy_from_slice(&data[run]);
+                        }
+                        memory.poke(address, &bytes)?;
+                    }
+                }
+                Ok(Some(Completion::Done))
             }
             _ => {
-                let data = memory.peeked(address, length as usize).map_err(refuse)?;
+                let data = memory.peeked(address, length as usize)?;
                 Ok(Some(Completion::Data(Bytes::from(data))))
             }
         }
@@ -92,6 +96,21 @@ impl Hub {
         let (news, bursts) = Requests::abandon(&self.requests, owner, port, why);
         news.into_iter().for_each(|news| self.tell_news(news));
         bursts
+    }
+}
+
+impl From<OutOfRange> for Failure {
+    fn from(error: OutOfRange) -> Failure {
+        Failure::new(FailureKind::BadRange, error.to_string())
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Failure {
+        match error {
+            WriteError::OutOfRange(error) => error.into(),
+            WriteError::OutOfMemory { .. } => Failure::new(FailureKind::OutOfMemory, error.to_string()),
+        }
     }
 }
 

@@ -132,7 +132,7 @@ pub struct Hub {
     /// The instant whose delta cycles have been many, and how many of them are over.
     long_instant: (Time, u64),
     /// Why simulated time moves no more until a reset, if it does not.
-    livelock: Option<String>,
+    standstill: Option<Failure>,
     /// Whether a memory owner's answer is needed before time may move on.
     is_held: bool,
     outputs: VecDeque<Output>,
@@ -174,7 +174,7 @@ impl Hub {
             turn: PartyId(0),
             delta_limit: Simulation::DELTA_LIMIT,
             long_instant: (Time::ZERO, 0),
-            livelock: None,
+            standstill: None,
             is_held: false,
             outputs: VecDeque::new(),
             polled: 0,
@@ -325,6 +325,7 @@ impl Hub {
         }
         self.settle();
         self.collect();
+        self.stand_if_short();
     }
 
     fn command(&mut self, party: PartyId, tag: Tag, command: PartyCommand) {
@@ -375,7 +376,8 @@ impl Hub {
         let now = self.now();
         let was_high = self.platform.irq().level();
         self.cancel_all(&Failure::new(FailureKind::Cancelled, "the platform was reset"));
-        (self.livelock, self.long_instant) = (None, (Time::ZERO, 0));
+        (self.standstill, self.long_instant) = (None, (Time::ZERO, 0));
+        self.platform.take_shortage();
         self.platform.sum_up_warnings();
         self.collect();
         self.requests.borrow_mut().forget_bursts();

@@ -220,4 +220,6 @@ pub enum FailureKind {
     Unsupported,
     /// The platform's own fault.
     Internal,
+    /// The host's memory that the platform may take is used up.
+    OutOfMemory,
 }

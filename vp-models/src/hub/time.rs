@@ -103,7 +103,8 @@ impl Hub {
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
         self.is_held = false;
-        if self.livelock.is_some() {
+        // A write whose turn came at the end of the run before may have been refused.
+        if self.stand_if_short() || self.standstill.is_some() {
             return Ran::Waiting;
         }
         let ran = self.run_once(until);
@@ -159,6 +160,10 @@ impl Hub {
             Some(Bound::Horizon(at)) => self.run_kernel(Time::MAX, until.min(at)),
         };
         self.has_run = true;
+        if self.stand_if_short() {
+            self.collect();
+            return Ran::Again;
+        }
         self.collect();
         let ran = match bound {
             None => self.end_run(stop, goal, limit, until),
@@ -263,16 +268,30 @@ impl Hub {
         }
         let livelock = self.platform.simulation().livelock();
         let report = livelock.map_or_else(|| "time stands still".to_owned(), |livelock| livelock.to_string());
-        self.warn(Severity::Warning, format!("{report}; the platform stands until a reset"));
-        self.cancel_all(&Failure::new(FailureKind::Livelock, report.as_str()));
-        self.livelock = Some(report);
+        self.stand(Failure::new(FailureKind::Livelock, report));
+    }
+
+    /// Ends the run if memory was refused that other platforms have: it would go another way than alone.
+    pub(super) fn stand_if_short(&mut self) -> bool {
+        let shortage = self.platform.take_shortage().filter(|_| self.standstill.is_none());
+        if let Some(shortage) = shortage {
+            self.stand(Failure::new(FailureKind::OutOfMemory, shortage.to_string()));
+        }
+        shortage.is_some()
+    }
+
+    /// Simulated time moves no more until a reset: what is under way fails.
+    fn stand(&mut self, why: Failure) {
+        self.warn(Severity::Warning, format!("{why}; the platform stands until a reset"));
+        self.cancel_all(&why);
+        self.standstill = Some(why);
     }
 
     /// Whether there is work to do.
     #[must_use]
     pub fn activity(&self) -> Activity {
         match (self.mode, self.next_time()) {
-            _ if self.livelock.is_some() => Activity::Deadlocked,
+            _ if self.standstill.is_some() => Activity::Deadlocked,
             _ if self.is_held || self.owed_bursts() > 0 => Activity::Held,
             _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,

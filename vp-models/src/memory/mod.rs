@@ -1,12 +1,14 @@
 //! What lies behind the AXI interfaces: bytes, and when they come.
 //!
-//! A [`Ram`] holds the bytes. When they come is said by a latency ([`crate::bus::axi::AxiConfig`]), or by a [`MemoryModel`]: a
+//! A [`Ram`] holds the bytes, within a [`MemoryBudget`]. When they come is said by a latency ([`crate::bus::axi::AxiConfig`]), or by a [`MemoryModel`]: a
 //! cache, an SRAM or a [`dram`], shared by several masters. A model never touches data.
 
+mod budget;
 mod cache;
 pub mod dram;
 mod level;
 mod model;
+mod pages;
 mod plain;
 mod ram;
 mod sram;
@@ -16,9 +18,10 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
+pub use budget::{MemoryBudget, MemoryPool, OutOfMemory};
 pub use cache::{CacheConfig, Replacement};
 pub(crate) use model::Built;
 pub use model::{MemoryModel, ModelError};
-pub use ram::{OutOfRange, Ram};
+pub use ram::{OutOfRange, Ram, WriteError};
 pub use sram::SramConfig;
 pub use traffic::{Pattern, TrafficConfig};

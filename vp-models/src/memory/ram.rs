@@ -1,14 +1,13 @@
 //! RAM: bytes in a range of addresses, zero until written.
 
+use super::budget::{MemoryBudget, OutOfMemory};
+use super::pages::Pages;
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
-use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::sync::Arc;
 use vp_core::Time;
 use vp_core::tlm::{DirectError, DirectMemory, Flow, Payload, Target};
-
-/// Memory is taken from the host a page at a time, when it is first written.
-const PAGE: u64 = 64 * 1024;
 
 /// An access that lies outside a memory, in whole or in part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,66 +23,43 @@ pub struct OutOfRange {
     pub last: u64,
 }
 
+/// A write that a RAM did not take: no byte of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// It lies outside.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// The host's memory that the RAM may take is used up.
+    #[error("{bytes} bytes at 0x{address:x} are not stored: {limit}")]
+    OutOfMemory {
+        /// Address of the first byte.
+        address: u64,
+        /// Number of bytes.
+        bytes: u64,
+        /// Which limit is reached.
+        #[source]
+        limit: OutOfMemory,
+    },
+}
+
 /// A RAM of any size; only what was written costs memory of the host.
 #[derive(Debug)]
 pub struct Ram {
     range: Range<u64>,
     pages: RefCell<Pages>,
-}
-
-/// The pages that were written.
-#[derive(Debug, Default)]
-struct Pages {
-    /// Their places by their numbers.
-    places: FxHashMap<u64, usize>,
-    pages: Vec<Box<[u8]>>,
-    /// Number and place of the last one used, which is mostly the next as well.
-    last: Cell<Option<(u64, usize)>>,
-}
-
-impl Pages {
-    #[inline]
-    fn place(&self, page: u64) -> Option<usize> {
-        if let Some((last, place)) = self.last.get()
-            && last == page
-        {
-            return Some(place);
-        }
-        let place = *self.places.get(&page)?;
-        self.last.set(Some((page, place)));
-        Some(place)
-    }
-
-    #[inline]
-    fn get(&self, page: u64) -> Option<&[u8]> {
-        self.place(page).map(|place| &*self.pages[place])
-    }
-
-    /// Puts bytes behind others.
-    fn append(&self, address: u64, bytes: usize, onto: &mut Vec<u8>) {
-        for (page, offset, part) in parts(address, bytes) {
-            match self.get(page) {
-                Some(bytes) => onto.extend_from_slice(&bytes[offset..offset + part.len()]),
-                None => onto.resize(onto.len() + part.len(), 0),
-            }
-        }
-    }
-
-    #[inline]
-    fn make(&mut self, page: u64) -> &mut [u8] {
-        let place = self.place(page).unwrap_or_else(|| {
-            self.pages.push(vec![0; PAGE as usize].into_boxed_slice());
-            self.places.insert(page, self.pages.len() - 1);
-            self.pages.len() - 1
-        });
-        &mut self.pages[place]
-    }
+    budget: Arc<MemoryBudget>,
+    taken: Cell<u64>,
 }
 
 impl Ram {
-    /// A RAM at the addresses of `range`.
+    /// A RAM at the addresses of `range`, which takes as much memory of the host as is written to.
     pub fn new(range: Range<u64>) -> Ram {
-        Ram { range, pages: RefCell::default() }
+        Ram::within(range, Arc::new(MemoryBudget::unlimited()))
+    }
+
+    /// A RAM at the addresses of `range`, which takes no more memory of the host than a budget has.
+    pub fn within(range: Range<u64>, budget: Arc<MemoryBudget>) -> Ram {
+        Ram { range, pages: RefCell::default(), budget, taken: Cell::new(0) }
     }
 
     /// The addresses it answers to.
@@ -94,13 +70,7 @@ impl Ram {
     /// Fills `into` with the bytes from `address` on.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
         self.check(address, into.len())?;
-        let pages = self.pages.borrow();
-        for (page, offset, part) in parts(address, into.len()) {
-            match pages.get(page) {
-                Some(bytes) => into[part.clone()].copy_from_slice(&bytes[offset..offset + part.len()]),
-                None => into[part].fill(0),
-            }
-        }
+        self.pages.borrow().read(address, into);
         Ok(())
     }
 
@@ -112,14 +82,21 @@ impl Ram {
         Ok(copied)
     }
 
-    /// Stores `bytes` from `address` on.
-    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+    /// Stores `bytes` from `address` on, all or none of them.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), WriteError> {
         self.check(address, bytes.len())?;
         let mut pages = self.pages.borrow_mut();
-        for (page, offset, part) in parts(address, bytes.len()) {
-            let page = pages.make(page);
-            page[offset..offset + part.len()].copy_from_slice(&bytes[part]);
+        if let Some(stored) = pages.slice_mut(address, bytes.len()) {
+            stored.copy_from_slice(bytes);
+            return Ok(());
         }
+        let need = pages.need(address, bytes.len());
+        if need > 0 {
+            let full = |limit| WriteError::OutOfMemory { address, bytes: bytes.len() as u64, limit };
+            self.budget.take(need).map_err(full)?;
+            self.taken.set(self.taken.get() + need);
+        }
+        pages.write(address, bytes);
         Ok(())
     }
 
@@ -132,19 +109,10 @@ impl Ram {
     }
 }
 
-/// The pages that a run of bytes touches: page number, offset inside it, and which of the bytes.
-fn parts(address: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        if at == length {
-            return None;
-        }
-        let here = address + at as u64;
-        let offset = (here % PAGE) as usize;
-        let part = at..length.min(at + PAGE as usize - offset);
-        at = part.end;
-        Some((here / PAGE, offset, part))
-    })
+impl Drop for Ram {
+    fn drop(&mut self) {
+        self.budget.give_back(self.taken.get());
+    }
 }
 
 impl From<OutOfRange> for Unmapped {
@@ -152,6 +120,18 @@ impl From<OutOfRange> for Unmapped {
         let OutOfRange { address, bytes, start, last } = error;
         let why = format!("the memory reaches from 0x{start:x} to 0x{last:x}");
         Unmapped { address, bytes: u32::try_from(bytes).unwrap_or(u32::MAX), why }
+    }
+}
+
+impl From<WriteError> for Unmapped {
+    fn from(error: WriteError) -> Unmapped {
+        match error {
+            WriteError::OutOfRange(error) => error.into(),
+            WriteError::OutOfMemory { address, bytes, limit } => {
+                let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+                Unmapped { address, bytes, why: limit.to_string() }
+            }
+        }
     }
 }
 
@@ -166,14 +146,7 @@ impl AxiTarget for Ram {
         if let Err(refused) = self.check(burst.address, bytes) {
             return Some(Err(refused.into()));
         }
-        let pages = self.pages.borrow();
-        // A burst crosses no page.
-        let (page, offset) = (burst.address / PAGE, (burst.address % PAGE) as usize);
-        if let Some(bytes) = pages.get(page).and_then(|page| page.get(offset..offset + bytes)) {
-            onto.extend_from_slice(bytes);
-        } else {
-            pages.append(burst.address, bytes, onto);
-        }
+        self.pages.borrow().append(burst.address, bytes, onto);
         Some(Ok(()))
     }
 
@@ -213,6 +186,17 @@ impl From<OutOfRange> for DirectError {
     }
 }
 
+impl From<WriteError> for DirectError {
+    fn from(error: WriteError) -> DirectError {
+        match error {
+            WriteError::OutOfRange(error) => error.into(),
+            WriteError::OutOfMemory { address, bytes, .. } => {
+                DirectError::Full { address, bytes: bytes as usize }
+            }
+        }
+    }
+}
+
 /// Answers at once: latency belongs to the bus in front.
 impl Target for Ram {
     fn b_transport<'a>(&'a self, payload: &'a mut Payload, _: &'a mut Time) -> Flow<'a> {
@@ -241,9 +225,9 @@ mod tests {
     fn a_write_across_pages_is_read_back() {
         let ram = Ram::new(0..1 << 40);
         let bytes: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
-        ram.write(3 * PAGE - 7, &bytes).unwrap();
+        ram.write(0x2_fff9, &bytes).unwrap();
         let mut back = vec![0; bytes.len()];
-        ram.read(3 * PAGE - 7, &mut back).unwrap();
+        ram.read(0x2_fff9, &mut back).unwrap();
         assert_eq!(back, bytes);
     }
 
@@ -266,5 +250,22 @@ mod tests {
         let mut last = [9; 4];
         ram.read(0x1ffc, &mut last).unwrap();
         assert_eq!(last, [0; 4]);
+    }
+
+    #[test]
+    fn a_write_beyond_the_budget_is_refused_whole_and_what_is_stored_can_be_written_again() {
+        let budget = Arc::new(MemoryBudget::new(100_000));
+        let ram = Ram::within(0..1 << 40, budget.clone());
+        ram.write(0, &[1; 0x1_0000]).unwrap();
+        // The first page of them is there, the second is not to be had.
+        let error = ram.write(0xfff0, &[2; 0x1_0000]).unwrap_err();
+        let text = "65536 bytes at 0xfff0 are not stored: the limit of 100000 bytes for this platform's memory is reached";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(ram.copy(0xffff, 2).unwrap(), [1, 0]);
+        ram.write(0, &[3; 0x1_0000]).unwrap();
+        ram.write(0x8_0000, &[4]).unwrap();
+        assert_eq!(ram.copy(0x8_0000, 1).unwrap(), [4]);
+        drop(ram);
+        Ram::within(0..1 << 40, budget).write(0x10_0000, &[1; 0x1_0000]).unwrap();
     }
 }

@@ -13,11 +13,12 @@ use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::host::Activity;
-use crate::memory::Ram;
+use crate::memory::{MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::{BufferFill, Occupancy};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
 use vp_core::{Sim, Simulation, Time};
 
@@ -64,11 +65,12 @@ impl Hardware {
         sim: &Sim,
         description: &Description,
         occupancy: &Rc<Occupancy>,
+        budget: &Arc<MemoryBudget>,
     ) -> Result<Hardware, DescriptionError> {
         let described = &description.device;
         let memory = |name, memory: &MemoryDescription, interface: MemoryInterface, latency| {
             let axi = axi_config(description.period, memory, interface, latency, described);
-            MemoryPort::new(sim, name, axi, Ram::new(memory.range()), &memory.model)
+            MemoryPort::new(sim, name, axi, Ram::within(memory.range(), budget.clone()), &memory.model)
                 .map_err(|source| DescriptionError::Model { memory: name, source })
         };
         let mut memories =
@@ -102,12 +104,22 @@ pub struct Platform {
     tally: Rc<Tally>,
     hash: Rc<EventHash>,
     occupancy: Rc<Occupancy>,
+    budget: Arc<MemoryBudget>,
     watch: OnceCell<Watch>,
 }
 
 impl Platform {
-    /// Builds what `description` says.
+    /// Builds what `description` says. Its RAM takes as much memory of the host as is written to.
     pub fn build(description: &Description) -> Result<Platform, DescriptionError> {
+        Platform::build_within(description, MemoryBudget::unlimited())
+    }
+
+    /// The same, with a limit to the memory of the host that its RAM takes. A write that would need more is refused: a burst
+    /// gets an error on the bus, with a warning.
+    pub fn build_within(
+        description: &Description,
+        budget: MemoryBudget,
+    ) -> Result<Platform, DescriptionError> {
         description.check()?;
         let simulation = Simulation::new();
         let sim = simulation.sim();
@@ -116,11 +128,11 @@ impl Platform {
         sim.observe(chronicle.clone());
         let tally = Rc::new(Tally::default());
         sim.observe(tally.clone());
-        let occupancy = Rc::default();
-        let hardware = Hardware::build(&sim, description, &occupancy)?;
+        let (occupancy, budget) = (Rc::default(), Arc::new(budget));
+        let hardware = Hardware::build(&sim, description, &occupancy, &budget)?;
         hardware.memories.iter().for_each(|memory| memory.observe(&sim));
         let (description, watch) = (description.clone(), OnceCell::new());
-        Ok(Platform { description, simulation, hardware, chronicle, tally, hash, occupancy, watch })
+        Ok(Platform { description, simulation, hardware, chronicle, tally, hash, occupancy, budget, watch })
     }
 
     /// Puts registers, models and memories back to power-on, where they are in time. Time and observers stay: they are told
@@ -136,7 +148,7 @@ impl Platform {
             sim.report(source, What::End { label: &shape, id: group });
         }
         let was_high = self.hardware.irq.level();
-        let hardware = Hardware::build(&sim, &self.description, &self.occupancy)?;
+        let hardware = Hardware::build(&sim, &self.description, &self.occupancy, &self.budget)?;
         let Hardware { memories, .. } = std::mem::replace(&mut self.hardware, hardware);
         if was_high {
             self.hardware.irq.tell_low();
@@ -154,6 +166,12 @@ impl Platform {
     /// The registers of a device outside, if the device is.
     pub fn outside_registers(&self) -> Option<&Rc<OutsideRegisters>> {
         self.device().outside_registers()
+    }
+
+    /// Why a write was refused for want of memory that other platforms have, if one was since the last call: what follows
+    /// is not what this platform would do alone.
+    pub fn take_shortage(&self) -> Option<OutOfMemory> {
+        self.budget.take_shortage()
     }
 
     /// What it was built from.

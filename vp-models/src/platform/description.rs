@@ -376,6 +376,9 @@ pub enum DescriptionError {
         /// The model that it follows from.
         model: &'static str,
     },
+    /// A name that would not be shown as it is.
+    #[error("{0:?}: names have no control characters")]
+    ControlCharacters(String),
     /// A clock that stands still, or nearly.
     #[error("period = \"{0}\": give the time of one clock cycle, from 1 ps to 1 ms, such as \"1 ns\"")]
     Period(Time),
@@ -461,6 +464,11 @@ impl Description {
         if self.period == Time::ZERO || self.period > Time::ms(1) {
             return Err(DescriptionError::Period(self.period));
         }
+        // All its texts are names. They are shown to people, also when a server says them.
+        let table = toml::Table::try_from(self).map_err(|error| DescriptionError::Text(error.to_string()))?;
+        if let Some(text) = table.into_iter().find_map(|(_, value)| unfit_text(value)) {
+            return Err(DescriptionError::ControlCharacters(text));
+        }
         self.device.check()?;
         self.dbb0.check("dbb0")?;
         self.sram0.check("sram0")
@@ -475,6 +483,16 @@ impl Description {
     pub fn sram_latency(&self) -> Latency {
         let latency = self.device.secondary().map_or(0, |interface| interface.latency);
         self.sram0.read_latency.unwrap_or(Latency::Fixed(latency))
+    }
+}
+
+/// A text with control characters, if there is one.
+fn unfit_text(value: toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text).filter(|text| text.contains(char::is_control)),
+        toml::Value::Array(values) => values.into_iter().find_map(unfit_text),
+        toml::Value::Table(values) => values.into_iter().find_map(|(_, value)| unfit_text(value)),
+        _ => None,
     }
 }
 
@@ -520,6 +538,10 @@ mod tests {
         let dbb = |rest: &str| with(&format!("[dbb0]\nbase = 0x80000000\nsize = 0x1000\n{rest}"));
         assert!(refusal(&with("[fpga_ai_suite]")).contains("a platform has one device"));
         assert!(refusal("name = \"x\"").contains("a platform has one device"));
+        let named = |name: &str| refusal(&format!("name = \"{name}\"\n[nvdla]\nbase = \"nv_small\""));
+        assert_eq!(named("a\\u001b[2J"), "\"a\\u{1b}[2J\": names have no control characters");
+        let traffic = dbb("[[dbb0.traffic]]\nname = \"c\\npu\"\nrate = 1000");
+        assert_eq!(refusal(&traffic), "\"c\\npu\": names have no control characters");
         assert!(refusal(&dbb("read_outstanding = 0")).contains("[dbb0] read_outstanding = 0"));
         assert!(refusal(&dbb("read_latency = 9999999")).contains("[dbb0] read_latency"));
         assert!(refusal(&dbb("bandwidth = 0")).contains("[dbb0] bandwidth"));

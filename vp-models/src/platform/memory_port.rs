@@ -1,7 +1,7 @@
 //! A memory interface as a port of the platform: its RAM inside, or a memory outside in its place.
 
 use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect, Unmapped};
-use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram};
+use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram, WriteError};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::Sim;
@@ -143,7 +143,7 @@ impl MemoryPort {
     }
 
     /// Writes the RAM inside, past the bus (`transport_dbg`).
-    pub fn poke(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+    pub fn poke(&self, address: u64, bytes: &[u8]) -> Result<(), WriteError> {
         self.switch.ram.write(address, bytes)
     }
 

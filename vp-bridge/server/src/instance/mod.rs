@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use vp_models::host::{Statistics, Value};
 use vp_models::hub::{self, Hub, Input, MemoryPromise, RequestId as HubRequest, Tag};
+use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
     Attached, Counter, CounterValue, ErrorCode, Offer, Reply, Request, RequestId, SessionId, StatusReport,
@@ -78,6 +79,7 @@ impl Instance {
     pub(super) fn start(
         name: &str,
         description: Description,
+        budget: MemoryBudget,
         mode: TimeMode,
         patience: Patience,
         listeners: Listeners,
@@ -89,7 +91,7 @@ impl Instance {
             let inbox = CloseAtEnd(inside);
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                match PlatformThread::build(&inbox.0, &description, mode, patience) {
+                match PlatformThread::build(&inbox.0, &description, budget, mode, patience) {
                     Ok(mut thread) => {
                         let Listeners { ended, pins } = listeners;
                         if let Some(pins) = pins {
@@ -161,10 +163,11 @@ impl PlatformThread {
     fn build(
         inbox: &Arc<Inbox>,
         description: &Description,
+        budget: MemoryBudget,
         mode: TimeMode,
         patience: Patience,
     ) -> Result<Self, String> {
-        let platform = Platform::build(description).map_err(|error| error.to_string())?;
+        let platform = Platform::build_within(description, budget).map_err(|error| error.to_string())?;
         let mut hub = Hub::new(platform, translate::time_mode(mode));
         hub.set_delta_limit(patience.delta_limit);
         Ok(Self {
@@ -547,7 +550,9 @@ mod tests {
     async fn a_platform_that_panics_closes_its_sessions_and_nothing_else() {
         let description = Description::named("nv_small").unwrap();
         let (mode, patience) = (TimeMode::Lockstep, Patience::default());
-        let instance = Instance::start("p", description, mode, patience, Listeners::default()).unwrap();
+        let budget = MemoryBudget::unlimited();
+        let instance =
+            Instance::start("p", description, budget, mode, patience, Listeners::default()).unwrap();
         let (near, _far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();

@@ -273,6 +273,7 @@ pub(super) fn error_code(kind: hub::FailureKind) -> ErrorCode {
         hub::FailureKind::Cancelled => ErrorCode::Cancelled,
         hub::FailureKind::Unsupported => ErrorCode::Unsupported,
         hub::FailureKind::Internal => ErrorCode::Internal,
+        hub::FailureKind::OutOfMemory => ErrorCode::OutOfMemory,
     }
 }
 
@@ -290,6 +291,7 @@ fn failure_kind(code: ErrorCode) -> hub::FailureKind {
         ErrorCode::Cancelled => hub::FailureKind::Cancelled,
         ErrorCode::Unsupported => hub::FailureKind::Unsupported,
         ErrorCode::Internal => hub::FailureKind::Internal,
+        ErrorCode::OutOfMemory => hub::FailureKind::OutOfMemory,
         _ => hub::FailureKind::SlaveError,
     }
 }

@@ -1,7 +1,8 @@
 //! Every transaction of both runs as a line of CSV, with the clock edges of both: where they drift apart shows there.
 
-use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use vp_study::WholeFile;
 
 use super::difference::pairs_of_all;
 use super::transactions::{Content, Kind, Step, Stream, Transaction};
@@ -12,14 +13,14 @@ const HEADER: [&str; 9] =
 
 /// The file, as lines are written to it.
 pub(super) struct Table {
-    writer: csv::Writer<File>,
+    writer: csv::Writer<WholeFile>,
     path: PathBuf,
 }
 
 impl Table {
     pub(super) fn create(path: &Path) -> Result<Table, Failure> {
-        let writer = csv::Writer::from_path(path).map_err(|error| wrong(path, &error))?;
-        let mut table = Table { writer, path: path.to_owned() };
+        let file = WholeFile::create(path).map_err(|error| wrong(path, &error.into()))?;
+        let mut table = Table { writer: csv::Writer::from_writer(file), path: path.to_owned() };
         table.line(HEADER)?;
         Ok(table)
     }
@@ -60,7 +61,14 @@ impl Table {
                 &later,
             ])?;
         }
-        self.writer.flush().map_err(|error| Failure::new(format!("{}: {error}", self.path.display())))
+        Ok(())
+    }
+
+    /// All traces are in it.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let Table { writer, path } = self;
+        let kept = writer.into_inner().map_err(|error| error.into_error()).and_then(WholeFile::keep);
+        kept.map_err(|error: io::Error| wrong(&path, &error.into()))
     }
 }
 

@@ -21,6 +21,7 @@ use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform, Port};
 
 use super::attach_device::device_end;
+use super::memory_limit;
 use super::parts::PartArgs;
 use super::platform_args::PlatformArgs;
 use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform_of};
@@ -77,7 +78,6 @@ struct Compared {
 }
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
-    let description = |default| args.platform.description(default);
     if args.parts.first_given().is_none() {
         return Err(Failure::new("no part is in another program: there is nothing to compare")
             .hint("name one: --device-command COMMAND, or --memory-command PORT=COMMAND"));
@@ -87,9 +87,20 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         table.as_mut().map_or(Ok(()), |table| table.add(compared))?;
         report::show(compared, args.cycles)
     };
-    if args.traces.is_empty() {
-        return show(&compare(BUILT_IN, &built_in()?, &description(DEFAULT_PLATFORM)?, args)?);
-    }
+    let verdict = if args.traces.is_empty() {
+        show(&compare(BUILT_IN, &built_in()?, &args.platform.description(DEFAULT_PLATFORM)?, args)?)?
+    } else {
+        compare_traces(args, show)?
+    };
+    table.map_or(Ok(()), files::Table::finish)?;
+    Ok(verdict)
+}
+
+/// Compares all traces that were named.
+fn compare_traces(
+    args: &Args,
+    mut show: impl FnMut(&Compared) -> Result<Verdict, Failure>,
+) -> Result<Verdict, Failure> {
     let mut sources = Vec::new();
     for path in &args.traces {
         sources.extend(discover(path).map_err(Failure::new)?);
@@ -97,7 +108,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut different = 0;
     for source in &sources {
         let trace = Trace::load(&source.script).map_err(Failure::new)?;
-        let compared = compare(&source.name, &trace, &description(platform_of(source))?, args)?;
+        let compared = compare(&source.name, &trace, &args.platform.description(platform_of(source))?, args)?;
         different += usize::from(show(&compared)? == Verdict::Wrong);
     }
     if sources.len() > 1 {
@@ -119,7 +130,7 @@ fn compare(name: &str, trace: &Trace, description: &Description, args: &Args) ->
     let model = run(told, &ports, period, played);
     let (tell, told) = mpsc::channel();
     let mut around = description.clone();
-    let opened = args.parts.open(&mut around, None, Some(tell))?;
+    let opened = args.parts.open(&mut around, None, memory_limit::usual(), Some(tell))?;
     let Some((mut host, parts)) = opened else { return Err(Failure::new("no part is in another program")) };
     let limit = args.limit.unwrap_or(Time::ps(model.end.as_ps().saturating_mul(10)) + Time::us(100));
     let played = play(trace, &mut host, limit)?;

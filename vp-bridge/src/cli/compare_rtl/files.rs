@@ -3,6 +3,7 @@
 use super::networks::{ComparedNetwork, Figure};
 use super::{Compared, Failure};
 use std::path::Path;
+use vp_study::WholeFile;
 
 const HEADER: [&str; 13] = [
     "table",
@@ -27,7 +28,8 @@ pub(super) fn rows(
     networks: &[ComparedNetwork<'_>],
 ) -> Result<(), Failure> {
     let wrong = |error: csv::Error| Failure::new(format!("{}: {error}", path.display()));
-    let mut writer = csv::Writer::from_path(path).map_err(wrong)?;
+    let file = WholeFile::create(path).map_err(|error| wrong(error.into()))?;
+    let mut writer = csv::Writer::from_writer(file);
     writer.write_record(HEADER).map_err(wrong)?;
     for it in compared {
         writer.write_record(cells(it)).map_err(wrong)?;
@@ -37,7 +39,8 @@ pub(super) fn rows(
             writer.write_record(cells).map_err(wrong)?;
         }
     }
-    writer.flush().map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    let file = writer.into_inner().map_err(|error| wrong(error.into_error().into()))?;
+    file.keep().map_err(|error| wrong(error.into()))
 }
 
 fn cells(it: &Compared<'_>) -> [String; 13] {

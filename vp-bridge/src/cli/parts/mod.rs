@@ -19,6 +19,7 @@ use vp_study::OnHost;
 use vp_transport::{Address, AddressError, MeetingPlace};
 
 use super::Failure;
+use super::memory_limit;
 use super::platform_args::{headline, headline_with};
 pub(super) use program::CONNECT;
 use program::Program;
@@ -276,7 +277,8 @@ impl PartArgs {
         for part in &mut parts.0 {
             part.name = format!("point {point}: {}", part.name);
         }
-        let (mut host, outside) = self.serve(&parts, description, None, None).map_err(told)?;
+        let (mut host, outside) =
+            self.serve(&parts, description, None, memory_limit::usual(), None).map_err(told)?;
         let ran = run(&mut host);
         drop(host);
         drop(outside);
@@ -352,18 +354,19 @@ impl PartArgs {
     }
 
     /// Serves a platform of which parts are in other programs, and waits until they are attached. `None`: all of it is in
-    /// this process. What is driven between platform and parts is told to `pins`.
+    /// this process, whose RAM takes so many bytes at most. What is driven between platform and parts is told to `pins`.
     pub(super) fn open(
         &self,
         description: &mut Description,
         listen: Option<&Address>,
+        memory_limit: u64,
         pins: Option<Sender<PinEvent>>,
     ) -> Result<Option<(RemoteHost, PartsOutside)>, Failure> {
         let parts = self.of(description)?;
         if parts.is_empty() && listen.is_none() {
             return Ok(None);
         }
-        self.serve(&parts, description.clone(), listen, pins).map(Some)
+        self.serve(&parts, description.clone(), listen, memory_limit, pins).map(Some)
     }
 
     fn serve(
@@ -371,10 +374,11 @@ impl PartArgs {
         parts: &Parts,
         description: Description,
         listen: Option<&Address>,
+        memory_limit: u64,
         pins: Option<Sender<PinEvent>>,
     ) -> Result<(RemoteHost, PartsOutside), Failure> {
         let owner_timeout = self.owner_timeout();
-        let options = Options { one_platform: true, owner_timeout, pins, ..Options::default() };
+        let options = Options { one_platform: true, owner_timeout, memory_limit, pins, ..Options::default() };
         let server = PlatformServer::start(listen, description, options, parts)?;
         let mut host =
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;

@@ -86,7 +86,8 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     let measured = measured.map_err(Failure::new)?;
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
-        std::fs::write(file, bytes).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+        vp_study::write_whole(file, bytes)
+            .map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     }
     show(&headline, &network, &plan, &description, &measured)?;
     Ok(Verdict::Right)

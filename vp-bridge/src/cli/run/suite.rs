@@ -58,7 +58,7 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
     if let Some(path) = &args.output {
         let bytes: Vec<u8> =
             inferences.iter().flat_map(|it| it.output.iter().map(|value| *value as u8)).collect();
-        std::fs::write(path, bytes)
+        vp_study::write_whole(path, bytes)
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     }
     let statistics = host.statistics().map_err(Failure::new)?;

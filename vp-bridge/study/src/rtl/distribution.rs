@@ -1,6 +1,7 @@
 //! How far the model is from the RTL over many rows, and how far it may be.
 
 use super::RtlError;
+use crate::WholeFile;
 use std::fmt;
 use std::path::Path;
 
@@ -137,7 +138,8 @@ pub fn read(path: &Path) -> Result<Vec<Kept>, RtlError> {
 /// A file that cannot be written.
 pub fn write(path: &Path, kept: &[Kept]) -> Result<(), RtlError> {
     let wrong = |error: csv::Error| RtlError::new(path, error);
-    let mut writer = csv::Writer::from_path(path).map_err(wrong)?;
+    let file = WholeFile::create(path).map_err(|error| RtlError::new(path, error))?;
+    let mut writer = csv::Writer::from_writer(file);
     writer.write_record(HEADER).map_err(wrong)?;
     for Kept { table, group, distribution } in kept {
         let Distribution { rows, exact, median, percentile_95, max } = *distribution;
@@ -146,7 +148,8 @@ pub fn write(path: &Path, kept: &[Kept]) -> Result<(), RtlError> {
         let texts = [table.clone(), group.clone()];
         writer.write_record(texts.iter().chain(&numbers)).map_err(wrong)?;
     }
-    writer.flush().map_err(|error| RtlError::new(path, error))
+    let file = writer.into_inner().map_err(|error| RtlError::new(path, error.into_error()))?;
+    file.keep().map_err(|error| RtlError::new(path, error))
 }
 
 impl fmt::Display for Distribution {

@@ -5,6 +5,7 @@ mod parquet;
 
 pub use columns::{layers, points};
 
+use crate::WholeFile;
 use std::path::Path;
 
 /// A column: its name, and a cell a row.
@@ -126,12 +127,14 @@ impl Table {
     /// The disk's.
     pub fn write_csv(&self, path: &Path) -> Result<(), String> {
         let wrong = |error: csv::Error| format!("{}: {error}", path.display());
-        let mut file = csv::Writer::from_path(path).map_err(wrong)?;
+        let mut file =
+            csv::Writer::from_writer(WholeFile::create(path).map_err(|error| wrong(error.into()))?);
         file.write_record(self.columns.iter().map(|column| &column.name)).map_err(wrong)?;
         for row in 0..self.rows() {
             file.write_record(self.columns.iter().map(|column| column.cells[row].text())).map_err(wrong)?;
         }
-        file.flush().map_err(|error| wrong(error.into()))
+        let file = file.into_inner().map_err(|error| wrong(error.into_error().into()))?;
+        file.keep().map_err(|error| wrong(error.into()))
     }
 
     /// Writes it as Parquet.

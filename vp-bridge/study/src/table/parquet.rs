@@ -1,13 +1,13 @@
 //! A table as a Parquet file: a column has the narrowest type that holds all its cells, and any may be null.
 
 use super::{Cell, Column, Table};
+use crate::WholeFile;
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use ::parquet::errors::Result;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ pub(super) fn write(table: &Table, path: &Path) -> Result<()> {
     let fields = table.columns.iter().map(|column| field(column).map(Arc::new)).collect::<Result<_>>()?;
     let schema = Type::group_type_builder("table").with_fields(fields).build()?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut file = SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties))?;
+    let file = WholeFile::create(path)?;
+    let mut file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?;
     let mut rows = file.next_row_group()?;
     for column in &table.columns {
         let Some(mut writer) = rows.next_column()? else { break };
@@ -40,8 +41,7 @@ pub(super) fn write(table: &Table, path: &Path) -> Result<()> {
         writer.close()?;
     }
     rows.close()?;
-    file.close()?;
-    Ok(())
+    Ok(file.into_inner()?.keep()?)
 }
 
 /// Writes the cells that there are, and for each row whether there is one.
@@ -89,6 +89,7 @@ mod tests {
     use super::*;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
+    use std::fs::File;
 
     #[test]
     fn what_is_written_is_read_back() {

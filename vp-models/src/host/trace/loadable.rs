@@ -6,6 +6,7 @@ use super::error::{TraceError, TraceErrorKind};
 use super::recording;
 use super::{Body, MAX_SURFACE_BYTES, Trace};
 use crate::host::loadable::Loadable;
+use crate::host::read_at_most;
 
 pub(super) fn load(name: &str, file: &Path) -> Result<Trace, TraceError> {
     let unreadable =
@@ -14,7 +15,7 @@ pub(super) fn load(name: &str, file: &Path) -> Result<Trace, TraceError> {
     if bytes > limit {
         return Err(TraceError::whole(file, TraceErrorKind::FileTooLarge { what: "loadable", bytes, limit }));
     }
-    let bytes = std::fs::read(file).map_err(unreadable)?;
+    let bytes = read_at_most(file, limit).map_err(unreadable)?;
     let loadable = Loadable::parse(&bytes)
         .map_err(|error| TraceError::whole(file, TraceErrorKind::BadLoadable(error)))?;
     let beside = file.with_file_name(format!("{name}.dimg"));

@@ -61,13 +61,13 @@ impl Hub {
         event: PortEvent,
     ) -> bool {
         let at_once = is_line(&self.ports, port);
-        let ends_livelock = event == PortEvent::Reset && self.livelock.is_some();
+        let ends_standstill = event == PortEvent::Reset && self.standstill.is_some();
         let Some(partner) = self.partners.get_mut(&party) else { return true };
         if let Err(broken) = partner.drive(at, port, event, at_once) {
             self.expel(party, Some(port), &broken);
             return false;
         }
-        if ends_livelock && self.is_leader(party) {
+        if ends_standstill && self.is_leader(party) {
             // Time would never come to the reset's edge.
             if let Err(failure) = self.reset(Some(party)) {
                 self.expel(party, Some(port), &Broken::Pins(failure.reason));

@@ -6,6 +6,7 @@ use self::reader::Reader;
 use super::synthetic::Maker;
 use super::{Converter, Method, Network, Shape, sheet};
 use crate::host::network::error::NetworkError;
+use crate::host::{read_description, read_tensor};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -252,18 +253,18 @@ impl Network {
     /// # Errors
     /// As [`Network::parse`], and when the file cannot be read.
     pub fn load(path: &Path, options: &Options) -> Result<Network, NetworkError> {
-        let file = |path: &Path| {
-            std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
-        };
-        let text = file(path).map_err(|why| NetworkError::File { why })?;
-        let text = String::from_utf8(text)
-            .map_err(|_| NetworkError::File { why: format!("{} is no text", path.display()) })?;
+        let cannot = |path: &Path, error| format!("cannot read {}: {error}", path.display());
+        let text = read_description(path);
+        let text = text.map_err(|error| NetworkError::File { why: cannot(path, error) })?;
         if path.extension().is_some_and(|extension| extension == "csv") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             return Network::of_sheet(&name, &text);
         }
         let folder = path.parent().unwrap_or(Path::new(""));
-        Network::parse_with(&text, options, &mut |name| file(&folder.join(name)))
+        Network::parse_with(&text, options, &mut |name| {
+            let path = folder.join(name);
+            read_tensor(&path).map_err(|error| cannot(&path, error))
+        })
     }
 
     /// Makes a network of a sheet of layers: comma-separated values with the columns of the published performance

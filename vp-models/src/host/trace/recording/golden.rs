@@ -6,6 +6,7 @@ use super::super::error::{TraceError, TraceErrorKind};
 use super::super::{MAX_SCRIPT_BYTES, read_text};
 use super::configuration;
 use crate::host::loadable::normal;
+use crate::host::read_at_most;
 
 /// Largest image read, in bytes.
 const MAX_GOLDEN_BYTES: u64 = 16 << 20;
@@ -226,7 +227,7 @@ pub(in super::super) fn image(file: &Path) -> Result<Golden, TraceError> {
         let (what, limit) = ("golden", MAX_GOLDEN_BYTES);
         return Err(TraceError::whole(file, TraceErrorKind::FileTooLarge { what, bytes: size, limit }));
     }
-    let bytes = std::fs::read(file).map_err(unreadable)?;
+    let bytes = read_at_most(file, MAX_GOLDEN_BYTES).map_err(unreadable)?;
     Dimg::parse(&bytes, file).map(Golden::Image)
 }
 

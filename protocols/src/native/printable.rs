@@ -1,0 +1,100 @@
+//! Text of a peer, made fit for a terminal and a log where it comes in: [`Connection`](super::Connection) and
+//! [`parse_counters`](super::statistics::parse_counters) hand on no control characters, with which a peer could move the cursor,
+//! hide or rename what others wrote, or forge lines.
+
+use super::connection::Side;
+use super::{Counter, CounterValue, Device, Event, Notice, Reply, Welcome, Why};
+
+/// Replaces control characters, but line ends and tabs, by `?`.
+pub fn in_lines(text: &mut String) {
+    replace(text, |c| c.is_control() && c != '\n' && c != '\t');
+}
+
+/// Replaces control characters by `?`.
+pub fn in_one_line(text: &mut String) {
+    replace(text, char::is_control);
+}
+
+fn replace(text: &mut String, is_unfit: impl Fn(char) -> bool) {
+    if text.contains(&is_unfit) {
+        *text = text.chars().map(|c| if is_unfit(c) { '?' } else { c }).collect();
+    }
+}
+
+/// Makes fit what people may be shown of an event. A client shows several lines, a server's log one. A hello is left as it is:
+/// it may be refused for what stands in it.
+pub(super) fn event(event: &mut Event, side: Side) {
+    let fit = match side {
+        Side::Client => in_lines,
+        Side::Server => in_one_line,
+    };
+    match event {
+        Event::Welcome(welcome) => greeting(welcome),
+        Event::Refused(refused) => fit(&mut refused.reason),
+        Event::Bye(bye) => fit(&mut bye.reason),
+        Event::Reply { reply: Reply::Failed { reason, .. }, .. } => fit(reason),
+        Event::Reply { reply: Reply::Reached { why: Why::Deadlock { report } }, .. } => fit(report),
+        Event::Notice(Notice::Warning { text, .. }) => fit(text),
+        _ => {}
+    }
+}
+
+fn greeting(Welcome { agent, platform, ports, device, .. }: &mut Welcome) {
+    [agent, platform].into_iter().for_each(in_one_line);
+    ports.iter_mut().for_each(|port| in_one_line(&mut port.name));
+    if let Some(Device { kind, compatible, register_map }) = device {
+        in_one_line(kind);
+        compatible.iter_mut().chain(register_map).for_each(in_one_line);
+    }
+}
+
+/// Makes fit what people may be shown of a counter.
+pub(super) fn counter(Counter { name, unit, value }: &mut Counter) {
+    [name, unit].into_iter().for_each(in_one_line);
+    if let CounterValue::Text(text) = value {
+        in_lines(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Bye, ErrorCode, RequestId, Time};
+    use super::*;
+    use bytes::Bytes;
+
+    /// Clears the screen, names the window, and a C1 control sequence; then what is no harm.
+    const TEXT: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{9b}1mc\r\n\td é";
+    const LINES: &str = "a?[2J?]0;b??1mc?\n\td é";
+
+    #[test]
+    fn no_event_shows_control_characters_to_people() {
+        let text = || TEXT.to_owned();
+        let (id, time) = (RequestId(1), Time(0));
+        let reply = |reply| Event::Reply { id, time, reply, payload: Bytes::new() };
+        let events = [
+            Event::Bye(Bye { code: None, reason: text() }),
+            Event::Notice(Notice::Warning { time, text: text() }),
+            reply(Reply::Failed { code: ErrorCode::Internal, reason: text() }),
+            reply(Reply::Reached { why: Why::Deadlock { report: text() } }),
+        ];
+        let line = LINES.replace(['\n', '\t'], "?");
+        for (side, fit) in [(Side::Client, LINES), (Side::Server, &line)] {
+            for mut shown in events.clone() {
+                event(&mut shown, side);
+                let shown = format!("{shown:?}");
+                assert!(shown.contains(&format!("{fit:?}")), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_counters_have_one_line_and_their_texts_may_have_several() {
+        let text = || TEXT.to_owned();
+        let mut shown = Counter { name: text(), unit: text(), value: CounterValue::Text(text()) };
+        counter(&mut shown);
+        let line = LINES.replace(['\n', '\t'], "?");
+        let expected =
+            Counter { name: line.clone(), unit: line, value: CounterValue::Text(LINES.to_owned()) };
+        assert_eq!(shown, expected);
+    }
+}

@@ -1,0 +1,115 @@
+//! How much of this machine's memory the RAM of platforms may take.
+
+use super::text;
+use vp_models::memory::MemoryBudget;
+
+/// The option that says it.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct MemoryArgs {
+    /// Most that the RAM of platforms takes of this machine's memory, all together, such as 2G; a write that needs more is
+    /// refused. Left out: half of what this process can have
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Platform")]
+    memory_limit: Option<u64>,
+}
+
+impl MemoryArgs {
+    /// How many bytes.
+    pub(super) fn limit(&self) -> u64 {
+        self.memory_limit.unwrap_or_else(usual)
+    }
+
+    /// That of one platform.
+    pub(super) fn budget(&self) -> MemoryBudget {
+        MemoryBudget::new(self.limit())
+    }
+
+    pub(super) fn is_given(&self) -> bool {
+        self.memory_limit.is_some()
+    }
+}
+
+/// What this machine has, or this process may take if that is less, when the system does not say.
+const UNKNOWN: u64 = 4 << 30;
+
+/// The limit unless one is given: half of what this process can have.
+pub(super) fn usual() -> u64 {
+    let limits = [machine(), control_group(), address_space()];
+    limits.into_iter().flatten().min().unwrap_or(UNKNOWN) / 2
+}
+
+/// The machine's memory.
+#[cfg(target_os = "linux")]
+fn machine() -> Option<u64> {
+    Some(nix::sys::sysinfo::sysinfo().ok()?.ram_total())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn machine() -> Option<u64> {
+    None
+}
+
+/// What a container may have (Linux, Documentation/admin-guide/cgroup-v2.rst, "memory.max").
+fn control_group() -> Option<u64> {
+    std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
+}
+
+/// What the shell lets a process map (`ulimit -v`).
+#[cfg(unix)]
+fn address_space() -> Option<u64> {
+    use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+    let (limit, _) = getrlimit(Resource::RLIMIT_AS).ok()?;
+    Some(limit).filter(|limit| *limit != RLIM_INFINITY)
+}
+
+#[cfg(not(unix))]
+fn address_space() -> Option<u64> {
+    None
+}
+
+/// A size as people write it: bytes, or `512M`, `2 GiB`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: Option<u64> = number.replace('_', "").parse().ok();
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" | "bytes" => Some(0),
+        "k" | "kib" => Some(10),
+        "m" | "mib" => Some(20),
+        "g" | "gib" => Some(30),
+        "t" | "tib" => Some(40),
+        _ => None,
+    };
+    let size = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    let size =
+        size.ok_or_else(|| "a size is a number of bytes, or of K, M, G or T, such as 2G".to_owned())?;
+    match size < LEAST {
+        true => Err(format!("a platform needs {} at least", text::size(LEAST))),
+        false => Ok(size),
+    }
+}
+
+/// What a platform takes from a server's memory when it begins.
+const LEAST: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        let sizes = ["1048576", "2M", "2 MiB", "3g", "1_048_576 bytes", "1T"].map(size);
+        let expected = [1 << 20, 2 << 20, 2 << 20, 3 << 30, 1 << 20, 1 << 40].map(Ok);
+        assert_eq!(sizes, expected);
+        for wrong in ["", "G", "2 GB", "1.5G", "99999999999999999999", "17179869184T", "-1"] {
+            assert!(size(wrong).unwrap_err().contains("such as 2G"), "{wrong}");
+        }
+        assert_eq!(size("4K").unwrap_err(), "a platform needs 1 MiB at least");
+    }
+
+    #[test]
+    fn the_usual_limit_is_no_more_than_this_machine_has() {
+        let usual = usual();
+        assert!(usual >= LEAST && machine().is_none_or(|machine| usual <= machine / 2));
+    }
+}

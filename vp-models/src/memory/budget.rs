@@ -1,0 +1,201 @@
+//! How much of the host's memory the memories of platforms may take: a limit for each platform, and one for all that share
+//! a [`MemoryPool`].
+//!
+//! A platform counts what it takes by itself, by a rule that depends on its writes alone. So whether it stays within its own
+//! limit is the same in every run. The pool is another matter: what is left there depends on other platforms. A platform that
+//! the pool refuses is [short](MemoryBudget::shortage), and its hub ends its run: it goes no other way than alone.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a platform takes out of a pool at once, the first time when it is made: it has at least that.
+const GRANT: u64 = 1 << 20;
+
+/// No memory of the host is left to store what was not written before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OutOfMemory {
+    /// The platform's own limit.
+    #[error("the limit of {limit} bytes for this platform's memory is reached")]
+    Platform {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// That of all platforms which share a pool.
+    #[error("the limit of {limit} bytes for the memory of all platforms together is reached")]
+    Pool {
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+/// Memory of the host that several platforms share, on any threads.
+#[derive(Debug)]
+pub struct MemoryPool {
+    limit: u64,
+    taken: AtomicU64,
+}
+
+impl MemoryPool {
+    /// A pool of so many bytes.
+    #[must_use]
+    pub fn new(limit: u64) -> Arc<MemoryPool> {
+        Arc::new(MemoryPool { limit, taken: AtomicU64::new(0) })
+    }
+
+    /// How many bytes platforms have taken.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    // Only the sum matters: nothing else is ordered by it.
+    fn take(&self, bytes: u64) -> Result<(), OutOfMemory> {
+        let more = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= self.limit);
+        match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(OutOfMemory::Pool { limit: self.limit }),
+        }
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What the memories of one platform may take, and have taken. What it has from a pool goes back when it is dropped.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: u64,
+    pool: Option<Arc<MemoryPool>>,
+    counts: Mutex<Counts>,
+    /// Whether the pool has refused something.
+    is_short: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    taken: u64,
+    /// What it has of the pool.
+    granted: u64,
+}
+
+impl MemoryBudget {
+    /// A budget of so many bytes.
+    #[must_use]
+    pub fn new(limit: u64) -> MemoryBudget {
+        MemoryBudget { limit, pool: None, counts: Mutex::default(), is_short: AtomicBool::new(false) }
+    }
+
+    /// A budget without a limit.
+    #[must_use]
+    pub fn unlimited() -> MemoryBudget {
+        MemoryBudget::new(u64::MAX)
+    }
+
+    /// A budget of so many bytes, as long as the pool has them. The first mebibyte, or all if that is less, is taken now.
+    ///
+    /// # Errors
+    /// The pool has not even that.
+    pub fn within(pool: &Arc<MemoryPool>, limit: u64) -> Result<MemoryBudget, OutOfMemory> {
+        let granted = GRANT.min(limit);
+        pool.take(granted)?;
+        let mut budget = MemoryBudget::new(limit);
+        budget.pool = Some(pool.clone());
+        budget.counts().granted = granted;
+        Ok(budget)
+    }
+
+    /// Why a write was refused though it would have been taken if this platform were alone, if one was since the last call.
+    pub fn take_shortage(&self) -> Option<OutOfMemory> {
+        let pool = self.pool.as_ref().filter(|_| self.is_short.load(Ordering::Relaxed))?;
+        self.is_short.store(false, Ordering::Relaxed);
+        Some(OutOfMemory::Pool { limit: pool.limit })
+    }
+
+    /// Takes so many bytes, or none.
+    pub(super) fn take(&self, bytes: u64) -> Result<(), OutOfMemory> {
+        let (limit, mut counts) = (self.limit, self.counts());
+        let taken = counts.taken.checked_add(bytes).filter(|taken| *taken <= limit);
+        let taken = taken.ok_or(OutOfMemory::Platform { limit })?;
+        if let Some(pool) = &self.pool
+            && taken > counts.granted
+        {
+            let more = (taken - counts.granted).checked_next_multiple_of(GRANT).unwrap_or(u64::MAX);
+            let more = more.min(limit - counts.granted);
+            pool.take(more).inspect_err(|_| self.is_short.store(true, Ordering::Relaxed))?;
+            counts.granted += more;
+        }
+        counts.taken = taken;
+        Ok(())
+    }
+
+    pub(super) fn give_back(&self, bytes: u64) {
+        let mut counts = self.counts();
+        counts.taken = counts.taken.saturating_sub(bytes);
+        if let Some(pool) = &self.pool {
+            let kept = counts.taken.checked_next_multiple_of(GRANT).unwrap_or(u64::MAX).max(GRANT);
+            let kept = kept.min(counts.granted);
+            pool.give_back(counts.granted - kept);
+            counts.granted = kept;
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for MemoryBudget {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            pool.give_back(self.counts().granted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_takes_no_more_than_its_limit_and_all_or_nothing() {
+        let budget = MemoryBudget::new(100);
+        budget.take(60).unwrap();
+        let refused = budget.take(41).unwrap_err();
+        assert_eq!(refused.to_string(), "the limit of 100 bytes for this platform's memory is reached");
+        budget.take(40).unwrap();
+        assert!(budget.take(1).is_err() && budget.take(u64::MAX).is_err());
+        budget.give_back(1);
+        budget.take(1).unwrap();
+        assert_eq!(budget.take_shortage(), None);
+    }
+
+    #[test]
+    fn budgets_share_a_pool_and_give_back_what_they_had() {
+        let pool = MemoryPool::new(4 * GRANT);
+        let one = MemoryBudget::within(&pool, u64::MAX).unwrap();
+        let other = MemoryBudget::within(&pool, u64::MAX).unwrap();
+        one.take(2 * GRANT + 1).unwrap();
+        assert_eq!(pool.taken(), 4 * GRANT);
+        // Its first mebibyte nobody takes from it.
+        other.take(GRANT).unwrap();
+        let refused = OutOfMemory::Pool { limit: 4 * GRANT };
+        assert_eq!((other.take(1), other.take_shortage()), (Err(refused), Some(refused)));
+        assert_eq!(MemoryBudget::within(&pool, u64::MAX).unwrap_err(), refused);
+        one.give_back(GRANT + 1);
+        assert_eq!(pool.taken(), 2 * GRANT);
+        other.take(1).unwrap();
+        drop((one, other));
+        assert_eq!(pool.taken(), 0);
+    }
+
+    #[test]
+    fn a_budget_takes_no_more_of_a_pool_than_its_own_limit() {
+        let pool = MemoryPool::new(2 * GRANT);
+        let small = MemoryBudget::within(&pool, GRANT + 7).unwrap();
+        small.take(GRANT + 7).unwrap();
+        assert_eq!(pool.taken(), GRANT + 7);
+        assert_eq!(small.take(1), Err(OutOfMemory::Platform { limit: GRANT + 7 }));
+        assert_eq!(small.take_shortage(), None);
+    }
+}
