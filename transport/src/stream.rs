@@ -37,6 +37,17 @@ impl Stream {
         Socket::connect(address, timeout).map(Self::Socket)
     }
 
+    /// As [`Socket::keep_alive`]; within a process there is nothing to find out.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep_alive(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Self::Socket(socket) => socket.keep_alive(limit),
+            Self::InProcess(_) => Ok(()),
+        }
+    }
+
     /// Reads what is there. `None`: nothing is there. 0: the end.
     ///
     /// # Errors
