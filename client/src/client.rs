@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use vp_protocols::native::{
-    Breach, Bye, Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted, Promised,
-    Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
+    Breach, Bye, Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted,
+    Promised, Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
 use vp_transport::{Address, Readiness, Stream, Watch};
 
@@ -435,8 +435,8 @@ impl<H: Handler> Client<H> {
                     };
                     let (peer, variable) = (&self.peer, SilenceLimit::VARIABLE);
                     let why = format!(
-                        "{peer} has said nothing for {limit} s, and answers no Ping: the server is stopped or out of reach{waiting}\n\
-                         start it anew, or let it go on; {variable}=none waits for a server that is in a debugger"
+                        "{peer} has said nothing for {limit} s, and answers no Ping: it is stopped or out of reach{waiting} \
+                         (start it anew or let it go on; {variable}=none waits for ever, such as for a server in a debugger)"
                     );
                     return Err(self.end(why));
                 }

@@ -207,7 +207,9 @@ fn who_waits_for_a_server_that_is_stopped_is_told_where_and_how_long_and_what_to
         drop(peer);
     });
     let error = client.read_register(REGISTERS, 0x100).unwrap_err().to_string();
-    for part in ["the test has said nothing for 0.04 s", "a request waits for its answer", "VP_HEARTBEAT=none"] {
+    for part in
+        ["the test has said nothing for 0.04 s", "a request waits for its answer", "VP_HEARTBEAT=none"]
+    {
         assert!(error.contains(part), "{error}");
     }
     assert!(matches!(client.ping(), Err(Error::Ended(_))));
@@ -255,9 +257,7 @@ fn a_server_that_has_much_to_do_is_waited_for_as_long_as_it_answers_pings() {
 
 #[test]
 fn one_of_the_requests_that_may_be_under_way_is_kept_for_a_ping() {
-    let (mut client, server) = impatient(LONG, |mut peer| {
-        while let Event::Request { .. } = peer.next() {}
-    });
+    let (mut client, server) = impatient(LONG, |mut peer| while let Event::Request { .. } = peer.next() {});
     let limit = client.welcome().max_in_flight;
     for _ in 1..limit {
         client.send(Request::Status, &[]).unwrap();

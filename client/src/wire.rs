@@ -8,8 +8,8 @@ use bytes::BytesMut;
 use vp_protocols::native::{Connection, Event, Refused, Violation, Welcome};
 use vp_transport::{Readiness, Stream};
 
-use crate::silence::Silence;
 use crate::SilenceLimit;
+use crate::silence::Silence;
 
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;

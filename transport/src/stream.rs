@@ -230,6 +230,25 @@ mod tests {
     }
 
     #[test]
+    fn the_system_finds_out_whether_the_peers_host_is_there() {
+        use rustix::net::sockopt;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = Address::Tcp { host: "127.0.0.1".to_owned(), port };
+        let stream = Stream::connect(&address, Duration::from_secs(60)).unwrap();
+        stream.keep_alive(Duration::from_secs(20)).unwrap();
+        let Stream::Socket(socket) = &stream else { panic!() };
+        assert!(sockopt::socket_keepalive(socket).unwrap());
+        // The last probe is due within the limit.
+        let idle = sockopt::tcp_keepidle(socket).unwrap();
+        let probes = sockopt::tcp_keepintvl(socket).unwrap() * sockopt::tcp_keepcnt(socket).unwrap();
+        assert_eq!((idle, probes), (Duration::from_secs(10), Duration::from_secs(8)));
+        for (near, _far) in pairs() {
+            near.keep_alive(Duration::from_secs(20)).unwrap();
+        }
+    }
+
+    #[test]
     fn a_full_stream_has_room_once_it_is_read() {
         for (near, far) in pairs() {
             let piece = vec![7; 64 << 10];

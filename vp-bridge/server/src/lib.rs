@@ -90,6 +90,12 @@ pub struct Options {
     /// for the answer, so others wait as well; who takes longer is put out and the platform goes on without. So is a partner
     /// for whose promise simulated time waits so long.
     pub owner_timeout: Duration,
+    /// How long nothing may come of a session that has promised to answer Pings at any time
+    /// ([`Capabilities::HEARTBEAT`]): it is asked after a quarter of that, and put out at the end. Others may be silent. Over TCP,
+    /// also how long a peer's host may be out of reach. None: for ever.
+    pub heartbeat: Option<Duration>,
+    /// How long a session may ask and be told nothing, when nothing of its is under way either. None: for ever.
+    pub idle_timeout: Option<Duration>,
     /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
     /// told ([`vp_core::Simulation::set_delta_limit`]).
     pub delta_limit: u64,
@@ -122,12 +128,15 @@ impl Default for Options {
             handshake_timeout: Duration::from_secs(10),
             farewell_timeout: Duration::from_secs(2),
             owner_timeout: Duration::from_secs(30),
+            heartbeat: Some(Duration::from_secs(20)),
+            idle_timeout: None,
             delta_limit: vp_core::Simulation::DELTA_LIMIT,
             one_platform: false,
             terms: Terms {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
-                    .union(Capabilities::MEMORY_IN_ORDER),
+                    .union(Capabilities::MEMORY_IN_ORDER)
+                    .union(Capabilities::HEARTBEAT),
                 ..Terms::default()
             },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -139,7 +148,12 @@ impl Default for Options {
 
 impl Options {
     fn patience(&self) -> Patience {
-        Patience { owner_timeout: self.owner_timeout, delta_limit: self.delta_limit }
+        Patience {
+            owner_timeout: self.owner_timeout,
+            delta_limit: self.delta_limit,
+            heartbeat: self.heartbeat,
+            idle_timeout: self.idle_timeout,
+        }
     }
 
     fn listeners(&self) -> Listeners {

@@ -175,7 +175,7 @@ async fn enter(
         Ok(instance) => instance,
         Err(end) => return part(house, stream, connection, name, &end).await,
     };
-    let socket = match stream.into_socket() {
+    let socket = match stream.into_socket(house.options.heartbeat) {
         Ok(socket) => Arc::new(socket),
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");

@@ -3,6 +3,7 @@
 use super::Failure;
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
+use vp_client::SilenceLimit;
 use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::local::LocalHost;
@@ -39,6 +40,10 @@ pub(super) struct HostArgs {
     /// Keep the RAM on this side of the connection: the device's DMA crosses it
     #[arg(long, requires = "connect", help_heading = "Server")]
     pub(super) own_memory: bool,
+
+    /// How long the server may be silent while it is waited for: seconds, or `none`, such as for a server in a debugger
+    #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE, help_heading = "Server")]
+    pub(super) heartbeat: SilenceLimit,
 }
 
 /// A CPU's place at a platform, and what is known of that platform.
@@ -110,7 +115,12 @@ impl HostArgs {
     /// A session of its own, which has a platform of its own.
     fn open_remote(&self, address: &Address) -> Result<OpenedHost, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
-        let options = RemoteOptions { memory, platform: self.shared.clone(), ..RemoteOptions::default() };
+        let options = RemoteOptions {
+            memory,
+            platform: self.shared.clone(),
+            heartbeat: self.heartbeat,
+            ..RemoteOptions::default()
+        };
         let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         if self.shared.is_none() && host.welcome().time.0 > 0 {
             // A server's one platform, which others have used before: a program begins at power-on.

@@ -5,6 +5,7 @@ use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
+use vp_client::SilenceLimit;
 use vp_server::remote_port::{Peer, TimeSource};
 use vp_server::{Options, Server};
 use vp_transport::{Address, MeetingPlace};
@@ -25,6 +26,15 @@ pub(super) struct Args {
     /// Sessions at a time, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
+
+    /// How long the host of a client may be out of reach, and a client that has promised to answer at any time, such as QEMU,
+    /// say nothing: seconds, or `none`, such as for one in a debugger. It is disconnected then
+    #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE)]
+    heartbeat: SilenceLimit,
+
+    /// How long a session may ask and be told nothing: seconds, or `none`. It is disconnected then
+    #[arg(long, value_name = "SECONDS", default_value_t = SilenceLimit::NONE)]
+    idle_timeout: SilenceLimit,
 
     /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
     /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
@@ -67,6 +77,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let options = Options {
         max_sessions: args.max_sessions,
         owner_timeout: args.parts.owner_timeout(),
+        heartbeat: args.heartbeat.duration(),
+        idle_timeout: args.idle_timeout.duration(),
         one_platform: !parts.is_empty(),
         ..Options::default()
     };

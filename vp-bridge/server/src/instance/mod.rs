@@ -20,6 +20,7 @@ mod permits;
 mod run;
 mod session_stream;
 mod share;
+mod silence;
 mod told;
 mod translate;
 
@@ -47,6 +48,7 @@ use partners::Standing;
 use permits::Permit;
 use run::Looks;
 use session_stream::SessionStream;
+use silence::Watch;
 
 use super::session::End;
 use super::{EndedPlatform, Listeners};
@@ -57,6 +59,8 @@ use crate::adapters::Beginning;
 pub(super) struct Patience {
     pub(super) owner_timeout: Duration,
     pub(super) delta_limit: u64,
+    pub(super) heartbeat: Option<Duration>,
+    pub(super) idle_timeout: Option<Duration>,
 }
 
 #[cfg(test)]
@@ -152,6 +156,7 @@ struct PlatformThread {
     /// Paced: the clock of the present work, and what simulated time has to do with it.
     pace: Option<(Instant, hub::Pace)>,
     looks: Looks,
+    watch: Watch,
     has_ended: bool,
 }
 
@@ -180,6 +185,7 @@ impl PlatformThread {
             standing: Standing::default(),
             pace: None,
             looks: Looks::SOON,
+            watch: Watch::new(&patience),
             has_ended: false,
         })
     }
@@ -214,13 +220,19 @@ impl PlatformThread {
                     self.look_who_holds_time();
                     self.ask_adapted_partners();
                     self.flush();
+                    let silence = self.silence_wake();
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
-                    self.idle_until(wake.0.into_iter().chain(patience).min());
+                    self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
                     self.looks = Looks::SOON;
+                    self.mind_silence();
                 }
-                _ => self.look(),
+                _ => {
+                    if self.look() {
+                        self.mind_silence();
+                    }
+                }
             }
         }
         self.flush();

@@ -40,6 +40,15 @@ const FILES: usize = 64;
 /// Messages for the session that are collected before they are written.
 const BATCH: usize = 64;
 
+/// What a session has shown of itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Signs {
+    /// Something came, or could not come, since the stream is not read.
+    pub(super) is_heard: bool,
+    /// Something was asked or told, but Pings, or is under way.
+    pub(super) is_busy: bool,
+}
+
 /// A session's socket and the protocol's state of it. When it is dropped the session's task gets both back.
 pub(super) struct SessionStream {
     id: SessionId,
@@ -57,6 +66,12 @@ pub(super) struct SessionStream {
     asks: VecDeque<(Token, Request, Bytes)>,
     tokens: BTreeMap<RequestId, Token>,
     max_bytes: usize,
+    /// Since the last look at it.
+    signs: Signs,
+    /// Pings without an answer, of the server's.
+    pings: usize,
+    /// The same, of the peer's.
+    peer_pings: usize,
     /// Whether the session has said that it has a clock.
     is_partner: bool,
     /// Whether all that was read is decoded, as far as it is whole: more may be read.
@@ -80,6 +95,9 @@ impl SessionStream {
             id,
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
+            signs: Signs { is_heard: true, is_busy: true },
+            pings: 0,
+            peer_pings: 0,
             connection,
             input,
             landing: vec![0; READ].into(),
@@ -158,6 +176,45 @@ impl SessionStream {
         commands.extend(self.commands.drain(..).map(|command| (id, command)));
     }
 
+    /// What the session has shown of itself since this was last asked.
+    pub(super) fn take_signs(&mut self) -> Signs {
+        let is_under_way = self.connection.to_answer() > self.peer_pings
+            || self.connection.in_flight() > self.pings
+            || !self.connection.output().is_empty();
+        let Signs { is_heard, is_busy } = std::mem::take(&mut self.signs);
+        Signs { is_heard: is_heard || !self.wants_input, is_busy: is_busy || is_under_way }
+    }
+
+    /// The session has accessed a register through its ring.
+    pub(super) fn note_access(&mut self) {
+        self.signs = Signs { is_heard: true, is_busy: true };
+    }
+
+    /// Whether it has so much under way that it is not read, and has taken all that it was told: it does not see that the server
+    /// is there.
+    pub(super) fn is_held_back(&mut self) -> bool {
+        !self.wants_input && self.connection.output().is_empty() && self.end.is_none()
+    }
+
+    /// Whether the session answers Pings at any time.
+    pub(super) fn has_promised_pongs(&self) -> bool {
+        self.connection.capabilities().contains(Capabilities::HEARTBEAT)
+    }
+
+    /// Pings without an answer.
+    pub(super) fn pings(&self) -> usize {
+        self.pings
+    }
+
+    /// Sends a Ping, if one more may be under way.
+    pub(super) fn ping(&mut self) {
+        if self.connection.request(Request::Ping, &[]).is_ok() {
+            self.pings += 1;
+            let done = self.write();
+            self.note(done);
+        }
+    }
+
     /// What to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
     pub(super) fn wanted(&mut self) -> Option<PollFd<'_>> {
         let mut flags = PollFlags::empty();
@@ -232,6 +289,7 @@ impl SessionStream {
             Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
             Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
             Ok(Some(read)) => {
+                self.signs.is_heard = true;
                 if lacking < READ {
                     self.input.extend_from_slice(&self.landing[..read]);
                 }
@@ -273,7 +331,7 @@ impl SessionStream {
             return Ok(true);
         }
         // A partner's promise may be what all its other commands wait for.
-        if self.connection.in_flight() == 0 && !self.is_partner {
+        if self.connection.in_flight() == self.pings && !self.is_partner {
             return Ok(false);
         }
         if self.permits.is_within(HARD_COMMANDS, HARD_BYTES) {
@@ -286,6 +344,11 @@ impl SessionStream {
     }
 
     fn event(&mut self, event: Event) -> Result<(), End> {
+        match &event {
+            Event::Request { request: Request::Ping, .. } => self.peer_pings += 1,
+            Event::Reply { reply: Reply::Pong, .. } => {}
+            _ => self.signs.is_busy = true,
+        }
         let command = match event {
             Event::Request {
                 id,
@@ -317,7 +380,10 @@ impl SessionStream {
             }
             Event::Reply { id, reply, payload, .. } => match self.tokens.remove(&id) {
                 Some(token) => SessionCommand::Answer { token, reply, payload },
-                None => return Ok(()),
+                None => {
+                    self.pings -= 1;
+                    return Ok(());
+                }
             },
             Event::Driven { driven, payload } => {
                 let permit = self.permits.permit(payload.len());
@@ -383,6 +449,10 @@ impl SessionStream {
     }
 
     fn tell(&mut self, message: ToSession) -> Result<(), End> {
+        match &message {
+            ToSession::Reply { reply: Reply::Pong, .. } => self.peer_pings -= 1,
+            _ => self.signs.is_busy = true,
+        }
         let sent = match message {
             ToSession::Ask { token, request, payload } => {
                 self.asks.push_back((token, request, payload));
