@@ -19,6 +19,8 @@
 
 mod adapted;
 mod adapters;
+mod door;
+mod files;
 mod instance;
 mod listener;
 mod meeting;
@@ -41,10 +43,12 @@ use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
 use vp_models::platform::{Description, DescriptionError};
-use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms, TimeMode};
+use vp_protocols::native::{Capabilities, SessionId, Terms, TimeMode};
 
 use adapters::Adapter;
 use adapters::renode::Renode;
+use door::Door;
+pub use files::allow_files_for;
 use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
@@ -80,7 +84,8 @@ pub const TOLD: &str = "vp_server::told";
 /// What a server bears.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Most sessions at a time. Who comes beyond is told that the server is full.
+    /// Most sessions at a time. Who comes beyond is told that the server is full. Fewer where the process may not open as many files
+    /// as these need ([`allow_files_for`]).
     pub max_sessions: usize,
     /// How long a newcomer may take to say hello.
     pub handshake_timeout: Duration,
@@ -275,11 +280,12 @@ impl Server {
     pub async fn bind(
         address: &Address,
         description: Description,
-        options: Options,
+        mut options: Options,
     ) -> Result<Self, BindError> {
         let name = description.name.clone();
         description.check().map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address).await?;
+        options.max_sessions = files::sessions_within_limit(options.max_sessions, address);
         let house = House {
             registry: Registry::new(
                 description,
@@ -354,9 +360,9 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, peers, connected, house } = self;
         let tasks = TaskTracker::new();
-        let places = Arc::new(Semaphore::new(house.options.max_sessions));
-        // Those who are turned away need a moment too; more than this many get no reason.
-        let doorway = Arc::new(Semaphore::new(64));
+        let most = house.options.max_sessions;
+        let places = Arc::new(Semaphore::new(most));
+        let mut door = Door::new(most);
         for peer in peers {
             tasks.spawn(peer.serve(house.clone(), tasks.clone(), places.clone()));
         }
@@ -372,9 +378,7 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Mostly too many open files: that passes when sessions end.
-                    tracing::warn!("{}: cannot take a connection: {error}", listener.local_address());
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    door.cannot_accept(&listener, &house, &error).await;
                     continue;
                 }
             };
@@ -382,23 +386,14 @@ impl Server {
             let name = format!("session {} ({peer})", id.0);
             match places.clone().try_acquire_owned() {
                 Ok(place) => {
+                    door.is_stuck = false;
                     let house = house.clone();
                     tasks.spawn(async move {
                         session::run(&house, stream, id, &name).await;
                         drop(place);
                     });
                 }
-                Err(_) => {
-                    let most = house.options.max_sessions;
-                    tracing::warn!("{name}: the server has {most} sessions, the most it takes; turned away");
-                    let Ok(place) = doorway.clone().try_acquire_owned() else { continue };
-                    let reason = format!("the server has {most} sessions, the most it takes");
-                    let house = house.clone();
-                    tasks.spawn(async move {
-                        session::turn_away(&house, stream, ErrorCode::ServerFull, reason).await;
-                        drop(place);
-                    });
-                }
+                Err(_) => door.turn_away(&house, &tasks, stream, &name),
             }
         }
         drop(listener);

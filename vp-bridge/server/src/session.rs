@@ -13,8 +13,8 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
-use super::House;
 use super::instance::{Instance, Newcomer, PlatformCommand};
+use super::{House, files};
 use crate::stream::Stream;
 
 /// Why a session ended: for the log.
@@ -166,10 +166,10 @@ async fn enter(
     let platform = hello.platform.as_deref();
     let entered = match unfit(&hello) {
         Some((code, reason)) => Err(refuse(code, reason)),
-        None => house
-            .registry
-            .enter(platform, hello.time_mode)
-            .map_err(|error| refuse(ErrorCode::Internal, &format!("no thread for the platform: {error}"))),
+        None => house.registry.enter(platform, hello.time_mode).map_err(|error| {
+            let code = if files::are_used_up(&error) { ErrorCode::ServerFull } else { ErrorCode::Internal };
+            refuse(code, &format!("no thread for the platform: {error}"))
+        }),
     };
     let instance = match entered {
         Ok(instance) => instance,

@@ -7,7 +7,7 @@ use tracing::info;
 use tracing_subscriber::EnvFilter;
 use vp_client::SilenceLimit;
 use vp_server::remote_port::{Peer, TimeSource};
-use vp_server::{Options, Server};
+use vp_server::{Options, Server, allow_files_for};
 use vp_transport::{Address, MeetingPlace};
 
 #[derive(Debug, clap::Args)]
@@ -82,6 +82,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         one_platform: !parts.is_empty(),
         ..Options::default()
     };
+    allow_files_for(args.max_sessions, &args.listen);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
