@@ -76,6 +76,8 @@ pub(super) struct SessionStream {
     is_partner: bool,
     /// Whether all that was read is decoded, as far as it is whole: more may be read.
     wants_input: bool,
+    /// A rule that the peer broke: the session ends when what came before is answered.
+    broken: Option<(ErrorCode, String)>,
     /// Why the session ends.
     end: Option<End>,
     /// Where its task waits for the end.
@@ -109,6 +111,7 @@ impl SessionStream {
             tokens: BTreeMap::new(),
             is_partner: false,
             wants_input: false,
+            broken: None,
             end: None,
             ended: Some(ended),
         }
@@ -160,7 +163,7 @@ impl SessionStream {
         if self.end.is_some() {
             return self.outgoing.clear();
         }
-        let done = self.deliver().and_then(|()| self.write());
+        let done = self.deliver().and_then(|()| self.break_off()).and_then(|()| self.write());
         self.note(done);
     }
 
@@ -193,7 +196,8 @@ impl SessionStream {
     /// Whether it has so much under way that it is not read, and has taken all that it was told: it does not see that the server
     /// is there.
     pub(super) fn is_held_back(&mut self) -> bool {
-        !self.wants_input && self.connection.output().is_empty() && self.end.is_none()
+        let is_over = self.end.is_some() || self.broken.is_some();
+        !self.wants_input && self.connection.output().is_empty() && !is_over
     }
 
     /// Whether the session answers Pings at any time.
@@ -256,6 +260,7 @@ impl SessionStream {
             self.wants_input = self.decode()?;
             // Replies may have made room for requests.
             self.deliver()?;
+            self.break_off()?;
             let lagged = self.connection.is_backlogged();
             self.write()?;
             if !lagged || self.connection.is_backlogged() {
@@ -294,7 +299,8 @@ impl SessionStream {
                     self.input.extend_from_slice(&self.landing[..read]);
                 }
                 if self.files.len() > FILES {
-                    return Err(self.wrong_files(format!("more than {FILES} files that no request needs")));
+                    let reason = format!("more than {FILES} files that no request needs");
+                    self.break_rule(ErrorCode::WrongFiles, reason);
                 }
                 Ok(true)
             }
@@ -306,21 +312,35 @@ impl SessionStream {
         self.connection.capabilities().intersection(Capabilities::LOCAL) != Capabilities::NONE
     }
 
-    fn wrong_files(&mut self, reason: String) -> End {
-        self.connection.bye(Some(ErrorCode::WrongFiles), reason.clone());
-        End::Wrong(reason)
+    /// The peer has broken a rule: nothing more of it is taken.
+    fn break_rule(&mut self, code: ErrorCode, reason: String) {
+        self.input.clear();
+        self.broken.get_or_insert((code, reason));
+    }
+
+    /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
+    /// for that it would send.
+    fn break_off(&mut self) -> Result<(), End> {
+        let waits = self.connection.in_flight() > self.pings || self.is_partner;
+        if self.connection.to_answer() > 0 && !waits {
+            return Ok(());
+        }
+        let Some((code, reason)) = self.broken.take() else { return Ok(()) };
+        self.connection.bye(Some(code), reason.as_str());
+        Err(End::Wrong(reason))
     }
 
     /// Decodes what has been read. Says whether more bytes are wanted; not while the peer lags behind or has as much under
     /// way as it may.
     fn decode(&mut self) -> Result<bool, End> {
         loop {
-            if self.connection.is_backlogged() || !self.may_ask()? {
+            if self.broken.is_some() || self.connection.is_backlogged() || !self.may_ask()? {
                 return Ok(false);
             }
-            match self.connection.receive(&mut self.input)? {
-                Some(event) => self.event(event)?,
-                None => return Ok(true),
+            match self.connection.receive_first(&mut self.input) {
+                Ok(Some(event)) => self.event(event)?,
+                Ok(None) => return Ok(true),
+                Err(violation) => self.break_rule(violation.code(), violation.to_string()),
             }
         }
     }
@@ -359,7 +379,7 @@ impl SessionStream {
                 if self.files.len() < wanted {
                     let name = request.name();
                     let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
-                    return Err(self.wrong_files(reason));
+                    return Ok(self.break_rule(ErrorCode::WrongFiles, reason));
                 }
                 let files = self.files.drain(..wanted).collect();
                 SessionCommand::Share { id, request, files }
@@ -404,8 +424,7 @@ impl SessionStream {
                     Event::Notice(_) => "no port here takes interrupts from outside",
                     _ => "a greeting in an open session",
                 };
-                self.connection.bye(Some(ErrorCode::UnexpectedMessage), reason);
-                return Err(End::Wrong(reason.to_owned()));
+                return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned()));
             }
         };
         self.commands.push(command);
