@@ -21,6 +21,7 @@ mod adapted;
 mod adapters;
 mod door;
 mod files;
+mod freed;
 mod instance;
 mod listener;
 mod meeting;
@@ -37,7 +38,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
@@ -162,7 +163,7 @@ impl Options {
     }
 
     fn listeners(&self) -> Listeners {
-        Listeners { ended: self.ended.clone(), pins: self.pins.clone() }
+        Listeners { freed: Arc::default(), ended: self.ended.clone(), pins: self.pins.clone() }
     }
 }
 
@@ -185,6 +186,8 @@ pub enum BindError {
 /// Who is told of platforms.
 #[derive(Debug, Clone, Default)]
 struct Listeners {
+    /// Whenever one has ended and its memory is free.
+    freed: Arc<Notify>,
     ended: Option<Sender<EndedPlatform>>,
     pins: Option<Sender<PinEvent>>,
 }
@@ -369,6 +372,7 @@ impl Server {
         for peer in connected {
             tasks.spawn(peer.serve(house.clone()));
         }
+        let give_back = tokio::spawn(freed::give_back(house.registry.freed()));
         tokio::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -397,6 +401,7 @@ impl Server {
             }
         }
         drop(listener);
+        give_back.abort();
         house.shutdown.cancel();
         tasks.close();
         tasks.wait().await;

@@ -1,8 +1,9 @@
 //! Which platforms there are, by name, and how many sessions each has.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
 use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::TimeMode;
 
@@ -38,6 +39,11 @@ impl Registry {
 
     pub(super) fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// Notified when a platform has ended and its memory is free.
+    pub(super) fn freed(&self) -> Arc<Notify> {
+        self.listeners.freed.clone()
     }
 
     fn shared(&self) -> MutexGuard<'_, HashMap<String, Shared>> {

@@ -91,11 +91,12 @@ impl Instance {
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let inbox = CloseAtEnd(inside);
+            let freed = listeners.freed.clone();
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 match PlatformThread::build(&inbox.0, &description, mode, patience) {
                     Ok(mut thread) => {
-                        let Listeners { ended, pins } = listeners;
+                        let Listeners { ended, pins, .. } = listeners;
                         if let Some(pins) = pins {
                             // Who does not listen any more does not want to know.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
@@ -115,6 +116,7 @@ impl Instance {
                     .unwrap_or("no message");
                 tracing::error!("platform {label} failed: {what}; its sessions are closed");
             }
+            freed.notify_one();
         })?;
         Ok(Self { inbox })
     }
