@@ -19,6 +19,11 @@ const PIECE: usize = 256 << 10;
 /// Such requests without an answer, at most.
 const IN_FLIGHT: usize = 4;
 
+/// Counters of a platform that are read, at most: some have hundreds.
+const COUNTERS: u32 = 65_536;
+/// Bytes of them, at most.
+const COUNTER_BYTES: usize = 16 << 20;
+
 /// Whether a port is a memory, which a client may own. What has no place for an owner is a stream into the device.
 pub fn is_memory(port: &Port) -> bool {
     port.kind == PortKind::Axi && port.roles.contains(Role::Target)
@@ -202,15 +207,21 @@ impl<H: Handler> Client<H> {
         ring: &mut Ring,
         mut give: impl FnMut(&mut ring::Client) -> Option<T>,
     ) -> Result<T, Error> {
-        let mut wait = self.left().map_or_else(ring::Wait::new, ring::Wait::within);
+        // Mostly the answer is there before the clock is read.
+        let (mut wait, mut is_bounded) = (ring::Wait::new(), false);
         loop {
             let stream = self.wire.stream.descriptor();
             if let Some(given) = ring.client.wait(&mut wait, stream.as_slice(), &[], &mut give) {
                 return Ok(given);
             }
             self.serve()?;
-            if wait.over().is_some() {
-                return Err(self.end("the server does not answer"));
+            if !is_bounded || wait.over().is_some() {
+                let (patience, left) = (self.mind_silence()?, self.left());
+                if left.is_some_and(|left| left.is_zero()) {
+                    return Err(self.end("the server does not answer"));
+                }
+                let limit = left.into_iter().chain(patience).min();
+                (wait, is_bounded) = (limit.map_or_else(ring::Wait::new, ring::Wait::within), true);
             }
         }
     }
@@ -282,7 +293,8 @@ impl<H: Handler> Client<H> {
         mut next: impl FnMut(&mut Self) -> Result<Option<(RequestId, T)>, Error>,
         mut done: impl FnMut(T, &[u8]) -> bool,
     ) -> Result<(), Error> {
-        let most = IN_FLIGHT.min(self.welcome.max_in_flight as usize).max(1);
+        // One may be kept for a Ping.
+        let most = IN_FLIGHT.min(self.welcome.max_in_flight as usize - 1).max(1);
         let mut asked: Vec<(RequestId, T)> = Vec::with_capacity(most);
         let (mut refused, mut is_all) = (None, false);
         loop {
@@ -383,13 +395,20 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`Error`].
     pub fn counters(&mut self, prefix: &str) -> Result<Vec<Counter>, Error> {
-        let mut counters: Vec<Counter> = Vec::new();
+        let (mut counters, mut bytes) = (Vec::<Counter>::new(), 0);
         loop {
             let first = u32::try_from(counters.len()).unwrap_or(u32::MAX);
             let answer = self.ask(Request::Statistics { prefix: prefix.to_owned(), first }, &[])?;
             let Reply::Statistics { total, count } = answer.reply else {
                 return Err(Error::Unfit(answer.reply.name()));
             };
+            bytes += answer.payload.len();
+            if total > COUNTERS || bytes > COUNTER_BYTES {
+                return Err(self.end(format!(
+                    "the server says it has {total} counters, and has sent {bytes} bytes of them; {COUNTERS} and {COUNTER_BYTES} \
+                     bytes are the most that is taken"
+                )));
+            }
             let more = parse_counters(&answer.payload, count).map_err(|error| self.end(error.to_string()))?;
             counters.extend(more);
             if count == 0 || counters.len() >= total as usize {

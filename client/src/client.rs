@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use vp_protocols::native::{
-    Bye, Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted, Promised,
-    Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
+    Breach, Bye, Capabilities, Connection, Driven, Event, Notice, Payload, PortEvent, PortId, Posted,
+    Promised, Refused, Reply, Request, RequestId, SendError, Time, TimeMode, Welcome,
 };
 use vp_transport::{Address, Readiness, Stream, Watch};
 
 use crate::handler::{Answered, Handler};
 use crate::ring::{Ring, RingLine};
+use crate::silence::Due;
 use crate::wire::{GreetError, Wire};
-use crate::{ConnectError, Error};
+use crate::{ConnectError, Error, SilenceLimit};
 
 /// How long to look before sleeping: waking a sleeping thread costs tens of microseconds.
 const LOOK: Duration = Duration::from_micros(50);
@@ -34,12 +35,17 @@ pub struct Options {
     pub time_mode: TimeMode,
     /// What this side can do beyond the bare protocol. Among it is, unless taken out,
     /// [`Capabilities::MEMORY_IN_ORDER`]: the promise to carry out accesses to memory in the order in which they come,
-    /// which holds for a [`Handler`] that answers at once.
+    /// which holds for a [`Handler`] that answers at once. A program that [serves](Client::serve) its session at any time, and
+    /// not only in calls that wait, may add [`Capabilities::HEARTBEAT`]: the server then finds out when it is stopped.
     pub capabilities: Capabilities,
     /// Whether the capabilities of one host are wanted too, where the transport has them: rings and shared memory.
     pub share: bool,
     /// How long to wait for the connection and for the welcome.
     pub timeout: Duration,
+    /// How long the server may say nothing while a call waits, from the welcome on. One that is silent for longer, and answers no
+    /// Ping either, is taken for stopped or out of reach, and the call fails. Over TCP, also how long the server's host may be out
+    /// of reach between two calls ([`Stream::keep_alive`]).
+    pub heartbeat: SilenceLimit,
 }
 
 impl Options {
@@ -52,6 +58,7 @@ impl Options {
             capabilities: Capabilities::ALL.union(Capabilities::MEMORY_IN_ORDER),
             share: true,
             timeout: Duration::from_secs(10),
+            heartbeat: SilenceLimit::default(),
         }
     }
 }
@@ -71,6 +78,8 @@ pub struct Answer {
 ///
 /// Every call that waits takes in what the server sends meanwhile, and tells the [`Handler`] of it, in order.
 pub struct Client<H> {
+    /// Where the server is, for errors.
+    peer: String,
     pub(crate) wire: Wire,
     pub(crate) welcome: Welcome,
     handler: H,
@@ -104,22 +113,26 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`ConnectError`].
     pub fn over(stream: Stream, peer: &str, options: &Options, handler: H) -> Result<Self, ConnectError> {
-        let peer = || peer.to_owned();
+        let io = |source| ConnectError::Io { peer: peer.to_owned(), source };
         let mut hello = Connection::hello(&options.agent, options.platform.as_deref(), options.time_mode);
         hello.capabilities = options.capabilities;
         if options.share && stream.carries_files() {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
         }
         let connection = Connection::client(hello).map_err(ConnectError::Hello)?;
-        let mut wire = Wire::new(stream, connection);
+        if let Some(limit) = options.heartbeat.duration() {
+            stream.keep_alive(limit).map_err(io)?;
+        }
+        let mut wire = Wire::new(stream, connection, options.heartbeat);
         let welcome = wire.greet(Instant::now() + options.timeout).map_err(|error| match error {
-            GreetError::Io(source) => ConnectError::Io { peer: peer(), source },
+            GreetError::Io(source) => io(source),
             GreetError::Refused(Refused { code, reason }) => {
-                ConnectError::Refused { peer: peer(), code, reason }
+                ConnectError::Refused { peer: peer.to_owned(), code, reason }
             }
-            GreetError::Protocol(what) => ConnectError::Protocol { peer: peer(), what },
+            GreetError::Protocol(what) => ConnectError::Protocol { peer: peer.to_owned(), what },
         })?;
         Ok(Self {
+            peer: peer.to_owned(),
             wire,
             time: welcome.time,
             welcome,
@@ -219,8 +232,19 @@ impl<H: Handler> Client<H> {
         payload: impl Into<Payload<'a>>,
     ) -> Result<RequestId, Error> {
         self.check()?;
+        self.leave_room_for_a_ping()?;
         let sent = self.wire.connection.request(request, payload);
         sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Of the requests that may be under way one is kept for a Ping, unless there is only one.
+    fn leave_room_for_a_ping(&self) -> Result<(), Error> {
+        let limit = self.welcome.max_in_flight;
+        let is_kept = limit > 1 && self.wire.silence.limit().is_some() && self.wire.silence.ping.is_none();
+        match is_kept && self.wire.connection.in_flight() + 1 >= limit as usize {
+            true => Err(Error::Unsent(Breach::TooManyInFlight { limit: limit - 1 }.into())),
+            false => Ok(()),
+        }
     }
 
     /// Makes a write that is not answered. It goes out as requests do.
@@ -374,7 +398,48 @@ impl<H: Handler> Client<H> {
             if has_moved {
                 moved = Some(now);
             } else if now - *moved.get_or_insert(now) >= LOOK {
-                self.wire.stream.wait(Readiness::Bytes, left);
+                let patience = self.mind_silence()?;
+                self.wire.stream.wait(Readiness::Bytes, left.into_iter().chain(patience).min());
+            }
+        }
+    }
+
+    /// Asks a server that is silent whether it is there, when that is due; says how long it may be before this is called again.
+    /// Calls that wait do it by themselves; it is for a program that sleeps at the stream itself, behind
+    /// [`progress`](Client::progress) or [`serve`](Client::serve).
+    ///
+    /// # Errors
+    /// [`Error::Ended`]: the server has been silent for [so long](Options::heartbeat).
+    pub fn mind_silence(&mut self) -> Result<Option<Duration>, Error> {
+        self.check()?;
+        loop {
+            match self.wire.silence.look(Instant::now()) {
+                None => return Ok(None),
+                Some(Due::Wait(left)) => return Ok(Some(left)),
+                Some(Due::Ask) if self.wire.silence.ping.is_some() => {}
+                Some(Due::Ask) => match self.wire.connection.request(Request::Ping, &[]) {
+                    Ok(id) => {
+                        self.wire.silence.ping = Some(id);
+                        self.flush()?;
+                    }
+                    // All that may be under way is: the server cannot be asked.
+                    Err(_) => self.wire.silence.end(),
+                },
+                Some(Due::GiveUp) => {
+                    let limit = self.wire.silence.limit().unwrap_or_default().as_secs_f64();
+                    let waiting = match self.wire.connection.in_flight() {
+                        // The Ping.
+                        0 | 1 => String::new(),
+                        2 => "; a request waits for its answer".to_owned(),
+                        more => format!("; {} requests wait for their answers", more - 1),
+                    };
+                    let (peer, variable) = (&self.peer, SilenceLimit::VARIABLE);
+                    let why = format!(
+                        "{peer} has said nothing for {limit} s, and answers no Ping: it is stopped or out of reach{waiting} \
+                         (start it anew or let it go on; {variable}=none waits for ever, such as for a server in a debugger)"
+                    );
+                    return Err(self.end(why));
+                }
             }
         }
     }
@@ -452,6 +517,7 @@ impl<H: Handler> Client<H> {
 
     fn event(&mut self, event: Event) -> Result<(), Error> {
         match event {
+            Event::Reply { id, .. } if self.wire.silence.ping == Some(id) => self.wire.silence.ping = None,
             Event::Reply { id, time, reply, payload } => {
                 self.time = self.time.max(time);
                 self.answers.push((id, Answer { time, reply, payload }));

@@ -91,6 +91,7 @@ mod client;
 mod error;
 mod handler;
 mod ring;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -100,5 +101,6 @@ pub use client::{Answer, Client, Options};
 pub use error::{ConnectError, Error};
 pub use handler::{Answered, Handler, Refusal, serve_memory};
 pub use ring::{Ring, RingError, RingLine};
+pub use silence::SilenceLimit;
 pub use vp_protocols::native;
 pub use vp_transport::{Address, AddressError, Readiness, Stream, Watch};

@@ -16,7 +16,7 @@ use vp_protocols::native::{
 use vp_shm::ring;
 use vp_transport::{Readiness, Socket, Stream, in_process};
 
-use crate::{Answered, Client, ConnectError, Error, Handler, Options, Refusal, serve_memory};
+use crate::{Answered, Client, ConnectError, Error, Handler, Options, Refusal, SilenceLimit, serve_memory};
 
 const REGISTERS: PortId = PortId(0);
 const LINE: PortId = PortId(1);
@@ -169,15 +169,122 @@ fn over<T: Send + 'static>(
     time_mode: TimeMode,
     serve: impl FnOnce(Peer) -> T + Send + 'static,
 ) -> (Client<Program>, JoinHandle<T>) {
+    with([near, far], program, &Options { time_mode, ..options() }, serve)
+}
+
+fn with<T: Send + 'static>(
+    [near, far]: [Stream; 2],
+    program: Program,
+    options: &Options,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Client<Program>, JoinHandle<T>) {
+    let (capabilities, time_mode) = (options.capabilities.union(Capabilities::LOCAL), options.time_mode);
     let server = thread::spawn(move || {
-        let capabilities = options().capabilities.union(Capabilities::LOCAL);
         let terms = Terms { capabilities, max_payload: 8192, ..Terms::default() };
         let mut peer = Peer::new(far, terms);
         peer.welcome(time_mode);
         serve(peer)
     });
-    let client = Client::over(near, "the test", &Options { time_mode, ..options() }, program).unwrap();
-    (client, server)
+    (Client::over(near, "the test", options, program).unwrap(), server)
+}
+
+/// A session in which the server may be silent for so long.
+fn impatient<T: Send + 'static>(
+    limit: Duration,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Client<Program>, JoinHandle<T>) {
+    let (near, far) = in_process::pair();
+    let options = Options { heartbeat: SilenceLimit::of(limit), ..options() };
+    with([near, far], Program::default(), &options, serve)
+}
+
+#[test]
+fn who_waits_for_a_server_that_is_stopped_is_told_where_and_how_long_and_what_to_do() {
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let (mut client, server) = impatient(Duration::from_millis(40), move |peer| {
+        // Reads nothing, answers nothing, and does not end.
+        let _ = is_over.recv();
+        drop(peer);
+    });
+    let error = client.read_register(REGISTERS, 0x100).unwrap_err().to_string();
+    for part in
+        ["the test has said nothing for 0.04 s", "a request waits for its answer", "VP_HEARTBEAT=none"]
+    {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(matches!(client.ping(), Err(Error::Ended(_))));
+    drop(over);
+    server.join().unwrap();
+}
+
+#[test]
+fn who_waits_at_a_ring_notices_a_server_that_is_stopped() {
+    let (near, far) = UnixStream::pair().unwrap();
+    let ends = [near, far].map(|end| {
+        end.set_nonblocking(true).unwrap();
+        Stream::Socket(Socket::Unix(end))
+    });
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let options = Options { heartbeat: SilenceLimit::of(Duration::from_millis(40)), ..options() };
+    let (mut client, server) = with(ends, Program::default(), &options, move |mut peer| {
+        peer.answer(Reply::Done, &[]);
+        let _ = is_over.recv();
+        drop(peer);
+    });
+    assert!(client.open_ring(REGISTERS, LINE).unwrap());
+    let error = client.read_register(REGISTERS, 0x100).unwrap_err().to_string();
+    assert!(error.contains("the test has said nothing for 0.04 s"), "{error}");
+    drop(over);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_has_much_to_do_is_waited_for_as_long_as_it_answers_pings() {
+    let (mut client, server) = impatient(Duration::from_secs(2), |mut peer| {
+        let (read, _, _) = peer.asked();
+        for _ in 0..3 {
+            assert_eq!(peer.answer(Reply::Pong, &[]), Request::Ping);
+        }
+        peer.connection.reply(read, Time(5), Reply::Value { value: 7 }, &[]).unwrap();
+        peer.send();
+        peer.answer(Reply::Pong, &[])
+    });
+    assert_eq!(client.read_register(REGISTERS, 0x100), Ok(7));
+    // A Ping of the program's own is answered to it.
+    client.ping().unwrap();
+    assert_eq!(server.join().unwrap(), Request::Ping);
+}
+
+#[test]
+fn one_of_the_requests_that_may_be_under_way_is_kept_for_a_ping() {
+    let (mut client, server) = impatient(LONG, |mut peer| while let Event::Request { .. } = peer.next() {});
+    let limit = client.welcome().max_in_flight;
+    for _ in 1..limit {
+        client.send(Request::Status, &[]).unwrap();
+    }
+    assert!(matches!(client.send(Request::Status, &[]), Err(Error::Unsent(_))));
+    client.close("done").unwrap();
+    server.join().unwrap();
+}
+
+#[test]
+fn counters_without_end_are_not_read_for_ever() {
+    for total in [u32::MAX, 60_000] {
+        let (mut client, server) = session(Program::default(), TimeMode::Lockstep, move |mut peer| {
+            let text = CounterValue::Text("x".repeat(8000));
+            let counter = Counter { name: "liar".to_owned(), unit: String::new(), value: text };
+            let (payload, count) = emit_counters([&counter], 8192);
+            while let Event::Request { id, .. } = peer.next() {
+                peer.connection.reply(id, Time(0), Reply::Statistics { total, count }, &payload[..]).unwrap();
+                peer.send();
+            }
+        });
+        let error = client.counters("").unwrap_err().to_string();
+        assert!(error.contains(&format!("the server says it has {total} counters")), "{error}");
+        client.wire.connection.bye(None, "done");
+        client.wire.flush().unwrap();
+        server.join().unwrap();
+    }
 }
 
 fn write(address: u64, length: u32, strobes: bool) -> MemoryWrite {

@@ -8,6 +8,9 @@ use bytes::BytesMut;
 use vp_protocols::native::{Connection, Event, Refused, Violation, Welcome};
 use vp_transport::{Readiness, Stream};
 
+use crate::SilenceLimit;
+use crate::silence::Silence;
+
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
 /// How long the server may take nothing of what is written. It reads no further while the platform has much to do for this
@@ -21,9 +24,11 @@ pub(crate) struct Wire {
     pub(crate) connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
+    /// How long nothing has come.
+    pub(crate) silence: Silence,
     /// Since when the server has taken nothing.
     stuck: Option<Instant>,
-    patience: Duration,
+    patience: Option<Duration>,
 }
 
 /// Something was read.
@@ -39,9 +44,11 @@ pub(crate) enum GreetError {
 }
 
 impl Wire {
-    pub(crate) fn new(stream: Stream, connection: Connection) -> Self {
+    pub(crate) fn new(stream: Stream, connection: Connection, limit: SilenceLimit) -> Self {
         let (input, landing) = (BytesMut::new(), vec![0; READ].into());
-        Self { stream, connection, input, landing, stuck: None, patience: PATIENCE }
+        let patience = limit.duration().map(|limit| limit.max(PATIENCE));
+        let silence = Silence::new(limit);
+        Self { stream, connection, input, landing, silence, stuck: None, patience }
     }
 
     /// Waits for the server's answer to the hello.
@@ -85,6 +92,7 @@ impl Wire {
         if read == 0 {
             return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the stream"));
         }
+        self.silence.end();
         if lacking < READ {
             self.input.extend_from_slice(&self.landing[..read]);
         }
@@ -125,8 +133,10 @@ impl Wire {
     fn has_taken(&mut self, written: Option<usize>) -> io::Result<bool> {
         if written.is_some() {
             self.stuck = None;
-        } else if self.stuck.get_or_insert_with(Instant::now).elapsed() >= self.patience {
-            let what = format!("the server has read nothing for {} s", self.patience.as_secs_f64());
+        } else if let Some(patience) = self.patience
+            && self.stuck.get_or_insert_with(Instant::now).elapsed() >= patience
+        {
+            let what = format!("the server has read nothing for {} s", patience.as_secs_f64());
             return Err(io::Error::new(ErrorKind::TimedOut, what));
         }
         Ok(written.is_some())
@@ -134,7 +144,7 @@ impl Wire {
 
     fn nap(&mut self) -> io::Result<()> {
         if self.read()?.is_none() {
-            self.stream.wait(Readiness::BytesOrRoom, Some(NAP.min(self.patience)));
+            self.stream.wait(Readiness::BytesOrRoom, Some(self.patience.unwrap_or(NAP).min(NAP)));
         }
         Ok(())
     }
@@ -154,13 +164,13 @@ mod tests {
         let mut connection = Connection::client(Connection::hello("test", None, TimeMode::Lockstep)).unwrap();
         connection.output().split();
         connection.output().append(Bytes::from(vec![0; 16 << 20]).into());
-        (Wire::new(near, connection), far)
+        (Wire::new(near, connection, SilenceLimit::default()), far)
     }
 
     #[test]
     fn writing_to_a_server_that_reads_nothing_ends_with_an_error() {
         let (mut wire, _far) = wire();
-        wire.patience = Duration::from_millis(1);
+        wire.patience = Some(Duration::from_millis(1));
         let error = wire.flush().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert_eq!(error.to_string(), "the server has read nothing for 0.001 s");

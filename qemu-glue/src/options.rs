@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::time::Duration;
 
 use thiserror::Error;
-use vp_client::Address;
+use vp_client::{Address, SilenceLimit};
 
 /// Every option, with what stands in `-device vp`'s help.
-pub(crate) const KEYS: [&str; 8] =
-    ["connect", "address", "spi", "compatible", "platform", "pool", "timeout", "share"];
+pub(crate) const KEYS: [&str; 9] =
+    ["connect", "address", "spi", "compatible", "platform", "pool", "timeout", "share", "heartbeat"];
 
 /// Guest RAM that the kernel leaves to the device's driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,9 @@ pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     /// Whether nothing is shared with a server on the same host: neither the guest's memory nor a ring.
     pub(crate) is_apart: bool,
+    /// How long the server may say nothing, and answer no Ping; the server finds out as well when QEMU is stopped, unless this is
+    /// without end. What the environment says if left out.
+    pub(crate) heartbeat: Option<SilenceLimit>,
 }
 
 /// What is wrong with an option.
@@ -126,6 +129,10 @@ impl Options {
                     _ => return Err(refuse("share", "on or off")()),
                 }
             }
+            "heartbeat" => {
+                let right = "seconds, 1 or more, or none, such as for a QEMU or a server in a debugger";
+                self.heartbeat = Some(value.parse().map_err(|_| refuse("heartbeat", right)())?);
+            }
             _ => return Err(OptionError::Unknown { key: key.to_owned(), known: KEYS.to_vec() }),
         }
         Ok(())
@@ -169,6 +176,7 @@ mod tests {
             ("pool", "0x60000000:0x10000000"),
             ("timeout", "5"),
             ("share", "off"),
+            ("heartbeat", "none"),
         ];
         assert_eq!(given.map(|(key, _)| key), KEYS);
         let mut options = Options::default();
@@ -192,6 +200,7 @@ mod tests {
             ("pool", "0x1000:0"),
             ("timeout", "0"),
             ("share", "perhaps"),
+            ("heartbeat", "0"),
         ];
         for (key, value) in wrong {
             let error = Options::default().set(key, value).unwrap_err();

@@ -13,6 +13,8 @@ use crate::Address;
 
 /// Pieces that are written at once.
 const PIECES: usize = 8;
+/// Probes without an answer after which a peer's host is taken for gone.
+const PROBES: u32 = 4;
 
 /// A connected socket, set not to block: what cannot be done now is `None`.
 #[derive(Debug)]
@@ -59,6 +61,25 @@ impl Socket {
             // An error says that it has ended, which is seen elsewhere.
             let _ = rustix::net::sockopt::set_tcp_quickack(socket, true);
         }
+    }
+
+    /// Over TCP: has the system find out whether the peer's host is there. One of which nothing is heard for so long ends the
+    /// socket with an error; one that acknowledges but takes nothing, six times as long. The process behind it may sleep or be
+    /// stopped: its system answers.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep_alive(&self, limit: Duration) -> io::Result<()> {
+        use rustix::net::sockopt;
+        let Self::Tcp(socket) = self else { return Ok(()) };
+        let seconds = |part| Duration::from_secs((limit / part).as_secs().max(1));
+        sockopt::set_tcp_keepidle(socket, seconds(2))?;
+        sockopt::set_tcp_keepintvl(socket, seconds(2 * PROBES))?;
+        sockopt::set_tcp_keepcnt(socket, PROBES)?;
+        // Probes are sent only while nothing waits for its acknowledgement (RFC 9293, 3.8.4; tcp(7)).
+        let unacknowledged = u32::try_from((limit * 6).as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(socket, unacknowledged)?;
+        Ok(sockopt::set_socket_keepalive(socket, true)?)
     }
 
     /// Ends it, for all handles.

@@ -37,6 +37,17 @@ impl Stream {
         Socket::connect(address, timeout).map(Self::Socket)
     }
 
+    /// As [`Socket::keep_alive`]; within a process there is nothing to find out.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep_alive(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Self::Socket(socket) => socket.keep_alive(limit),
+            Self::InProcess(_) => Ok(()),
+        }
+    }
+
     /// Reads what is there. `None`: nothing is there. 0: the end.
     ///
     /// # Errors
@@ -215,6 +226,25 @@ mod tests {
             assert_eq!(far.read_onto(8, &mut onto).unwrap(), Some(0));
             assert_eq!(&onto[..], b"abc");
             assert!(far.write(&mut &b"late"[..]).is_err());
+        }
+    }
+
+    #[test]
+    fn the_system_finds_out_whether_the_peers_host_is_there() {
+        use rustix::net::sockopt;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = Address::Tcp { host: "127.0.0.1".to_owned(), port };
+        let stream = Stream::connect(&address, Duration::from_secs(60)).unwrap();
+        stream.keep_alive(Duration::from_secs(20)).unwrap();
+        let Stream::Socket(socket) = &stream else { panic!() };
+        assert!(sockopt::socket_keepalive(socket).unwrap());
+        // The last probe is due within the limit.
+        let idle = sockopt::tcp_keepidle(socket).unwrap();
+        let probes = sockopt::tcp_keepintvl(socket).unwrap() * sockopt::tcp_keepcnt(socket).unwrap();
+        assert_eq!((idle, probes), (Duration::from_secs(10), Duration::from_secs(8)));
+        for (near, _far) in pairs() {
+            near.keep_alive(Duration::from_secs(20)).unwrap();
         }
     }
 

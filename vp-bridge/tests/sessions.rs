@@ -119,6 +119,49 @@ fn a_stranger_is_told_which_rule_it_broke() {
 }
 
 #[test]
+fn what_came_before_a_broken_rule_is_answered() {
+    let served = Served::tcp();
+    for mode in [TimeMode::Lockstep, TimeMode::Free] {
+        let mut raw = Raw::open(&served.address, None, mode);
+        assert_eq!(raw.attach(CSB, Role::Initiator), Reply::Done);
+        assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
+        let mut asked =
+            vec![raw.send(read(0)), raw.send(memory_read(0x8000_0000, 8)), raw.send(Request::Ping)];
+        if mode == TimeMode::Lockstep {
+            // The last of them, and in pieces: other sessions are looked at meanwhile.
+            asked.push(raw.send(Request::Advance { until: Until::Time(Time(1_000_000_000)) }));
+        }
+        let mut bytes = raw.connection.output().split();
+        bytes.extend_from_slice(&[0xff; 8]);
+        raw.stream.write_all(&bytes).unwrap();
+        let mut answered: Vec<RequestId> = asked.iter().map(|_| raw.reply(&mut Vec::new()).0).collect();
+        answered.sort_unstable();
+        assert_eq!(answered, asked);
+        let event = raw.next();
+        assert!(matches!(&event, Event::Bye(bye) if bye.code == Some(ErrorCode::Malformed)), "{event:?}");
+    }
+}
+
+/// What stands behind it in the stream is not looked at, so its answer never comes.
+#[test]
+fn a_memory_owner_that_breaks_a_rule_is_gone_at_once() {
+    let served = Served::at(
+        "tcp:127.0.0.1:0",
+        Options { owner_timeout: Duration::from_secs(3600), ..Options::default() },
+    );
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    let mut reader = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(reader.attach(DBB, Role::Initiator), Reply::Done);
+    let asked = reader.send(memory_read(0x8000_0000, 8));
+    reader.flush();
+    assert!(matches!(owner.next(), Event::Request { request: Request::MemoryRead(_), .. }));
+    owner.stream.write_all(&[0xff; 8]).unwrap();
+    let (id, _, reply) = reader.reply(&mut Vec::new());
+    assert_eq!((id, code(&reply)), (asked, ErrorCode::Cancelled));
+}
+
+#[test]
 fn who_does_not_say_hello_is_sent_away_after_a_while() {
     let options = Options { handshake_timeout: Duration::from_millis(1), ..Options::default() };
     let served = Served::at("tcp:127.0.0.1:0", options);

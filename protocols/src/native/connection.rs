@@ -451,6 +451,16 @@ impl Connection {
     /// # Errors
     /// [`Violation`]: the peer broke a rule. The session is over, and the output tells the peer why.
     pub fn receive(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
+        self.receive_first(input)
+            .inspect_err(|violation| self.part(Some(violation.code()), violation.to_string()))
+    }
+
+    /// The same, but after a violation the session is open, for the answers to what came before it. The caller then takes no more
+    /// events, and says [`bye`](Self::bye) with the violation's code.
+    ///
+    /// # Errors
+    /// [`Violation`]: the peer broke a rule.
+    pub fn receive_first(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
         match self.state {
             State::Deciding(..) => return Ok(None),
             State::Closed => {
@@ -459,7 +469,7 @@ impl Connection {
             }
             _ => (),
         }
-        self.take(input).inspect_err(|violation| self.part(Some(violation.code()), violation.to_string()))
+        self.take(input)
     }
 
     /// How many bytes the frame at the front of `input` still lacks, once its lengths are known and allowed; else 0. A caller

@@ -81,6 +81,8 @@ codes! {
     /// A partner does not keep to the contract of time, or to the rules of its port. Also of one request: a port has a
     /// partner already beside which this one cannot be.
     ContractBroken = 27, "contract of time broken";
+    /// Nothing was asked or told for as long as the server lets a session be idle.
+    Idle = 28, "session idle";
 
     // 32..: one request failed, the session goes on.
     /// The port number is not in the list of the welcome.

@@ -278,6 +278,9 @@ impl Capabilities {
     pub const DEVICE: Self = Self(1 << 7);
     /// Takes [`Clock`](super::Request::Clock), [`Driven`](super::Driven) and [`Promised`](super::Promised).
     pub const PARTNERS: Self = Self(1 << 8);
+    /// Answers the server's Pings at any time, also between two calls. A promise that the caller has to give, so it is not in
+    /// [`ALL`](Self::ALL).
+    pub const HEARTBEAT: Self = Self(1 << 10);
     /// All that this crate knows and any stream can carry.
     pub const ALL: Self = Self(0b1_1010_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.

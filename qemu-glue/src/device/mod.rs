@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use vp_client::Address;
+use vp_client::{Address, SilenceLimit};
 
 use crate::options::{Options, Pool};
 use crate::qemu::time::GuestClock;
 use crate::qemu::{Handle, Qemu};
 use crate::report::say;
-use crate::session::{AccessError, Platform, Session};
+use crate::session::{AccessError, Patience, Platform, Session};
 use node::Node;
 use place::DevicePlace;
 use port::{Line, Port};
@@ -123,8 +123,10 @@ impl Device {
         let port = Port::new(qemu, ram.to_vec(), line, clock.is_some());
         let timeout = options.timeout.unwrap_or(TIMEOUT);
         let (shared, is_coupled) = (options.platform.clone(), clock.is_some());
+        let heartbeat = options.heartbeat.map_or_else(SilenceLimit::from_environment, Ok)?;
+        let patience = Patience { timeout, heartbeat };
         let connected =
-            Session::connect(endpoint.clone(), shared, port.as_guest(), is_coupled, may_share, timeout);
+            Session::connect(endpoint.clone(), shared, port.as_guest(), is_coupled, may_share, patience);
         let (session, platform) = connected.map_err(|error| error.to_string())?;
         if platform.size < 4 {
             return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));

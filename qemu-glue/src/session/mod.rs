@@ -23,7 +23,7 @@ pub(crate) use coupled::Timed;
 use parking_lot::{FairMutex, FairMutexGuard};
 use thiserror::Error;
 use vp_client::native::{Posted, Reply, Request, RequestId};
-use vp_client::{Address, Readiness};
+use vp_client::{Address, Readiness, SilenceLimit};
 
 use crate::report::say;
 use ring::{RegisterRing, Wanted};
@@ -34,6 +34,8 @@ const LOOK: Duration = Duration::from_micros(50);
 /// How long the thread that listens leaves the stream to who waits for a register, at first and at most: as long again as that
 /// has gone on.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
+/// Looks at a server's silence within the longest that is borne.
+const LOOKS_AT_SILENCE: u32 = 8;
 /// How often a server that is gone is looked for.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -87,6 +89,15 @@ pub(crate) struct ConnectError(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AccessError;
 
+/// How long a server is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// By an access, for its answer; and for the session to open.
+    pub(crate) timeout: Duration,
+    /// While it says nothing and answers no Ping.
+    pub(crate) heartbeat: SilenceLimit,
+}
+
 /// A device in use.
 pub(crate) struct Session {
     desk: Arc<Desk>,
@@ -109,6 +120,7 @@ struct Desk {
     begun: AtomicU64,
     /// Whether something may be shared with the server.
     may_share: bool,
+    heartbeat: SilenceLimit,
     /// Whether the user has been told what is not.
     has_told: AtomicBool,
 }
@@ -137,7 +149,8 @@ impl Desk {
     /// Opens a session and starts the thread that listens to it.
     fn open(self: &Arc<Self>, generation: u64, timeout: Duration) -> Result<Box<Wire>, ConnectError> {
         let (shared, guest) = (self.shared.as_deref(), self.guest.clone());
-        let mut wire = Wire::open(&self.endpoint, shared, guest, self.is_coupled, self.may_share, timeout)?;
+        let patience = Patience { timeout, heartbeat: self.heartbeat };
+        let mut wire = Wire::open(&self.endpoint, shared, guest, self.is_coupled, self.may_share, patience)?;
         if let Some(why) = wire.unshared.take()
             && !self.has_told.swap(true, Ordering::Relaxed)
         {
@@ -149,6 +162,7 @@ impl Desk {
         let listener = wire.client.watch().map_err(|error| ConnectError(error.to_string()))?;
         let desk = Arc::downgrade(self);
         let guest = self.guest.clone();
+        let nap = self.heartbeat.duration().map(|limit| limit / LOOKS_AT_SILENCE);
         let listen = move || {
             guest.thread(&mut || {
                 let (mut seen, mut pause) = (0, PAUSES.0);
@@ -162,7 +176,7 @@ impl Desk {
                     match std::mem::replace(&mut seen, begun) == begun {
                         true => {
                             pause = PAUSES.0;
-                            listener.wait(Readiness::Bytes, None);
+                            listener.wait(Readiness::Bytes, nap);
                         }
                         false => {
                             thread::sleep(pause);
@@ -201,7 +215,8 @@ impl Desk {
                 return false;
             }
             let Link::Up(wire) = &mut state.link else { return false };
-            match wire.client.serve() {
+            let served = wire.client.serve();
+            match served.and_then(|moved| wire.client.mind_silence().map(|_| moved)) {
                 Ok(true) => began = Instant::now(),
                 Ok(false) => {}
                 Err(error) => {
@@ -229,8 +244,7 @@ impl Desk {
 }
 
 impl Session {
-    /// Opens the session. `timeout` is also how long the guest waits for a register; `is_coupled` says whether the guest
-    /// says at which moment of its own time each access is.
+    /// Opens the session. `is_coupled` says whether the guest says at which moment of its own time each access is.
     ///
     /// # Errors
     /// [`ConnectError`]: nobody is there, or nobody fit.
@@ -240,7 +254,7 @@ impl Session {
         guest: Arc<dyn Guest>,
         is_coupled: bool,
         may_share: bool,
-        timeout: Duration,
+        Patience { timeout, heartbeat }: Patience,
     ) -> Result<(Self, Platform), ConnectError> {
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         let state = FairMutex::new(State { link: down, generation: 0 });
@@ -253,6 +267,7 @@ impl Session {
             ring: Mutex::new(None),
             begun: AtomicU64::new(0),
             may_share,
+            heartbeat,
             has_told: AtomicBool::new(false),
         });
         // Nobody else knows the desk yet: the listener waits for the lock if anything comes at once.

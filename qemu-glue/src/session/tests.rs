@@ -163,13 +163,21 @@ fn open<T: Send + 'static>(
     timeout: Duration,
     serve: impl FnOnce(Peer) -> T + Send + 'static,
 ) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
+    with(may_share, Patience { timeout, heartbeat: SilenceLimit::default() }, serve)
+}
+
+fn with<T: Send + 'static>(
+    may_share: bool,
+    patience: Patience,
+    serve: impl FnOnce(Peer) -> T + Send + 'static,
+) -> (Session, Arc<TestGuest>, JoinHandle<T>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vp.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
     let (session, platform) =
-        Session::connect(Address::Unix(path), None, guest.clone(), false, may_share, timeout).unwrap();
+        Session::connect(Address::Unix(path), None, guest.clone(), false, may_share, patience).unwrap();
     assert_eq!((platform.size, platform.memory), (0x1000, vec![Range { start: 0x100, end: 0x1100 }]));
     (session, guest, server, folder)
 }
@@ -403,4 +411,25 @@ fn an_error_in_the_rings_answer_is_the_guests_and_the_session_goes_on() {
     assert_eq!(session.read(0), Err(AccessError));
     assert_eq!(session.read(0), Ok(5));
     drop(server.join().unwrap());
+}
+
+/// Nobody accesses anything: the thread that listens finds out.
+#[test]
+fn a_server_that_is_stopped_while_the_guest_waits_for_its_interrupt_means_the_end_of_the_session() {
+    let heartbeat = SilenceLimit::of(Duration::from_millis(80));
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let (session, guest, server, _folder) =
+        with(false, Patience { timeout: LONG, heartbeat }, move |mut peer| {
+            peer.raise(true);
+            peer.send();
+            let _ = is_over.recv();
+            drop(peer);
+        });
+    // The line falls with the session; before, the guest has had its interrupt.
+    while session.is_up() || guest.level.load(Ordering::SeqCst) {
+        thread::yield_now();
+    }
+    assert_eq!(session.read(0), Err(AccessError));
+    drop(over);
+    server.join().unwrap();
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vp_client::native::{
-    CounterValue, ErrorCode, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Request, RequestId, Role,
-    SendError, SharedRegion, Time, TimeMode,
+    Capabilities, CounterValue, ErrorCode, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Request,
+    RequestId, Role, SendError, SharedRegion, Time, TimeMode,
 };
 use vp_client::{Address, Answer, Client, Error, Handler, Options, Refusal, is_memory};
 
-use super::{ConnectError, Guest, Platform, SharedMemory, coupled::Timeline};
+use super::{ConnectError, Guest, Patience, Platform, SharedMemory, coupled::Timeline};
 use crate::report::say;
 
 /// The end of a session, for people.
@@ -81,15 +81,20 @@ impl Wire {
         guest: Arc<dyn Guest>,
         is_coupled: bool,
         may_share: bool,
-        timeout: Duration,
+        Patience { timeout, heartbeat }: Patience,
     ) -> Result<Self, ConnectError> {
         let until = Instant::now() + timeout;
+        let options = Options::new(concat!("vp-qemu ", env!("CARGO_PKG_VERSION")));
+        // The thread that listens answers at any time.
+        let promised = heartbeat.duration().map_or(Capabilities::NONE, |_| Capabilities::HEARTBEAT);
         let options = Options {
             platform: shared.map(Into::into),
             time_mode: if is_coupled { TimeMode::Lockstep } else { TimeMode::Free },
+            capabilities: options.capabilities.union(promised),
             share: may_share,
             timeout,
-            ..Options::new(concat!("vp-qemu ", env!("CARGO_PKG_VERSION")))
+            heartbeat,
+            ..options
         };
         let client = Client::connect(endpoint, &options, GuestSide { guest, level: false })
             .map_err(|error| ConnectError(error.to_string()))?;

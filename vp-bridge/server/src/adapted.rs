@@ -35,8 +35,8 @@ async fn stay(
         Ok(instance) => instance,
         Err(error) => return End::Wrong(error.to_string()),
     };
-    let sockets: std::io::Result<Vec<_>> =
-        streams.into_iter().map(|stream| stream.into_socket().map(Arc::new)).collect();
+    let socket = |stream: Stream| stream.into_socket(house.options.heartbeat).map(Arc::new);
+    let sockets: std::io::Result<Vec<_>> = streams.into_iter().map(socket).collect();
     let sockets = match sockets {
         Ok(sockets) => sockets,
         Err(error) => {

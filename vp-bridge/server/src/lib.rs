@@ -19,6 +19,9 @@
 
 mod adapted;
 mod adapters;
+mod door;
+mod files;
+mod freed;
 mod instance;
 mod listener;
 mod meeting;
@@ -35,17 +38,19 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
 use vp_models::memory::MemoryPool;
 use vp_models::platform::{Description, DescriptionError};
-use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms, TimeMode};
+use vp_protocols::native::{Capabilities, SessionId, Terms, TimeMode};
 
 use adapters::Adapter;
 use adapters::renode::Renode;
+use door::Door;
+pub use files::allow_files_for;
 use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
@@ -81,7 +86,8 @@ pub const TOLD: &str = "vp_server::told";
 /// What a server bears.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Most sessions at a time. Who comes beyond is told that the server is full.
+    /// Most sessions at a time. Who comes beyond is told that the server is full. Fewer where the process may not open as many files
+    /// as these need ([`allow_files_for`]).
     pub max_sessions: usize,
     /// How long a newcomer may take to say hello.
     pub handshake_timeout: Duration,
@@ -96,6 +102,12 @@ pub struct Options {
     pub memory_limit: u64,
     /// Most bytes of the host's memory that the RAM of one platform takes. A write that needs more is refused.
     pub platform_memory_limit: u64,
+    /// How long nothing may come of a session that has promised to answer Pings at any time
+    /// ([`Capabilities::HEARTBEAT`]): it is asked after a quarter of that, and put out at the end. Others may be silent. Over TCP,
+    /// also how long a peer's host may be out of reach. None: for ever.
+    pub heartbeat: Option<Duration>,
+    /// How long a session may ask and be told nothing, when nothing of its is under way either. None: for ever.
+    pub idle_timeout: Option<Duration>,
     /// Delta cycles of a platform without simulated time moving on, after which its run is ended and its sessions are
     /// told ([`vp_core::Simulation::set_delta_limit`]).
     pub delta_limit: u64,
@@ -130,12 +142,15 @@ impl Default for Options {
             owner_timeout: Duration::from_secs(30),
             memory_limit: u64::MAX,
             platform_memory_limit: u64::MAX,
+            heartbeat: Some(Duration::from_secs(20)),
+            idle_timeout: None,
             delta_limit: vp_core::Simulation::DELTA_LIMIT,
             one_platform: false,
             terms: Terms {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
-                    .union(Capabilities::MEMORY_IN_ORDER),
+                    .union(Capabilities::MEMORY_IN_ORDER)
+                    .union(Capabilities::HEARTBEAT),
                 ..Terms::default()
             },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -147,7 +162,12 @@ impl Default for Options {
 
 impl Options {
     fn patience(&self) -> Patience {
-        Patience { owner_timeout: self.owner_timeout, delta_limit: self.delta_limit }
+        Patience {
+            owner_timeout: self.owner_timeout,
+            delta_limit: self.delta_limit,
+            heartbeat: self.heartbeat,
+            idle_timeout: self.idle_timeout,
+        }
     }
 
     fn memory(&self) -> PlatformMemory {
@@ -155,7 +175,7 @@ impl Options {
     }
 
     fn listeners(&self) -> Listeners {
-        Listeners { ended: self.ended.clone(), pins: self.pins.clone() }
+        Listeners { freed: Arc::default(), ended: self.ended.clone(), pins: self.pins.clone() }
     }
 }
 
@@ -178,6 +198,8 @@ pub enum BindError {
 /// Who is told of platforms.
 #[derive(Debug, Clone, Default)]
 struct Listeners {
+    /// Whenever one has ended and its memory is free.
+    freed: Arc<Notify>,
     ended: Option<Sender<EndedPlatform>>,
     pins: Option<Sender<PinEvent>>,
 }
@@ -273,11 +295,12 @@ impl Server {
     pub async fn bind(
         address: &Address,
         description: Description,
-        options: Options,
+        mut options: Options,
     ) -> Result<Self, BindError> {
         let name = description.name.clone();
         description.check().map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address).await?;
+        options.max_sessions = files::sessions_within_limit(options.max_sessions, address);
         let house = House {
             registry: Registry::new(
                 description,
@@ -353,15 +376,16 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, peers, connected, house } = self;
         let tasks = TaskTracker::new();
-        let places = Arc::new(Semaphore::new(house.options.max_sessions));
-        // Those who are turned away need a moment too; more than this many get no reason.
-        let doorway = Arc::new(Semaphore::new(64));
+        let most = house.options.max_sessions;
+        let places = Arc::new(Semaphore::new(most));
+        let mut door = Door::new(most);
         for peer in peers {
             tasks.spawn(peer.serve(house.clone(), tasks.clone(), places.clone()));
         }
         for peer in connected {
             tasks.spawn(peer.serve(house.clone()));
         }
+        let give_back = tokio::spawn(freed::give_back(house.registry.freed()));
         tokio::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -371,9 +395,7 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Mostly too many open files: that passes when sessions end.
-                    tracing::warn!("{}: cannot take a connection: {error}", listener.local_address());
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    door.cannot_accept(&listener, &house, &error).await;
                     continue;
                 }
             };
@@ -381,26 +403,18 @@ impl Server {
             let name = format!("session {} ({peer})", id.0);
             match places.clone().try_acquire_owned() {
                 Ok(place) => {
+                    door.is_stuck = false;
                     let house = house.clone();
                     tasks.spawn(async move {
                         session::run(&house, stream, id, &name).await;
                         drop(place);
                     });
                 }
-                Err(_) => {
-                    let most = house.options.max_sessions;
-                    tracing::warn!("{name}: the server has {most} sessions, the most it takes; turned away");
-                    let Ok(place) = doorway.clone().try_acquire_owned() else { continue };
-                    let reason = format!("the server has {most} sessions, the most it takes");
-                    let house = house.clone();
-                    tasks.spawn(async move {
-                        session::turn_away(&house, stream, ErrorCode::ServerFull, reason).await;
-                        drop(place);
-                    });
-                }
+                Err(_) => door.turn_away(&house, &tasks, stream, &name),
             }
         }
         drop(listener);
+        give_back.abort();
         house.shutdown.cancel();
         tasks.close();
         tasks.wait().await;

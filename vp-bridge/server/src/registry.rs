@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
+use tokio::sync::Notify;
 use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::{ErrorCode, TimeMode};
 
-use super::Listeners;
 use super::instance::{Instance, Patience, PlatformCommand};
+use super::{Listeners, files};
 
 /// All platforms of a server.
 pub(super) struct Registry {
@@ -40,8 +41,8 @@ pub(super) enum EnterError {
 impl EnterError {
     pub(super) fn code(&self) -> ErrorCode {
         match self {
-            Self::Thread(_) => ErrorCode::Internal,
-            Self::Memory(_) => ErrorCode::ServerFull,
+            Self::Thread(error) if !files::are_used_up(error) => ErrorCode::Internal,
+            Self::Thread(_) | Self::Memory(_) => ErrorCode::ServerFull,
         }
     }
 }
@@ -66,6 +67,11 @@ impl Registry {
 
     pub(super) fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// Notified when a platform has ended and its memory is free.
+    pub(super) fn freed(&self) -> Arc<Notify> {
+        self.listeners.freed.clone()
     }
 
     fn shared(&self) -> MutexGuard<'_, HashMap<String, Shared>> {

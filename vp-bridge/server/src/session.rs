@@ -13,8 +13,8 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
-use super::House;
 use super::instance::{Instance, Newcomer, PlatformCommand};
+use super::House;
 use crate::stream::Stream;
 
 /// Why a session ended: for the log.
@@ -175,7 +175,7 @@ async fn enter(
         Ok(instance) => instance,
         Err(end) => return part(house, stream, connection, name, &end).await,
     };
-    let socket = match stream.into_socket() {
+    let socket = match stream.into_socket(house.options.heartbeat) {
         Ok(socket) => Arc::new(socket),
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");

@@ -3,6 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
@@ -18,12 +19,16 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// The connection outside of the async runtime.
-    pub(crate) fn into_socket(self) -> io::Result<Socket> {
-        match self {
-            Self::Tcp(stream) => stream.into_std().map(Socket::Tcp),
-            Self::Unix(stream) => stream.into_std().map(Socket::Unix),
+    /// The connection outside of the async runtime. Over TCP the peer's host may be out of reach for so long.
+    pub(crate) fn into_socket(self, limit: Option<Duration>) -> io::Result<Socket> {
+        let socket = match self {
+            Self::Tcp(stream) => Socket::Tcp(stream.into_std()?),
+            Self::Unix(stream) => Socket::Unix(stream.into_std()?),
+        };
+        if let Some(limit) = limit {
+            socket.keep_alive(limit)?;
         }
+        Ok(socket)
     }
 
     /// Another handle of a connection, back in the async runtime.

@@ -4,6 +4,7 @@ use super::Failure;
 use super::memory_limit::MemoryArgs;
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
+use vp_client::SilenceLimit;
 use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::local::LocalHost;
@@ -43,6 +44,10 @@ pub(super) struct HostArgs {
     /// Keep the RAM on this side of the connection: the device's DMA crosses it
     #[arg(long, requires = "connect", help_heading = "Server")]
     pub(super) own_memory: bool,
+
+    /// How long the server may be silent while it is waited for: seconds, or `none`, such as for a server in a debugger
+    #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE, help_heading = "Server")]
+    pub(super) heartbeat: SilenceLimit,
 }
 
 /// A CPU's place at a platform, and what is known of that platform.
@@ -122,6 +127,7 @@ impl HostArgs {
             memory,
             memory_limit: self.memory.limit(),
             platform: self.shared.clone(),
+            heartbeat: self.heartbeat,
             ..RemoteOptions::default()
         };
         let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;

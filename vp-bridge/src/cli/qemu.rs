@@ -30,7 +30,8 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put before them, unless QEMU is for x86, where the
 device is a PCI function.
 
---set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout, share.
+--set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout, share,
+heartbeat.
 
   vp qemu -- -m 2048 -nographic -kernel Image -initrd initramfs.gz -append console=ttyAMA0")]
 pub(super) struct Args {
@@ -57,7 +58,8 @@ pub(super) struct Args {
 }
 
 /// What the library takes as options of the device (`qemu-glue/src/options.rs`).
-const DEVICE_OPTIONS: [&str; 7] = ["address", "spi", "compatible", "platform", "pool", "timeout", "share"];
+const DEVICE_OPTIONS: [&str; 8] =
+    ["address", "spi", "compatible", "platform", "pool", "timeout", "share", "heartbeat"];
 /// How alike (Jaro-Winkler) a name must be to one of these to be meant for it.
 const ALIKE: f64 = 0.8;
 

@@ -6,8 +6,9 @@ use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
+use vp_client::SilenceLimit;
 use vp_server::remote_port::{Peer, TimeSource};
-use vp_server::{Options, Server};
+use vp_server::{Options, Server, allow_files_for};
 use vp_transport::{Address, MeetingPlace};
 
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,14 @@ pub(super) struct Args {
     /// The same of each platform. Left out: a quarter of the limit for all
     #[arg(long, value_name = "SIZE", value_parser = memory_limit::size, help_heading = "Platform")]
     platform_memory_limit: Option<u64>,
+    /// How long the host of a client may be out of reach, and a client that has promised to answer at any time, such as QEMU,
+    /// say nothing: seconds, or `none`, such as for one in a debugger. It is disconnected then
+    #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE)]
+    heartbeat: SilenceLimit,
+
+    /// How long a session may ask and be told nothing: seconds, or `none`. It is disconnected then
+    #[arg(long, value_name = "SECONDS", default_value_t = SilenceLimit::NONE)]
+    idle_timeout: SilenceLimit,
 
     /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
     /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
@@ -78,9 +87,12 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         platform_memory_limit: args.platform_memory_limit.unwrap_or(memory_limit / 4),
         max_sessions: args.max_sessions,
         owner_timeout: args.parts.owner_timeout(),
+        heartbeat: args.heartbeat.duration(),
+        idle_timeout: args.idle_timeout.duration(),
         one_platform: !parts.is_empty(),
         ..Options::default()
     };
+    allow_files_for(args.max_sessions, &args.listen);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;

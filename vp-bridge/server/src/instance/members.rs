@@ -8,12 +8,14 @@ use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 
 use super::share::Ring;
+use super::silence::Silence;
 use super::{Permit, SessionStream};
 
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
     pub(super) stream: SessionStream,
+    pub(super) silence: Silence,
     pub(super) ring: Option<Ring>,
     /// There is one in a session's life.
     pub(super) has_had_ring: bool,
@@ -31,6 +33,7 @@ impl Member {
         Self {
             capabilities,
             stream,
+            silence: Silence::default(),
             ring: None,
             has_had_ring: false,
             held_permits: FxHashMap::default(),

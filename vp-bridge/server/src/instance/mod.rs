@@ -20,6 +20,7 @@ mod permits;
 mod run;
 mod session_stream;
 mod share;
+mod silence;
 mod told;
 mod translate;
 
@@ -48,6 +49,7 @@ use partners::Standing;
 use permits::Permit;
 use run::Looks;
 use session_stream::SessionStream;
+use silence::Watch;
 
 use super::session::End;
 use super::{EndedPlatform, Listeners};
@@ -58,6 +60,8 @@ use crate::adapters::Beginning;
 pub(super) struct Patience {
     pub(super) owner_timeout: Duration,
     pub(super) delta_limit: u64,
+    pub(super) heartbeat: Option<Duration>,
+    pub(super) idle_timeout: Option<Duration>,
 }
 
 #[cfg(test)]
@@ -89,11 +93,12 @@ impl Instance {
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let inbox = CloseAtEnd(inside);
+            let freed = listeners.freed.clone();
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 match PlatformThread::build(&inbox.0, &description, budget, mode, patience) {
                     Ok(mut thread) => {
-                        let Listeners { ended, pins } = listeners;
+                        let Listeners { ended, pins, .. } = listeners;
                         if let Some(pins) = pins {
                             // Who does not listen any more does not want to know.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
@@ -113,6 +118,7 @@ impl Instance {
                     .unwrap_or("no message");
                 tracing::error!("platform {label} failed: {what}; its sessions are closed");
             }
+            freed.notify_one();
         })?;
         Ok(Self { inbox })
     }
@@ -154,6 +160,7 @@ struct PlatformThread {
     /// Paced: the clock of the present work, and what simulated time has to do with it.
     pace: Option<(Instant, hub::Pace)>,
     looks: Looks,
+    watch: Watch,
     has_ended: bool,
 }
 
@@ -183,6 +190,7 @@ impl PlatformThread {
             standing: Standing::default(),
             pace: None,
             looks: Looks::SOON,
+            watch: Watch::new(&patience),
             has_ended: false,
         })
     }
@@ -217,13 +225,19 @@ impl PlatformThread {
                     self.look_who_holds_time();
                     self.ask_adapted_partners();
                     self.flush();
+                    let silence = self.silence_wake();
                     let since = [self.owners.oldest(), self.standing.since()].into_iter().flatten();
                     let patience =
                         since.filter_map(|(_, since)| since.checked_add(self.patience.owner_timeout));
-                    self.idle_until(wake.0.into_iter().chain(patience).min());
+                    self.idle_until(wake.0.into_iter().chain(patience).chain(silence).min());
                     self.looks = Looks::SOON;
+                    self.mind_silence();
                 }
-                _ => self.look(),
+                _ => {
+                    if self.look() {
+                        self.mind_silence();
+                    }
+                }
             }
         }
         self.flush();

@@ -87,18 +87,19 @@ impl PlatformThread {
         self.hub.run(Time::MAX)
     }
 
-    /// Looks at the sockets between two pieces of a run, if that is due.
-    pub(super) fn look(&mut self) {
+    /// Looks at the sockets between two pieces of a run, if that is due. Says whether it was.
+    pub(super) fn look(&mut self) -> bool {
         if !self.looks.is_due() {
-            return;
+            return false;
         }
         let began = Instant::now();
         if self.poll_sockets() {
             self.looks = Looks::SOON;
-            return;
+            return true;
         }
         let took = began.elapsed();
         let interval = (2 * self.looks.interval).min(LONGEST).max(took * SHARE_OF_RUN);
         self.looks = Looks { next: Some(began + took + interval), interval };
+        true
     }
 }

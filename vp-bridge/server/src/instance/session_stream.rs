@@ -40,6 +40,15 @@ const FILES: usize = 64;
 /// Messages for the session that are collected before they are written.
 const BATCH: usize = 64;
 
+/// What a session has shown of itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Signs {
+    /// Something came, or could not come, since the stream is not read.
+    pub(super) is_heard: bool,
+    /// Something was asked or told, but Pings, or is under way.
+    pub(super) is_busy: bool,
+}
+
 /// A session's socket and the protocol's state of it. When it is dropped the session's task gets both back.
 pub(super) struct SessionStream {
     id: SessionId,
@@ -57,10 +66,18 @@ pub(super) struct SessionStream {
     asks: VecDeque<(Token, Request, Bytes)>,
     tokens: BTreeMap<RequestId, Token>,
     max_bytes: usize,
+    /// Since the last look at it.
+    signs: Signs,
+    /// Pings without an answer, of the server's.
+    pings: usize,
+    /// The same, of the peer's.
+    peer_pings: usize,
     /// Whether the session has said that it has a clock.
     is_partner: bool,
     /// Whether all that was read is decoded, as far as it is whole: more may be read.
     wants_input: bool,
+    /// A rule that the peer broke: the session ends when what came before is answered.
+    broken: Option<(ErrorCode, String)>,
     /// Why the session ends.
     end: Option<End>,
     /// Where its task waits for the end.
@@ -80,6 +97,9 @@ impl SessionStream {
             id,
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
+            signs: Signs { is_heard: true, is_busy: true },
+            pings: 0,
+            peer_pings: 0,
             connection,
             input,
             landing: vec![0; READ].into(),
@@ -91,6 +111,7 @@ impl SessionStream {
             tokens: BTreeMap::new(),
             is_partner: false,
             wants_input: false,
+            broken: None,
             end: None,
             ended: Some(ended),
         }
@@ -142,7 +163,7 @@ impl SessionStream {
         if self.end.is_some() {
             return self.outgoing.clear();
         }
-        let done = self.deliver().and_then(|()| self.write());
+        let done = self.deliver().and_then(|()| self.break_off()).and_then(|()| self.write());
         self.note(done);
     }
 
@@ -156,6 +177,46 @@ impl SessionStream {
         self.note(done);
         let id = self.id;
         commands.extend(self.commands.drain(..).map(|command| (id, command)));
+    }
+
+    /// What the session has shown of itself since this was last asked.
+    pub(super) fn take_signs(&mut self) -> Signs {
+        let is_under_way = self.connection.to_answer() > self.peer_pings
+            || self.connection.in_flight() > self.pings
+            || !self.connection.output().is_empty();
+        let Signs { is_heard, is_busy } = std::mem::take(&mut self.signs);
+        Signs { is_heard: is_heard || !self.wants_input, is_busy: is_busy || is_under_way }
+    }
+
+    /// The session has accessed a register through its ring.
+    pub(super) fn note_access(&mut self) {
+        self.signs = Signs { is_heard: true, is_busy: true };
+    }
+
+    /// Whether it has so much under way that it is not read, and has taken all that it was told: it does not see that the server
+    /// is there.
+    pub(super) fn is_held_back(&mut self) -> bool {
+        let is_over = self.end.is_some() || self.broken.is_some();
+        !self.wants_input && self.connection.output().is_empty() && !is_over
+    }
+
+    /// Whether the session answers Pings at any time.
+    pub(super) fn has_promised_pongs(&self) -> bool {
+        self.connection.capabilities().contains(Capabilities::HEARTBEAT)
+    }
+
+    /// Pings without an answer.
+    pub(super) fn pings(&self) -> usize {
+        self.pings
+    }
+
+    /// Sends a Ping, if one more may be under way.
+    pub(super) fn ping(&mut self) {
+        if self.connection.request(Request::Ping, &[]).is_ok() {
+            self.pings += 1;
+            let done = self.write();
+            self.note(done);
+        }
     }
 
     /// What to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
@@ -199,6 +260,7 @@ impl SessionStream {
             self.wants_input = self.decode()?;
             // Replies may have made room for requests.
             self.deliver()?;
+            self.break_off()?;
             let lagged = self.connection.is_backlogged();
             self.write()?;
             if !lagged || self.connection.is_backlogged() {
@@ -232,11 +294,13 @@ impl SessionStream {
             Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
             Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
             Ok(Some(read)) => {
+                self.signs.is_heard = true;
                 if lacking < READ {
                     self.input.extend_from_slice(&self.landing[..read]);
                 }
                 if self.files.len() > FILES {
-                    return Err(self.wrong_files(format!("more than {FILES} files that no request needs")));
+                    let reason = format!("more than {FILES} files that no request needs");
+                    self.break_rule(ErrorCode::WrongFiles, reason);
                 }
                 Ok(true)
             }
@@ -248,21 +312,35 @@ impl SessionStream {
         self.connection.capabilities().intersection(Capabilities::LOCAL) != Capabilities::NONE
     }
 
-    fn wrong_files(&mut self, reason: String) -> End {
-        self.connection.bye(Some(ErrorCode::WrongFiles), reason.clone());
-        End::Wrong(reason)
+    /// The peer has broken a rule: nothing more of it is taken.
+    fn break_rule(&mut self, code: ErrorCode, reason: String) {
+        self.input.clear();
+        self.broken.get_or_insert((code, reason));
+    }
+
+    /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
+    /// for that it would send.
+    fn break_off(&mut self) -> Result<(), End> {
+        let waits = self.connection.in_flight() > self.pings || self.is_partner;
+        if self.connection.to_answer() > 0 && !waits {
+            return Ok(());
+        }
+        let Some((code, reason)) = self.broken.take() else { return Ok(()) };
+        self.connection.bye(Some(code), reason.as_str());
+        Err(End::Wrong(reason))
     }
 
     /// Decodes what has been read. Says whether more bytes are wanted; not while the peer lags behind or has as much under
     /// way as it may.
     fn decode(&mut self) -> Result<bool, End> {
         loop {
-            if self.connection.is_backlogged() || !self.may_ask()? {
+            if self.broken.is_some() || self.connection.is_backlogged() || !self.may_ask()? {
                 return Ok(false);
             }
-            match self.connection.receive(&mut self.input)? {
-                Some(event) => self.event(event)?,
-                None => return Ok(true),
+            match self.connection.receive_first(&mut self.input) {
+                Ok(Some(event)) => self.event(event)?,
+                Ok(None) => return Ok(true),
+                Err(violation) => self.break_rule(violation.code(), violation.to_string()),
             }
         }
     }
@@ -273,7 +351,7 @@ impl SessionStream {
             return Ok(true);
         }
         // A partner's promise may be what all its other commands wait for.
-        if self.connection.in_flight() == 0 && !self.is_partner {
+        if self.connection.in_flight() == self.pings && !self.is_partner {
             return Ok(false);
         }
         if self.permits.is_within(HARD_COMMANDS, HARD_BYTES) {
@@ -286,6 +364,11 @@ impl SessionStream {
     }
 
     fn event(&mut self, event: Event) -> Result<(), End> {
+        match &event {
+            Event::Request { request: Request::Ping, .. } => self.peer_pings += 1,
+            Event::Reply { reply: Reply::Pong, .. } => {}
+            _ => self.signs.is_busy = true,
+        }
         let command = match event {
             Event::Request {
                 id,
@@ -296,7 +379,7 @@ impl SessionStream {
                 if self.files.len() < wanted {
                     let name = request.name();
                     let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
-                    return Err(self.wrong_files(reason));
+                    return Ok(self.break_rule(ErrorCode::WrongFiles, reason));
                 }
                 let files = self.files.drain(..wanted).collect();
                 SessionCommand::Share { id, request, files }
@@ -317,7 +400,10 @@ impl SessionStream {
             }
             Event::Reply { id, reply, payload, .. } => match self.tokens.remove(&id) {
                 Some(token) => SessionCommand::Answer { token, reply, payload },
-                None => return Ok(()),
+                None => {
+                    self.pings -= 1;
+                    return Ok(());
+                }
             },
             Event::Driven { driven, payload } => {
                 let permit = self.permits.permit(payload.len());
@@ -338,8 +424,7 @@ impl SessionStream {
                     Event::Notice(_) => "no port here takes interrupts from outside",
                     _ => "a greeting in an open session",
                 };
-                self.connection.bye(Some(ErrorCode::UnexpectedMessage), reason);
-                return Err(End::Wrong(reason.to_owned()));
+                return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned()));
             }
         };
         self.commands.push(command);
@@ -383,6 +468,10 @@ impl SessionStream {
     }
 
     fn tell(&mut self, message: ToSession) -> Result<(), End> {
+        match &message {
+            ToSession::Reply { reply: Reply::Pong, .. } => self.peer_pings -= 1,
+            _ => self.signs.is_busy = true,
+        }
         let sent = match message {
             ToSession::Ask { token, request, payload } => {
                 self.asks.push_back((token, request, payload));

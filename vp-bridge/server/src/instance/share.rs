@@ -217,7 +217,8 @@ impl PlatformThread {
                 Ok(None) => return,
                 Err(error) => return self.put_out(session, ErrorCode::BadEntry, &error.to_string()),
             };
-            let Some(member) = self.members.get(session) else { return };
+            let Some(member) = self.members.get_mut(session) else { return };
+            member.stream.note_access();
             let (at, capabilities) = (at.map(native::Time), member.capabilities);
             let write =
                 |value| translate::register_write(RegisterWrite { port, address, value, at }, capabilities);

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use vp_client::SilenceLimit;
 use vp_client::native::{Attached, Role, StatusReport};
 use vp_models::hub::PinEvent;
 use vp_models::outside_device::OutsideDescription;
@@ -158,11 +159,7 @@ impl FromStr for OwnerTimeout {
     type Err = String;
 
     fn from_str(text: &str) -> Result<OwnerTimeout, String> {
-        match text.parse() {
-            Ok(seconds @ 1..) => Ok(OwnerTimeout(Some(Duration::from_secs(seconds)))),
-            _ if text == "none" => Ok(OwnerTimeout(None)),
-            _ => Err("write a whole number of seconds, 1 or more, or `none`".to_owned()),
-        }
+        text.parse().map(|limit: SilenceLimit| OwnerTimeout(limit.duration()))
     }
 }
 

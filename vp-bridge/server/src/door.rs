@@ -1,0 +1,68 @@
+//! Newcomers for whom there is no place: told so, as long as that costs little.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
+use vp_protocols::native::ErrorCode;
+
+use crate::files::{self, Spare};
+use crate::listener::Listener;
+use crate::stream::Stream;
+use crate::{House, session};
+
+/// Newcomers that are being turned away; more get no reason.
+const AT_ONCE: usize = 64;
+/// How long a connection that cannot be taken is left alone before the next try.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long one may take to read why, while no other is taken.
+const WORDS: Duration = Duration::from_millis(200);
+
+/// Where newcomers are turned away.
+pub(crate) struct Door {
+    /// Sessions that the server takes.
+    most: usize,
+    places: Arc<Semaphore>,
+    spare: Spare,
+    /// Whether the last connection could not be taken: said once.
+    pub(crate) is_stuck: bool,
+}
+
+impl Door {
+    pub(crate) fn new(most: usize) -> Door {
+        Door { most, places: Arc::new(Semaphore::new(AT_ONCE)), spare: Spare::new(), is_stuck: false }
+    }
+
+    /// Tells a newcomer that all places are taken.
+    pub(crate) fn turn_away(&self, house: &Arc<House>, tasks: &TaskTracker, stream: Stream, name: &str) {
+        let reason = format!("the server has {} sessions, the most it takes", self.most);
+        tracing::warn!("{name}: {reason}; turned away");
+        let Ok(place) = self.places.clone().try_acquire_owned() else { return };
+        let house = house.clone();
+        tasks.spawn(async move {
+            session::turn_away(&house, stream, ErrorCode::ServerFull, reason).await;
+            drop(place);
+        });
+    }
+
+    /// A connection could not be taken. Where no more files can be opened, the one that is kept for that makes room to say so.
+    pub(crate) async fn cannot_accept(&mut self, listener: &Listener, house: &House, error: &io::Error) {
+        if !std::mem::replace(&mut self.is_stuck, true) {
+            tracing::warn!("{}: cannot take a connection: {error}", listener.local_address());
+        }
+        if files::are_used_up(error) {
+            self.spare.release();
+            if let Ok(Ok((stream, _))) = timeout(PAUSE, listener.accept()).await {
+                let reason = format!("the server can open no more files: {error}");
+                let told = session::turn_away(house, stream, ErrorCode::ServerFull, reason);
+                let _ = timeout(WORDS, told).await;
+                return self.spare.keep();
+            }
+            self.spare.keep();
+        }
+        sleep(PAUSE).await;
+    }
+}

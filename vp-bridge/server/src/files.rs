@@ -1,0 +1,96 @@
+//! Open files of this process: how many there may be, how many sessions these are enough for, and one that is kept for newcomers
+//! when there are no more.
+
+use std::fs::File;
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use vp_transport::Address;
+
+/// Files that a server has without any session: standard streams, listeners, the runtime's own, those of the program around it.
+const BESIDE: u64 = 64;
+
+/// Files of a session, at most: its socket, once more when it ends, and what wakes its platform.
+const OF_SESSION: u64 = 3;
+/// The same of one on the same host, which may have a ring and its two bells.
+const OF_LOCAL_SESSION: u64 = OF_SESSION + 3;
+
+fn of_session(address: &Address) -> u64 {
+    match address {
+        Address::Tcp { .. } => OF_SESSION,
+        Address::Unix(_) => OF_LOCAL_SESSION,
+    }
+}
+
+/// Lets this process open as many files as so many sessions at an address need, as far as the system allows it. For a program to
+/// call before it serves: its children inherit the limit.
+pub fn allow_files_for(sessions: usize, address: &Address) {
+    let limit = getrlimit(Resource::Nofile);
+    let needed = (sessions as u64).saturating_mul(of_session(address)).saturating_add(BESIDE);
+    let wanted = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // What it refuses is said where it is missed.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
+    }
+}
+
+/// So many sessions at an address, or as many as this process may have files for, which is said.
+pub(crate) fn sessions_within_limit(asked: usize, address: &Address) -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    let most = asked.min(sessions_within(limit, address));
+    if let Some(limit) = limit.filter(|_| most < asked) {
+        tracing::warn!(
+            "{most} sessions at a time are taken, not {asked}: this process may open {limit} files (ulimit -n)"
+        );
+    }
+    most
+}
+
+/// How many sessions at an address so many files are enough for; one at least.
+fn sessions_within(limit: Option<u64>, address: &Address) -> usize {
+    let sessions = limit.map_or(u64::MAX, |limit| limit.saturating_sub(BESIDE) / of_session(address));
+    usize::try_from(sessions).unwrap_or(usize::MAX).max(1)
+}
+
+/// Whether it failed because no more files can be opened.
+pub(crate) fn are_used_up(error: &io::Error) -> bool {
+    let errno = rustix::io::Errno::from_io_error(error);
+    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+}
+
+/// A file that is open for nothing, but to be closed when one is needed and there are no more.
+#[derive(Debug)]
+pub(crate) struct Spare(Option<File>);
+
+impl Spare {
+    pub(crate) fn new() -> Spare {
+        Spare(File::open("/dev/null").ok())
+    }
+
+    /// Makes room for one file.
+    pub(crate) fn release(&mut self) {
+        self.0 = None;
+    }
+
+    /// Takes that room back, if it can be had.
+    pub(crate) fn keep(&mut self) {
+        if self.0.is_none() {
+            *self = Spare::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_sessions_are_taken_as_there_are_files_for() {
+        let tcp = "tcp:127.0.0.1:0".parse().unwrap();
+        let unix = "unix:@vp".parse().unwrap();
+        assert_eq!(sessions_within(Some(1024), &tcp), 320);
+        assert_eq!(sessions_within(Some(1024), &unix), 160);
+        assert_eq!(sessions_within(Some(10), &tcp), 1);
+        assert_eq!(sessions_within(None, &tcp), usize::MAX);
+    }
+}

@@ -1,0 +1,34 @@
+//! Memory of platforms that have ended, given back to the system.
+//!
+//! glibc's allocator keeps what is freed below something that is still in use, in as many arenas as there were threads: after many
+//! sessions hundreds of megabytes that nobody uses (mallopt(3), M_ARENA_MAX and M_TRIM_THRESHOLD; malloc_trim(3)).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+/// Platforms that end within such a time are dealt with at once.
+const TOGETHER: Duration = Duration::from_secs(1);
+
+/// Gives memory back whenever platforms have ended, as `has_ended` says; never returns.
+pub(crate) async fn give_back(has_ended: Arc<Notify>) {
+    loop {
+        has_ended.notified().await;
+        sleep(TOGETHER).await;
+        // One that fails has no consequences.
+        let _ = spawn_blocking(trim).await;
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn trim() {
+    #[expect(unsafe_code, reason = "a function of the C library")]
+    // SAFETY: it may be called at any time, by any thread.
+    let _ = unsafe { libc::malloc_trim(0) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn trim() {}

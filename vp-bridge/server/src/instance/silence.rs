@@ -1,0 +1,104 @@
+//! Sessions from which nothing comes: who is asked whether it is there, who is told that the server is, and who is put out.
+//!
+//! Silence alone is no fault, since a client may compute for minutes between two calls. It is one of a session that has promised to
+//! answer Pings at any time, and of any session where the server's user sets a limit for idle ones.
+
+use std::time::{Duration, Instant};
+
+use vp_protocols::native::ErrorCode;
+
+use super::members::Member;
+use super::session_stream::SessionStream;
+use super::{Patience, PlatformThread};
+use crate::session::End;
+
+/// Looks at a session within the longest silence. What passes while this process is stopped counts as one of them.
+const LOOKS: u32 = 4;
+/// How often a session that is not read is told that the server is there: a quarter of what a client bears by itself
+/// (docs/protocol.md, "Silence").
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+
+/// When the sessions of a platform are looked at for their silence.
+pub(super) struct Watch {
+    interval: Duration,
+    next: Instant,
+}
+
+impl Watch {
+    pub(super) fn new(patience: &Patience) -> Watch {
+        let limits = [patience.heartbeat, patience.idle_timeout].into_iter().flatten();
+        let interval = limits.map(|limit| limit / LOOKS).chain([SIGN_OF_LIFE]).min().unwrap_or(SIGN_OF_LIFE);
+        Watch { interval, next: Instant::now() + interval }
+    }
+}
+
+/// How long a session has been silent, as of the last look.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// Nothing has come for so long.
+    unheard: Duration,
+    /// Nothing but Pings has passed for so long.
+    idle: Duration,
+}
+
+/// What is to be done about a session.
+enum Verdict {
+    Fine,
+    Ping,
+    PutOut(ErrorCode, End),
+}
+
+impl Silence {
+    /// Judges a session after a look at its stream, so long after the last one.
+    fn judge(&mut self, interval: Duration, patience: &Patience, stream: &mut SessionStream) -> Verdict {
+        let signs = stream.take_signs();
+        self.unheard = if signs.is_heard { Duration::ZERO } else { self.unheard + interval };
+        self.idle = if signs.is_busy { Duration::ZERO } else { self.idle + interval };
+        let promised = patience.heartbeat.filter(|_| stream.has_promised_pongs());
+        let is_over = |limit: &Duration| self.unheard >= *limit && stream.pings() > 0;
+        if let Some(limit) = promised.filter(is_over) {
+            let limit = limit.as_secs_f64();
+            let why = format!("nothing has come for {limit} s, and no answer to a Ping, which was promised");
+            return Verdict::PutOut(ErrorCode::NotAnswered, End::Wrong(why));
+        }
+        if let Some(limit) = patience.idle_timeout.filter(|limit| self.idle >= *limit) {
+            let why = format!("idle for {} s, as long as this server lets a session be", limit.as_secs_f64());
+            return Verdict::PutOut(ErrorCode::Idle, End::Fine(why));
+        }
+        let is_asked = promised.is_some_and(|limit| self.unheard >= limit / LOOKS && stream.pings() == 0);
+        if is_asked || stream.is_held_back() { Verdict::Ping } else { Verdict::Fine }
+    }
+}
+
+impl PlatformThread {
+    /// When the sessions are to be looked at next, if any has to be.
+    pub(super) fn silence_wake(&mut self) -> Option<Instant> {
+        let Patience { heartbeat, idle_timeout, .. } = self.patience;
+        let is_watched = idle_timeout.is_some()
+            || self.members.iter_mut().any(|(_, Member { stream, .. })| {
+                stream.is_held_back() || (heartbeat.is_some() && stream.has_promised_pongs())
+            });
+        is_watched.then_some(self.watch.next)
+    }
+
+    /// Looks at the sessions, behind a look at their streams, if that is due.
+    pub(super) fn mind_silence(&mut self) {
+        let now = Instant::now();
+        if now < self.watch.next {
+            return;
+        }
+        let interval = self.watch.interval;
+        self.watch.next = now + interval;
+        let mut put_out = Vec::new();
+        for (session, Member { stream, silence, .. }) in self.members.iter_mut() {
+            match silence.judge(interval, &self.patience, stream) {
+                Verdict::Fine => {}
+                Verdict::Ping => stream.ping(),
+                Verdict::PutOut(code, end) => put_out.push((session, code, end)),
+            }
+        }
+        for (session, code, end) in put_out {
+            self.close(session, code, end);
+        }
+    }
+}
