@@ -102,7 +102,7 @@ impl Args {
             Role::Device => PeerRole::Device,
         };
         let report = match self.protocol {
-            Protocol::Native => native::Check { place, peer, address, timeout }.run(),
+            Protocol::Native => native::Check { place, peer, address, token: None, timeout }.run(),
             Protocol::RemotePort => {
                 let channel = self.channel.unwrap_or(if peer == PeerRole::Device { 9 } else { 0 });
                 let announced =

@@ -459,6 +459,10 @@ impl PlatformThread {
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
             Request::Ping => Reply::Pong,
+            Request::Authenticate { .. } => Reply::Failed {
+                code: ErrorCode::Unsupported,
+                reason: "the session is authenticated already".to_owned(),
+            },
             request => {
                 let name = request.name();
                 let Some(member) = self.members.get_mut(session) else { return };
