@@ -17,6 +17,7 @@
 //! platform, and has it back for the farewell. A session that errs, lags or vanishes takes nothing from others but what they
 //! had from it.
 
+mod access;
 mod adapted;
 mod adapters;
 mod instance;
@@ -43,6 +44,7 @@ use vp_models::hub::PinEvent;
 use vp_models::platform::{Description, DescriptionError};
 use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms, TimeMode};
 
+pub use access::{Access, NoSuchGroup, UserGroup};
 use adapters::Adapter;
 use adapters::renode::Renode;
 use instance::Patience;
@@ -99,6 +101,8 @@ pub struct Options {
     pub terms: Terms,
     /// Program and version, as sessions are told.
     pub agent: String,
+    /// Who may come in.
+    pub access: Access,
     /// Who is told what a platform came to when its last session has left. It has heard of all when nobody else has the
     /// channel any more: when the server has ended too.
     pub ended: Option<Sender<EndedPlatform>>,
@@ -131,6 +135,7 @@ impl Default for Options {
                 ..Terms::default()
             },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            access: Access::default(),
             ended: None,
             pins: None,
         }
@@ -265,7 +270,7 @@ impl Server {
     ) -> Result<Self, BindError> {
         let name = description.name.clone();
         description.check().map_err(|source| BindError::Description { name, source })?;
-        let listener = Listener::bind(address).await?;
+        let listener = Listener::bind(address, &options.access).await?;
         let house = House {
             registry: Registry::new(
                 description,
@@ -330,7 +335,7 @@ impl Server {
         adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
         time_mode: TimeMode,
     ) -> Result<Address, ListenError> {
-        let meeting = Meeting::arrange(place).await?;
+        let meeting = Meeting::arrange(place, &self.house.options.access).await?;
         let address = meeting.address().clone();
         self.peers.push(OtherPeer { protocol, meeting, adapter, time_mode });
         Ok(address)
@@ -355,7 +360,7 @@ impl Server {
                 () = &mut shutdown => break,
                 accepted = listener.accept() => accepted,
             };
-            let (stream, peer) = match accepted {
+            let (stream, origin) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Mostly too many open files: that passes when sessions end.
@@ -365,8 +370,15 @@ impl Server {
                 }
             };
             let id = house.next_session();
-            let name = format!("session {} ({peer})", id.0);
-            match places.clone().try_acquire_owned() {
+            let name = format!("session {} ({origin})", id.0);
+            let most = house.options.max_sessions;
+            let place = match house.options.access.refusal(origin) {
+                Some(why) => Err((ErrorCode::NotAuthenticated, why)),
+                None => (places.clone().try_acquire_owned()).map_err(|_| {
+                    (ErrorCode::ServerFull, format!("the server has {most} sessions, the most it takes"))
+                }),
+            };
+            match place {
                 Ok(place) => {
                     let house = house.clone();
                     tasks.spawn(async move {
@@ -374,14 +386,12 @@ impl Server {
                         drop(place);
                     });
                 }
-                Err(_) => {
-                    let most = house.options.max_sessions;
-                    tracing::warn!("{name}: the server has {most} sessions, the most it takes; turned away");
+                Err((code, reason)) => {
+                    tracing::warn!("{name}: {reason}; turned away");
                     let Ok(place) = doorway.clone().try_acquire_owned() else { continue };
-                    let reason = format!("the server has {most} sessions, the most it takes");
                     let house = house.clone();
                     tasks.spawn(async move {
-                        session::turn_away(&house, stream, ErrorCode::ServerFull, reason).await;
+                        session::turn_away(&house, stream, code, reason).await;
                         drop(place);
                     });
                 }

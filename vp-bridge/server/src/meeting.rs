@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 use vp_transport::{Address, MeetingPlace, Order};
 
+use crate::access::Access;
 use crate::listener::{ListenError, Listener};
 use crate::stream::Stream;
 
@@ -15,6 +16,7 @@ const RETRY: Duration = Duration::from_millis(50);
 /// Where a peer is met, from the server's beginning on.
 pub(crate) struct Meeting {
     address: Address,
+    access: Access,
     side: Side,
 }
 
@@ -48,17 +50,17 @@ impl Meeting {
     ///
     /// # Errors
     /// It cannot listen there.
-    pub(crate) async fn arrange(place: &MeetingPlace) -> Result<Meeting, ListenError> {
+    pub(crate) async fn arrange(place: &MeetingPlace, access: &Access) -> Result<Meeting, ListenError> {
         let MeetingPlace { order, address } = place.clone();
         let side = match order {
-            Order::Listen => Side::Listens(Listener::bind(&address).await?),
+            Order::Listen => Side::Listens(Listener::bind(&address, access).await?),
             Order::Connect => Side::Connects,
             Order::Either => match connect(&address).await {
                 Ok(stream) => Side::Connected(stream),
-                Err(_) => Side::Listens(Listener::bind(&address).await?),
+                Err(_) => Side::Listens(Listener::bind(&address, access).await?),
             },
         };
-        Ok(Meeting { address, side })
+        Ok(Meeting { address, access: access.clone(), side })
     }
 
     /// Where, with the port that was really taken.
@@ -95,7 +97,10 @@ impl Meeting {
                     let accepted = listener.accept().await;
                     self.side = Side::Listens(listener);
                     match accepted {
-                        Ok(accepted) => return accepted,
+                        Ok((stream, origin)) => match self.access.refusal(origin) {
+                            None => return (stream, origin.to_string()),
+                            Some(why) => tracing::warn!("{} ({origin}): {why}; turned away", self.address),
+                        },
                         Err(error) => {
                             // Mostly too many open files: that passes when sessions end.
                             tracing::warn!("{}: cannot take a connection: {error}", self.address);

@@ -60,8 +60,12 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     into_guest_memory(&mut description, |port| masters.iter().any(|of| of == port));
     let parts = args.parts.of(&mut description)?;
     let what = headline(&description);
-    let options =
-        Options { owner_timeout: args.parts.owner_timeout(), one_platform: true, ..Options::default() };
+    let options = Options {
+        owner_timeout: args.parts.owner_timeout(),
+        one_platform: true,
+        access: args.parts.access(),
+        ..Options::default()
+    };
     let socket = |port| Address::Tcp { host: args.host.clone(), port };
     let sockets = Sockets { main: socket(args.main), asynchronous: socket(args.asynchronous) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;

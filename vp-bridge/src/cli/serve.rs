@@ -6,7 +6,7 @@ use super::{Failure, Verdict};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use vp_server::remote_port::{Peer, TimeSource};
-use vp_server::{Options, Server};
+use vp_server::{Access, Options, Server, UserGroup};
 use vp_transport::{Address, MeetingPlace};
 
 #[derive(Debug, clap::Args)]
@@ -25,6 +25,10 @@ pub(super) struct Args {
     /// Sessions at a time, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     max_sessions: usize,
+
+    /// Let the users of this group in at Unix sockets, besides this user and root
+    #[arg(long, value_name = "NAME", value_parser = UserGroup::named)]
+    group: Option<UserGroup>,
 
     /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
     /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
@@ -68,6 +72,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         max_sessions: args.max_sessions,
         owner_timeout: args.parts.owner_timeout(),
         one_platform: !parts.is_empty(),
+        access: Access { group: args.group.clone(), ..args.parts.access() },
         ..Options::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
