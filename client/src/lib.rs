@@ -88,6 +88,7 @@
 
 mod calls;
 mod client;
+mod credentials;
 mod error;
 mod handler;
 mod ring;
@@ -97,6 +98,7 @@ mod wire;
 
 pub use calls::is_memory;
 pub use client::{Answer, Client, Options};
+pub use credentials::{Credentials, CredentialsError, TOKEN, TOKEN_FILE, token_of};
 pub use error::{ConnectError, Error};
 pub use handler::{Answered, Handler, Refusal, serve_memory};
 pub use ring::{Ring, RingError, RingLine};

@@ -12,6 +12,7 @@
 mod address;
 pub mod in_process;
 mod meeting_place;
+pub mod secret_file;
 mod socket;
 mod stream;
 

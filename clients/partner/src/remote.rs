@@ -6,7 +6,9 @@ use bytes::Bytes;
 use vp_client::native::{
     self, CounterValue, Driven, ErrorCode, PortId, Promised, Reply, Request, RequestId, Time as WireTime,
 };
-use vp_client::{Address, Answered, Client, Error, Handler, Options, Refusal, is_memory, serve_memory};
+use vp_client::{
+    Address, Answered, Client, Credentials, Error, Handler, Options, Refusal, is_memory, serve_memory,
+};
 use vp_core::Time;
 use vp_models::hub::{Clock, PortEvent, PortIndex, Promise, Reaction, Role};
 use vp_models::platform::PortKind;
@@ -67,7 +69,8 @@ pub struct RemoteLink {
 
 impl RemoteLink {
     /// Opens a session: with the server's one platform, or with the shared one of that name. `agent` is this program and its
-    /// version, as the server's log shows them.
+    /// version, as the server's log shows them. What a server wants to be shown is in the environment
+    /// ([`Credentials::from_environment`]).
     ///
     /// # Errors
     /// [`PartnerError::Connect`].
@@ -76,8 +79,10 @@ impl RemoteLink {
         platform: Option<&str>,
         agent: &str,
     ) -> Result<RemoteLink, PartnerError> {
-        let options =
-            Options { platform: platform.map(str::to_owned), share: false, ..Options::new(agent.to_owned()) };
+        let credentials =
+            Credentials::from_environment().map_err(|error| PartnerError::Connect(error.to_string()))?;
+        let platform = platform.map(str::to_owned);
+        let options = Options { platform, share: false, credentials, ..Options::new(agent.to_owned()) };
         let client = Client::connect(address, &options, Heard::default())
             .map_err(|error| PartnerError::Connect(error.to_string()))?;
         let ports = client.ports().map(|(_, port)| link_port(port)).collect();

@@ -15,7 +15,7 @@ use vp_client::native::{
     Activity, Capabilities, Counter, CounterValue, Device, ErrorCode, Port, PortId, PortKind, Role,
     SharedRegion, StatusReport, Time as At, TimeMode, Until, Welcome, Why,
 };
-use vp_client::{Address, Client, Options, is_memory};
+use vp_client::{Address, Client, Credentials, Options, is_memory};
 use vp_core::Time;
 use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use vp_models::memory::OutOfRange;
@@ -63,6 +63,8 @@ pub struct RemoteOptions {
     pub agent: String,
     /// How long to wait for the connection and for the welcome.
     pub timeout: Duration,
+    /// What is shown to a server that wants to know who comes.
+    pub credentials: Credentials,
     /// Whether to share with a server of the same host what can be shared: registers are then accessed through a ring, and
     /// the memory on this side is the platform's to reach by itself. Takes a Unix socket.
     pub share: bool,
@@ -76,6 +78,7 @@ impl Default for RemoteOptions {
             time_mode: TimeMode::Lockstep,
             platform: None,
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            credentials: Credentials::default(),
             timeout: Duration::from_secs(10),
             share: true,
         }
@@ -116,8 +119,8 @@ impl RemoteHost {
     /// [`ConnectError`].
     pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
-        let RemoteOptions { seat, memory, time_mode, platform, agent, timeout, share } = options;
-        let options = Options { platform, time_mode, share, timeout, ..Options::new(agent) };
+        let RemoteOptions { seat, memory, time_mode, platform, agent, credentials, timeout, share } = options;
+        let options = Options { platform, time_mode, share, credentials, timeout, ..Options::new(agent) };
         let client = Client::connect(address, &options, Side::default())?;
         let lacks = |what: &str| setup(HostError::Refused(format!("the platform has no {what}")));
         let csb = client.first(PortKind::Csb).ok_or_else(|| lacks("register port"))?;

@@ -20,6 +20,7 @@
 mod access;
 mod adapted;
 mod adapters;
+mod authentication;
 mod instance;
 mod listener;
 mod meeting;
@@ -41,10 +42,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
-use vp_models::platform::{Description, DescriptionError};
-use vp_protocols::native::{Capabilities, ErrorCode, SessionId, Terms, TimeMode};
+use vp_models::platform::{Description, DescriptionError, Platform};
+use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, TimeMode};
 
-pub use access::{Access, NoSuchGroup, UserGroup};
+use access::Tries;
+pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, TokensError, UserGroup};
 use adapters::Adapter;
 use adapters::renode::Renode;
 use instance::Patience;
@@ -179,6 +181,9 @@ struct Listeners {
 struct House {
     options: Options,
     registry: Registry,
+    /// What is said of a platform to who has not said who it is.
+    offer: Offer,
+    tries: Tries,
     shutdown: CancellationToken,
     next_session: AtomicU64,
 }
@@ -269,7 +274,9 @@ impl Server {
         options: Options,
     ) -> Result<Self, BindError> {
         let name = description.name.clone();
-        description.check().map_err(|source| BindError::Description { name, source })?;
+        let platform = Platform::build(&description);
+        let offer = platform.map(|platform| instance::offer(&platform));
+        let offer = offer.map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address, &options.access).await?;
         let house = House {
             registry: Registry::new(
@@ -278,6 +285,8 @@ impl Server {
                 options.one_platform,
                 options.listeners(),
             ),
+            offer: Offer { agent: options.agent.clone(), ..offer },
+            tries: Tries::default(),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
@@ -382,7 +391,7 @@ impl Server {
                 Ok(place) => {
                     let house = house.clone();
                     tasks.spawn(async move {
-                        session::run(&house, stream, id, &name).await;
+                        session::run(&house, stream, origin, id, &name).await;
                         drop(place);
                     });
                 }

@@ -15,6 +15,8 @@ use vp_transport::Socket;
 
 use super::House;
 use super::instance::{Instance, Newcomer, PlatformCommand};
+use crate::access::Origin;
+use crate::authentication::{self, Guest};
 use crate::stream::Stream;
 
 /// Why a session ended: for the log.
@@ -56,25 +58,43 @@ pub(crate) struct Ended {
     pub(crate) end: End,
 }
 
-const SHUTDOWN: &str = "the server shuts down";
+pub(crate) const SHUTDOWN: &str = "the server shuts down";
 
 /// Serves a connection to its end.
-pub(super) async fn run(house: &House, mut stream: Stream, id: SessionId, name: &str) {
-    let mut connection = Connection::server(terms(house, &stream));
+pub(super) async fn run(house: &House, mut stream: Stream, origin: Origin, id: SessionId, name: &str) {
+    let asks = house.options.access.asks(origin);
+    let mut connection = Connection::server(terms(house, &stream, asks));
     let mut input = BytesMut::new();
-    match greet(house, &mut stream, &mut connection, &mut input).await {
-        Ok(hello) => enter(house, stream, connection, input, id, name, hello).await,
+    let arrived = async {
+        let hello = greet(house, &mut stream, &mut connection, &mut input).await?;
+        if let Some((code, reason)) = unfit(&hello) {
+            connection.refuse(code, reason);
+            return Err(End::Wrong(format!("turned away: {reason}")));
+        }
+        let guest = match asks {
+            true => {
+                let newcomer = authentication::Newcomer { id, origin, name, hello: &hello };
+                authentication::identify(house, &newcomer, &mut stream, &mut connection, &mut input).await?
+            }
+            false => Guest::default(),
+        };
+        Ok((hello, guest))
+    };
+    match arrived.await {
+        Ok((hello, guest)) => enter(house, stream, connection, input, (id, name), hello, guest).await,
         Err(end) => part(house, stream, connection, name, &end).await,
     }
 }
 
-/// What the server can bear on such a stream.
-fn terms(house: &House, stream: &Stream) -> Terms {
-    let Terms { capabilities, max_payload, max_in_flight } = house.options.terms;
-    let capabilities = match stream {
-        Stream::Unix(_) => capabilities,
-        Stream::Tcp(_) => capabilities.without(Capabilities::LOCAL),
-    };
+/// What the server can bear on such a stream, from somebody whom it asks who it is or not.
+fn terms(house: &House, stream: &Stream, asks: bool) -> Terms {
+    let Terms { mut capabilities, max_payload, max_in_flight } = house.options.terms;
+    if !stream.carries_files() {
+        capabilities = capabilities.without(Capabilities::LOCAL);
+    }
+    if asks {
+        capabilities = capabilities.union(Capabilities::AUTHENTICATION);
+    }
     Terms { capabilities, max_payload, max_in_flight }
 }
 
@@ -155,25 +175,19 @@ async fn enter(
     stream: Stream,
     mut connection: Connection,
     input: BytesMut,
-    id: SessionId,
-    name: &str,
+    (id, name): (SessionId, &str),
     hello: Hello,
+    guest: Guest,
 ) {
-    let mut refuse = |code, reason: &str| {
-        connection.refuse(code, reason);
-        End::Wrong(format!("turned away: {reason}"))
-    };
     let platform = hello.platform.as_deref();
-    let entered = match unfit(&hello) {
-        Some((code, reason)) => Err(refuse(code, reason)),
-        None => house
-            .registry
-            .enter(platform, hello.time_mode)
-            .map_err(|error| refuse(ErrorCode::Internal, &format!("no thread for the platform: {error}"))),
-    };
-    let instance = match entered {
+    let instance = match house.registry.enter(platform, hello.time_mode) {
         Ok(instance) => instance,
-        Err(end) => return part(house, stream, connection, name, &end).await,
+        Err(error) => {
+            let reason = format!("no thread for the platform: {error}");
+            connection.bye(Some(ErrorCode::Internal), reason.clone());
+            let end = End::Wrong(format!("turned away: {reason}"));
+            return part(house, stream, connection, name, &end).await;
+        }
     };
     let socket = match stream.into_socket() {
         Ok(socket) => Arc::new(socket),
@@ -193,6 +207,7 @@ async fn enter(
         input,
         server: house.options.agent.clone(),
         platform: platform.unwrap_or(&house.registry.description().name).to_owned(),
+        guest,
         ended,
     };
     let mut stay =

@@ -26,6 +26,11 @@ impl Stream {
         }
     }
 
+    /// Whether files can ride beside its bytes.
+    pub(crate) fn carries_files(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+
     /// Another handle of a connection, back in the async runtime.
     pub(crate) fn of(socket: &Socket) -> io::Result<Self> {
         match socket.try_clone()? {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use vp_check::{PeerRole, Report, native, remote_port, renode};
+use vp_client::Credentials;
 use vp_protocols::remote_port::Capabilities;
 use vp_transport::{Address, MeetingPlace};
 
@@ -96,13 +97,16 @@ fn next_port(main: &Address) -> Result<Address, Failure> {
 impl Args {
     fn check(&self) -> Result<Report, Failure> {
         let (place, timeout, address) = (self.place.clone(), self.timeout, self.address);
+        let credentials = Credentials::from_environment().map_err(Failure::new)?;
         let peer = match self.role {
             Role::Cpu => PeerRole::Cpu,
             Role::Memory => PeerRole::Memory,
             Role::Device => PeerRole::Device,
         };
         let report = match self.protocol {
-            Protocol::Native => native::Check { place, peer, address, token: None, timeout }.run(),
+            Protocol::Native => {
+                native::Check { place, peer, address, token: credentials.token, timeout }.run()
+            }
             Protocol::RemotePort => {
                 let channel = self.channel.unwrap_or(if peer == PeerRole::Device { 9 } else { 0 });
                 let announced =

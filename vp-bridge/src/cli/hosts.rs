@@ -3,6 +3,7 @@
 use super::Failure;
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
+use vp_client::Credentials;
 use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::local::LocalHost;
@@ -110,7 +111,9 @@ impl HostArgs {
     /// A session of its own, which has a platform of its own.
     fn open_remote(&self, address: &Address) -> Result<OpenedHost, Failure> {
         let memory = if self.own_memory { MemoryPlace::Client } else { MemoryPlace::Inside };
-        let options = RemoteOptions { memory, platform: self.shared.clone(), ..RemoteOptions::default() };
+        let credentials = Credentials::from_environment().map_err(Failure::new)?;
+        let platform = self.shared.clone();
+        let options = RemoteOptions { memory, platform, credentials, ..RemoteOptions::default() };
         let mut host = RemoteHost::connect(address, options).map_err(Failure::connection)?;
         if self.shared.is_none() && host.welcome().time.0 > 0 {
             // A server's one platform, which others have used before: a program begins at power-on.

@@ -3,10 +3,12 @@
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict};
+use std::path::PathBuf;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
+use vp_client::Credentials;
 use vp_server::remote_port::{Peer, TimeSource};
-use vp_server::{Access, Options, Server, UserGroup};
+use vp_server::{Access, Options, Server, Tokens, UserGroup};
 use vp_transport::{Address, MeetingPlace};
 
 #[derive(Debug, clap::Args)]
@@ -29,6 +31,11 @@ pub(super) struct Args {
     /// Let the users of this group in at Unix sockets, besides this user and root
     #[arg(long, value_name = "NAME", value_parser = UserGroup::named)]
     group: Option<UserGroup>,
+
+    /// Whom to let in, and what each may do: a TOML file of tokens (docs/security.md). Left out: who shows the token in VP_TOKEN or in
+    /// the file VP_TOKEN_FILE may do everything; without either, everybody who can connect
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
 
     /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
     /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
@@ -60,6 +67,21 @@ impl From<RemotePortTime> for TimeSource {
     }
 }
 
+impl Args {
+    /// Who may come in.
+    fn access(&self) -> Result<Access, Failure> {
+        let tokens = match &self.tokens {
+            Some(path) => Tokens::read(path),
+            None => match Credentials::from_environment().map_err(Failure::new)?.token {
+                Some(token) => Tokens::of_one(&token),
+                None => Ok(Tokens::default()),
+            },
+        };
+        let tokens = tokens.map_err(Failure::new)?;
+        Ok(Access { tokens, group: self.group.clone(), ..self.parts.access() })
+    }
+}
+
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     start_log("info");
     let mut description = args.platform.description("nv_small")?;
@@ -72,7 +94,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         max_sessions: args.max_sessions,
         owner_timeout: args.parts.owner_timeout(),
         one_platform: !parts.is_empty(),
-        access: Access { group: args.group.clone(), ..args.parts.access() },
+        access: args.access()?,
         ..Options::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

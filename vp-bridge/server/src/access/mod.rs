@@ -1,4 +1,8 @@
-//! Who may come in.
+//! Who may come in, and what each may do there.
+
+mod rights;
+mod tokens;
+mod tries;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,6 +11,11 @@ use std::path::Path;
 use nix::unistd::{Gid, Group, Uid, User, geteuid, getgrouplist};
 use thiserror::Error;
 
+pub use rights::{Right, Rights, Role};
+pub(crate) use tokens::Presence;
+pub use tokens::{Tokens, TokensError};
+pub(crate) use tries::Tries;
+
 /// Who may come in.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
@@ -14,6 +23,8 @@ pub struct Access {
     pub insecure: bool,
     /// The group whose users may come in at Unix sockets, besides the server's own user and root.
     pub group: Option<UserGroup>,
+    /// Who is known. If anybody is, all others are kept out, but for processes of the server's own user and of root at Unix sockets.
+    pub tokens: Tokens,
 }
 
 /// A group of users of this host.
@@ -98,6 +109,11 @@ impl fmt::Display for Origin {
 }
 
 impl Access {
+    /// Whether a peer has to say who it is.
+    pub(crate) fn asks(&self, origin: Origin) -> bool {
+        !self.tokens.is_empty() && !origin.is_ours()
+    }
+
     /// Why a peer may not even speak, if it may not.
     pub(crate) fn refusal(&self, origin: Origin) -> Option<String> {
         let peer = match origin {

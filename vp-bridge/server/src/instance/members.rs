@@ -9,10 +9,15 @@ use vp_protocols::native::{Capabilities, SessionId};
 
 use super::share::Ring;
 use super::{Permit, SessionStream};
+use crate::authentication::Guest;
 
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
+    /// Who it is.
+    pub(super) guest: Guest,
+    /// Whether it has said that it has a clock.
+    pub(super) has_clock: bool,
     pub(super) stream: SessionStream,
     pub(super) ring: Option<Ring>,
     /// There is one in a session's life.
@@ -27,9 +32,11 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(capabilities: Capabilities, stream: SessionStream) -> Self {
+    pub(super) fn new(capabilities: Capabilities, guest: Guest, stream: SessionStream) -> Self {
         Self {
             capabilities,
+            guest,
+            has_clock: false,
             stream,
             ring: None,
             has_had_ring: false,
