@@ -98,7 +98,7 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`ConnectError`].
     pub fn connect(address: &Address, options: &Options, handler: H) -> Result<Self, ConnectError> {
-        let stream = Stream::connect(address, options.timeout)
+        let stream = Stream::connect(address, options.credentials.tls.as_ref(), options.timeout)
             .map_err(|source| ConnectError::Io { peer: address.to_string(), source })?;
         Self::over(stream, &address.to_string(), options, handler)
     }

@@ -10,8 +10,8 @@ use common::raw::{CSB, DBB, IRQ, Raw};
 use tempfile::TempDir;
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions};
 use vp_protocols::native::{
-    Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, PortId,
-    Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
+    Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, PortId, Posted, Reaction,
+    RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
 };
 use vp_server::{Access, Options, Tokens};
 
@@ -47,7 +47,7 @@ fn serve() -> (Served, TempDir) {
 }
 
 fn options(token: Option<&str>, platform: Option<&str>) -> ClientOptions {
-    let credentials = Credentials { token: token.map(Token::new) };
+    let credentials = Credentials { token: token.map(Token::new), tls: None };
     ClientOptions { credentials, platform: platform.map(str::to_owned), ..ClientOptions::new("test 1.0") }
 }
 

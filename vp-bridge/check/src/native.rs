@@ -10,7 +10,7 @@ use vp_protocols::native::{
     Offer, Port, PortId, PortKind, Posted, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms,
     Time, TimeMode, Token, VERSION, Why,
 };
-use vp_transport::{MeetingPlace, Order};
+use vp_transport::{MeetingPlace, Order, tls};
 
 use crate::report::Tally;
 use crate::wire::{Came, Listener, Wire};
@@ -27,6 +27,8 @@ pub struct Check {
     pub address: u64,
     /// What a server is shown that wants to know who comes.
     pub token: Option<Token>,
+    /// Whom to trust at an address for TLS.
+    pub tls: Option<tls::Client>,
     /// How long is waited for each answer; and of a client, how long it may be silent before it is taken to be done.
     pub timeout: Duration,
 }
@@ -99,7 +101,7 @@ impl Check {
 
     fn connect(&self) -> Result<Wire, MeetError> {
         let place = MeetingPlace { order: Order::Connect, address: self.place.address.clone() };
-        Wire::meet(&place, self.timeout)
+        Wire::meet(&place, self.tls.as_ref(), self.timeout)
     }
 
     fn session(&self, wire: Wire, connection: Connection, tally: &mut Tally<Rule>) -> Session {

@@ -1,5 +1,6 @@
 //! Who a newcomer is: between its welcome and its platform, which it has nothing to do with before.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::BytesMut;
@@ -13,7 +14,7 @@ use vp_protocols::native::{
 
 use super::House;
 use super::instance::PlatformCommand;
-use crate::access::{Origin, Presence, Rights};
+use crate::access::{Holder, Origin, Presence, Rights};
 use crate::session::{End, SHUTDOWN};
 use crate::stream::Stream;
 
@@ -53,6 +54,24 @@ impl Guest {
     }
 }
 
+/// Lets in who is known already.
+///
+/// # Errors
+/// There is no room for it, or it may not join that platform. It was told so.
+pub(crate) fn enter(
+    newcomer: &Newcomer<'_>,
+    holder: &Arc<Holder>,
+    connection: &mut Connection,
+) -> Result<Guest, End> {
+    match holder.enter(newcomer.hello.platform.as_deref()) {
+        Ok(presence) => Ok(Guest { rights: holder.rights, presence: Some(presence), welcome: None }),
+        Err(reason) => {
+            connection.refuse(ErrorCode::PlatformUnavailable, reason.clone());
+            Err(End::Wrong(format!("turned away: {reason}")))
+        }
+    }
+}
+
 /// Welcomes a newcomer and lets it say who it is.
 ///
 /// # Errors
@@ -65,9 +84,7 @@ pub(crate) async fn identify(
     input: &mut BytesMut,
 ) -> Result<Guest, End> {
     if !newcomer.hello.capabilities.contains(Capabilities::AUTHENTICATION) {
-        let reason =
-            "this server wants to know who comes: give the client a token (VP_TOKEN_FILE, or VP_TOKEN)";
-        connection.refuse(ErrorCode::NotAuthenticated, reason);
+        connection.refuse(ErrorCode::NotAuthenticated, house.options.access.wanted());
         return Err(End::Wrong("turned away: it has no token".to_owned()));
     }
     let waited = house.options.handshake_timeout;

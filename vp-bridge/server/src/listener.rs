@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use tokio::net::{TcpListener, UnixListener, UnixStream, lookup_host};
-use vp_transport::Address;
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
+use vp_transport::{Address, tls};
 
 use crate::access::{Access, Origin, UnixPeer};
 use crate::stream::Stream;
@@ -28,10 +28,22 @@ pub enum ListenError {
     },
     /// Others than this host's could come in, and nobody would know who they are.
     #[error(
-        "cannot listen on {address}: other hosts can reach it, and who connects is not asked who it is\n\
-         listen on tcp:127.0.0.1:PORT, or pass --insecure to let in whoever can reach it"
+        "cannot listen on {address}: other hosts can reach it, and {why}\n\
+         listen on tcp:127.0.0.1:PORT, on tls:HOST:PORT with --certificate, --key and --tokens or --client-ca of `vp serve` (--make-certificates \
+         makes some), or pass --insecure to let in whoever can reach it"
     )]
     Open {
+        /// The place.
+        address: Address,
+        /// What it lacks.
+        why: &'static str,
+    },
+    /// An address for TLS, and no certificate to be shown.
+    #[error(
+        "cannot listen on {address}: there is no certificate to be shown\n\
+         pass --certificate and --key to `vp serve`; --make-certificates DIR makes some"
+    )]
+    NoCertificate {
         /// The place.
         address: Address,
     },
@@ -47,7 +59,7 @@ pub enum ListenError {
 
 fn hint(address: &Address) -> String {
     match address {
-        Address::Tcp { .. } => {
+        Address::Tcp { .. } | Address::Tls { .. } => {
             let any = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
             format!("pass --listen {any} to take any free port")
         }
@@ -59,12 +71,13 @@ fn hint(address: &Address) -> String {
 #[derive(Debug)]
 pub(crate) struct Listener {
     local: Address,
-    socket: Socket,
+    socket: Listening,
 }
 
 #[derive(Debug)]
-enum Socket {
+enum Listening {
     Tcp(TcpListener),
+    Tls(TcpListener, tls::Server),
     /// An abstract one has no file.
     Unix(UnixListener, #[expect(dead_code, reason = "held to be dropped")] Option<SocketFile>),
 }
@@ -103,18 +116,21 @@ impl Listener {
         };
         match address {
             Address::Tcp { host, port } => {
-                let places: Vec<SocketAddr> =
-                    lookup_host((host.as_str(), *port)).await.map_err(refuse)?.collect();
-                if !places.iter().all(|place| place.ip().is_loopback()) {
-                    if !access.insecure {
-                        return Err(ListenError::Open { address: address.clone() });
-                    }
-                    tracing::warn!("{address} is insecure: whoever can reach it may do everything");
-                }
-                let listener = TcpListener::bind(&places[..]).await.map_err(refuse)?;
+                let why = "it has no TLS: what is said there can be read and changed on the way";
+                let listener = Self::bind_tcp(address, (host, *port), access, Some(why)).await?;
                 let port = listener.local_addr().map_err(refuse)?.port();
                 let local = Address::Tcp { host: host.clone(), port };
-                Ok(Self { local, socket: Socket::Tcp(listener) })
+                Ok(Self { local, socket: Listening::Tcp(listener) })
+            }
+            Address::Tls { host, port } => {
+                let no_certificate = || ListenError::NoCertificate { address: address.clone() };
+                let settings = access.tls.clone().ok_or_else(no_certificate)?;
+                let is_open = access.tokens.is_empty() && !settings.knows_clients();
+                let why = is_open.then_some("who connects is not asked who it is");
+                let listener = Self::bind_tcp(address, (host, *port), access, why).await?;
+                let port = listener.local_addr().map_err(refuse)?.port();
+                let local = Address::Tls { host: host.clone(), port };
+                Ok(Self { local, socket: Listening::Tls(listener, settings) })
             }
             Address::Unix(path) => {
                 let listener = match vp_shm::unix::bind(path) {
@@ -132,9 +148,31 @@ impl Listener {
                 if let (Some(group), Some(_)) = (&access.group, &file) {
                     group.open(path).map_err(refuse)?;
                 }
-                Ok(Self { local: address.clone(), socket: Socket::Unix(listener, file) })
+                Ok(Self { local: address.clone(), socket: Listening::Unix(listener, file) })
             }
         }
+    }
+
+    /// Listens at a port; not if other hosts can reach it though they should not, for that reason, unless that is wanted.
+    async fn bind_tcp(
+        address: &Address,
+        (host, port): (&str, u16),
+        access: &Access,
+        why: Option<&'static str>,
+    ) -> Result<TcpListener, ListenError> {
+        let refuse = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => ListenError::InUse { address: address.clone() },
+            _ => ListenError::Io { address: address.clone(), source },
+        };
+        // Looked up once: what is bound is what was looked at.
+        let places: Vec<SocketAddr> = lookup_host((host, port)).await.map_err(refuse)?.collect();
+        if let Some(why) = why.filter(|_| !places.iter().all(|place| place.ip().is_loopback())) {
+            if !access.insecure {
+                return Err(ListenError::Open { address: address.clone(), why });
+            }
+            tracing::warn!("{address} is insecure: other hosts can reach it, and {why}");
+        }
+        TcpListener::bind(&places[..]).await.map_err(refuse)
     }
 
     /// Removes a socket's file that was left behind: nobody answers there.
@@ -164,13 +202,15 @@ impl Listener {
     /// What the system says: often only that one connection went wrong.
     pub(crate) async fn accept(&self) -> io::Result<(Stream, Origin)> {
         match &self.socket {
-            Socket::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                // Requests are small and wait for answers: nothing is won by collecting them.
-                stream.set_nodelay(true)?;
-                Ok((Stream::Tcp(stream), Origin::Network(peer.ip().to_canonical(), peer.port())))
+            Listening::Tcp(listener) => {
+                let (stream, origin) = accept_tcp(listener).await?;
+                Ok((Stream::Tcp(stream), origin))
             }
-            Socket::Unix(listener, _) => {
+            Listening::Tls(listener, settings) => {
+                let (stream, origin) = accept_tcp(listener).await?;
+                Ok((Stream::with_tls(stream, settings)?, origin))
+            }
+            Listening::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let origin = stream.peer_cred().map_or(Origin::Unknown, |peer| {
                     Origin::Process(UnixPeer { uid: peer.uid(), gid: peer.gid(), pid: peer.pid() })
@@ -179,6 +219,13 @@ impl Listener {
             }
         }
     }
+}
+
+async fn accept_tcp(listener: &TcpListener) -> io::Result<(TcpStream, Origin)> {
+    let (stream, peer) = listener.accept().await?;
+    // Requests are small and wait for answers: nothing is won by collecting them.
+    stream.set_nodelay(true)?;
+    Ok((stream, Origin::Network(peer.ip().to_canonical(), peer.port())))
 }
 
 #[cfg(test)]
@@ -204,6 +251,8 @@ mod tests {
         }
         let access = Access { insecure: true, ..Access::default() };
         Listener::bind(&"tcp:0.0.0.0:0".parse().unwrap(), &access).await.unwrap();
+        let error = bind(&"tls:127.0.0.1:0".parse().unwrap()).await.unwrap_err();
+        assert!(matches!(error, ListenError::NoCertificate { .. }), "{error:?}");
     }
 
     #[tokio::test]
@@ -257,10 +306,10 @@ mod tests {
         let address: Address = format!("unix:@vp-test-{}", std::process::id()).parse().unwrap();
         let listener = bind(&address).await.unwrap();
         assert!(matches!(bind(&address).await, Err(ListenError::InUse { .. })));
-        let near = Socket::connect(&address, Duration::from_secs(60));
+        let near = Socket::connect(&address, None, Duration::from_secs(60));
         assert!(near.is_ok() && listener.accept().await.is_ok());
         drop(listener);
-        assert!(Socket::connect(&address, Duration::from_secs(60)).is_err());
+        assert!(Socket::connect(&address, None, Duration::from_secs(60)).is_err());
         assert!(bind(&address).await.is_ok());
     }
 

@@ -1,6 +1,6 @@
 //! How a stream with a peer comes about whose protocol lets either side listen.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
@@ -28,7 +28,7 @@ enum Side {
 }
 
 /// Connects to somebody who listens.
-pub(crate) async fn connect(address: &Address) -> std::io::Result<Stream> {
+pub(crate) async fn connect(address: &Address) -> io::Result<Stream> {
     match address {
         Address::Tcp { host, port } => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
@@ -36,6 +36,7 @@ pub(crate) async fn connect(address: &Address) -> std::io::Result<Stream> {
             stream.set_nodelay(true)?;
             Ok(Stream::Tcp(stream))
         }
+        Address::Tls { .. } => Err(no_tls()),
         Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
             let stream = vp_shm::unix::connect(path)?;
             stream.set_nonblocking(true)?;
@@ -45,6 +46,13 @@ pub(crate) async fn connect(address: &Address) -> std::io::Result<Stream> {
     }
 }
 
+fn no_tls() -> io::Error {
+    io::Error::new(
+        ErrorKind::Unsupported,
+        "peers of other protocols have no TLS: write tcp: in place of tls:",
+    )
+}
+
 impl Meeting {
     /// Connects or listens, as the order has it.
     ///
@@ -52,6 +60,9 @@ impl Meeting {
     /// It cannot listen there.
     pub(crate) async fn arrange(place: &MeetingPlace, access: &Access) -> Result<Meeting, ListenError> {
         let MeetingPlace { order, address } = place.clone();
+        if let Address::Tls { .. } = address {
+            return Err(ListenError::Io { address, source: no_tls() });
+        }
         let side = match order {
             Order::Listen => Side::Listens(Listener::bind(&address, access).await?),
             Order::Connect => Side::Connects,

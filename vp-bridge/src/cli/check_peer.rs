@@ -97,7 +97,6 @@ fn next_port(main: &Address) -> Result<Address, Failure> {
 impl Args {
     fn check(&self) -> Result<Report, Failure> {
         let (place, timeout, address) = (self.place.clone(), self.timeout, self.address);
-        let credentials = Credentials::from_environment().map_err(Failure::new)?;
         let peer = match self.role {
             Role::Cpu => PeerRole::Cpu,
             Role::Memory => PeerRole::Memory,
@@ -105,7 +104,8 @@ impl Args {
         };
         let report = match self.protocol {
             Protocol::Native => {
-                native::Check { place, peer, address, token: credentials.token, timeout }.run()
+                let Credentials { token, tls } = Credentials::from_environment().map_err(Failure::new)?;
+                native::Check { place, peer, address, token, tls, timeout }.run()
             }
             Protocol::RemotePort => {
                 let channel = self.channel.unwrap_or(if peer == PeerRole::Device { 9 } else { 0 });

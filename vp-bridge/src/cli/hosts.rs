@@ -17,7 +17,7 @@ pub(super) struct HostArgs {
     #[command(flatten)]
     pub(super) platform: PlatformArgs,
 
-    /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT or unix:PATH
+    /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR", help_heading = "Server")]
     pub(super) connect: Option<Address>,
 

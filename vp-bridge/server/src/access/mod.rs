@@ -7,12 +7,14 @@ mod tries;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use nix::unistd::{Gid, Group, Uid, User, geteuid, getgrouplist};
 use thiserror::Error;
+use vp_transport::tls::{self, TlsSocket};
 
 pub use rights::{Right, Rights, Role};
-pub(crate) use tokens::Presence;
+pub(crate) use tokens::{Holder, Presence};
 pub use tokens::{Tokens, TokensError};
 pub(crate) use tries::Tries;
 
@@ -25,6 +27,17 @@ pub struct Access {
     pub group: Option<UserGroup>,
     /// Who is known. If anybody is, all others are kept out, but for processes of the server's own user and of root at Unix sockets.
     pub tokens: Tokens,
+    /// What is shown at addresses for TLS, and whose certificates are taken there.
+    pub tls: Option<tls::Server>,
+}
+
+/// Somebody who need not say who it is.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// By its certificate.
+    Holder(Arc<Holder>),
+    /// Nobody is asked.
+    Anybody,
 }
 
 /// A group of users of this host.
@@ -109,9 +122,31 @@ impl fmt::Display for Origin {
 }
 
 impl Access {
-    /// Whether a peer has to say who it is.
-    pub(crate) fn asks(&self, origin: Origin) -> bool {
-        !self.tokens.is_empty() && !origin.is_ours()
+    /// Who a peer is, if it need not say so.
+    pub(crate) fn known(&self, origin: Origin, tls: Option<&TlsSocket>) -> Option<Known> {
+        let knows_clients = self.tls.as_ref().is_some_and(tls::Server::knows_clients);
+        let asks = !self.tokens.is_empty() || (knows_clients && tls.is_some());
+        if !asks || origin.is_ours() {
+            return Some(Known::Anybody);
+        }
+        let socket = tls?;
+        match self.tokens.certificates() {
+            // Every certificate is as good as any other.
+            [] => socket.has_certificate().then_some(Known::Anybody),
+            listed => listed.iter().find(|holder| socket.peer_is(&holder.name)).cloned().map(Known::Holder),
+        }
+    }
+
+    /// What a client lacks that shows nothing.
+    pub(crate) fn wanted(&self) -> &'static str {
+        match self.tokens.has_tokens() {
+            true => {
+                "this server wants to know who comes: give the client a token (VP_TOKEN_FILE, or VP_TOKEN)"
+            }
+            false => {
+                "this server wants to know who comes: give the client a certificate (VP_CERTIFICATE and VP_KEY)"
+            }
+        }
     }
 
     /// Why a peer may not even speak, if it may not.

@@ -214,6 +214,11 @@ impl Tokens {
         self.tokens.is_empty() && self.certificates.is_empty()
     }
 
+    /// Whether somebody is known by a token.
+    pub(crate) fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+
     /// Whose token it is. All are looked at, each in the same time.
     pub(crate) fn holder_of(&self, token: &Token) -> Option<&Arc<Holder>> {
         let shown = secret(token.secret()).ok()?;
