@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
 use vp_client::Address;
 
 /// Every option, with what stands in `-device vp`'s help.
-pub(crate) const KEYS: [&str; 8] =
-    ["connect", "address", "spi", "compatible", "platform", "pool", "timeout", "share"];
+pub(crate) const KEYS: [&str; 10] =
+    ["connect", "address", "spi", "compatible", "platform", "pool", "timeout", "share", "token-file", "ca"];
 
 /// Guest RAM that the kernel leaves to the device's driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,10 @@ pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     /// Whether nothing is shared with a server on the same host: neither the guest's memory nor a ring.
     pub(crate) is_apart: bool,
+    /// The file of the token that is shown to the server; what the environment says without.
+    pub(crate) token_file: Option<PathBuf>,
+    /// The certificate of the authority whose servers are trusted with TLS; what the environment says without.
+    pub(crate) authority: Option<PathBuf>,
 }
 
 /// What is wrong with an option.
@@ -89,7 +94,8 @@ impl Options {
         let refuse = |key, right| move || OptionError::Value { key, value: value.to_owned(), right };
         match key {
             "connect" => {
-                let right = "write connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700";
+                let right =
+                    "write connect=unix:/tmp/vp.sock, connect=tcp:127.0.0.1:7700 or connect=tls:HOST:PORT";
                 self.connect = Some(value.parse().map_err(|_| refuse("connect", right)())?);
             }
             "address" => {
@@ -126,6 +132,8 @@ impl Options {
                     _ => return Err(refuse("share", "on or off")()),
                 }
             }
+            "token-file" => self.token_file = Some(value.into()),
+            "ca" => self.authority = Some(value.into()),
             _ => return Err(OptionError::Unknown { key: key.to_owned(), known: KEYS.to_vec() }),
         }
         Ok(())
@@ -169,6 +177,8 @@ mod tests {
             ("pool", "0x60000000:0x10000000"),
             ("timeout", "5"),
             ("share", "off"),
+            ("token-file", "/etc/vp/token"),
+            ("ca", "/etc/vp/ca.pem"),
         ];
         assert_eq!(given.map(|(key, _)| key), KEYS);
         let mut options = Options::default();

@@ -1,7 +1,11 @@
 //! Who may come in, and what each may do there.
 
 mod common;
+#[path = "common/tools.rs"]
+mod tools;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,8 +14,8 @@ use common::raw::{CSB, DBB, IRQ, Raw};
 use tempfile::TempDir;
 use vp_client::{Client, ConnectError, Credentials, Error, Options as ClientOptions};
 use vp_protocols::native::{
-    Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, PortId, Posted, Reaction,
-    RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
+    Access as Kind, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite, Notice,
+    PortId, Posted, Reaction, RegisterWrite, Reply, Request, Role, Time, TimeMode, Token, Until,
 };
 use vp_server::{Access, Options, Tokens};
 
@@ -24,7 +28,6 @@ const ALL: &str = "everything-0123456789";
 
 /// A token for each role.
 fn tokens(folder: &Path) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt as _;
     let text = format!(
         "[[token]]\nname = 'lab-cpu'\nsecret = '{CPU}'\nroles = ['cpu']\nplatforms = ['lab']\n\
          [[token]]\nname = 'once'\nsecret = '{ONCE}'\nroles = ['cpu']\nplatforms = ['lab']\nsessions = 1\n\
@@ -35,7 +38,7 @@ fn tokens(folder: &Path) -> PathBuf {
     );
     let path = folder.join("tokens.toml");
     std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     path
 }
 
@@ -189,8 +192,7 @@ fn deeds() -> Vec<(&'static str, Request)> {
         ("", attach(IRQ, Role::Sink)),
         ("", Request::Ping),
         ("", attach(PortId(99), Role::Initiator)),
-        // Last: what is attached then is a master of its own.
-        ("", Request::Clock { reaction: Reaction::NextEdge, quantum: 0 }),
+        ("a part", Request::Clock { reaction: Reaction::NextEdge, quantum: 0 }),
         ("device", attach(DBB, Role::Initiator)),
     ]
 }
@@ -199,16 +201,17 @@ fn deeds() -> Vec<(&'static str, Request)> {
 fn a_role_does_what_it_has_a_right_to_and_is_told_what_it_lacks() {
     let (served, _folder) = serve();
     let roles: [(&str, &[&str]); 4] = [
-        (CPU, &["cpu", "reset", "read-memory", "statistics"]),
+        (CPU, &["cpu", "reset", "read-memory", "statistics", "a part"]),
         (OBSERVER, &["statistics"]),
-        (MEMORY, &["own-memory"]),
-        (DEVICE, &["device"]),
+        (MEMORY, &["own-memory", "a part"]),
+        (DEVICE, &["device", "a part"]),
     ];
     for (token, rights) in roles {
         for (needed, deed) in deeds() {
             let mut client = connect(&served, Some(token), None).unwrap();
-            if needed == "device" {
-                client.clock(Reaction::NextEdge, 0).unwrap();
+            // What a partner attaches to it drives: it is a master of its own.
+            if needed == "device" && client.clock(Reaction::NextEdge, 0).is_err() {
+                continue;
             }
             let result = client.ask(deed.clone(), &[]);
             let lacks = match &result {
@@ -225,4 +228,62 @@ fn a_role_does_what_it_has_a_right_to_and_is_told_what_it_lacks() {
             drop(client);
         }
     }
+}
+
+#[test]
+fn a_posted_write_without_its_right_changes_nothing_and_is_warned_of() {
+    let (served, _folder) = serve();
+    let mut cpu = connect(&served, Some(CPU), Some("lab")).unwrap();
+    cpu.attach(DBB, Role::Initiator, None).unwrap();
+    let mut hello = Connection::hello("raw 1.0", Some("lab"), TimeMode::Lockstep);
+    hello.capabilities = hello.capabilities.union(Capabilities::AUTHENTICATION);
+    let mut raw = Raw::greet(&served.address, hello);
+    assert_eq!(raw.ask(Request::Authenticate { token: Token::new(OBSERVER) }), Reply::Done);
+    assert_eq!(raw.attach(DBB, Role::Initiator), Reply::Done);
+    let write = MemoryWrite {
+        port: DBB,
+        address: 0x8000_0000,
+        length: 4,
+        access: Kind::Debug,
+        axi_id: 0,
+        strobes: false,
+        at: None,
+    };
+    raw.connection.post(Posted::MemoryWrite(write), &[1; 4]).unwrap();
+    let mut before = Vec::new();
+    raw.send(Request::Ping);
+    assert_eq!(raw.reply(&mut before).2, Reply::Pong);
+    let [Event::Notice(Notice::Warning { text, .. })] = &before[..] else { panic!("{before:?}") };
+    assert!(text.contains("`lab-observer` lacks the right `write-memory`"), "{text}");
+    let mut found = [9; 4];
+    cpu.read_memory(DBB, 0x8000_0000, &mut found).unwrap();
+    assert_eq!(found, [0; 4]);
+}
+
+/// At an abstract socket, whose name everybody can connect to.
+#[test]
+fn a_process_of_another_user_is_turned_away_at_a_unix_socket() {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let test = "a_process_of_another_user_is_turned_away_at_a_unix_socket";
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return tools::skipped(test, "only root can be another user");
+    }
+    let name = format!("unix:@vp-access-{}", std::process::id());
+    let served = Served::at(&name, Options::default());
+    connect(&served, None, None).unwrap();
+    // Where everybody may start it.
+    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
+    let program = folder.path().join("vp");
+    std::fs::copy(env!("CARGO_BIN_EXE_vp"), &program).unwrap();
+    let output = std::process::Command::new(program)
+        .args(["check-peer", &name, "--protocol", "native"])
+        .current_dir("/")
+        .uid(54_321)
+        .gid(54_321)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("this socket is for the server's own user"), "{said}{output:?}");
+    assert!(said.contains("user 54321"), "{said}");
 }

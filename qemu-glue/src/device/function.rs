@@ -203,6 +203,9 @@ mod tests {
         assert!(check_option("timeout").is_ok());
         assert!(check_option("spi").unwrap_err().starts_with("spi is for machines with a device tree"));
         let unknown = check_option("spii").unwrap_err();
-        assert_eq!(unknown, "no option `spii`; nearest: share; there are connect, platform, timeout, share");
+        assert_eq!(
+            unknown,
+            "no option `spii`; nearest: share; there are connect, platform, timeout, share, token-file, ca"
+        );
     }
 }

@@ -6,7 +6,7 @@ use vp_protocols::native::{
 };
 
 use super::{PlatformThread, SessionCommand};
-use crate::access::Right;
+use crate::access::{Right, Rights};
 
 impl PlatformThread {
     /// The command, if its session has the right to it. Else it is told what it lacks.
@@ -16,7 +16,7 @@ impl PlatformThread {
         command: SessionCommand,
     ) -> Option<SessionCommand> {
         let Some(member) = self.members.get_mut(session) else { return Some(command) };
-        let needed = needed(&command, self.hub.ports(), member.has_clock);
+        let needed = needed(&command, self.hub.ports(), member.guest.rights, member.has_clock);
         let Some(lacking) = needed.into_iter().flatten().find(|right| !member.guest.rights.contains(*right))
         else {
             member.has_clock |= is_clock(&command);
@@ -47,7 +47,7 @@ fn is_clock(command: &SessionCommand) -> bool {
 }
 
 /// The rights to a command, all of which are needed. What a port's holder does there, once it is attached, needs none.
-fn needed(command: &SessionCommand, ports: &[Port], has_clock: bool) -> [Option<Right>; 2] {
+fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: bool) -> [Option<Right>; 2] {
     let kind = |port: PortId| ports.get(usize::from(port.0)).map(|port| port.kind);
     let memory = |port, right| match kind(port) {
         Some(PortKind::Stream) => Right::Stream,
@@ -87,8 +87,11 @@ fn needed(command: &SessionCommand, ports: &[Port], has_clock: bool) -> [Option<
         Request::ShareMemory(_) => one(Right::OwnMemory),
         Request::Reset => one(Right::Reset),
         Request::Status | Request::Statistics { .. } => one(Right::Statistics),
-        Request::Detach { .. } | Request::Clock { .. } | Request::Ping | Request::Authenticate { .. } => {
-            [None, None]
+        // Time waits for partners: for whoever may be one of them in some way.
+        Request::Clock { .. } => {
+            let parts = [Right::Cpu, Right::OwnMemory];
+            one(parts.into_iter().find(|right| rights.contains(*right)).unwrap_or(Right::Device))
         }
+        Request::Detach { .. } | Request::Ping | Request::Authenticate { .. } => [None, None],
     }
 }
