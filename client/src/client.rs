@@ -13,6 +13,7 @@ use vp_protocols::native::{
 };
 use vp_transport::{Address, Readiness, Stream, Watch};
 
+use crate::credentials::Credentials;
 use crate::handler::{Answered, Handler};
 use crate::ring::{Ring, RingLine};
 use crate::silence::Due;
@@ -40,6 +41,8 @@ pub struct Options {
     pub capabilities: Capabilities,
     /// Whether the capabilities of one host are wanted too, where the transport has them: rings and shared memory.
     pub share: bool,
+    /// What is shown to a server that wants to know who comes.
+    pub credentials: Credentials,
     /// How long to wait for the connection and for the welcome.
     pub timeout: Duration,
     /// How long the server may say nothing while a call waits, from the welcome on. One that is silent for longer, and answers no
@@ -57,6 +60,7 @@ impl Options {
             time_mode: TimeMode::Lockstep,
             capabilities: Capabilities::ALL.union(Capabilities::MEMORY_IN_ORDER),
             share: true,
+            credentials: Credentials::default(),
             timeout: Duration::from_secs(10),
             heartbeat: SilenceLimit::default(),
         }
@@ -103,7 +107,7 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`ConnectError`].
     pub fn connect(address: &Address, options: &Options, handler: H) -> Result<Self, ConnectError> {
-        let stream = Stream::connect(address, options.timeout)
+        let stream = Stream::connect(address, options.credentials.tls.as_ref(), options.timeout)
             .map_err(|source| ConnectError::Io { peer: address.to_string(), source })?;
         Self::over(stream, &address.to_string(), options, handler)
     }
@@ -119,19 +123,23 @@ impl<H: Handler> Client<H> {
         if options.share && stream.carries_files() {
             hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
         }
+        if options.credentials.token.is_some() {
+            hello.capabilities = hello.capabilities.union(Capabilities::AUTHENTICATION);
+        }
+        let until = Instant::now() + options.timeout;
         let connection = Connection::client(hello).map_err(ConnectError::Hello)?;
         if let Some(limit) = options.heartbeat.duration() {
             stream.keep_alive(limit).map_err(io)?;
         }
         let mut wire = Wire::new(stream, connection, options.heartbeat);
-        let welcome = wire.greet(Instant::now() + options.timeout).map_err(|error| match error {
+        let welcome = wire.greet(until).map_err(|error| match error {
             GreetError::Io(source) => io(source),
             GreetError::Refused(Refused { code, reason }) => {
                 ConnectError::Refused { peer: peer.to_owned(), code, reason }
             }
             GreetError::Protocol(what) => ConnectError::Protocol { peer: peer.to_owned(), what },
         })?;
-        Ok(Self {
+        let mut client = Self {
             peer: peer.to_owned(),
             wire,
             time: welcome.time,
@@ -144,7 +152,24 @@ impl<H: Handler> Client<H> {
             ended: None,
             bye: None,
             over: Arc::default(),
-        })
+        };
+        client.deadline = Some(until);
+        client.authenticate(options).map_err(|error| match error {
+            Error::Refused { code, reason } => ConnectError::Refused { peer: peer.to_owned(), code, reason },
+            error => ConnectError::Ended { peer: peer.to_owned(), why: error.to_string() },
+        })?;
+        client.deadline = None;
+        Ok(client)
+    }
+
+    /// Says who this is, if the server wants to know.
+    fn authenticate(&mut self, options: &Options) -> Result<(), Error> {
+        let is_wanted = self.welcome.capabilities.contains(Capabilities::AUTHENTICATION);
+        if let Some(token) = options.credentials.token.clone().filter(|_| is_wanted) {
+            // Before that the server tells no time.
+            self.welcome.time = self.ask(Request::Authenticate { token }, &[])?.time;
+        }
+        Ok(())
     }
 
     /// The terms of the session: platform and ports, session number, what was granted.

@@ -26,6 +26,14 @@ pub enum ConnectError {
         /// Why, for people.
         reason: String,
     },
+    /// The session ended before it had begun.
+    #[error("{peer}: {why}")]
+    Ended {
+        /// The server.
+        peer: String,
+        /// Why.
+        why: String,
+    },
     /// Who answered speaks another protocol, or breaks this one.
     #[error("{peer} is no server of platforms: {what}")]
     Protocol {

@@ -88,6 +88,7 @@
 
 mod calls;
 mod client;
+mod credentials;
 mod error;
 mod handler;
 mod ring;
@@ -98,9 +99,12 @@ mod wire;
 
 pub use calls::is_memory;
 pub use client::{Answer, Client, Options};
+pub use credentials::{
+    AUTHORITY, CERTIFICATE, Credentials, CredentialsError, KEY, TOKEN, TOKEN_FILE, token_of,
+};
 pub use error::{ConnectError, Error};
 pub use handler::{Answered, Handler, Refusal, serve_memory};
 pub use ring::{Ring, RingError, RingLine};
 pub use silence::SilenceLimit;
 pub use vp_protocols::native;
-pub use vp_transport::{Address, AddressError, Readiness, Stream, Watch};
+pub use vp_transport::{Address, AddressError, Readiness, Stream, Watch, tls};

@@ -181,6 +181,7 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         time().prop_map(|to| (Request::Step { to }, vec![])),
         (reaction(), any::<u32>())
             .prop_map(|(reaction, quantum)| (Request::Clock { reaction, quantum }, vec![])),
+        text(16).prop_map(|token| (Request::Authenticate { token: Token::new(token) }, vec![])),
     ]
 }
 

@@ -329,8 +329,25 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         driven("driven-register-answer", csb, PortEvent::RegisterAnswer { value: 0x3231_3030 }),
         driven("driven-level", irq, PortEvent::Level { level: true }),
         driven("driven-reset", dbb, PortEvent::Reset),
+        (
+            "authenticate",
+            request(0, Request::Authenticate { token: Token::new("example-token-0123456789") }),
+            none(),
+        ),
+        (
+            "failed-not-authenticated",
+            reply(0, 0, Reply::Failed { code: ErrorCode::NotAuthenticated, reason: "no such token".into() }),
+            none(),
+        ),
+        (
+            "failed-not-permitted",
+            reply(1, 0, Reply::Failed { code: ErrorCode::NotPermitted, reason: LACKING.into() }),
+            none(),
+        ),
     ]
 }
+
+const LACKING: &str = "`lab-memory` lacks the right `cpu`: registers, and letting time move";
 
 fn phase_of(message: &Message) -> Phase {
     match message {
@@ -401,8 +418,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 15 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 15 + 9 + 2 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 16 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 16 + 9 + 2 + 2 + 2, "{seen:?}");
 }
 
 #[test]

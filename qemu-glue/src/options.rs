@@ -2,14 +2,26 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
 use vp_client::{Address, SilenceLimit};
 
 /// Every option, with what stands in `-device vp`'s help.
-pub(crate) const KEYS: [&str; 9] =
-    ["connect", "address", "spi", "compatible", "platform", "pool", "timeout", "share", "heartbeat"];
+pub(crate) const KEYS: [&str; 11] = [
+    "connect",
+    "address",
+    "spi",
+    "compatible",
+    "platform",
+    "pool",
+    "timeout",
+    "share",
+    "heartbeat",
+    "token-file",
+    "ca",
+];
 
 /// Guest RAM that the kernel leaves to the device's driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +68,10 @@ pub(crate) struct Options {
     /// How long the server may say nothing, and answer no Ping; the server finds out as well when QEMU is stopped, unless this is
     /// without end. What the environment says if left out.
     pub(crate) heartbeat: Option<SilenceLimit>,
+    /// The file of the token that is shown to the server; what the environment says without.
+    pub(crate) token_file: Option<PathBuf>,
+    /// The certificate of the authority whose servers are trusted with TLS; what the environment says without.
+    pub(crate) authority: Option<PathBuf>,
 }
 
 /// What is wrong with an option.
@@ -92,7 +108,8 @@ impl Options {
         let refuse = |key, right| move || OptionError::Value { key, value: value.to_owned(), right };
         match key {
             "connect" => {
-                let right = "write connect=unix:/tmp/vp.sock or connect=tcp:127.0.0.1:7700";
+                let right =
+                    "write connect=unix:/tmp/vp.sock, connect=tcp:127.0.0.1:7700 or connect=tls:HOST:PORT";
                 self.connect = Some(value.parse().map_err(|_| refuse("connect", right)())?);
             }
             "address" => {
@@ -133,6 +150,8 @@ impl Options {
                 let right = "seconds, 1 or more, or none, such as for a QEMU or a server in a debugger";
                 self.heartbeat = Some(value.parse().map_err(|_| refuse("heartbeat", right)())?);
             }
+            "token-file" => self.token_file = Some(value.into()),
+            "ca" => self.authority = Some(value.into()),
             _ => return Err(OptionError::Unknown { key: key.to_owned(), known: KEYS.to_vec() }),
         }
         Ok(())
@@ -177,6 +196,8 @@ mod tests {
             ("timeout", "5"),
             ("share", "off"),
             ("heartbeat", "none"),
+            ("token-file", "/etc/vp/token"),
+            ("ca", "/etc/vp/ca.pem"),
         ];
         assert_eq!(given.map(|(key, _)| key), KEYS);
         let mut options = Options::default();

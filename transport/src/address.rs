@@ -1,4 +1,4 @@
-//! Where a server is. One address has one text: `tcp:HOST:PORT` or `unix:PATH`.
+//! Where a server is. One address has one text: `tcp:HOST:PORT`, `tls:HOST:PORT` or `unix:PATH`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,6 +20,13 @@ pub enum Address {
     /// `tcp:HOST:PORT`. A port of 0 listens on any free one.
     Tcp {
         /// Name or number; an IPv6 number without its brackets.
+        host: String,
+        /// Port number.
+        port: u16,
+    },
+    /// `tls:HOST:PORT`: TLS over TCP. A client looks for the host's name, or number, in the server's certificate.
+    Tls {
+        /// As with TCP.
         host: String,
         /// Port number.
         port: u16,
@@ -50,8 +57,11 @@ impl FromStr for Address {
                 _ => Ok(Self::Unix(path.into())),
             };
         }
-        let rest =
-            text.strip_prefix("tcp:").ok_or_else(|| refuse("it starts with neither `tcp:` nor `unix:`"))?;
+        let (is_tls, rest) = match (text.strip_prefix("tcp:"), text.strip_prefix("tls:")) {
+            (Some(rest), _) => (false, rest),
+            (None, Some(rest)) => (true, rest),
+            (None, None) => return Err(refuse("it starts with neither `tcp:`, `tls:` nor `unix:`")),
+        };
         let (host, port) = rest.rsplit_once(':').ok_or_else(|| refuse("the port is missing"))?;
         let port = port.parse().map_err(|_| refuse("the port is a number from 0 to 65535"))?;
         let host = match host.strip_prefix('[') {
@@ -61,6 +71,7 @@ impl FromStr for Address {
         };
         match host {
             "" => Err(refuse("the host is missing")),
+            _ if is_tls => Ok(Self::Tls { host: host.to_owned(), port }),
             _ => Ok(Self::Tcp { host: host.to_owned(), port }),
         }
     }
@@ -68,10 +79,14 @@ impl FromStr for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        let (kind, host, port) = match self {
+            Self::Tcp { host, port } => ("tcp", host, port),
+            Self::Tls { host, port } => ("tls", host, port),
+            Self::Unix(path) => return write!(f, "unix:{}", path.display()),
+        };
+        match host.contains(':') {
+            true => write!(f, "{kind}:[{host}]:{port}"),
+            false => write!(f, "{kind}:{host}:{port}"),
         }
     }
 }
@@ -86,6 +101,8 @@ mod tests {
             "tcp:127.0.0.1:7700",
             "tcp:localhost:0",
             "tcp:[::1]:1",
+            "tls:lab.example:7700",
+            "tls:[::1]:1",
             "unix:/tmp/vp.sock",
             "unix:a:b",
             "unix:@vp",
@@ -96,9 +113,18 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_address_and_says_what_would_be_one() {
-        for text in
-            ["", "tcp:", "tcp:host", "tcp::1", "tcp:h:65536", "tcp:::1:5", "tcp:[::1:5", "unix:", "udp:h:1"]
-        {
+        for text in [
+            "",
+            "tcp:",
+            "tcp:host",
+            "tcp::1",
+            "tcp:h:65536",
+            "tcp:::1:5",
+            "tcp:[::1:5",
+            "unix:",
+            "udp:h:1",
+            "tls:h",
+        ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains("tcp:127.0.0.1:7700"), "{text}: {error}");
         }

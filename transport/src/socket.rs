@@ -1,15 +1,17 @@
-//! Sockets of the system, TCP and Unix, that never block.
+//! Sockets of the system, TCP (with or without TLS) and Unix, that never block.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice, Read as _, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
 
-use crate::Address;
+use crate::stream::wait;
+use crate::tls::{self, Progress, TlsSocket};
+use crate::{Address, Readiness};
 
 /// Pieces that are written at once.
 const PIECES: usize = 8;
@@ -21,25 +23,68 @@ const PROBES: u32 = 4;
 pub enum Socket {
     /// Over TCP.
     Tcp(TcpStream),
+    /// TLS over TCP.
+    Tls(TlsSocket),
     /// Over a Unix socket.
     Unix(UnixStream),
 }
 
 impl Socket {
-    /// Connects; blocks meanwhile. The time-out is for each of a name's addresses.
+    /// Connects; blocks meanwhile. The time-out is for each of a name's addresses, and for TLS's handshake.
+    ///
+    /// # Errors
+    /// What the system says, or TLS. [`ErrorKind::InvalidInput`]: it is an address for TLS, and nothing is said of whom to trust.
+    pub fn connect(address: &Address, tls: Option<&tls::Client>, timeout: Duration) -> io::Result<Self> {
+        match address {
+            Address::Tcp { host, port } => {
+                let socket = tcp(host, *port, timeout)?;
+                socket.set_nonblocking(true)?;
+                Ok(Self::Tcp(socket))
+            }
+            Address::Tls { host, port } => {
+                let what = "it has TLS, and whom to trust is not said: set VP_CA to the file of the authority's certificate";
+                let tls = tls.ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, what))?;
+                let until = Instant::now().checked_add(timeout);
+                let socket = TlsSocket::client(tcp(host, *port, timeout)?, host, tls)?;
+                shake_hands(&socket, until)?;
+                Ok(Self::Tls(socket))
+            }
+            Address::Unix(path) => {
+                let socket = vp_shm::unix::connect(path)?;
+                socket.set_nonblocking(true)?;
+                Ok(Self::Unix(socket))
+            }
+        }
+    }
+
+    /// Goes on with what comes before the first byte: with TLS a handshake. What to wait for until it is called again; `None`: it
+    /// is done.
+    ///
+    /// # Errors
+    /// The handshake failed, and why, for people. [`ErrorKind::Unsupported`]: the peer, a client, does not speak TLS.
+    pub fn begin(&self) -> io::Result<Option<Readiness>> {
+        let Self::Tls(socket) = self else { return Ok(None) };
+        Ok(match socket.handshake()? {
+            Progress::Done => None,
+            Progress::Reads => Some(Readiness::Bytes),
+            Progress::Writes => Some(Readiness::BytesOrRoom),
+        })
+    }
+
+    /// Whether bytes wait to be read that the system does not tell of: after a read that has filled all its room.
+    pub fn has_buffered(&self) -> bool {
+        matches!(self, Self::Tls(socket) if socket.has_buffered())
+    }
+
+    /// The bare TCP socket of one whose peer does not speak TLS.
     ///
     /// # Errors
     /// What the system says.
-    pub fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
-        let socket = match address {
-            Address::Tcp { host, port } => Self::Tcp(tcp(host, *port, timeout)?),
-            Address::Unix(path) => Self::Unix(vp_shm::unix::connect(path)?),
-        };
-        match &socket {
-            Self::Tcp(socket) => socket.set_nonblocking(true)?,
-            Self::Unix(socket) => socket.set_nonblocking(true)?,
+    pub fn without_tls(&self) -> io::Result<Self> {
+        match self {
+            Self::Tls(socket) => socket.tcp().try_clone().map(Self::Tcp),
+            socket => socket.try_clone(),
         }
-        Ok(socket)
     }
 
     /// Another handle of it.
@@ -49,6 +94,7 @@ impl Socket {
     pub fn try_clone(&self) -> io::Result<Self> {
         match self {
             Self::Tcp(socket) => socket.try_clone().map(Self::Tcp),
+            Self::Tls(socket) => socket.try_clone().map(Self::Tls),
             Self::Unix(socket) => socket.try_clone().map(Self::Unix),
         }
     }
@@ -71,7 +117,11 @@ impl Socket {
     /// What the system says.
     pub fn keep_alive(&self, limit: Duration) -> io::Result<()> {
         use rustix::net::sockopt;
-        let Self::Tcp(socket) = self else { return Ok(()) };
+        let socket = match self {
+            Self::Tcp(socket) => socket,
+            Self::Tls(socket) => socket.tcp(),
+            Self::Unix(_) => return Ok(()),
+        };
         let seconds = |part| Duration::from_secs((limit / part).as_secs().max(1));
         sockopt::set_tcp_keepidle(socket, seconds(2))?;
         sockopt::set_tcp_keepintvl(socket, seconds(2 * PROBES))?;
@@ -85,10 +135,23 @@ impl Socket {
     /// Ends it, for all handles.
     pub fn shut_down(&self) {
         // An error says that it has ended.
-        let _ = match self {
-            Self::Tcp(socket) => socket.shutdown(Shutdown::Both),
-            Self::Unix(socket) => socket.shutdown(Shutdown::Both),
-        };
+        let _ = self.shut(Shutdown::Both);
+    }
+
+    /// Says that nothing more is written.
+    ///
+    /// # Errors
+    /// What the system says: often that it has ended.
+    pub fn end_writing(&self) -> io::Result<()> {
+        self.shut(Shutdown::Write)
+    }
+
+    fn shut(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => socket.shutdown(how),
+            Self::Tls(socket) => socket.shut_down(how),
+            Self::Unix(socket) => socket.shutdown(how),
+        }
     }
 
     /// Whether either side has closed it.
@@ -101,10 +164,11 @@ impl Socket {
     /// # Errors
     /// What the system says.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        ready(match self {
-            Self::Tcp(socket) => (&mut &*socket).read(into),
-            Self::Unix(socket) => (&mut &*socket).read(into),
-        })
+        match self {
+            Self::Tcp(socket) => ready((&mut &*socket).read(into)),
+            Self::Tls(socket) => socket.read(into),
+            Self::Unix(socket) => ready((&mut &*socket).read(into)),
+        }
     }
 
     /// The same, and appends the files that came with it.
@@ -113,7 +177,7 @@ impl Socket {
     /// What the system says.
     pub fn receive(&self, into: &mut [u8], files: &mut VecDeque<OwnedFd>) -> io::Result<Option<usize>> {
         match self {
-            Self::Tcp(_) => self.read(into),
+            Self::Tcp(_) | Self::Tls(_) => self.read(into),
             Self::Unix(socket) => ready(vp_shm::descriptors::receive(socket, into, files)),
         }
     }
@@ -125,19 +189,23 @@ impl Socket {
     /// # Errors
     /// What the system says.
     pub fn read_onto(&self, most: usize, onto: &mut BytesMut) -> io::Result<Option<usize>> {
-        ready(vp_shm::stream::read_onto(self, most, onto))
+        match self {
+            Self::Tls(socket) => socket.read_onto(most, onto),
+            _ => ready(vp_shm::stream::read_onto(self, most, onto)),
+        }
     }
 
     /// Writes what there is room for, several pieces at once, and takes it off the front of `bytes`. `None`: there is
-    /// no room.
+    /// no room, and the same bytes are to be shown again, with more behind them or not.
     ///
     /// # Errors
     /// What the system says; [`ErrorKind::WriteZero`] when it takes nothing more for ever.
     pub fn write(&self, bytes: &mut impl Buf) -> io::Result<Option<usize>> {
-        ready(match self {
-            Self::Tcp(socket) => write_to(&mut &*socket, bytes),
-            Self::Unix(socket) => write_to(&mut &*socket, bytes),
-        })
+        match self {
+            Self::Tcp(socket) => ready(write_to(&mut &*socket, bytes)),
+            Self::Tls(socket) => socket.write(bytes),
+            Self::Unix(socket) => ready(write_to(&mut &*socket, bytes)),
+        }
     }
 
     /// Writes the first of the bytes with files beside them, and takes it off their front. `None`: there is no room.
@@ -156,8 +224,25 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(socket) => socket.as_fd(),
+            Self::Tls(socket) => socket.as_fd(),
             Self::Unix(socket) => socket.as_fd(),
         }
+    }
+}
+
+/// Waits for TLS's handshake to be done.
+fn shake_hands(socket: &TlsSocket, until: Option<Instant>) -> io::Result<()> {
+    loop {
+        let readiness = match socket.handshake()? {
+            Progress::Done => return Ok(()),
+            Progress::Reads => Readiness::Bytes,
+            Progress::Writes => Readiness::BytesOrRoom,
+        };
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(io::Error::new(ErrorKind::TimedOut, "connected, and nobody answers in TLS"));
+        }
+        wait(socket, readiness, left);
     }
 }
 

@@ -1,14 +1,14 @@
 //! A stream over any transport, as who speaks a protocol over it sees it.
 
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::in_process::{End, Pipe};
-use crate::{Address, Socket};
+use crate::{Address, Socket, tls};
 
 /// What is waited for at a stream. Its end is waited for too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +32,9 @@ impl Stream {
     /// Connects to where a server listens; blocks meanwhile.
     ///
     /// # Errors
-    /// What the system says.
-    pub fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
-        Socket::connect(address, timeout).map(Self::Socket)
+    /// What the system says, or TLS; [`Socket::connect`] has more.
+    pub fn connect(address: &Address, tls: Option<&tls::Client>, timeout: Duration) -> io::Result<Self> {
+        Socket::connect(address, tls, timeout).map(Self::Socket)
     }
 
     /// As [`Socket::keep_alive`]; within a process there is nothing to find out.
@@ -108,7 +108,7 @@ impl Stream {
     /// Sleeps until what is wanted is there, or the stream is at its end; at most for so long. It may wake for nothing.
     pub fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
         match self {
-            Self::Socket(socket) => wait(socket, wanted, timeout),
+            Self::Socket(socket) => wait_for(socket, wanted, timeout),
             Self::InProcess(end) => end.0.wait(wanted, timeout),
         }
     }
@@ -157,7 +157,7 @@ impl Watch {
     /// As [`Stream::wait`].
     pub fn wait(&self, wanted: Readiness, timeout: Option<Duration>) {
         match &self.0 {
-            Watched::Socket(socket) => wait(socket, wanted, timeout),
+            Watched::Socket(socket) => wait_for(socket, wanted, timeout),
             Watched::InProcess(pipe) => pipe.wait(wanted, timeout),
         }
     }
@@ -179,7 +179,14 @@ impl Watch {
     }
 }
 
-fn wait(socket: &Socket, wanted: Readiness, timeout: Option<Duration>) {
+fn wait_for(socket: &Socket, wanted: Readiness, timeout: Option<Duration>) {
+    if !socket.has_buffered() {
+        wait(socket, wanted, timeout);
+    }
+}
+
+/// Waits at what the system has.
+pub(crate) fn wait(socket: impl AsFd, wanted: Readiness, timeout: Option<Duration>) {
     let flags = match wanted {
         Readiness::Bytes => PollFlags::IN,
         Readiness::BytesOrRoom => PollFlags::IN | PollFlags::OUT,
@@ -187,7 +194,7 @@ fn wait(socket: &Socket, wanted: Readiness, timeout: Option<Duration>) {
     // So long a time-out that the system has no number for it is none.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     // A signal, or an error that the next read or write finds as well.
-    let _ = poll(&mut [PollFd::new(socket, flags)], timeout.as_ref());
+    let _ = poll(&mut [PollFd::new(&socket, flags)], timeout.as_ref());
 }
 
 #[cfg(test)]

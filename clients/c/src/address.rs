@@ -29,7 +29,7 @@ pub(crate) fn open(address: Option<&str>) -> Result<Box<dyn PlatformLink>, Partn
     }
     let address: Address = text.parse().map_err(|_| {
         PartnerError::Connect(format!(
-            "`{text}` is no address: write tcp:HOST:PORT, unix:PATH, or inproc:NAME, such as inproc:nv_small"
+            "`{text}` is no address: write tcp:HOST:PORT, tls:HOST:PORT, unix:PATH, or inproc:NAME, such as inproc:nv_small"
         ))
     })?;
     let agent = concat!("libvp ", env!("CARGO_PKG_VERSION"));

@@ -92,8 +92,11 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
     unsafe { CStr::from_ptr(text) }.to_str().ok()
 }
 
-/// Becomes a partner of the platform at `address`: `tcp:HOST:PORT` or `unix:PATH` of a server, or `inproc:NAME` for a platform in
+/// Becomes a partner of the platform at `address`: `tcp:HOST:PORT`, `tls:HOST:PORT` or `unix:PATH` of a server, or `inproc:NAME` for a platform in
 /// this process, where NAME is a built-in platform or a file of one. NULL: the address in the environment variable VP_CONNECT.
+///
+/// What a server wants to be shown is in the environment, too: a token in VP_TOKEN or in the file VP_TOKEN_FILE, and for TLS the file VP_CA with
+/// the certificate of the authority that is trusted, and VP_CERTIFICATE and VP_KEY for a certificate to be shown.
 ///
 /// `quantum`: edges by which what crosses is seen later, each way, for fewer messages; 0 is exact. `reset_edges`: for how many edges
 /// `vp_in_reset` says so when the platform is put back.

@@ -7,7 +7,8 @@ use vp_client::native::{
     self, CounterValue, Driven, ErrorCode, PortId, Promised, Reply, Request, RequestId, Time as WireTime,
 };
 use vp_client::{
-    Address, Answered, Client, Error, Handler, Options, Refusal, SilenceLimit, is_memory, serve_memory,
+    Address, Answered, Client, Credentials, Error, Handler, Options, Refusal, SilenceLimit, is_memory,
+    serve_memory,
 };
 use vp_core::Time;
 use vp_models::hub::{Clock, PortEvent, PortIndex, Promise, Reaction, Role};
@@ -69,8 +70,8 @@ pub struct RemoteLink {
 
 impl RemoteLink {
     /// Opens a session: with the server's one platform, or with the shared one of that name. `agent` is this program and its
-    /// version, as the server's log shows them. How long the server may be silent while it is waited for says the environment
-    /// ([`SilenceLimit::VARIABLE`]).
+    /// version, as the server's log shows them. How long the server may be silent while it is waited for, and what it is shown if it
+    /// wants that, are in the environment ([`SilenceLimit::VARIABLE`], [`Credentials::from_environment`]).
     ///
     /// # Errors
     /// [`PartnerError::Connect`].
@@ -79,9 +80,12 @@ impl RemoteLink {
         platform: Option<&str>,
         agent: &str,
     ) -> Result<RemoteLink, PartnerError> {
+        let credentials =
+            Credentials::from_environment().map_err(|error| PartnerError::Connect(error.to_string()))?;
         let options = Options {
             platform: platform.map(str::to_owned),
             share: false,
+            credentials,
             heartbeat: SilenceLimit::from_environment().map_err(PartnerError::Connect)?,
             ..Options::new(agent)
         };

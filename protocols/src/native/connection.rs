@@ -347,6 +347,7 @@ impl Session {
             Message::Request { request: Request::Clock { .. }, .. }
             | Message::Driven(_)
             | Message::Promised(_) => Capabilities::PARTNERS,
+            Message::Request { request: Request::Authenticate { .. }, .. } => Capabilities::AUTHENTICATION,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

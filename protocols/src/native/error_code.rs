@@ -81,8 +81,11 @@ codes! {
     /// A partner does not keep to the contract of time, or to the rules of its port. Also of one request: a port has a
     /// partner already beside which this one cannot be.
     ContractBroken = 27, "contract of time broken";
+    /// Who the peer is was not shown, or is not known here. Also of one request: it comes before
+    /// [`Authenticate`](super::Request::Authenticate), or what that shows is not known.
+    NotAuthenticated = 28, "not authenticated";
     /// Nothing was asked or told for as long as the server lets a session be idle.
-    Idle = 28, "session idle";
+    Idle = 29, "session idle";
 
     // 32..: one request failed, the session goes on.
     /// The port number is not in the list of the welcome.
@@ -103,6 +106,8 @@ codes! {
     Cancelled = 39, "cancelled";
     /// Simulated time stands still, however much the platform does. Nothing but a reset helps; the reason names who runs.
     Livelock = 40, "simulated time stands still";
+    /// The session lacks the right to do that; the reason names it.
+    NotPermitted = 41, "not permitted";
     /// The memory that the platform, or all platforms of the server, may take is used up; the reason names the limit.
     OutOfMemory = 44, "out of memory";
 

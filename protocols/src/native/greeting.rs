@@ -278,10 +278,13 @@ impl Capabilities {
     pub const DEVICE: Self = Self(1 << 7);
     /// Takes [`Clock`](super::Request::Clock), [`Driven`](super::Driven) and [`Promised`](super::Promised).
     pub const PARTNERS: Self = Self(1 << 8);
+    /// Shows who it is by [`Authenticate`](super::Request::Authenticate), before anything else. A server that grants it wants
+    /// that. A client must have something to show, so it is not in [`ALL`](Self::ALL).
+    pub const AUTHENTICATION: Self = Self(1 << 9);
     /// Answers the server's Pings at any time, also between two calls. A promise that the caller has to give, so it is not in
     /// [`ALL`](Self::ALL).
     pub const HEARTBEAT: Self = Self(1 << 10);
-    /// All that this crate knows and any stream can carry.
+    /// All that this crate knows and any client and stream can do.
     pub const ALL: Self = Self(0b1_1010_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);

@@ -90,7 +90,8 @@ impl Wanted {
             | Request::Reset
             | Request::ShareMemory(_)
             | Request::OpenRing(_)
-            | Request::Clock { .. } => Self::Done,
+            | Request::Clock { .. }
+            | Request::Authenticate { .. } => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
             Request::Statistics { .. } => Self::Statistics,

@@ -2,6 +2,8 @@
 //!
 //! The order of the variants of every enum is their number on the wire: new ones go to the end, none is ever removed.
 
+use std::fmt;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +129,35 @@ pub enum Request {
         /// All that crosses the session's ports, either way, is seen so many clock edges later.
         quantum: u32,
     },
+    /// Client → server: I am who has this. [`Reply::Done`]: everything else may follow. Needs
+    /// [`Capabilities::AUTHENTICATION`](super::Capabilities::AUTHENTICATION).
+    Authenticate {
+        /// What the server knows the client by.
+        token: Token,
+    },
+}
+
+/// A secret, at most [`MAX_TOKEN`](super::MAX_TOKEN) bytes long. [`Debug`](fmt::Debug) does not show it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Token(String);
+
+impl Token {
+    /// A token with these characters.
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+
+    /// What must not be shown.
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
 }
 
 /// Memory of a target, for the server to map. Needs
@@ -532,6 +563,7 @@ impl Request {
             Self::OpenRing(_) => "OpenRing",
             Self::Step { .. } => "Step",
             Self::Clock { .. } => "Clock",
+            Self::Authenticate { .. } => "Authenticate",
         }
     }
 

@@ -11,6 +11,7 @@ const HELLO: &str = "docs/protocol.md, Hello and Welcome";
 const LIMITS: &str = "docs/protocol.md, Ids, limits and back-pressure";
 const ORDER: &str = "docs/protocol.md, Order";
 const REPLIES: &str = "docs/protocol.md, Replies";
+const AUTHENTICATION: &str = "docs/protocol.md, Authentication";
 const CODES: &str = "docs/protocol.md, Error codes";
 
 rule_table! {
@@ -41,6 +42,7 @@ rule_table! {
     PortsAreDistinct: "NP-24", "a welcome lists each port once: no name stands twice", HELLO;
     RefusesVersion: "NP-25", "a hello without a version in common is refused with code 1", HELLO;
     MemoryKeeps: "NP-26", "a memory gives back what was written to it, and leaves bytes without a strobe alone", REPLIES;
+    WhoFirst: "NP-27", "a server that wants to know who comes answers all but Ping and Authenticate with code 28 until it knows", AUTHENTICATION;
 }
 
 impl FrameRule {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p vp-qemu --bench attachment            everything
-//! cargo bench -p vp-qemu --bench attachment registers  one part: registers, guests, memory or boot
+//! cargo bench -p vp-qemu --bench attachment registers  one part: registers, guests, tls, memory or boot
 //! ```
 //!
 //! Every figure is the median of several rounds, with the least beside it; what is compared takes turns, so that a busy
@@ -12,6 +12,9 @@
 mod boot;
 mod cores;
 mod echo;
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/guest/lab.rs"]
+mod lab;
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/guest/linux.rs"]
 mod linux;
@@ -26,6 +29,7 @@ mod script;
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/guest/served.rs"]
 mod served;
+mod tls;
 
 use std::fmt;
 use std::io::Write as _;
@@ -47,9 +51,10 @@ fn main() {
         }
         _ => {}
     }
-    let parts: [(&str, fn()); 4] = [
+    let parts: [(&str, fn()); 5] = [
         ("registers", registers::clients),
         ("guests", registers::guests),
+        ("tls", tls::measure),
         ("memory", memory::measure),
         ("boot", boot::measure),
     ];

@@ -205,7 +205,7 @@ mod tests {
         let unknown = check_option("spii").unwrap_err();
         assert_eq!(
             unknown,
-            "no option `spii`; nearest: share; there are connect, platform, timeout, share, heartbeat"
+            "no option `spii`; nearest: share; there are connect, platform, timeout, share, heartbeat, token-file, ca"
         );
     }
 }

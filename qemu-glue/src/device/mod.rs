@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use vp_client::{Address, SilenceLimit};
+use vp_client::{Address, Credentials, SilenceLimit};
 
 use crate::options::{Options, Pool};
 use crate::qemu::time::GuestClock;
 use crate::qemu::{Handle, Qemu};
 use crate::report::say;
-use crate::session::{AccessError, Patience, Platform, Session};
+use crate::session::{AccessError, Patience, Platform, Server, Session};
 use node::Node;
 use place::DevicePlace;
 use port::{Line, Port};
@@ -122,11 +122,12 @@ impl Device {
         let may_share = options.may_share();
         let port = Port::new(qemu, ram.to_vec(), line, clock.is_some());
         let timeout = options.timeout.unwrap_or(TIMEOUT);
-        let (shared, is_coupled) = (options.platform.clone(), clock.is_some());
         let heartbeat = options.heartbeat.map_or_else(SilenceLimit::from_environment, Ok)?;
         let patience = Patience { timeout, heartbeat };
-        let connected =
-            Session::connect(endpoint.clone(), shared, port.as_guest(), is_coupled, may_share, patience);
+        let credentials = Credentials::with(options.token_file.as_deref(), options.authority.as_deref());
+        let credentials = credentials.map_err(|error| error.to_string())?;
+        let server = Server { address: endpoint.clone(), platform: options.platform.clone(), credentials };
+        let connected = Session::connect(server, port.as_guest(), clock.is_some(), may_share, patience);
         let (session, platform) = connected.map_err(|error| error.to_string())?;
         if platform.size < 4 {
             return Err(format!("{}: {} bytes of registers are none", platform.name, platform.size));

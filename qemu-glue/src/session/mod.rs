@@ -23,7 +23,7 @@ pub(crate) use coupled::Timed;
 use parking_lot::{FairMutex, FairMutexGuard};
 use thiserror::Error;
 use vp_client::native::{Posted, Reply, Request, RequestId};
-use vp_client::{Address, Readiness, SilenceLimit};
+use vp_client::{Address, Credentials, Readiness, SilenceLimit};
 
 use crate::report::say;
 use ring::{RegisterRing, Wanted};
@@ -67,6 +67,17 @@ pub(crate) struct SharedMemory {
     pub(crate) offset: u64,
 }
 
+/// Where the platform is, and what is shown there to be let in.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// The server.
+    pub(crate) address: Address,
+    /// Its shared platform of that name; a fresh one without.
+    pub(crate) platform: Option<String>,
+    /// What it is shown, and whom to trust.
+    pub(crate) credentials: Credentials,
+}
+
 /// What there is behind the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Platform {
@@ -107,8 +118,7 @@ pub(crate) struct Session {
 
 /// What the threads share.
 struct Desk {
-    endpoint: Address,
-    shared: Option<String>,
+    server: Server,
     guest: Arc<dyn Guest>,
     /// Whether the guest's time is the platform's.
     is_coupled: bool,
@@ -148,9 +158,9 @@ impl Desk {
 
     /// Opens a session and starts the thread that listens to it.
     fn open(self: &Arc<Self>, generation: u64, timeout: Duration) -> Result<Box<Wire>, ConnectError> {
-        let (shared, guest) = (self.shared.as_deref(), self.guest.clone());
+        let guest = self.guest.clone();
         let patience = Patience { timeout, heartbeat: self.heartbeat };
-        let mut wire = Wire::open(&self.endpoint, shared, guest, self.is_coupled, self.may_share, patience)?;
+        let mut wire = Wire::open(&self.server, guest, self.is_coupled, self.may_share, patience)?;
         if let Some(why) = wire.unshared.take()
             && !self.has_told.swap(true, Ordering::Relaxed)
         {
@@ -233,7 +243,7 @@ impl Desk {
     }
 
     fn end(&self, state: &mut State, Broken(why): &Broken) {
-        say(format_args!("{}: {why}; the device answers with errors from now on", self.endpoint));
+        say(format_args!("{}: {why}; the device answers with errors from now on", self.server.address));
         if let Link::Up(wire) = &mut state.link {
             // Nothing more is said to such a server.
             wire.client.end(why.as_str());
@@ -249,8 +259,7 @@ impl Session {
     /// # Errors
     /// [`ConnectError`]: nobody is there, or nobody fit.
     pub(crate) fn connect(
-        endpoint: Address,
-        shared: Option<String>,
+        server: Server,
         guest: Arc<dyn Guest>,
         is_coupled: bool,
         may_share: bool,
@@ -259,8 +268,7 @@ impl Session {
         let down = Link::Down { told: true, tried: Some(Instant::now()) };
         let state = FairMutex::new(State { link: down, generation: 0 });
         let desk = Arc::new(Desk {
-            endpoint,
-            shared,
+            server,
             guest,
             is_coupled,
             state,
@@ -362,7 +370,10 @@ impl Session {
         let generation = state.generation + 1;
         match self.desk.open(generation, AGAIN) {
             Ok(wire) => {
-                say(format_args!("{}: a new session; the device is as after power-on", self.desk.endpoint));
+                say(format_args!(
+                    "{}: a new session; the device is as after power-on",
+                    self.desk.server.address
+                ));
                 state.link = Link::Up(wire);
                 state.generation = generation;
                 Ok(state)

@@ -176,8 +176,8 @@ fn with<T: Send + 'static>(
     let listener = UnixListener::bind(&path).unwrap();
     let server = std::thread::spawn(move || serve(Peer::welcome(&listener)));
     let guest = Arc::new(TestGuest { memory: Mutex::new(vec![0; 64]), ..TestGuest::default() });
-    let (session, platform) =
-        Session::connect(Address::Unix(path), None, guest.clone(), false, may_share, patience).unwrap();
+    let place = Server { address: Address::Unix(path), platform: None, credentials: Credentials::default() };
+    let (session, platform) = Session::connect(place, guest.clone(), false, may_share, patience).unwrap();
     assert_eq!((platform.size, platform.memory), (0x1000, vec![Range { start: 0x100, end: 0x1100 }]));
     (session, guest, server, folder)
 }

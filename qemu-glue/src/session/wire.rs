@@ -10,9 +10,9 @@ use vp_client::native::{
     Capabilities, CounterValue, ErrorCode, PortId, PortKind, Posted, RegisterRead, RegisterWrite, Request,
     RequestId, Role, SendError, SharedRegion, Time, TimeMode,
 };
-use vp_client::{Address, Answer, Client, Error, Handler, Options, Refusal, is_memory};
+use vp_client::{Answer, Client, Error, Handler, Options, Refusal, is_memory};
 
-use super::{ConnectError, Guest, Patience, Platform, SharedMemory, coupled::Timeline};
+use super::{ConnectError, Guest, Patience, Platform, Server, SharedMemory, coupled::Timeline};
 use crate::report::say;
 
 /// The end of a session, for people.
@@ -76,8 +76,7 @@ pub(super) struct Wire {
 impl Wire {
     /// Connects, greets, and takes the places of a CPU and its memory.
     pub(super) fn open(
-        endpoint: &Address,
-        shared: Option<&str>,
+        server: &Server,
         guest: Arc<dyn Guest>,
         is_coupled: bool,
         may_share: bool,
@@ -88,7 +87,8 @@ impl Wire {
         // The thread that listens answers at any time.
         let promised = heartbeat.duration().map_or(Capabilities::NONE, |_| Capabilities::HEARTBEAT);
         let options = Options {
-            platform: shared.map(Into::into),
+            platform: server.platform.clone(),
+            credentials: server.credentials.clone(),
             time_mode: if is_coupled { TimeMode::Lockstep } else { TimeMode::Free },
             capabilities: options.capabilities.union(promised),
             share: may_share,
@@ -96,7 +96,7 @@ impl Wire {
             heartbeat,
             ..options
         };
-        let client = Client::connect(endpoint, &options, GuestSide { guest, level: false })
+        let client = Client::connect(&server.address, &options, GuestSide { guest, level: false })
             .map_err(|error| ConnectError(error.to_string()))?;
         let mut wire = Self {
             client,
@@ -108,7 +108,7 @@ impl Wire {
         };
         wire.client.set_deadline(Some(until));
         let settled = wire.settle(is_coupled, may_share);
-        settled.map_err(|Broken(why)| ConnectError(format!("{endpoint}: {why}")))?;
+        settled.map_err(|Broken(why)| ConnectError(format!("{}: {why}", server.address)))?;
         wire.client.set_deadline(None);
         Ok(wire)
     }

@@ -1,6 +1,7 @@
 //! A distribution's QEMU with the plugin: guests without an operating system run the project's own traces on the device.
 
 mod ends;
+mod lab;
 mod linux;
 mod machine;
 mod monitor;
@@ -11,6 +12,7 @@ mod served;
 mod shared;
 mod suite;
 mod time;
+mod tls;
 mod watcher;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 use vp_models::platform::Description;
-use vp_server::{Options, Server};
+use vp_server::{Access, Options, Server};
 use vp_transport::Address;
 
 pub(crate) struct Served {
@@ -25,7 +25,12 @@ impl Served {
         Served::with(address, Description::named(platform).expect("a built-in platform"))
     }
 
-    pub(crate) fn with(address: Address, mut description: Description) -> Served {
+    pub(crate) fn with(address: Address, description: Description) -> Served {
+        Served::with_access(address, description, Access::default())
+    }
+
+    pub(crate) fn with_access(address: Address, mut description: Description, access: Access) -> Served {
+        let options = Options { access, ..Options::default() };
         description.dbb0.base = 0;
         description.dbb0.size = 1 << 40;
         let (stop, stopped) = oneshot::channel::<()>();
@@ -34,7 +39,7 @@ impl Served {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             let runtime = runtime.expect("a runtime");
             runtime.block_on(async {
-                let server = Server::bind(&address, description, Options::default()).await.expect("a server");
+                let server = Server::bind(&address, description, options).await.expect("a server");
                 bound.send(server.local_address().clone()).expect("who started the server waits");
                 tokio::select! {
                     () = server.run(std::future::pending()) => {}

@@ -8,9 +8,9 @@ use bytes::{Bytes, BytesMut};
 use vp_protocols::native::{
     Access, Attach, Capabilities, Connection, Device, ErrorCode, Event, Hello, MemoryRead, MemoryWrite,
     Offer, Port, PortId, PortKind, Posted, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms,
-    Time, TimeMode, VERSION, Why,
+    Time, TimeMode, Token, VERSION, Why,
 };
-use vp_transport::{MeetingPlace, Order};
+use vp_transport::{MeetingPlace, Order, tls};
 
 use crate::report::Tally;
 use crate::wire::{Came, Listener, Wire};
@@ -25,6 +25,10 @@ pub struct Check {
     pub peer: PeerRole,
     /// A register of a server's first register port that may be read.
     pub address: u64,
+    /// What a server is shown that wants to know who comes.
+    pub token: Option<Token>,
+    /// Whom to trust at an address for TLS.
+    pub tls: Option<tls::Client>,
     /// How long is waited for each answer; and of a client, how long it may be silent before it is taken to be done.
     pub timeout: Duration,
 }
@@ -51,6 +55,7 @@ struct Session {
     timeout: Duration,
     /// Whether the peer has closed the stream.
     is_closed: bool,
+    token: Option<Token>,
     /// The latest time of a reply to an access to registers.
     register_time: Time,
     model: Model,
@@ -77,7 +82,8 @@ impl Check {
             | Rule::StrangersAreCutOff
             | Rule::ByeOnViolation
             | Rule::PortsAreDistinct
-            | Rule::RefusesVersion => is_server,
+            | Rule::RefusesVersion
+            | Rule::WhoFirst => is_server,
             Rule::FreshId | Rule::InFlight => !is_server,
             Rule::MemoryKeeps => self.peer == PeerRole::Memory,
             _ => true,
@@ -86,12 +92,16 @@ impl Check {
     }
 
     fn hello(&self) -> Hello {
-        Connection::hello(AGENT, None, TimeMode::Lockstep)
+        let mut hello = Connection::hello(AGENT, None, TimeMode::Lockstep);
+        if self.token.is_some() {
+            hello.capabilities = hello.capabilities.union(Capabilities::AUTHENTICATION);
+        }
+        hello
     }
 
     fn connect(&self) -> Result<Wire, MeetError> {
         let place = MeetingPlace { order: Order::Connect, address: self.place.address.clone() };
-        Wire::meet(&place, self.timeout)
+        Wire::meet(&place, self.tls.as_ref(), self.timeout)
     }
 
     fn session(&self, wire: Wire, connection: Connection, tally: &mut Tally<Rule>) -> Session {
@@ -104,6 +114,7 @@ impl Check {
             tally,
             timeout,
             is_closed: false,
+            token: self.token.clone(),
             register_time: Time(0),
             model: Model::default(),
         }
@@ -314,7 +325,10 @@ impl Session {
 
     fn welcome(&mut self) -> Result<Vec<Port>, Over> {
         match self.event(self.until()) {
-            Ok(Some(Event::Welcome(welcome))) => Ok(welcome.ports),
+            Ok(Some(Event::Welcome(welcome))) => {
+                self.authenticate()?;
+                Ok(welcome.ports)
+            }
             Ok(Some(Event::Refused(refused))) => {
                 let what = format!("a session is refused: {}", refused.reason);
                 self.tally.broken(Rule::Answered, what, &self.wire);
@@ -330,6 +344,21 @@ impl Session {
                 }
                 Err(Over)
             }
+        }
+    }
+
+    /// Says who this is, if the server wants to know.
+    fn authenticate(&mut self) -> Result<(), Over> {
+        let is_wanted = self.connection.capabilities().contains(Capabilities::AUTHENTICATION);
+        let Some(token) = self.token.clone().filter(|_| is_wanted) else { return Ok(()) };
+        self.judge_failure(Rule::WhoFirst, Request::Status, ErrorCode::NotAuthenticated)?;
+        self.ask(Request::Ping, &[])?;
+        match self.ask(Request::Authenticate { token }, &[])? {
+            (Reply::Failed { reason, .. }, _) => {
+                self.tally.broken(Rule::Answered, format!("the token is refused: {reason}"), &self.wire);
+                Err(Over)
+            }
+            _ => Ok(()),
         }
     }
 

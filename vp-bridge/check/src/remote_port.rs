@@ -66,7 +66,7 @@ impl Check {
     /// [`MeetError`]: there is none.
     pub fn run(&self) -> Result<Report, MeetError> {
         let mut session = Session {
-            wire: Wire::meet(&self.place, self.timeout)?,
+            wire: Wire::meet(&self.place, None, self.timeout)?,
             connection: Connection::new(self.announced),
             announced: self.announced,
             input: BytesMut::new(),

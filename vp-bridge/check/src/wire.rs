@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use thiserror::Error;
-use vp_transport::{Address, MeetingPlace, Order, Readiness, Socket, Stream};
+use vp_transport::{Address, MeetingPlace, Order, Readiness, Socket, Stream, tls};
 
 /// Bytes that are kept of each direction.
 const KEPT: usize = 96;
@@ -79,12 +79,16 @@ impl Wire {
     }
 
     /// Meets the peer, who listens or connects.
-    pub(crate) fn meet(place: &MeetingPlace, timeout: Duration) -> Result<Wire, MeetError> {
+    pub(crate) fn meet(
+        place: &MeetingPlace,
+        tls: Option<&tls::Client>,
+        timeout: Duration,
+    ) -> Result<Wire, MeetError> {
         let MeetingPlace { order, address } = place;
         let until = Instant::now() + timeout;
         if *order != Order::Listen {
             loop {
-                match Socket::connect(address, timeout) {
+                match Socket::connect(address, tls, timeout) {
                     Ok(socket) => return Ok(Wire::new(socket)),
                     Err(_) if *order == Order::Either => break,
                     Err(_) if Instant::now() < until => std::thread::sleep(LOOK),
@@ -179,6 +183,10 @@ impl Listener {
                     let listener = TcpListener::bind((host.as_str(), *port))?;
                     listener.set_nonblocking(true)?;
                     Kind::Tcp(listener)
+                }
+                Address::Tls { .. } => {
+                    let what = "a check listens without TLS: write tcp: in place of tls:";
+                    return Err(io::Error::new(ErrorKind::Unsupported, what));
                 }
                 Address::Unix(path) => {
                     let listener = UnixListener::bind(path)?;

@@ -11,7 +11,7 @@ use vp_check::{PeerRole, Report, Verdict};
 use vp_protocols::native::{
     Attach, Capabilities, Connection, Counter, CounterValue, ErrorCode, Event, Message, Notice, Offer, Port,
     PortId, PortKind, Reaction, RegisterRead, Reply, Request, RequestId, Role, Roles, Rule, Terms, Time,
-    TimeMode, VERSION, Welcome, emit, statistics::emit_counters,
+    TimeMode, Token, VERSION, Welcome, emit, statistics::emit_counters,
 };
 
 fn frame(message: &Message, payload: &[u8]) -> Vec<u8> {
@@ -42,6 +42,8 @@ enum Wrong {
     SaysNoBye,
     KeepsStrangers,
     SpeaksAllVersions,
+    /// Wants to know who comes, and answers those that have not said so.
+    AsksNobody,
 }
 
 fn ports() -> Vec<Port> {
@@ -59,6 +61,9 @@ fn ports() -> Vec<Port> {
 struct Server {
     stream: UnixStream,
     wrong: Wrong,
+    /// Wants to know who comes.
+    asks: bool,
+    is_known: bool,
     is_attached: bool,
     time: u64,
     /// Reads of registers that wait to be answered backwards.
@@ -67,7 +72,11 @@ struct Server {
 
 impl Server {
     fn serve(mut self) {
-        let mut connection = Connection::server(Terms::default());
+        let mut terms = Terms::default();
+        if self.asks {
+            terms.capabilities = terms.capabilities.union(Capabilities::AUTHENTICATION);
+        }
+        let mut connection = Connection::server(terms);
         let mut input = BytesMut::new();
         loop {
             let output = connection.output().split();
@@ -133,6 +142,13 @@ impl Server {
                 return self.stream.write_all(bytes).unwrap();
             }
             (Request::Ping, _) => Reply::Pong,
+            (Request::Authenticate { token }, _) if token.secret() == TOKEN => {
+                self.is_known = true;
+                Reply::Done
+            }
+            (_, wrong) if self.asks && !self.is_known && !matches!(wrong, Wrong::AsksNobody) => {
+                failed(ErrorCode::NotAuthenticated)
+            }
             (Request::Statistics { .. }, _) => {
                 let (name, unit, value) = ("time".to_owned(), String::new(), CounterValue::Count(1));
                 payload = emit_counters([&Counter { name, unit, value }], 4096).0.to_vec();
@@ -183,7 +199,14 @@ fn welcome(version: u16) -> Welcome {
     Welcome { version, ..connection.accept(Offer::default()).unwrap() }
 }
 
+const TOKEN: &str = "what the server knows";
+
 fn check_server(wrong: &Wrong) -> Report {
+    check_server_that(matches!(wrong, Wrong::AsksNobody), wrong)
+}
+
+/// A server that wants to know who comes, or not.
+fn check_server_that(asks: bool, wrong: &Wrong) -> Report {
     let folder = TempDir::new().unwrap();
     let socket = folder.path().join("server.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -193,14 +216,16 @@ fn check_server(wrong: &Wrong) -> Report {
         while let Ok((stream, _)) = listener.accept() {
             stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
             let wrong = wrong_of.clone();
-            let server = Server { stream, wrong, is_attached: false, time: 0, reads: Vec::new() };
+            let (is_known, is_attached) = (false, false);
+            let server = Server { stream, wrong, asks, is_known, is_attached, time: 0, reads: Vec::new() };
             std::thread::spawn(|| server.serve());
         }
     });
     let waits = matches!(wrong, Wrong::IsSilent | Wrong::KeepsStrangers);
     let timeout = Duration::from_millis(if waits { 2_000 } else { 10_000 });
     let place = format!("unix:{}", socket.display()).parse().unwrap();
-    Check { place, peer: PeerRole::Device, address: 0, timeout }.run().unwrap()
+    let token = asks.then(|| Token::new(TOKEN));
+    Check { place, peer: PeerRole::Device, address: 0, token, tls: None, timeout }.run().unwrap()
 }
 
 fn broken(report: &Report) -> Vec<&'static str> {
@@ -268,6 +293,7 @@ fn servers() -> Vec<(Rule, Wrong)> {
         (Rule::StrangersAreCutOff, Wrong::KeepsStrangers),
         (Rule::PortsAreDistinct, Wrong::Welcomes(|welcome| welcome.ports[1].name = "csb0".to_owned())),
         (Rule::RefusesVersion, Wrong::SpeaksAllVersions),
+        (Rule::WhoFirst, Wrong::AsksNobody),
     ]
 }
 
@@ -288,6 +314,14 @@ fn a_server_that_breaks_a_rule_is_caught_for_that_one() {
     assert!(report.passed, "{report}");
     let listed: Vec<&str> = report.rules.iter().map(|finding| finding.rule).collect();
     assert_eq!(listed, caught, "each rule that a server can break");
+}
+
+#[test]
+fn a_server_that_wants_to_know_who_comes_is_shown_the_token() {
+    let report = check_server_that(true, &Wrong::Nothing);
+    assert!(report.passed, "{report}");
+    let finding = report.rules.iter().find(|finding| finding.rule == Rule::WhoFirst.name());
+    assert!(matches!(finding.unwrap().verdict, Verdict::Kept { .. }), "{report}");
 }
 
 /// What a client does wrong, once it is welcome.
@@ -382,7 +416,8 @@ fn check_client(wrong: &ClientWrong) -> Report {
     let timeout =
         Duration::from_millis(if matches!(wrong, ClientWrong::NeverAnswers) { 2_000 } else { 10_000 });
     let place = format!("unix:{}", socket.display()).parse().unwrap();
-    let report = Check { place, peer: PeerRole::Memory, address: 0, timeout }.run().unwrap();
+    let report =
+        Check { place, peer: PeerRole::Memory, address: 0, token: None, tls: None, timeout }.run().unwrap();
     peer.join().unwrap();
     report
 }

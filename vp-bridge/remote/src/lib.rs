@@ -16,7 +16,7 @@ use vp_client::native::{
     Activity, Capabilities, Counter, CounterValue, Device, ErrorCode, Port, PortId, PortKind, Role,
     SharedRegion, StatusReport, Time as At, TimeMode, Until, Welcome, Why,
 };
-use vp_client::{Address, Client, Options, SilenceLimit, is_memory};
+use vp_client::{Address, Client, Credentials, Options, SilenceLimit, is_memory};
 use vp_core::Time;
 use vp_models::host::{self, Host, HostError, Memory, Statistics, Warning, warnings_left_out};
 use vp_models::memory::{MemoryBudget, OutOfRange, WriteError};
@@ -68,6 +68,8 @@ pub struct RemoteOptions {
     pub timeout: Duration,
     /// How long the server may say nothing while a call waits ([`Options::heartbeat`]).
     pub heartbeat: SilenceLimit,
+    /// What is shown to a server that wants to know who comes.
+    pub credentials: Credentials,
     /// Whether to share with a server of the same host what can be shared: registers are then accessed through a ring, and
     /// the memory on this side is the platform's to reach by itself. Takes a Unix socket.
     pub share: bool,
@@ -82,6 +84,7 @@ impl Default for RemoteOptions {
             time_mode: TimeMode::Lockstep,
             platform: None,
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            credentials: Credentials::default(),
             timeout: Duration::from_secs(10),
             heartbeat: SilenceLimit::default(),
             share: true,
@@ -123,18 +126,10 @@ impl RemoteHost {
     /// [`ConnectError`].
     pub fn connect(address: &Address, options: RemoteOptions) -> Result<Self, ConnectError> {
         let setup = |source| ConnectError::Setup { address: address.clone(), source };
-        let RemoteOptions {
-            seat,
-            memory,
-            memory_limit,
-            time_mode,
-            platform,
-            agent,
-            timeout,
-            heartbeat,
-            share,
-        } = options;
-        let options = Options { platform, time_mode, share, timeout, heartbeat, ..Options::new(agent) };
+        let RemoteOptions { seat, memory, memory_limit, time_mode, platform, agent, .. } = options;
+        let RemoteOptions { credentials, timeout, heartbeat, share, .. } = options;
+        let options =
+            Options { platform, time_mode, share, credentials, timeout, heartbeat, ..Options::new(agent) };
         let client = Client::connect(address, &options, Side::default())?;
         let lacks = |what: &str| setup(HostError::Refused(format!("the platform has no {what}")));
         let csb = client.first(PortKind::Csb).ok_or_else(|| lacks("register port"))?;

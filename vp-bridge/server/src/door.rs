@@ -23,8 +23,6 @@ const WORDS: Duration = Duration::from_millis(200);
 
 /// Where newcomers are turned away.
 pub(crate) struct Door {
-    /// Sessions that the server takes.
-    most: usize,
     places: Arc<Semaphore>,
     spare: Spare,
     /// Whether the last connection could not be taken: said once.
@@ -32,18 +30,23 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    pub(crate) fn new(most: usize) -> Door {
-        Door { most, places: Arc::new(Semaphore::new(AT_ONCE)), spare: Spare::new(), is_stuck: false }
+    pub(crate) fn new() -> Door {
+        Door { places: Arc::new(Semaphore::new(AT_ONCE)), spare: Spare::new(), is_stuck: false }
     }
 
-    /// Tells a newcomer that all places are taken.
-    pub(crate) fn turn_away(&self, house: &Arc<House>, tasks: &TaskTracker, stream: Stream, name: &str) {
-        let reason = format!("the server has {} sessions, the most it takes", self.most);
+    /// Tells a newcomer why it is not let in.
+    pub(crate) fn turn_away(
+        &self,
+        house: &Arc<House>,
+        tasks: &TaskTracker,
+        (stream, name): (Stream, &str),
+        (code, reason): (ErrorCode, String),
+    ) {
         tracing::warn!("{name}: {reason}; turned away");
         let Ok(place) = self.places.clone().try_acquire_owned() else { return };
         let house = house.clone();
         tasks.spawn(async move {
-            session::turn_away(&house, stream, ErrorCode::ServerFull, reason).await;
+            session::turn_away(&house, stream, code, reason).await;
             drop(place);
         });
     }

@@ -17,7 +17,7 @@ const OF_LOCAL_SESSION: u64 = OF_SESSION + 3;
 
 fn of_session(address: &Address) -> u64 {
     match address {
-        Address::Tcp { .. } => OF_SESSION,
+        Address::Tcp { .. } | Address::Tls { .. } => OF_SESSION,
         Address::Unix(_) => OF_LOCAL_SESSION,
     }
 }

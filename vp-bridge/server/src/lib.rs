@@ -17,8 +17,10 @@
 //! platform, and has it back for the farewell. A session that errs, lags or vanishes takes nothing from others but what they
 //! had from it.
 
+mod access;
 mod adapted;
 mod adapters;
+mod authentication;
 mod door;
 mod files;
 mod freed;
@@ -44,9 +46,11 @@ use tokio_util::task::TaskTracker;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
 use vp_models::memory::MemoryPool;
-use vp_models::platform::{Description, DescriptionError};
-use vp_protocols::native::{Capabilities, SessionId, Terms, TimeMode};
+use vp_models::platform::{Description, DescriptionError, Platform};
+use vp_protocols::native::{Capabilities, ErrorCode, Offer, SessionId, Terms, TimeMode};
 
+use access::Tries;
+pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, TokensError, UserGroup};
 use adapters::Adapter;
 use adapters::renode::Renode;
 use door::Door;
@@ -117,6 +121,8 @@ pub struct Options {
     pub terms: Terms,
     /// Program and version, as sessions are told.
     pub agent: String,
+    /// Who may come in.
+    pub access: Access,
     /// Who is told what a platform came to when its last session has left. It has heard of all when nobody else has the
     /// channel any more: when the server has ended too.
     pub ended: Option<Sender<EndedPlatform>>,
@@ -154,6 +160,7 @@ impl Default for Options {
                 ..Terms::default()
             },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),
+            access: Access::default(),
             ended: None,
             pins: None,
         }
@@ -208,6 +215,9 @@ struct Listeners {
 struct House {
     options: Options,
     registry: Registry,
+    /// What is said of a platform to who has not said who it is.
+    offer: Offer,
+    tries: Tries,
     shutdown: CancellationToken,
     next_session: AtomicU64,
 }
@@ -298,8 +308,10 @@ impl Server {
         mut options: Options,
     ) -> Result<Self, BindError> {
         let name = description.name.clone();
-        description.check().map_err(|source| BindError::Description { name, source })?;
-        let listener = Listener::bind(address).await?;
+        let platform = Platform::build(&description);
+        let offer = platform.map(|platform| instance::offer(&platform));
+        let offer = offer.map_err(|source| BindError::Description { name, source })?;
+        let listener = Listener::bind(address, &options.access).await?;
         options.max_sessions = files::sessions_within_limit(options.max_sessions, address);
         let house = House {
             registry: Registry::new(
@@ -309,6 +321,8 @@ impl Server {
                 options.memory(),
                 options.listeners(),
             ),
+            offer: Offer { agent: options.agent.clone(), ..offer },
+            tries: Tries::default(),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
@@ -366,7 +380,7 @@ impl Server {
         adapter: Box<dyn Fn() -> Box<dyn Adapter> + Send + Sync>,
         time_mode: TimeMode,
     ) -> Result<Address, ListenError> {
-        let meeting = Meeting::arrange(place).await?;
+        let meeting = Meeting::arrange(place, &self.house.options.access).await?;
         let address = meeting.address().clone();
         self.peers.push(OtherPeer { protocol, meeting, adapter, time_mode });
         Ok(address)
@@ -378,7 +392,7 @@ impl Server {
         let tasks = TaskTracker::new();
         let most = house.options.max_sessions;
         let places = Arc::new(Semaphore::new(most));
-        let mut door = Door::new(most);
+        let mut door = Door::new();
         for peer in peers {
             tasks.spawn(peer.serve(house.clone(), tasks.clone(), places.clone()));
         }
@@ -392,7 +406,7 @@ impl Server {
                 () = &mut shutdown => break,
                 accepted = listener.accept() => accepted,
             };
-            let (stream, peer) = match accepted {
+            let (stream, origin) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     door.cannot_accept(&listener, &house, &error).await;
@@ -400,17 +414,24 @@ impl Server {
                 }
             };
             let id = house.next_session();
-            let name = format!("session {} ({peer})", id.0);
-            match places.clone().try_acquire_owned() {
+            let name = format!("session {} ({origin})", id.0);
+            let most = house.options.max_sessions;
+            let place = match house.options.access.refusal(origin) {
+                Some(why) => Err((ErrorCode::NotAuthenticated, why)),
+                None => (places.clone().try_acquire_owned()).map_err(|_| {
+                    (ErrorCode::ServerFull, format!("the server has {most} sessions, the most it takes"))
+                }),
+            };
+            match place {
                 Ok(place) => {
                     door.is_stuck = false;
                     let house = house.clone();
                     tasks.spawn(async move {
-                        session::run(&house, stream, id, &name).await;
+                        session::run(&house, stream, origin, id, &name).await;
                         drop(place);
                     });
                 }
-                Err(_) => door.turn_away(&house, &tasks, stream, &name),
+                Err((code, reason)) => door.turn_away(&house, &tasks, (stream, &name), (code, reason)),
             }
         }
         drop(listener);

@@ -1,13 +1,14 @@
 //! Listening: connections at an address, one by one, within the async runtime.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
 use thiserror::Error;
-use tokio::net::{TcpListener, UnixListener, UnixStream};
-use vp_transport::Address;
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
+use vp_transport::{Address, tls};
 
+use crate::access::{Access, Origin, UnixPeer};
 use crate::stream::Stream;
 
 /// A place that cannot be listened on.
@@ -25,6 +26,27 @@ pub enum ListenError {
         /// The place.
         address: Address,
     },
+    /// Others than this host's could come in, and nobody would know who they are.
+    #[error(
+        "cannot listen on {address}: other hosts can reach it, and {why}\n\
+         listen on tcp:127.0.0.1:PORT, on tls:HOST:PORT with --certificate, --key and --tokens or --client-ca of `vp serve` (--make-certificates \
+         makes some), or pass --insecure to let in whoever can reach it"
+    )]
+    Open {
+        /// The place.
+        address: Address,
+        /// What it lacks.
+        why: &'static str,
+    },
+    /// An address for TLS, and no certificate to be shown.
+    #[error(
+        "cannot listen on {address}: there is no certificate to be shown\n\
+         pass --certificate and --key to `vp serve`; --make-certificates DIR makes some"
+    )]
+    NoCertificate {
+        /// The place.
+        address: Address,
+    },
     /// Anything else.
     #[error("cannot listen on {address}: {source}")]
     Io {
@@ -37,7 +59,7 @@ pub enum ListenError {
 
 fn hint(address: &Address) -> String {
     match address {
-        Address::Tcp { .. } => {
+        Address::Tcp { .. } | Address::Tls { .. } => {
             let any = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };
             format!("pass --listen {any} to take any free port")
         }
@@ -49,15 +71,15 @@ fn hint(address: &Address) -> String {
 #[derive(Debug)]
 pub(crate) struct Listener {
     local: Address,
-    socket: Socket,
+    socket: Listening,
 }
 
 #[derive(Debug)]
-enum Socket {
+enum Listening {
     Tcp(TcpListener),
-    Unix(UnixListener, #[expect(dead_code, reason = "held to be dropped")] SocketFile),
-    /// Without a file, and so without its rights.
-    Abstract(UnixListener),
+    Tls(TcpListener, tls::Server),
+    /// An abstract one has no file.
+    Unix(UnixListener, #[expect(dead_code, reason = "held to be dropped")] Option<SocketFile>),
 }
 
 /// Removes a socket's file, unless another file has taken its place.
@@ -87,38 +109,70 @@ impl Listener {
     ///
     /// # Errors
     /// [`ListenError`].
-    pub(crate) async fn bind(address: &Address) -> Result<Self, ListenError> {
+    pub(crate) async fn bind(address: &Address, access: &Access) -> Result<Self, ListenError> {
         let refuse = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => ListenError::InUse { address: address.clone() },
             _ => ListenError::Io { address: address.clone(), source },
         };
         match address {
             Address::Tcp { host, port } => {
-                let listener = TcpListener::bind((host.as_str(), *port)).await.map_err(refuse)?;
+                let why = "it has no TLS: what is said there can be read and changed on the way";
+                let listener = Self::bind_tcp(address, (host, *port), access, Some(why)).await?;
                 let port = listener.local_addr().map_err(refuse)?.port();
                 let local = Address::Tcp { host: host.clone(), port };
-                Ok(Self { local, socket: Socket::Tcp(listener) })
+                Ok(Self { local, socket: Listening::Tcp(listener) })
             }
-            Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
-                let listener = vp_shm::unix::bind(path).and_then(|listener| {
-                    listener.set_nonblocking(true)?;
-                    UnixListener::from_std(listener)
-                });
-                Ok(Self { local: address.clone(), socket: Socket::Abstract(listener.map_err(refuse)?) })
+            Address::Tls { host, port } => {
+                let no_certificate = || ListenError::NoCertificate { address: address.clone() };
+                let settings = access.tls.clone().ok_or_else(no_certificate)?;
+                let is_open = access.tokens.is_empty() && !settings.knows_clients();
+                let why = is_open.then_some("who connects is not asked who it is");
+                let listener = Self::bind_tcp(address, (host, *port), access, why).await?;
+                let port = listener.local_addr().map_err(refuse)?.port();
+                let local = Address::Tls { host: host.clone(), port };
+                Ok(Self { local, socket: Listening::Tls(listener, settings) })
             }
             Address::Unix(path) => {
-                let listener = match UnixListener::bind(path) {
-                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                let listener = match vp_shm::unix::bind(path) {
+                    Err(error)
+                        if error.kind() == io::ErrorKind::AddrInUse && !vp_shm::unix::is_abstract(path) =>
+                    {
                         Self::clear(address, path).await?;
-                        UnixListener::bind(path)
+                        vp_shm::unix::bind(path)
                     }
                     result => result,
                 };
-                let listener = listener.map_err(refuse)?;
-                let file = SocketFile { path: path.clone(), inode: SocketFile::inode(path) };
-                Ok(Self { local: address.clone(), socket: Socket::Unix(listener, file) })
+                let listener = listener.and_then(UnixListener::from_std).map_err(refuse)?;
+                let file = (!vp_shm::unix::is_abstract(path))
+                    .then(|| SocketFile { path: path.clone(), inode: SocketFile::inode(path) });
+                if let (Some(group), Some(_)) = (&access.group, &file) {
+                    group.open(path).map_err(refuse)?;
+                }
+                Ok(Self { local: address.clone(), socket: Listening::Unix(listener, file) })
             }
         }
+    }
+
+    /// Listens at a port; not if other hosts can reach it though they should not, for that reason, unless that is wanted.
+    async fn bind_tcp(
+        address: &Address,
+        (host, port): (&str, u16),
+        access: &Access,
+        why: Option<&'static str>,
+    ) -> Result<TcpListener, ListenError> {
+        let refuse = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => ListenError::InUse { address: address.clone() },
+            _ => ListenError::Io { address: address.clone(), source },
+        };
+        // Looked up once: what is bound is what was looked at.
+        let places: Vec<SocketAddr> = lookup_host((host, port)).await.map_err(refuse)?.collect();
+        if let Some(why) = why.filter(|_| !places.iter().all(|place| place.ip().is_loopback())) {
+            if !access.insecure {
+                return Err(ListenError::Open { address: address.clone(), why });
+            }
+            tracing::warn!("{address} is insecure: other hosts can reach it, and {why}");
+        }
+        TcpListener::bind(&places[..]).await.map_err(refuse)
     }
 
     /// Removes a socket's file that was left behind: nobody answers there.
@@ -142,36 +196,36 @@ impl Listener {
         &self.local
     }
 
-    /// Waits for the next connection; says who it is, for people.
+    /// Waits for the next connection; says where it is from.
     ///
     /// # Errors
     /// What the system says: often only that one connection went wrong.
-    pub(crate) async fn accept(&self) -> io::Result<(Stream, String)> {
+    pub(crate) async fn accept(&self) -> io::Result<(Stream, Origin)> {
         match &self.socket {
-            Socket::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                // Requests are small and wait for answers: nothing is won by collecting them.
-                stream.set_nodelay(true)?;
-                Ok((Stream::Tcp(stream), peer.to_string()))
+            Listening::Tcp(listener) => {
+                let (stream, origin) = accept_tcp(listener).await?;
+                Ok((Stream::Tcp(stream), origin))
             }
-            Socket::Unix(listener, _) | Socket::Abstract(listener) => loop {
+            Listening::Tls(listener, settings) => {
+                let (stream, origin) = accept_tcp(listener).await?;
+                Ok((Stream::with_tls(stream, settings)?, origin))
+            }
+            Listening::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
-                let peer = stream.peer_cred().ok();
-                // A socket's file would have kept other users out.
-                let is_ours = |uid: u32| uid == geteuid().as_raw() || uid == 0;
-                let may_enter = match &self.socket {
-                    Socket::Abstract(_) => peer.is_some_and(|peer| is_ours(peer.uid())),
-                    _ => true,
-                };
-                if !may_enter {
-                    continue;
-                }
-                let peer = peer.and_then(|peer| peer.pid());
-                let peer = peer.map_or_else(|| "unix".to_owned(), |pid| format!("unix, process {pid}"));
-                return Ok((Stream::Unix(stream), peer));
-            },
+                let origin = stream.peer_cred().map_or(Origin::Unknown, |peer| {
+                    Origin::Process(UnixPeer { uid: peer.uid(), gid: peer.gid(), pid: peer.pid() })
+                });
+                Ok((Stream::Unix(stream), origin))
+            }
         }
     }
+}
+
+async fn accept_tcp(listener: &TcpListener) -> io::Result<(TcpStream, Origin)> {
+    let (stream, peer) = listener.accept().await?;
+    // Requests are small and wait for answers: nothing is won by collecting them.
+    stream.set_nodelay(true)?;
+    Ok((stream, Origin::Network(peer.ip().to_canonical(), peer.port())))
 }
 
 #[cfg(test)]
@@ -180,11 +234,51 @@ mod tests {
     use std::time::Duration;
     use vp_transport::Socket;
 
+    async fn bind(address: &Address) -> Result<Listener, ListenError> {
+        Listener::bind(address, &Access::default()).await
+    }
+
+    #[tokio::test]
+    async fn what_other_hosts_can_reach_is_not_listened_on_unless_that_is_said_aloud() {
+        for open in ["tcp:0.0.0.0:0", "tcp:[::]:0"] {
+            let address: Address = open.parse().unwrap();
+            let error = bind(&address).await.unwrap_err();
+            assert!(matches!(&error, ListenError::Open { .. }), "{error:?}");
+            assert!(error.to_string().contains("--insecure"), "{error}");
+        }
+        for closed in ["tcp:127.0.0.1:0", "tcp:127.1.2.3:0", "tcp:localhost:0"] {
+            bind(&closed.parse().unwrap()).await.unwrap();
+        }
+        let access = Access { insecure: true, ..Access::default() };
+        Listener::bind(&"tcp:0.0.0.0:0".parse().unwrap(), &access).await.unwrap();
+        let error = bind(&"tls:127.0.0.1:0".parse().unwrap()).await.unwrap_err();
+        assert!(matches!(error, ListenError::NoCertificate { .. }), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_sockets_file_is_for_its_user_alone_or_for_a_group_too() {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vp.sock");
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let listener = bind(&Address::Unix(path.clone())).await.unwrap();
+        assert_eq!(mode(), 0o600);
+        drop(listener);
+        // The user's own, which may always be given.
+        let id = nix::unistd::getegid();
+        let name = nix::unistd::Group::from_gid(id).unwrap().expect("a group").name;
+        let group = Some(crate::access::UserGroup::named(&name).unwrap());
+        let access = Access { group, ..Access::default() };
+        let _listener = Listener::bind(&Address::Unix(path.clone()), &access).await.unwrap();
+        assert_eq!(mode(), 0o660);
+        assert_eq!(std::fs::metadata(&path).unwrap().gid(), id.as_raw());
+    }
+
     #[tokio::test]
     async fn an_address_in_use_is_refused_with_a_way_out() {
-        let first = Listener::bind(&"tcp:127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let first = bind(&"tcp:127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = first.local_address();
-        let error = Listener::bind(address).await.unwrap_err();
+        let error = bind(address).await.unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -201,8 +295,8 @@ mod tests {
         let Address::Unix(path) = &address else { unreachable!() };
         drop(std::os::unix::net::UnixListener::bind(path).unwrap());
         assert!(path.exists());
-        let listener = Listener::bind(&address).await.unwrap();
-        assert!(matches!(Listener::bind(&address).await, Err(ListenError::InUse { .. })));
+        let listener = bind(&address).await.unwrap();
+        assert!(matches!(bind(&address).await, Err(ListenError::InUse { .. })));
         drop(listener);
         assert!(!path.exists());
     }
@@ -210,13 +304,13 @@ mod tests {
     #[tokio::test]
     async fn an_abstract_socket_has_no_file_and_is_free_again_when_nobody_listens() {
         let address: Address = format!("unix:@vp-test-{}", std::process::id()).parse().unwrap();
-        let listener = Listener::bind(&address).await.unwrap();
-        assert!(matches!(Listener::bind(&address).await, Err(ListenError::InUse { .. })));
-        let near = Socket::connect(&address, Duration::from_secs(60));
+        let listener = bind(&address).await.unwrap();
+        assert!(matches!(bind(&address).await, Err(ListenError::InUse { .. })));
+        let near = Socket::connect(&address, None, Duration::from_secs(60));
         assert!(near.is_ok() && listener.accept().await.is_ok());
         drop(listener);
-        assert!(Socket::connect(&address, Duration::from_secs(60)).is_err());
-        assert!(Listener::bind(&address).await.is_ok());
+        assert!(Socket::connect(&address, None, Duration::from_secs(60)).is_err());
+        assert!(bind(&address).await.is_ok());
     }
 
     #[tokio::test]
@@ -224,7 +318,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         std::fs::write(&path, "mine").unwrap();
-        let error = Listener::bind(&Address::Unix(path.clone())).await.unwrap_err();
+        let error = bind(&Address::Unix(path.clone())).await.unwrap_err();
         assert!(matches!(error, ListenError::NoSocket { .. }));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
     }

@@ -1,11 +1,12 @@
 //! How a stream with a peer comes about whose protocol lets either side listen.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
 use vp_transport::{Address, MeetingPlace, Order};
 
+use crate::access::Access;
 use crate::listener::{ListenError, Listener};
 use crate::stream::Stream;
 
@@ -15,6 +16,7 @@ const RETRY: Duration = Duration::from_millis(50);
 /// Where a peer is met, from the server's beginning on.
 pub(crate) struct Meeting {
     address: Address,
+    access: Access,
     side: Side,
 }
 
@@ -26,7 +28,7 @@ enum Side {
 }
 
 /// Connects to somebody who listens.
-pub(crate) async fn connect(address: &Address) -> std::io::Result<Stream> {
+pub(crate) async fn connect(address: &Address) -> io::Result<Stream> {
     match address {
         Address::Tcp { host, port } => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
@@ -34,6 +36,7 @@ pub(crate) async fn connect(address: &Address) -> std::io::Result<Stream> {
             stream.set_nodelay(true)?;
             Ok(Stream::Tcp(stream))
         }
+        Address::Tls { .. } => Err(no_tls()),
         Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
             let stream = vp_shm::unix::connect(path)?;
             stream.set_nonblocking(true)?;
@@ -43,22 +46,32 @@ pub(crate) async fn connect(address: &Address) -> std::io::Result<Stream> {
     }
 }
 
+fn no_tls() -> io::Error {
+    io::Error::new(
+        ErrorKind::Unsupported,
+        "peers of other protocols have no TLS: write tcp: in place of tls:",
+    )
+}
+
 impl Meeting {
     /// Connects or listens, as the order has it.
     ///
     /// # Errors
     /// It cannot listen there.
-    pub(crate) async fn arrange(place: &MeetingPlace) -> Result<Meeting, ListenError> {
+    pub(crate) async fn arrange(place: &MeetingPlace, access: &Access) -> Result<Meeting, ListenError> {
         let MeetingPlace { order, address } = place.clone();
+        if let Address::Tls { .. } = address {
+            return Err(ListenError::Io { address, source: no_tls() });
+        }
         let side = match order {
-            Order::Listen => Side::Listens(Listener::bind(&address).await?),
+            Order::Listen => Side::Listens(Listener::bind(&address, access).await?),
             Order::Connect => Side::Connects,
             Order::Either => match connect(&address).await {
                 Ok(stream) => Side::Connected(stream),
-                Err(_) => Side::Listens(Listener::bind(&address).await?),
+                Err(_) => Side::Listens(Listener::bind(&address, access).await?),
             },
         };
-        Ok(Meeting { address, side })
+        Ok(Meeting { address, access: access.clone(), side })
     }
 
     /// Where, with the port that was really taken.
@@ -95,7 +108,10 @@ impl Meeting {
                     let accepted = listener.accept().await;
                     self.side = Side::Listens(listener);
                     match accepted {
-                        Ok(accepted) => return accepted,
+                        Ok((stream, origin)) => match self.access.refusal(origin) {
+                            None => return (stream, origin.to_string()),
+                            Some(why) => tracing::warn!("{} ({origin}): {why}; turned away", self.address),
+                        },
                         Err(error) => {
                             // Mostly too many open files: that passes when sessions end.
                             tracing::warn!("{}: cannot take a connection: {error}", self.address);

@@ -105,10 +105,9 @@ impl Registry {
         name.or_else(|| self.is_one.then_some(self.description.name.as_str()))
     }
 
-    /// The platform of that name, if there is one.
-    #[cfg(test)]
-    pub(super) fn find(&self, name: &str) -> Option<Instance> {
-        self.shared().get(name).map(|found| found.instance.clone())
+    /// The platform that a session would share, if it is there.
+    pub(super) fn find(&self, name: Option<&str>) -> Option<Instance> {
+        self.shared().get(self.shared_name(name)?).map(|found| found.instance.clone())
     }
 
     /// A session has left; with its last session a platform ends.

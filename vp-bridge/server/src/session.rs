@@ -1,6 +1,7 @@
 //! One session from the first byte to the last: the greeting, a platform, and the farewell. In between the socket is the platform's
 //! thread's, and the session's task waits for it.
 
+use std::io::ErrorKind;
 use std::slice;
 use std::sync::Arc;
 
@@ -13,8 +14,10 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
-use super::instance::{Instance, Newcomer, PlatformCommand};
 use super::House;
+use super::instance::{Instance, Newcomer, PlatformCommand};
+use crate::access::{Known, Origin};
+use crate::authentication::{self, Guest};
 use crate::stream::Stream;
 
 /// Why a session ended: for the log.
@@ -56,25 +59,75 @@ pub(crate) struct Ended {
     pub(crate) end: End,
 }
 
-const SHUTDOWN: &str = "the server shuts down";
+/// How a TLS client begins (RFC 8446, 5.1): as a frame it would have too long a header.
+const TLS: [u8; 2] = [0x16, 0x03];
+
+pub(crate) const SHUTDOWN: &str = "the server shuts down";
 
 /// Serves a connection to its end.
-pub(super) async fn run(house: &House, mut stream: Stream, id: SessionId, name: &str) {
-    let mut connection = Connection::server(terms(house, &stream));
+pub(super) async fn run(house: &House, mut stream: Stream, origin: Origin, id: SessionId, name: &str) {
+    let mut connection = Connection::server(house.options.terms);
+    if let Err(end) = begin(house, &mut stream, &mut connection).await {
+        return part(house, stream, connection, name, &end).await;
+    }
+    let known = house.options.access.known(origin, stream.tls());
+    let mut connection = Connection::server(terms(house, &stream, known.is_none()));
     let mut input = BytesMut::new();
-    match greet(house, &mut stream, &mut connection, &mut input).await {
-        Ok(hello) => enter(house, stream, connection, input, id, name, hello).await,
+    let arrived = async {
+        let hello = greet(house, &mut stream, &mut connection, &mut input).await?;
+        let newcomer = authentication::Newcomer { id, origin, name, hello: &hello };
+        if let Some((code, reason)) = unfit(&hello) {
+            connection.refuse(code, reason);
+            return Err(End::Wrong(format!("turned away: {reason}")));
+        }
+        let guest = match known {
+            Some(Known::Holder(holder)) => authentication::enter(&newcomer, &holder, &mut connection)?,
+            Some(Known::Anybody) => Guest::default(),
+            None => {
+                authentication::identify(house, &newcomer, &mut stream, &mut connection, &mut input).await?
+            }
+        };
+        Ok((hello, guest))
+    };
+    match arrived.await {
+        Ok((hello, guest)) => enter(house, stream, connection, input, (id, name), hello, guest).await,
         Err(end) => part(house, stream, connection, name, &end).await,
     }
 }
 
-/// What the server can bear on such a stream.
-fn terms(house: &House, stream: &Stream) -> Terms {
-    let Terms { capabilities, max_payload, max_in_flight } = house.options.terms;
-    let capabilities = match stream {
-        Stream::Unix(_) => capabilities,
-        Stream::Tcp(_) => capabilities.without(Capabilities::LOCAL),
+/// Waits for TLS to be agreed upon, where it is spoken.
+async fn begin(house: &House, stream: &mut Stream, connection: &mut Connection) -> Result<(), End> {
+    let waited = house.options.handshake_timeout;
+    let begun = tokio::select! {
+        biased;
+        () = house.shutdown.cancelled() => return Err(End::Fine(SHUTDOWN.to_owned())),
+        begun = timeout(waited, stream.begin()) => begun,
     };
+    match begun {
+        Ok(Ok(())) => Ok(()),
+        // It may well understand this.
+        Ok(Err(error)) if error.kind() == ErrorKind::Unsupported => {
+            let plain = stream.without_tls();
+            *stream = plain.map_err(|error| End::Wrong(format!("speaks no TLS; {error}")))?;
+            let reason = "this port speaks TLS: write tls: in place of tcp:";
+            connection.refuse(ErrorCode::UnexpectedMessage, reason);
+            Err(End::Wrong("turned away: it speaks no TLS".to_owned()))
+        }
+        // It has been told as far as it would understand.
+        Ok(Err(error)) => Err(End::Wrong(format!("no TLS is agreed upon: {error}"))),
+        Err(_) => Err(End::Wrong(format!("no TLS is agreed upon within {} s", waited.as_secs_f64()))),
+    }
+}
+
+/// What the server can bear on such a stream, from somebody whom it asks who it is or not.
+fn terms(house: &House, stream: &Stream, asks: bool) -> Terms {
+    let Terms { mut capabilities, max_payload, max_in_flight } = house.options.terms;
+    if !matches!(stream, Stream::Unix(_)) {
+        capabilities = capabilities.without(Capabilities::LOCAL);
+    }
+    if asks {
+        capabilities = capabilities.union(Capabilities::AUTHENTICATION);
+    }
     Terms { capabilities, max_payload, max_in_flight }
 }
 
@@ -88,6 +141,8 @@ async fn part(house: &House, stream: Stream, connection: Connection, name: &str,
 pub(super) async fn turn_away(house: &House, stream: Stream, code: ErrorCode, reason: String) {
     let mut connection = Connection::server(house.options.terms);
     connection.refuse(code, reason);
+    // Without TLS, where that is spoken, it would not understand.
+    let _ = timeout(house.options.farewell_timeout, stream.begin()).await;
     farewell(house, stream, connection).await;
 }
 
@@ -116,6 +171,11 @@ async fn greet(
 ) -> Result<Hello, End> {
     let hello = async {
         loop {
+            if input.starts_with(&TLS) {
+                let reason = "this port speaks no TLS: write tcp: in place of tls:";
+                connection.refuse(ErrorCode::Malformed, reason);
+                return Err(End::Wrong("turned away: it speaks TLS at a port without it".to_owned()));
+            }
             match connection.receive(input)? {
                 Some(Event::Hello(hello)) => return Ok(*hello),
                 Some(_) => return Err(End::Wrong("something else than a hello".to_owned())),
@@ -155,25 +215,19 @@ async fn enter(
     stream: Stream,
     mut connection: Connection,
     input: BytesMut,
-    id: SessionId,
-    name: &str,
+    (id, name): (SessionId, &str),
     hello: Hello,
+    guest: Guest,
 ) {
-    let mut refuse = |code, reason: &str| {
-        connection.refuse(code, reason);
-        End::Wrong(format!("turned away: {reason}"))
-    };
     let platform = hello.platform.as_deref();
-    let entered = match unfit(&hello) {
-        Some((code, reason)) => Err(refuse(code, reason)),
-        None => house
-            .registry
-            .enter(platform, hello.time_mode)
-            .map_err(|error| refuse(error.code(), &error.to_string())),
-    };
-    let instance = match entered {
+    let instance = match house.registry.enter(platform, hello.time_mode) {
         Ok(instance) => instance,
-        Err(end) => return part(house, stream, connection, name, &end).await,
+        Err(error) => {
+            let reason = error.to_string();
+            connection.bye(Some(error.code()), reason.clone());
+            let end = End::Wrong(format!("turned away: {reason}"));
+            return part(house, stream, connection, name, &end).await;
+        }
     };
     let socket = match stream.into_socket(house.options.heartbeat) {
         Ok(socket) => Arc::new(socket),
@@ -193,6 +247,7 @@ async fn enter(
         input,
         server: house.options.agent.clone(),
         platform: platform.unwrap_or(&house.registry.description().name).to_owned(),
+        guest,
         ended,
     };
     let mut stay =

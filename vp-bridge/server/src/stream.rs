@@ -1,28 +1,37 @@
 //! A connection within the async runtime: as long as it is greeted, and when it is bidden farewell.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
-use vp_transport::Socket;
+use vp_transport::tls::{self, TlsSocket};
+use vp_transport::{Readiness, Socket};
 
 /// A connection.
 #[derive(Debug)]
 pub(crate) enum Stream {
     /// Over TCP.
     Tcp(TcpStream),
+    /// With TLS, and another handle of its TCP socket, which tells when that is ready.
+    Tls(Socket, TcpStream),
     /// Over a Unix socket.
     Unix(UnixStream),
 }
 
 impl Stream {
+    /// One over TCP on which TLS is to be spoken.
+    pub(crate) fn with_tls(stream: TcpStream, settings: &tls::Server) -> io::Result<Self> {
+        Self::of(&Socket::Tls(TlsSocket::server(stream.into_std()?, settings)?))
+    }
+
     /// The connection outside of the async runtime. Over TCP the peer's host may be out of reach for so long.
     pub(crate) fn into_socket(self, limit: Option<Duration>) -> io::Result<Socket> {
         let socket = match self {
             Self::Tcp(stream) => Socket::Tcp(stream.into_std()?),
+            Self::Tls(socket, _) => socket,
             Self::Unix(stream) => Socket::Unix(stream.into_std()?),
         };
         if let Some(limit) = limit {
@@ -33,11 +42,64 @@ impl Stream {
 
     /// Another handle of a connection, back in the async runtime.
     pub(crate) fn of(socket: &Socket) -> io::Result<Self> {
+        let tcp = |socket| match socket {
+            Socket::Tcp(socket) => TcpStream::from_std(socket),
+            _ => Err(ErrorKind::Unsupported.into()),
+        };
         match socket.try_clone()? {
-            Socket::Tcp(socket) => TcpStream::from_std(socket).map(Self::Tcp),
             Socket::Unix(socket) => UnixStream::from_std(socket).map(Self::Unix),
+            socket @ Socket::Tls(_) => {
+                let ready = tcp(socket.without_tls()?)?;
+                Ok(Self::Tls(socket, ready))
+            }
+            socket @ Socket::Tcp(_) => tcp(socket).map(Self::Tcp),
         }
     }
+
+    /// The TLS on it, if there is.
+    pub(crate) fn tls(&self) -> Option<&TlsSocket> {
+        match self {
+            Self::Tls(Socket::Tls(socket), _) => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// Does what comes before the first byte: with TLS a handshake.
+    ///
+    /// # Errors
+    /// As [`Socket::begin`].
+    pub(crate) async fn begin(&self) -> io::Result<()> {
+        let Self::Tls(socket, system) = self else { return Ok(()) };
+        while let Some(readiness) = socket.begin()? {
+            let interest = match readiness {
+                Readiness::Bytes => Interest::READABLE,
+                Readiness::BytesOrRoom => Interest::WRITABLE,
+            };
+            system.ready(interest).await?;
+            let begun = system.try_io(interest, || match socket.begin()? {
+                None => Ok(()),
+                Some(_) => Err(ErrorKind::WouldBlock.into()),
+            });
+            match begun {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                begun => return begun,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same TCP socket, on which the peer has spoken no TLS.
+    pub(crate) fn without_tls(&self) -> io::Result<Self> {
+        match self {
+            Self::Tls(socket, _) => Self::of(&socket.without_tls()?),
+            _ => Err(ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+/// What cannot be done now, as tokio has it.
+fn done(done: io::Result<Option<usize>>) -> io::Result<usize> {
+    done?.ok_or_else(|| ErrorKind::WouldBlock.into())
 }
 
 impl AsyncRead for Stream {
@@ -46,18 +108,40 @@ impl AsyncRead for Stream {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, into),
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, into),
+        let (socket, system) = match self.get_mut() {
+            Self::Tcp(stream) => return Pin::new(stream).poll_read(context, into),
+            Self::Unix(stream) => return Pin::new(stream).poll_read(context, into),
+            Self::Tls(socket, system) => (socket, system),
+        };
+        // First, as the system does not tell of what TLS has decrypted.
+        let mut read = done(socket.read(into.initialize_unfilled()));
+        loop {
+            match read {
+                Ok(read) => {
+                    into.advance(read);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return Poll::Ready(Err(error)),
+                Err(_) => ready!(system.poll_read_ready(context))?,
+            }
+            read = system.try_io(Interest::READABLE, || done(socket.read(into.initialize_unfilled())));
         }
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        let (socket, system) = match self.get_mut() {
+            Self::Tcp(stream) => return Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(stream) => return Pin::new(stream).poll_write(context, bytes),
+            Self::Tls(socket, system) => (socket, system),
+        };
+        loop {
+            ready!(system.poll_write_ready(context))?;
+            match system.try_io(Interest::WRITABLE, || done(socket.write(&mut &*bytes))) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                written => return Poll::Ready(written),
+            }
         }
     }
 
@@ -65,6 +149,8 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+            // What is not written is still the caller's.
+            Self::Tls(..) => Poll::Ready(Ok(())),
         }
     }
 
@@ -72,6 +158,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(socket, _) => Poll::Ready(socket.end_writing()),
         }
     }
 }

@@ -36,7 +36,7 @@ fn client(address: &Address, time_mode: TimeMode) -> RemoteHost {
 
 /// Has the platform's thread do something with its simulation.
 fn tell(house: &House, what: impl FnOnce(&Sim) + Send + 'static) -> Instance {
-    let instance = house.registry.find(NAME).expect("a platform of that name");
+    let instance = house.registry.find(Some(NAME)).expect("a platform of that name");
     instance.inbox().send(PlatformCommand::Do(Box::new(what))).unwrap();
     instance
 }

@@ -20,7 +20,7 @@ use super::{Failure, Verdict, serve};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where the platform is: tcp:HOST:PORT or unix:PATH
+    /// Where the platform is: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
     #[arg(value_name = "ADDR", env = CONNECT)]
     address: Address,
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use vp_check::{PeerRole, Report, native, remote_port, renode};
+use vp_client::Credentials;
 use vp_protocols::remote_port::Capabilities;
 use vp_transport::{Address, MeetingPlace};
 
@@ -102,7 +103,10 @@ impl Args {
             Role::Device => PeerRole::Device,
         };
         let report = match self.protocol {
-            Protocol::Native => native::Check { place, peer, address, timeout }.run(),
+            Protocol::Native => {
+                let Credentials { token, tls } = Credentials::from_environment().map_err(Failure::new)?;
+                native::Check { place, peer, address, token, tls, timeout }.run()
+            }
             Protocol::RemotePort => {
                 let channel = self.channel.unwrap_or(if peer == PeerRole::Device { 9 } else { 0 });
                 let announced =

@@ -4,7 +4,7 @@ use super::Failure;
 use super::memory_limit::MemoryArgs;
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
-use vp_client::SilenceLimit;
+use vp_client::{Credentials, SilenceLimit};
 use vp_core::Time;
 use vp_models::host::Host;
 use vp_models::local::LocalHost;
@@ -21,7 +21,7 @@ pub(super) struct HostArgs {
     #[command(flatten)]
     pub(super) memory: MemoryArgs,
 
-    /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT or unix:PATH
+    /// Use the platform that `vp serve` offers at this address: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDR", help_heading = "Server")]
     pub(super) connect: Option<Address>,
 
@@ -127,6 +127,7 @@ impl HostArgs {
             memory,
             memory_limit: self.memory.limit(),
             platform: self.shared.clone(),
+            credentials: Credentials::from_environment().map_err(Failure::new)?,
             heartbeat: self.heartbeat,
             ..RemoteOptions::default()
         };

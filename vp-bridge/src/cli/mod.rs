@@ -4,6 +4,7 @@
 //! an exit status. Results go to standard output, everything else to standard error.
 
 mod attach_device;
+mod certificates;
 mod check_peer;
 #[cfg(target_os = "linux")]
 mod child;

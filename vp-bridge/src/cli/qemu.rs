@@ -84,9 +84,10 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let status = runtime.block_on(async {
         let owner_timeout = args.parts.owner_timeout();
-        let memory_limit = args.memory.limit();
+        let (memory_limit, access) = (args.memory.limit(), args.parts.access());
+        let ended = Some(ended);
         let server =
-            Options { ended: Some(ended), owner_timeout, one_platform, memory_limit, ..Options::default() };
+            Options { ended, owner_timeout, one_platform, memory_limit, access, ..Options::default() };
         let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
         parts.meet(&mut server).await?;
         let _programs = parts.start(server.local_address())?;

@@ -68,6 +68,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         owner_timeout: args.parts.owner_timeout(),
         memory_limit: args.memory.limit(),
         one_platform: true,
+        access: args.parts.access(),
         ..Options::default()
     };
     let socket = |port| Address::Tcp { host: args.host.clone(), port };

@@ -3,20 +3,21 @@
 use super::memory_limit::{self, MemoryArgs};
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
-use super::{Failure, Verdict};
+use super::{Failure, Verdict, certificates};
+use std::path::PathBuf;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
-use vp_client::SilenceLimit;
+use vp_client::{Credentials, SilenceLimit};
 use vp_server::remote_port::{Peer, TimeSource};
-use vp_server::{Options, Server, allow_files_for};
-use vp_transport::{Address, MeetingPlace};
+use vp_server::{Access, Options, Server, Tokens, UserGroup, allow_files_for};
+use vp_transport::{Address, MeetingPlace, tls};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     platform: PlatformArgs,
 
-    /// Where to listen: tcp:HOST:PORT (port 0 for any free one) or unix:PATH
+    /// Where to listen: tls:HOST:PORT, tcp:HOST:PORT (port 0 for any free one) or unix:PATH
     #[arg(long, value_name = "ADDR", default_value = "tcp:127.0.0.1:7700")]
     listen: Address,
 
@@ -42,6 +43,30 @@ pub(super) struct Args {
     /// How long a session may ask and be told nothing: seconds, or `none`. It is disconnected then
     #[arg(long, value_name = "SECONDS", default_value_t = SilenceLimit::NONE)]
     idle_timeout: SilenceLimit,
+    /// With TLS: the server's certificate, a file in PEM
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = "Who may come in")]
+    certificate: Option<PathBuf>,
+
+    /// With TLS: the file of its key, which not everybody may read
+    #[arg(long, value_name = "FILE", requires = "certificate", help_heading = "Who may come in")]
+    key: Option<PathBuf>,
+
+    /// With TLS: let in clients with certificates of this authority, a file in PEM, without a token
+    #[arg(long, value_name = "FILE", requires = "certificate", help_heading = "Who may come in")]
+    client_ca: Option<PathBuf>,
+
+    /// Make certificates and a token for a lab, in a new folder, and do nothing else: for a server at --listen
+    #[arg(long, value_name = "DIR", help_heading = "Who may come in")]
+    make_certificates: Option<PathBuf>,
+
+    /// Let the users of this group in at Unix sockets, besides this user and root
+    #[arg(long, value_name = "NAME", value_parser = UserGroup::named, help_heading = "Who may come in")]
+    group: Option<UserGroup>,
+
+    /// Whom to let in, and what each may do: a TOML file of tokens (docs/security.md). Left out: who shows the token in VP_TOKEN or in
+    /// the file VP_TOKEN_FILE may do everything; without either, everybody who can connect
+    #[arg(long, value_name = "FILE", help_heading = "Who may come in")]
+    tokens: Option<PathBuf>,
 
     /// Also meet a CPU that speaks Remote-Port, such as Xilinx's QEMU or a SystemC platform: it connects there, or listens
     /// already. unix:PATH or tcp:HOST:PORT, behind `listen:` or `connect:` if only one of both should be tried
@@ -73,8 +98,33 @@ impl From<RemotePortTime> for TimeSource {
     }
 }
 
+impl Args {
+    /// Who may come in.
+    fn access(&self) -> Result<Access, Failure> {
+        let tokens = match &self.tokens {
+            Some(path) => Tokens::read(path),
+            None => match Credentials::from_environment().map_err(Failure::new)?.token {
+                Some(token) => Tokens::of_one(&token),
+                None => Ok(Tokens::default()),
+            },
+        };
+        let tokens = tokens.map_err(Failure::new)?;
+        let tls = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => {
+                Some(tls::Server::new(certificate, key, self.client_ca.as_deref()).map_err(Failure::new)?)
+            }
+            _ => None,
+        };
+        Ok(Access { tokens, tls, group: self.group.clone(), ..self.parts.access() })
+    }
+}
+
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     start_log("info");
+    if let Some(folder) = &args.make_certificates {
+        certificates::make(folder, &args.listen)?;
+        return Ok(Verdict::Right);
+    }
     let mut description = args.platform.description("nv_small")?;
     if args.guest_memory {
         into_guest_memory(&mut description, |_| true);
@@ -90,6 +140,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         heartbeat: args.heartbeat.duration(),
         idle_timeout: args.idle_timeout.duration(),
         one_platform: !parts.is_empty(),
+        access: args.access()?,
         ..Options::default()
     };
     allow_files_for(args.max_sessions, &args.listen);

@@ -79,12 +79,12 @@ impl PlatformThread {
 
     /// Polls the sockets of the sessions. Says whether there is something to do.
     pub(super) fn poll_sockets(&mut self) -> bool {
-        let mut has_ended = false;
+        let mut has_more = false;
         for (_, member) in self.members.iter_mut() {
             member.stream.poll(&mut self.commands);
-            has_ended |= member.stream.end().is_some();
+            has_more |= member.stream.end().is_some() || member.stream.has_buffered();
         }
         let is_adapted = self.adapted.poll(self.hub.now());
-        is_adapted || has_ended || !self.commands.is_empty()
+        is_adapted || has_more || !self.commands.is_empty()
     }
 }

@@ -4,7 +4,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use vp_protocols::native::{ErrorCode, SessionId};
+use tokio::sync::oneshot;
+use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
 use vp_shm::Bell;
 
 use super::{AdaptedNewcomer, Newcomer};
@@ -15,6 +16,8 @@ pub(crate) enum PlatformCommand {
     Join(Box<Newcomer>),
     /// To take a session of another protocol in.
     JoinAdapted(Box<AdaptedNewcomer>),
+    /// To tell which mode of time a session would have that wants this one.
+    TellMode { wanted: TimeMode, tell: oneshot::Sender<TimeMode> },
     /// To end a session, which may have ended already.
     Dismiss { session: SessionId, code: ErrorCode, reason: &'static str },
     /// The last session has left: the thread ends.

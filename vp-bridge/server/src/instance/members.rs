@@ -10,10 +10,15 @@ use vp_protocols::native::{Capabilities, SessionId};
 use super::share::Ring;
 use super::silence::Silence;
 use super::{Permit, SessionStream};
+use crate::authentication::Guest;
 
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
+    /// Who it is.
+    pub(super) guest: Guest,
+    /// Whether it has said that it has a clock.
+    pub(super) has_clock: bool,
     pub(super) stream: SessionStream,
     pub(super) silence: Silence,
     pub(super) ring: Option<Ring>,
@@ -29,9 +34,11 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(capabilities: Capabilities, stream: SessionStream) -> Self {
+    pub(super) fn new(capabilities: Capabilities, guest: Guest, stream: SessionStream) -> Self {
         Self {
             capabilities,
+            guest,
+            has_clock: false,
             stream,
             silence: Silence::default(),
             ring: None,

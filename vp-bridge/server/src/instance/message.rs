@@ -14,6 +14,7 @@ use vp_transport::Socket;
 use super::Permit;
 use super::owners::Token;
 use crate::adapters::Adapter;
+use crate::authentication::Guest;
 use crate::session::{End, Ended};
 
 /// What a session wants of its platform.
@@ -49,7 +50,7 @@ pub(crate) struct Newcomer {
     /// What it asks for; a platform has the mode of the first session that is no partner.
     pub(crate) time_mode: TimeMode,
     pub(crate) socket: Arc<Socket>,
-    /// Waits for an offer.
+    /// Waits for an offer, unless it was welcomed when it said who it is.
     pub(crate) connection: Connection,
     /// What has come behind the hello.
     pub(crate) input: BytesMut,
@@ -57,6 +58,8 @@ pub(crate) struct Newcomer {
     pub(crate) server: String,
     /// What the session calls the platform.
     pub(crate) platform: String,
+    /// Who it is.
+    pub(crate) guest: Guest,
     pub(crate) ended: oneshot::Sender<Ended>,
 }
 

@@ -17,6 +17,7 @@ mod message;
 mod owners;
 mod partners;
 mod permits;
+mod rights;
 mod run;
 mod session_stream;
 mod share;
@@ -54,6 +55,16 @@ use silence::Watch;
 use super::session::End;
 use super::{EndedPlatform, Listeners};
 use crate::adapters::Beginning;
+
+/// What is said of a platform in a welcome, whoever comes.
+pub(super) fn offer(platform: &Platform) -> Offer {
+    Offer {
+        platform: platform.description().name.clone(),
+        ports: translate::ports(&platform.ports()),
+        device: Some(translate::device(platform.identity())),
+        ..Offer::default()
+    }
+}
 
 /// How long an instance bears with others: see [`Options`](super::Options).
 #[derive(Debug, Clone, Copy)]
@@ -306,6 +317,11 @@ impl PlatformThread {
         match command {
             PlatformCommand::Join(newcomer) => self.join(*newcomer),
             PlatformCommand::JoinAdapted(newcomer) => self.join_adapted(*newcomer),
+            PlatformCommand::TellMode { wanted, tell } => {
+                let mode = if self.hub.are_all_partners() { wanted } else { self.time_mode() };
+                // Who has asked may have gone.
+                let _ = tell.send(mode);
+            }
             PlatformCommand::Dismiss { session, code, reason } => {
                 self.close(session, code, End::Fine(reason.to_owned()));
             }
@@ -319,6 +335,7 @@ impl PlatformThread {
         if self.is_early(session, &command) {
             return self.postponed.push((session, command));
         }
+        let Some(command) = self.permitted(session, command) else { return };
         match command {
             SessionCommand::Request { id, request, payload, permit } => {
                 self.take_ring(session);
@@ -383,35 +400,47 @@ impl PlatformThread {
     }
 
     fn join(&mut self, newcomer: Newcomer) {
-        let Newcomer { id, name, agent, time_mode, socket, mut connection, input, server, platform, ended } =
-            newcomer;
+        let Newcomer { id, name, agent, time_mode, socket, mut connection, input, .. } = newcomer;
+        let Newcomer { server, platform, mut guest, ended, .. } = newcomer;
         if ended.is_closed() {
             // Its task was given up.
             return;
         }
         self.set_mode(time_mode);
-        let offer = Offer {
-            agent: server,
-            time_mode: self.time_mode(),
-            time: translate::time(self.hub.now()),
-            platform: platform.clone(),
-            session: id,
-            ports: translate::ports(self.hub.ports()),
-            device: Some(translate::device(self.hub.platform().identity())),
+        let (answered, accepted) = match guest.welcome.take() {
+            // The platform that it was told of has gone meanwhile.
+            Some((_, welcome)) if welcome.time_mode != self.time_mode() => {
+                let reason = "another platform has the name now, with another mode of time: come again";
+                (None, Err((ErrorCode::ShuttingDown, reason.to_owned())))
+            }
+            Some((id, welcome)) => (Some(id), Ok(welcome)),
+            None => {
+                let offer = Offer {
+                    agent: server,
+                    time_mode: self.time_mode(),
+                    time: translate::time(self.hub.now()),
+                    platform: platform.clone(),
+                    session: id,
+                    ..offer(self.hub.platform())
+                };
+                let accepted = connection.accept(offer);
+                (None, accepted.map_err(|error| (ErrorCode::Internal, format!("turned away: {error}"))))
+            }
         };
-        let accepted = connection.accept(offer);
         let mut stream = SessionStream::new(id, socket, connection, input, ended);
         let welcome = match accepted {
             Ok(welcome) => welcome,
-            Err(error) => {
-                return stream.close(ErrorCode::Internal, End::Wrong(format!("turned away: {error}")));
-            }
+            Err((code, reason)) => return stream.close(code, End::Wrong(reason)),
         };
-        tracing::info!("{name}: {agent} on platform {platform}");
-        let member = Member::new(welcome.capabilities, stream);
+        let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
+        tracing::info!("{name}: {}{agent} on platform {platform}", who.unwrap_or_default());
+        let member = Member::new(welcome.capabilities, guest, stream);
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
         self.handle(Input::Enter { party: translate::party(id), name: format!("session {}", id.0), memory });
+        if let Some(request) = answered {
+            self.reply(id, request, Ok(()));
+        }
     }
 
     /// A session comes: if all before it are partners, who have no part in that, the mode of time is the one it asks for.
@@ -476,6 +505,10 @@ impl PlatformThread {
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
             Request::Ping => Reply::Pong,
+            Request::Authenticate { .. } => Reply::Failed {
+                code: ErrorCode::Unsupported,
+                reason: "the session is authenticated already".to_owned(),
+            },
             request => {
                 let name = request.name();
                 let Some(member) = self.members.get_mut(session) else { return };
@@ -558,6 +591,7 @@ mod tests {
     use vp_protocols::native::{Connection, Event, Terms};
     use vp_transport::Socket;
 
+    use crate::authentication::Guest;
     use crate::session::Ended;
 
     #[tokio::test]
@@ -588,6 +622,7 @@ mod tests {
             input,
             server: "vp".to_owned(),
             platform: "p".to_owned(),
+            guest: Guest::default(),
             ended,
         };
         instance.inbox().send(PlatformCommand::Join(Box::new(newcomer))).unwrap();

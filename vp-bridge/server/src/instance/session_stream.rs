@@ -228,6 +228,11 @@ impl SessionStream {
         (!flags.is_empty()).then(|| PollFd::new(&*self.socket, flags))
     }
 
+    /// Whether there are bytes to be read that the system does not tell of.
+    pub(super) fn has_buffered(&self) -> bool {
+        self.end.is_none() && self.wants_input && self.socket.has_buffered()
+    }
+
     /// Whether the peer has gone: its session ends as soon as what it has sent is read. A peer that has only sent all it has to
     /// say, and does not read either, is there.
     pub(super) fn is_deserted(&mut self) -> bool {

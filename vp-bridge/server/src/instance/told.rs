@@ -99,8 +99,19 @@ impl PlatformThread {
 
     /// Tells of the first posted write that fails, and before the next reply of how many have failed by then.
     fn posted_write_failed(&mut self, session: SessionId, time: Time, failure: &hub::Failure) {
-        let cause = translate::error_code(failure.kind).to_string();
-        let text = format!("posted write failed: {}", failure.reason);
+        self.posted_write_refused(session, time, translate::error_code(failure.kind), &failure.reason);
+    }
+
+    /// The same of one that did not reach the hub.
+    pub(super) fn posted_write_refused(
+        &mut self,
+        session: SessionId,
+        time: Time,
+        code: ErrorCode,
+        reason: &str,
+    ) {
+        let cause = code.to_string();
+        let text = format!("posted write failed: {reason}");
         let Some(member) = self.members.get_mut(session) else { return };
         member.failures.add(time, &Name::default(), &Warning::Repeated { cause: &cause, text: &text });
         self.tell_failures(session);

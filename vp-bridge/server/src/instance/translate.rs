@@ -152,7 +152,8 @@ pub(super) fn command(
         | Request::Statistics { .. }
         | Request::Ping
         | Request::ShareMemory(_)
-        | Request::OpenRing(_) => return None,
+        | Request::OpenRing(_)
+        | Request::Authenticate { .. } => return None,
     })
 }
 

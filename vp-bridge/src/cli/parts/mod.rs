@@ -15,7 +15,7 @@ use vp_models::outside_device::OutsideDescription;
 use vp_models::platform::{Description, DeviceDescription, Platform};
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::remote_port::{Channels, Peer, TimeSource};
-use vp_server::{Options, Server};
+use vp_server::{Access, Options, Server};
 use vp_study::OnHost;
 use vp_transport::{Address, AddressError, MeetingPlace};
 
@@ -62,6 +62,10 @@ pub(super) struct PartArgs {
     /// simulator that is stopped in a debugger. It is disconnected then
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     owner_timeout: OwnerTimeout,
+
+    /// Listen where other hosts can connect though nobody is asked who they are: whoever can reach it may do everything
+    #[arg(long)]
+    insecure: bool,
 }
 
 /// Options about peers that speak Remote-Port.
@@ -223,6 +227,11 @@ impl PartArgs {
         self.owner_timeout.0.unwrap_or(Duration::MAX)
     }
 
+    /// Who may come in.
+    pub(super) fn access(&self) -> Access {
+        Access { insecure: self.insecure, ..Access::default() }
+    }
+
     /// The channels of peers that speak Remote-Port.
     pub(super) fn channels(&self) -> Channels {
         self.remote_port.remote_port_channels.clone()
@@ -375,7 +384,9 @@ impl PartArgs {
         pins: Option<Sender<PinEvent>>,
     ) -> Result<(RemoteHost, PartsOutside), Failure> {
         let owner_timeout = self.owner_timeout();
-        let options = Options { one_platform: true, owner_timeout, memory_limit, pins, ..Options::default() };
+        let access = self.access();
+        let options =
+            Options { one_platform: true, owner_timeout, memory_limit, pins, access, ..Options::default() };
         let server = PlatformServer::start(listen, description, options, parts)?;
         let mut host =
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;

@@ -1,0 +1,10 @@
+//! TLS 1.3 over TCP, as state beside the socket: nothing here blocks, and a thread that polls sockets polls these alike.
+
+mod settings;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+pub use settings::{Client, Server, TlsError};
+pub(crate) use socket::Progress;
+pub use socket::TlsSocket;

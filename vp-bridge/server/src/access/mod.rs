@@ -1,0 +1,207 @@
+//! Who may come in, and what each may do there.
+
+mod rights;
+mod tokens;
+mod tries;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::unistd::{Gid, Group, Uid, User, geteuid, getgrouplist};
+use thiserror::Error;
+use vp_transport::tls::{self, TlsSocket};
+
+pub use rights::{Right, Rights, Role};
+pub(crate) use tokens::{Holder, Presence};
+pub use tokens::{Tokens, TokensError};
+pub(crate) use tries::Tries;
+
+/// Who may come in.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// Whether whoever can reach the server may come in: it listens beyond this host without TLS or without knowing who comes.
+    pub insecure: bool,
+    /// The group whose users may come in at Unix sockets, besides the server's own user and root.
+    pub group: Option<UserGroup>,
+    /// Who is known. If anybody is, all others are kept out, but for processes of the server's own user and of root at Unix sockets.
+    pub tokens: Tokens,
+    /// What is shown at addresses for TLS, and whose certificates are taken there.
+    pub tls: Option<tls::Server>,
+}
+
+/// Somebody who need not say who it is.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// By its certificate.
+    Holder(Arc<Holder>),
+    /// Nobody is asked.
+    Anybody,
+}
+
+/// A group of users of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserGroup {
+    name: String,
+    id: Gid,
+}
+
+/// There is no such group.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no group `{0}` on this host")]
+pub struct NoSuchGroup(String);
+
+impl UserGroup {
+    /// The group of that name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(name: &str) -> Result<Self, NoSuchGroup> {
+        match Group::from_name(name) {
+            Ok(Some(group)) => Ok(Self { name: name.to_owned(), id: group.gid }),
+            _ => Err(NoSuchGroup(name.to_owned())),
+        }
+    }
+
+    /// Opens a socket's file to the group.
+    pub(crate) fn open(&self, path: &Path) -> std::io::Result<()> {
+        use std::os::unix::fs::{PermissionsExt as _, chown};
+        // In this order: with the mode first, another group would be let in for a moment.
+        chown(path, None, Some(self.id.as_raw()))?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))
+    }
+
+    /// Whether a user is in it, by the process's own group or by the user database. Groups that only the process has,
+    /// `setgroups(2)`, are not seen.
+    fn has(&self, peer: UnixPeer) -> bool {
+        if peer.gid == self.id.as_raw() {
+            return true;
+        }
+        let Ok(Some(User { name, gid, .. })) = User::from_uid(Uid::from_raw(peer.uid)) else { return false };
+        let Ok(name) = std::ffi::CString::new(name) else { return false };
+        getgrouplist(&name, gid).is_ok_and(|groups| groups.contains(&self.id))
+    }
+}
+
+/// The process at the other end of a Unix socket, as it was when it connected (SO_PEERCRED, unix(7)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UnixPeer {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) pid: Option<i32>,
+}
+
+/// Where a connection is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// An address of a network.
+    Network(IpAddr, u16),
+    /// A process of this host.
+    Process(UnixPeer),
+    /// A process that the system does not name.
+    Unknown,
+}
+
+impl Origin {
+    /// Whether it is the server's own user, or root.
+    pub(crate) fn is_ours(self) -> bool {
+        matches!(self, Self::Process(UnixPeer { uid, .. }) if uid == geteuid().as_raw() || uid == 0)
+    }
+}
+
+impl fmt::Display for Origin {
+    /// For people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Network(address, port) => std::net::SocketAddr::new(address, port).fmt(f),
+            Self::Process(UnixPeer { pid: Some(pid), .. }) => write!(f, "unix, process {pid}"),
+            Self::Process(_) | Self::Unknown => f.write_str("unix"),
+        }
+    }
+}
+
+impl Access {
+    /// Who a peer is, if it need not say so.
+    pub(crate) fn known(&self, origin: Origin, tls: Option<&TlsSocket>) -> Option<Known> {
+        let knows_clients = self.tls.as_ref().is_some_and(tls::Server::knows_clients);
+        let asks = !self.tokens.is_empty() || (knows_clients && tls.is_some());
+        if !asks || origin.is_ours() {
+            return Some(Known::Anybody);
+        }
+        let socket = tls?;
+        match self.tokens.certificates() {
+            // Every certificate is as good as any other.
+            [] => socket.has_certificate().then_some(Known::Anybody),
+            listed => listed.iter().find(|holder| socket.peer_is(&holder.name)).cloned().map(Known::Holder),
+        }
+    }
+
+    /// What a client lacks that shows nothing.
+    pub(crate) fn wanted(&self) -> &'static str {
+        match self.tokens.has_tokens() {
+            true => {
+                "this server wants to know who comes: give the client a token (VP_TOKEN_FILE, or VP_TOKEN)"
+            }
+            false => {
+                "this server wants to know who comes: give the client a certificate (VP_CERTIFICATE and VP_KEY)"
+            }
+        }
+    }
+
+    /// Why a peer may not even speak, if it may not.
+    pub(crate) fn refusal(&self, origin: Origin) -> Option<String> {
+        let peer = match origin {
+            Origin::Network(..) => return None,
+            Origin::Process(_) if origin.is_ours() => return None,
+            Origin::Process(peer) => peer,
+            Origin::Unknown => return Some("the system does not say whose process this is".to_owned()),
+        };
+        let who = peer.uid;
+        match &self.group {
+            Some(group) if group.has(peer) => None,
+            Some(UserGroup { name, .. }) => Some(format!(
+                "this socket is for the server's own user and the group {name}: user {who} is not in that group"
+            )),
+            None => Some(format!(
+                "this socket is for the server's own user: start the server with --group to let user {who} in"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(uid: u32, gid: u32) -> Origin {
+        Origin::Process(UnixPeer { uid, gid, pid: Some(1) })
+    }
+
+    #[test]
+    fn a_unix_socket_is_for_its_user_and_root_and_for_those_of_the_group_that_is_named() {
+        let (own, stranger) = (geteuid().as_raw(), 54_321);
+        let access = Access::default();
+        for ours in [own, 0] {
+            assert_eq!(access.refusal(process(ours, 77)), None);
+        }
+        let refused = access.refusal(process(stranger, 77)).unwrap();
+        assert!(refused.contains("user 54321") && refused.contains("--group"), "{refused}");
+        assert!(access.refusal(Origin::Unknown).is_some());
+
+        let group = UserGroup { name: "lab".to_owned(), id: Gid::from_raw(77) };
+        let access = Access { group: Some(group), ..Access::default() };
+        assert_eq!(access.refusal(process(stranger, 77)), None);
+        let refused = access.refusal(process(stranger, 78)).unwrap();
+        assert!(refused.contains("the group lab"), "{refused}");
+    }
+
+    #[test]
+    fn a_group_has_the_users_that_the_database_says() {
+        let root = UserGroup::named("root").unwrap();
+        // Another group than its own, as `newgrp` leaves a process.
+        assert!(root.has(UnixPeer { uid: 0, gid: 54_321, pid: None }));
+        assert!(!root.has(UnixPeer { uid: 54_321, gid: 54_321, pid: None }));
+        assert!(UserGroup::named("no such group").is_err());
+    }
+}

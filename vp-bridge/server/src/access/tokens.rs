@@ -1,0 +1,357 @@
+//! Those whom a server knows: by tokens, or by names in certificates.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Deserialize;
+use subtle::ConstantTimeEq as _;
+use thiserror::Error;
+use vp_protocols::native::{MAX_TOKEN, Token};
+
+use super::{Right, Rights, Role};
+
+/// Bytes of a file of tokens, at most.
+const MOST_BYTES: u64 = 1 << 20;
+/// Characters of a token, at least: fewer can be guessed.
+const LEAST: usize = 16;
+
+/// Who is known, and what each may do.
+#[derive(Debug, Clone, Default)]
+pub struct Tokens {
+    tokens: Arc<[(Secret, Arc<Holder>)]>,
+    certificates: Arc<[Arc<Holder>]>,
+}
+
+/// A file of tokens that is none.
+#[derive(Debug, Error)]
+pub enum TokensError {
+    /// It cannot be read.
+    #[error("cannot read the tokens in {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What it says makes no sense. Nothing of a token is in the text.
+    #[error("{}{what}", place(path, *line))]
+    Wrong {
+        /// The file; empty for a token from elsewhere.
+        path: PathBuf,
+        /// The line, from 1, if it is known.
+        line: Option<usize>,
+        /// What, and what would be right.
+        what: String,
+    },
+}
+
+fn place(path: &Path, line: Option<usize>) -> String {
+    match line {
+        Some(line) => format!("{}:{line}: ", path.display()),
+        None if path.as_os_str().is_empty() => String::new(),
+        None => format!("{}: ", path.display()),
+    }
+}
+
+/// Somebody who is known.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    pub(crate) name: String,
+    pub(crate) rights: Rights,
+    /// The shared platforms that it may join; `None`: every one.
+    platforms: Option<Vec<String>>,
+    /// How many sessions it may have.
+    sessions: Option<usize>,
+    open: AtomicUsize,
+}
+
+impl Holder {
+    /// One more session, on the shared platform of that name or on none.
+    ///
+    /// # Errors
+    /// Why it may not be.
+    pub(crate) fn enter(self: &Arc<Self>, platform: Option<&str>) -> Result<Presence, String> {
+        if let (Some(platform), Some(may)) = (platform, &self.platforms)
+            && !may.iter().any(|name| name == platform)
+        {
+            return Err(format!("`{}` lacks the right to join the platform `{platform}`", self.name));
+        }
+        // Counted first: two at once must not both be the last.
+        let presence = Presence(self.clone());
+        let before = self.open.fetch_add(1, Ordering::Relaxed);
+        match self.sessions {
+            Some(most) if before >= most => {
+                Err(format!("`{}` has {most} sessions, the most it may have", self.name))
+            }
+            _ => Ok(presence),
+        }
+    }
+}
+
+/// A session of somebody who is known, as long as it is there.
+#[derive(Debug)]
+pub(crate) struct Presence(Arc<Holder>);
+
+impl Presence {
+    pub(crate) fn holder(&self) -> &Holder {
+        &self.0
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A token, filled up with zeros: comparing two takes the same time whatever is in them.
+struct Secret([u8; MAX_TOKEN]);
+
+impl Secret {
+    /// `None`: it is too long.
+    fn of(token: &str) -> Option<Self> {
+        let mut bytes = [0; MAX_TOKEN];
+        bytes.get_mut(..token.len())?.copy_from_slice(token.as_bytes());
+        Some(Self(bytes))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// As the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    token: Vec<Entry>,
+    #[serde(default)]
+    certificate: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    /// Taken as any value: what serde says of a wrong one would have it in it.
+    secret: Option<toml::Value>,
+    #[serde(default)]
+    roles: Vec<Role>,
+    #[serde(default)]
+    rights: Vec<Right>,
+    #[serde(default)]
+    platforms: Vec<String>,
+    sessions: Option<usize>,
+}
+
+impl Tokens {
+    /// One that may do everything.
+    ///
+    /// # Errors
+    /// [`TokensError::Wrong`]: it is too short or too long.
+    pub fn of_one(token: &Token) -> Result<Self, TokensError> {
+        let holder = Holder {
+            name: "token".to_owned(),
+            rights: Rights::ALL,
+            platforms: None,
+            sessions: None,
+            open: AtomicUsize::new(0),
+        };
+        let wrong = |what| TokensError::Wrong { path: PathBuf::new(), line: None, what };
+        let secret = secret(token.secret()).map_err(|why| wrong(format!("the token {why}")))?;
+        Ok(Self { tokens: Arc::new([(secret, Arc::new(holder))]), certificates: Arc::default() })
+    }
+
+    /// Those that a file names.
+    ///
+    /// # Errors
+    /// [`TokensError`].
+    pub fn read(path: &Path) -> Result<Self, TokensError> {
+        let text = vp_transport::secret_file::read(path, MOST_BYTES)
+            .map_err(|source| TokensError::Io { path: path.to_owned(), source })?;
+        Self::parse(&text).map_err(|(line, what)| TokensError::Wrong { path: path.to_owned(), line, what })
+    }
+
+    fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            // Not the error itself, which shows the line.
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            (line, error.message().to_owned())
+        })?;
+        let mut names: Vec<&str> =
+            file.token.iter().chain(&file.certificate).map(|it| it.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err((None, format!("`{}` is there twice", twice[0])));
+        }
+        let mut tokens: Vec<(Secret, Arc<Holder>)> = Vec::new();
+        for entry in file.token {
+            let wrong = |why: &str| (None, format!("the secret of `{}` {why}", entry.name));
+            let given = entry.secret.as_ref().ok_or_else(|| wrong("is missing"))?;
+            let given = given.as_str().ok_or_else(|| wrong("is no text: write it in quotes"))?;
+            let secret = secret(given).map_err(|why| wrong(&why))?;
+            if let Some((_, other)) = tokens.iter().find(|(other, _)| other.0 == secret.0) {
+                return Err(wrong(&format!("is that of `{}`, too", other.name)));
+            }
+            tokens.push((secret, entry.holder()?));
+        }
+        let certificates = file.certificate.into_iter().map(|entry| match entry.secret {
+            Some(_) => Err((None, format!("`{}` is a certificate, and has no secret", entry.name))),
+            None => entry.holder(),
+        });
+        let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { tokens: tokens.into(), certificates: certificates.into() })
+    }
+
+    /// Whether nobody is known.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty() && self.certificates.is_empty()
+    }
+
+    /// Whether somebody is known by a token.
+    pub(crate) fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+
+    /// Whose token it is. All are looked at, each in the same time.
+    pub(crate) fn holder_of(&self, token: &Token) -> Option<&Arc<Holder>> {
+        let shown = secret(token.secret()).ok()?;
+        let mut found = None;
+        for (secret, holder) in self.tokens.iter() {
+            if secret.0.ct_eq(&shown.0).into() {
+                found = Some(holder);
+            }
+        }
+        found
+    }
+
+    /// Those that show a certificate.
+    pub(crate) fn certificates(&self) -> &[Arc<Holder>] {
+        &self.certificates
+    }
+}
+
+/// What is wrong with a token, if something is.
+fn secret(text: &str) -> Result<Secret, String> {
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("has other characters than letters, digits and signs of ASCII".to_owned());
+    }
+    let right = || format!("has {} characters: {LEAST} to {MAX_TOKEN} make a token", text.len());
+    match text.len() {
+        LEAST.. => Secret::of(text).ok_or_else(right),
+        _ => Err(right()),
+    }
+}
+
+impl Entry {
+    fn holder(self) -> Result<Arc<Holder>, (Option<usize>, String)> {
+        let Self { name, roles, rights, platforms, sessions, .. } = self;
+        if name.is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
+            return Err((None, "a name has 1 to 64 bytes and no control characters".to_owned()));
+        }
+        let platforms = (!platforms.iter().any(|name| name == "*")).then_some(platforms);
+        let rights = Rights::of(&roles, &rights);
+        Ok(Arc::new(Holder { name, rights, platforms, sessions, open: AtomicUsize::new(0) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = "
+        [[token]]
+        name = 'cpu'
+        secret = '0123456789abcdef'
+        roles = ['cpu', 'memory']
+        platforms = ['lab']
+        sessions = 1
+
+        [[token]]
+        name = 'least'
+        secret = 'fedcba9876543210'
+
+        [[certificate]]
+        name = 'qemu.lab'
+        rights = ['cpu']
+        platforms = ['*']
+    ";
+
+    #[test]
+    fn a_token_is_its_holders_and_no_other_is() {
+        let tokens = Tokens::parse(LAB).unwrap();
+        let name = |secret: &str| Some(tokens.holder_of(&Token::new(secret))?.name.clone());
+        assert_eq!(name("0123456789abcdef").as_deref(), Some("cpu"));
+        assert_eq!(name("fedcba9876543210").as_deref(), Some("least"));
+        for wrong in ["", "0123456789abcde", "0123456789abcdef\0", "0123456789abcdefg", &"x".repeat(300)] {
+            assert_eq!(name(wrong), None);
+        }
+        assert_eq!(tokens.certificates()[0].name, "qemu.lab");
+    }
+
+    #[test]
+    fn what_is_not_given_is_not_allowed() {
+        let tokens = Tokens::parse(LAB).unwrap();
+        let least = tokens.holder_of(&Token::new("fedcba9876543210")).unwrap();
+        assert_eq!(least.rights, Rights::NONE);
+        assert!(least.enter(None).is_ok());
+        let refused = least.enter(Some("lab")).unwrap_err();
+        assert_eq!(refused, "`least` lacks the right to join the platform `lab`");
+        assert!(tokens.certificates()[0].enter(Some("any")).is_ok());
+    }
+
+    #[test]
+    fn a_quota_is_of_sessions_at_a_time() {
+        let tokens = Tokens::parse(LAB).unwrap();
+        let cpu = tokens.holder_of(&Token::new("0123456789abcdef")).unwrap();
+        let first = cpu.enter(Some("lab")).unwrap();
+        for _ in 0..2 {
+            assert_eq!(cpu.enter(None).unwrap_err(), "`cpu` has 1 sessions, the most it may have");
+        }
+        drop(first);
+        assert!(cpu.enter(None).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_secret() {
+        let secret = "0123456789abcdef";
+        let token = |rest: &str| format!("[[token]]\nname = 'a'\n{rest}");
+        let wrong = [
+            (token(""), "the secret of `a` is missing"),
+            (token("secret = 1234567890123456"), "no text"),
+            (token("secret = 'short'"), "has 5 characters: 16 to 256"),
+            (token("secret = '0123456789 abcdef'"), "other characters"),
+            (token(&format!("secret = '{secret}'\nroles = ['king']")), "unknown variant `king`"),
+            (token(&format!("secret = '{secret}'\nrole = ['cpu']")), "unknown field `role`"),
+            (token(&format!("secret = '{secret}\n")), ""),
+            (
+                [token(&format!("secret = '{secret}'")), token("secret = 'x'")].join("\n"),
+                "`a` is there twice",
+            ),
+            (LAB.replace("fedcba9876543210", secret), "is that of `cpu`, too"),
+            (format!("[[certificate]]\nname = 'a'\nsecret = '{secret}'"), "has no secret"),
+        ];
+        for (text, said) in wrong {
+            let (_, what) = Tokens::parse(&text).unwrap_err();
+            assert!(what.contains(said) && !what.contains("0123456789"), "{text}: {what}");
+            assert!(!what.contains("1234567890123456"), "{what}");
+        }
+        let (line, _) = Tokens::parse(&token("\nrole = 1")).unwrap_err();
+        assert_eq!(line, Some(4));
+    }
+
+    #[test]
+    fn nothing_shows_a_token() {
+        let shown = format!("{:?}", Tokens::parse(LAB).unwrap());
+        assert!(
+            shown.contains("least") && !shown.contains("0123456789") && !shown.contains("fedcba"),
+            "{shown}"
+        );
+    }
+}

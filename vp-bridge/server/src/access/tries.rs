@@ -1,0 +1,152 @@
+//! Tokens that were wrong: who shows one is made to wait.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Origin;
+
+/// Places that are remembered, at most. Beyond, that whose last wrong token is longest ago is forgotten.
+const PLACES: usize = 1024;
+/// How long a place is remembered after its last wrong token.
+const REMEMBERED: Duration = Duration::from_secs(300);
+/// The wait after the first wrong token; each further one doubles it.
+const FIRST: Duration = Duration::from_millis(100);
+/// The longest.
+const LONGEST: Duration = Duration::from_secs(5);
+/// Who would have to wait longer for its turn, as others of its place are trying, is sent away.
+const QUEUE: Duration = Duration::from_secs(8);
+
+/// Where tries come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Host(IpAddr),
+    /// The upper half of an IPv6 address: the lower one is the host's to choose (RFC 4291, 2.5.1).
+    Network(u64),
+    User(u32),
+    Unknown,
+}
+
+impl From<Origin> for Place {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Network(IpAddr::V6(address), _) if !address.is_loopback() => {
+                Self::Network((u128::from(address) >> 64) as u64)
+            }
+            Origin::Network(address, _) => Self::Host(address),
+            Origin::Process(peer) => Self::User(peer.uid),
+            Origin::Unknown => Self::Unknown,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Wrong {
+    count: u32,
+    last: Instant,
+    /// When the next token from there is looked at.
+    next: Instant,
+}
+
+/// How many wrong tokens have come, and from where.
+#[derive(Debug, Default)]
+pub(crate) struct Tries(Mutex<HashMap<Place, Wrong>>);
+
+impl Tries {
+    /// How long a token from there waits until it is looked at. Tokens of one place are looked at one after the other.
+    ///
+    /// # Errors
+    /// That would be too long: how long.
+    pub(crate) fn wait(&self, origin: Origin, now: Instant) -> Result<Duration, Duration> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = origin.into();
+        let Some(wrong) = table.get_mut(&place) else { return Ok(Duration::ZERO) };
+        if now.saturating_duration_since(wrong.last) > REMEMBERED {
+            table.remove(&place);
+            return Ok(Duration::ZERO);
+        }
+        let turn = wrong.next.max(now);
+        let wait = turn - now;
+        if wait > QUEUE {
+            return Err(wait);
+        }
+        wrong.next = turn + pause(wrong.count);
+        Ok(wait)
+    }
+
+    /// Notes a wrong token. Gives how many have come from there.
+    pub(crate) fn wrong(&self, origin: Origin, now: Instant) -> u32 {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = origin.into();
+        if table.len() >= PLACES && !table.contains_key(&place) {
+            let oldest = table.iter().min_by_key(|(_, wrong)| wrong.last).map(|(place, _)| *place);
+            oldest.and_then(|oldest| table.remove(&oldest));
+        }
+        let wrong = table.entry(place).or_insert(Wrong { count: 0, last: now, next: now });
+        wrong.count = wrong.count.saturating_add(1);
+        wrong.last = now;
+        wrong.next = wrong.next.max(now + pause(wrong.count));
+        wrong.count
+    }
+}
+
+/// How long after so many wrong tokens the next one waits.
+fn pause(count: u32) -> Duration {
+    let doubled = FIRST.checked_mul(1 << count.saturating_sub(1).min(16));
+    doubled.map_or(LONGEST, |pause| pause.min(LONGEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(last: u8) -> Origin {
+        Origin::Network(IpAddr::from([192, 0, 2, last]), 1)
+    }
+
+    fn after(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn each_wrong_token_makes_the_next_one_wait_longer_and_others_are_not_touched() {
+        let (tries, now) = (Tries::default(), Instant::now());
+        assert_eq!(tries.wait(host(1), now), Ok(Duration::ZERO));
+        let mut at = now;
+        for (count, wait) in [(1, 100), (2, 200), (3, 400), (4, 800)] {
+            assert_eq!(tries.wrong(host(1), at), count);
+            assert_eq!(tries.wait(host(1), at), Ok(after(wait)));
+            at += after(wait);
+        }
+        assert_eq!(pause(200), LONGEST);
+        assert_eq!(tries.wait(host(2), at), Ok(Duration::ZERO));
+        // Whoever is there for long enough is forgotten.
+        assert_eq!(tries.wait(host(1), at + REMEMBERED + after(1)), Ok(Duration::ZERO));
+    }
+
+    #[test]
+    fn many_tries_at_once_take_turns_and_the_last_are_sent_away() {
+        let (tries, now) = (Tries::default(), Instant::now());
+        for _ in 0..5 {
+            tries.wrong(host(1), now);
+        }
+        let waits: Vec<_> = (0..8).map(|_| tries.wait(host(1), now)).collect();
+        let turns: Vec<_> = waits.iter().filter_map(|wait| wait.ok()).collect();
+        assert!(turns.windows(2).all(|pair| pair[1] - pair[0] == after(1600)), "{turns:?}");
+        assert_eq!((turns.len(), waits.last().unwrap().is_err()), (5, true));
+    }
+
+    #[test]
+    fn the_table_has_a_bound_and_a_network_is_one_place() {
+        let (tries, now) = (Tries::default(), Instant::now());
+        for number in 0..2 * PLACES as u32 {
+            let address = IpAddr::from((0x0a00_0000 + number).to_be_bytes());
+            tries.wrong(Origin::Network(address, 1), now + Duration::from_nanos(number.into()));
+        }
+        assert_eq!(tries.0.lock().unwrap().len(), PLACES);
+        let of = |low: u128| Origin::Network(IpAddr::from(((0x2001_0db8 << 96) | low).to_be_bytes()), 1);
+        assert_eq!(tries.wrong(of(1), now), 1);
+        assert_eq!(tries.wrong(of(2), now), 2);
+    }
+}

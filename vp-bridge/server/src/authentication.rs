@@ -1,0 +1,202 @@
+//! Who a newcomer is: between its welcome and its platform, which it has nothing to do with before.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use vp_protocols::native::{
+    Capabilities, Connection, ErrorCode, Event, Hello, Offer, Reply, Request, RequestId, SessionId, Time,
+    Token, Welcome,
+};
+
+use super::House;
+use super::instance::PlatformCommand;
+use crate::access::{Holder, Origin, Presence, Rights};
+use crate::session::{End, SHUTDOWN};
+use crate::stream::Stream;
+
+/// Tokens that a session may show.
+const TRIES: u32 = 3;
+
+/// Who has come.
+pub(crate) struct Newcomer<'a> {
+    pub(crate) id: SessionId,
+    pub(crate) origin: Origin,
+    /// What the log calls it.
+    pub(crate) name: &'a str,
+    pub(crate) hello: &'a Hello,
+}
+
+/// Who a session is, as its platform has to know it.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) rights: Rights,
+    /// Who that is, if the server asks; counted as long as it is there.
+    pub(crate) presence: Option<Presence>,
+    /// The welcome that it was given already, and the request that is answered once the platform has it.
+    pub(crate) welcome: Option<(RequestId, Welcome)>,
+}
+
+impl Default for Guest {
+    /// One that is not asked, and may do everything.
+    fn default() -> Self {
+        Self { rights: Rights::ALL, presence: None, welcome: None }
+    }
+}
+
+impl Guest {
+    /// Its name in texts.
+    pub(crate) fn name(&self) -> &str {
+        self.presence.as_ref().map_or("the session", |presence| &presence.holder().name)
+    }
+}
+
+/// Lets in who is known already.
+///
+/// # Errors
+/// There is no room for it, or it may not join that platform. It was told so.
+pub(crate) fn enter(
+    newcomer: &Newcomer<'_>,
+    holder: &Arc<Holder>,
+    connection: &mut Connection,
+) -> Result<Guest, End> {
+    match holder.enter(newcomer.hello.platform.as_deref()) {
+        Ok(presence) => Ok(Guest { rights: holder.rights, presence: Some(presence), welcome: None }),
+        Err(reason) => {
+            connection.refuse(ErrorCode::PlatformUnavailable, reason.clone());
+            Err(End::Wrong(format!("turned away: {reason}")))
+        }
+    }
+}
+
+/// Welcomes a newcomer and lets it say who it is.
+///
+/// # Errors
+/// It does not, in the time that it has. It was told why.
+pub(crate) async fn identify(
+    house: &House,
+    newcomer: &Newcomer<'_>,
+    stream: &mut Stream,
+    connection: &mut Connection,
+    input: &mut BytesMut,
+) -> Result<Guest, End> {
+    if !newcomer.hello.capabilities.contains(Capabilities::AUTHENTICATION) {
+        connection.refuse(ErrorCode::NotAuthenticated, house.options.access.wanted());
+        return Err(End::Wrong("turned away: it has no token".to_owned()));
+    }
+    let waited = house.options.handshake_timeout;
+    let asked = tokio::select! {
+        biased;
+        () = house.shutdown.cancelled() => Err((ErrorCode::ShuttingDown, SHUTDOWN.to_owned())),
+        asked = timeout(waited, ask(house, newcomer, stream, connection, input)) => asked.map_err(|_| {
+            (ErrorCode::NotAuthenticated, format!("no right token within {} s", waited.as_secs_f64()))
+        }),
+    };
+    asked.unwrap_or_else(|(code, reason)| {
+        connection.bye(Some(code), reason.clone());
+        Err(End::Wrong(reason))
+    })
+}
+
+async fn ask(
+    house: &House,
+    newcomer: &Newcomer<'_>,
+    stream: &mut Stream,
+    connection: &mut Connection,
+    input: &mut BytesMut,
+) -> Result<Guest, End> {
+    let Newcomer { id, name, hello, .. } = newcomer;
+    let offer = Offer { session: *id, time_mode: time_mode(house, hello).await, ..house.offer.clone() };
+    let platform = hello.platform.clone().unwrap_or(offer.platform);
+    let accepted = connection.accept(Offer { platform, ..offer });
+    let welcome = accepted.map_err(|error| End::Wrong(format!("turned away: {error}")))?;
+    let mut tries = 0;
+    loop {
+        let event = connection.receive(input)?;
+        let (id, reply) = match event {
+            Some(Event::Request { id, request: Request::Ping, .. }) => (id, Reply::Pong),
+            Some(Event::Request { id, request: Request::Authenticate { token }, .. }) => {
+                match check(house, newcomer, &token).await {
+                    Ok(presence) => {
+                        let rights = presence.holder().rights;
+                        return Ok(Guest { rights, presence: Some(presence), welcome: Some((id, welcome)) });
+                    }
+                    Err((code, reason)) => {
+                        tries += 1;
+                        tracing::warn!("{name}: {reason}");
+                        (id, Reply::Failed { code, reason })
+                    }
+                }
+            }
+            Some(Event::Request { id, request, .. }) => {
+                let reason = format!("{} comes before Authenticate", request.name());
+                (id, Reply::Failed { code: ErrorCode::NotAuthenticated, reason })
+            }
+            Some(Event::Bye(_)) => return Err(End::Fine("left without saying who it is".to_owned())),
+            // What needs no answer is lost.
+            Some(_) => continue,
+            None => {
+                stream.write_all_buf(connection.output()).await.map_err(|error| broken(&error))?;
+                match stream.read_buf(input).await {
+                    Ok(0) => return Err(End::Fine("left without saying who it is".to_owned())),
+                    Ok(_) => continue,
+                    Err(error) => return Err(broken(&error)),
+                }
+            }
+        };
+        let answered = connection.reply(id, Time(0), reply, &[]);
+        answered.map_err(|error| End::Wrong(format!("cannot answer: {error}")))?;
+        if tries == TRIES {
+            let reason = format!("{TRIES} tokens were refused");
+            connection.bye(Some(ErrorCode::NotAuthenticated), reason.clone());
+            return Err(End::Wrong(reason));
+        }
+        if connection.is_backlogged() {
+            stream.write_all_buf(connection.output()).await.map_err(|error| broken(&error))?;
+        }
+    }
+}
+
+fn broken(error: &std::io::Error) -> End {
+    End::Wrong(format!("stream broken before it has said who it is: {error}"))
+}
+
+/// The mode of time that a session would have.
+async fn time_mode(house: &House, hello: &Hello) -> vp_protocols::native::TimeMode {
+    let wanted = hello.time_mode;
+    let Some(instance) = house.registry.find(hello.platform.as_deref()) else { return wanted };
+    let (tell, told) = oneshot::channel();
+    // A closed inbox, or one that closes now: there will be another platform.
+    let _ = instance.inbox().send(PlatformCommand::TellMode { wanted, tell });
+    told.await.unwrap_or(wanted)
+}
+
+/// Whose token it is, and whether there is room for it. After wrong ones it takes its time.
+async fn check(
+    house: &House,
+    newcomer: &Newcomer<'_>,
+    token: &Token,
+) -> Result<Presence, (ErrorCode, String)> {
+    let unknown = |reason| (ErrorCode::NotAuthenticated, reason);
+    match house.tries.wait(newcomer.origin, Instant::now()) {
+        Ok(wait) => sleep(wait).await,
+        Err(wait) => {
+            let seconds = wait.as_secs() + 1;
+            return Err(unknown(format!("too many wrong tokens from there: come again in {seconds} s")));
+        }
+    }
+    match house.options.access.tokens.holder_of(token) {
+        Some(holder) => {
+            let entered = holder.enter(newcomer.hello.platform.as_deref());
+            entered.map_err(|reason| (ErrorCode::NotPermitted, reason))
+        }
+        None => {
+            let count = house.tries.wrong(newcomer.origin, Instant::now());
+            let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+            Err(unknown(format!("the token is not known ({times} from there)")))
+        }
+    }
+}

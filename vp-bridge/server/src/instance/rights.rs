@@ -1,0 +1,97 @@
+//! What sessions have a right to. Here, and nowhere else, it is looked at, before what they want becomes an input of the hub.
+
+use vp_models::platform::{Port, PortKind};
+use vp_protocols::native::{
+    Attach, ErrorCode, PortId, Posted, RegisterRead, RegisterWrite, Request, Role, SessionId,
+};
+
+use super::{PlatformThread, SessionCommand};
+use crate::access::{Right, Rights};
+
+impl PlatformThread {
+    /// The command, if its session has the right to it. Else it is told what it lacks.
+    pub(super) fn permitted(
+        &mut self,
+        session: SessionId,
+        command: SessionCommand,
+    ) -> Option<SessionCommand> {
+        let Some(member) = self.members.get_mut(session) else { return Some(command) };
+        let needed = needed(&command, self.hub.ports(), member.guest.rights, member.has_clock);
+        let Some(lacking) = needed.into_iter().flatten().find(|right| !member.guest.rights.contains(*right))
+        else {
+            member.has_clock |= is_clock(&command);
+            return Some(command);
+        };
+        let reason = format!("`{}` lacks the right {lacking}", member.guest.name());
+        self.forbid(session, &command, reason);
+        None
+    }
+
+    fn forbid(&mut self, session: SessionId, command: &SessionCommand, reason: String) {
+        let code = ErrorCode::NotPermitted;
+        match command {
+            SessionCommand::Request { id, .. } | SessionCommand::Share { id, .. } => {
+                self.reply(session, *id, Err((code, reason)));
+            }
+            SessionCommand::Posted { .. } => {
+                self.posted_write_refused(session, self.hub.now(), code, &reason);
+            }
+            // Nothing that has no answer is forbidden but posted writes.
+            _ => {}
+        }
+    }
+}
+
+fn is_clock(command: &SessionCommand) -> bool {
+    matches!(command, SessionCommand::Request { request: Request::Clock { .. }, .. })
+}
+
+/// The rights to a command, all of which are needed. What a port's holder does there, once it is attached, needs none.
+fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: bool) -> [Option<Right>; 2] {
+    let kind = |port: PortId| ports.get(usize::from(port.0)).map(|port| port.kind);
+    let memory = |port, right| match kind(port) {
+        Some(PortKind::Stream) => Right::Stream,
+        _ => right,
+    };
+    // Whoever says when a request takes effect lets time move up to then.
+    let moves = |at: Option<_>| at.map(|_| Right::Cpu);
+    let one = |right| [Some(right), None];
+    let request = match command {
+        SessionCommand::Request { request, .. } | SessionCommand::Share { request, .. } => request,
+        SessionCommand::Posted { posted: Posted::RegisterWrite(_), .. } => return one(Right::Cpu),
+        SessionCommand::Posted { posted: Posted::MemoryWrite(write), .. } => {
+            return [Some(memory(write.port, Right::WriteMemory)), moves(write.at)];
+        }
+        SessionCommand::Answer { .. } | SessionCommand::Driven { .. } | SessionCommand::Promised { .. } => {
+            return [None, None];
+        }
+    };
+    match request {
+        Request::Attach(Attach { port, role, .. }) => match (kind(*port), role) {
+            (Some(PortKind::Registers), Role::Initiator) => one(Right::Cpu),
+            (Some(PortKind::Axi), Role::Target) => one(Right::OwnMemory),
+            // One that drives pins is a master on the bus; the rights of another one are those of its requests.
+            (Some(PortKind::Axi), Role::Initiator) if has_clock => one(Right::Device),
+            (Some(PortKind::Registers), Role::Target) | (Some(PortKind::Irq), Role::Source) => {
+                one(Right::Device)
+            }
+            _ => [None, None],
+        },
+        Request::RegisterRead(RegisterRead { .. })
+        | Request::RegisterWrite(RegisterWrite { .. })
+        | Request::OpenRing(_)
+        | Request::Advance { .. }
+        | Request::Step { .. } => one(Right::Cpu),
+        Request::MemoryRead(read) => [Some(memory(read.port, Right::ReadMemory)), moves(read.at)],
+        Request::MemoryWrite(write) => [Some(memory(write.port, Right::WriteMemory)), moves(write.at)],
+        Request::ShareMemory(_) => one(Right::OwnMemory),
+        Request::Reset => one(Right::Reset),
+        Request::Status | Request::Statistics { .. } => one(Right::Statistics),
+        // Time waits for partners: for whoever may be one of them in some way.
+        Request::Clock { .. } => {
+            let parts = [Right::Cpu, Right::OwnMemory];
+            one(parts.into_iter().find(|right| rights.contains(*right)).unwrap_or(Right::Device))
+        }
+        Request::Detach { .. } | Request::Ping | Request::Authenticate { .. } => [None, None],
+    }
+}
