@@ -186,6 +186,7 @@ impl Pages {
         }
     }
 
+    #[inline(never)]
     fn append_parts(&self, address: u64, bytes: usize, onto: &mut Vec<u8>) {
         for (page, offset, part) in parts(address, bytes) {
             match self.get(page) {

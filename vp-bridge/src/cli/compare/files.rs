@@ -67,7 +67,7 @@ impl Table {
     /// All traces are in it.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Table { writer, path } = self;
-        let kept = writer.into_inner().map_err(|error| error.into_error()).and_then(WholeFile::keep);
+        let kept = writer.into_inner().map_err(csv::IntoInnerError::into_error).and_then(WholeFile::keep);
         kept.map_err(|error: io::Error| wrong(&path, &error.into()))
     }
 }
