@@ -15,8 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use tokio::sync::oneshot;
 use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
-    Breach, Capabilities, Connection, ErrorCode, Event, Promised, Reply, Request, RequestId, SendError,
-    SessionId, Terms,
+    Breach, Capabilities, Connection, ErrorCode, Event, Promised, Reply, Request, RequestId, SendError, Terms,
 };
 use vp_transport::Socket;
 
@@ -33,6 +32,8 @@ const BYTES: usize = 1 << 20;
 /// are taken, up to here; a peer that goes beyond makes its own answer unreachable.
 const HARD_COMMANDS: usize = 65_536;
 const HARD_BYTES: usize = 32 << 20;
+/// Commands that are decoded before the first of them is carried out, at most.
+const AHEAD: usize = 128;
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
 /// Files that came beside the stream and that no request has taken, at most.
@@ -51,15 +52,15 @@ pub(super) struct Signs {
 
 /// A session's socket and the protocol's state of it. When it is dropped the session's task gets both back.
 pub(super) struct SessionStream {
-    id: SessionId,
     socket: Arc<Socket>,
     connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
     files: VecDeque<OwnedFd>,
     permits: Rc<Permits>,
-    /// Decoded, and not yet handed to the platform.
-    commands: Vec<SessionCommand>,
+    /// Decoded, and not yet handed to the platform; and what they cost.
+    commands: VecDeque<SessionCommand>,
+    asked: u64,
     /// From the platform, not yet encoded: collected, or the peer lags behind.
     outgoing: VecDeque<ToSession>,
     /// Requests of the platform, while the peer has as many as it takes.
@@ -87,14 +88,12 @@ pub(super) struct SessionStream {
 impl SessionStream {
     /// The stream of a session that is open; `input` has come behind its hello.
     pub(super) fn new(
-        id: SessionId,
         socket: Arc<Socket>,
         connection: Connection,
         input: BytesMut,
         ended: oneshot::Sender<Ended>,
     ) -> Self {
         Self {
-            id,
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
             signs: Signs { is_heard: true, is_busy: true },
@@ -105,7 +104,8 @@ impl SessionStream {
             landing: vec![0; READ].into(),
             files: VecDeque::new(),
             permits: Rc::default(),
-            commands: Vec::new(),
+            commands: VecDeque::new(),
+            asked: 0,
             outgoing: VecDeque::new(),
             asks: VecDeque::new(),
             tokens: BTreeMap::new(),
@@ -167,16 +167,32 @@ impl SessionStream {
         self.note(done);
     }
 
-    /// Writes, reads once and decodes. What the session wants is appended to `commands`; whether it ends then is for
+    /// Writes, and if nothing is left that the session wants reads once and decodes; whether it ends then is for
     /// [`end`](Self::end) to say.
-    pub(super) fn poll(&mut self, commands: &mut Vec<(SessionId, SessionCommand)>) {
-        if self.end.is_some() {
+    pub(super) fn poll(&mut self) {
+        let is_at_rest = self.outgoing.is_empty() && self.connection.output().is_empty();
+        if self.end.is_some() || (is_at_rest && self.asked > 0) {
             return;
         }
         let done = self.advance();
         self.note(done);
-        let id = self.id;
-        commands.extend(self.commands.drain(..).map(|command| (id, command)));
+    }
+
+    /// What the commands cost that have not been handed over.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    /// Hands over what the session wants next.
+    pub(super) fn next_command(&mut self) -> Option<SessionCommand> {
+        let command = self.commands.pop_front()?;
+        self.asked -= command.cost();
+        Some(command)
+    }
+
+    fn push(&mut self, command: SessionCommand) {
+        self.asked += command.cost();
+        self.commands.push_back(command);
     }
 
     /// What the session has shown of itself since this was last asked.
@@ -197,7 +213,7 @@ impl SessionStream {
     /// is there.
     pub(super) fn is_held_back(&mut self) -> bool {
         let is_over = self.end.is_some() || self.broken.is_some();
-        !self.wants_input && self.connection.output().is_empty() && !is_over
+        !self.wants_input && self.asked == 0 && self.connection.output().is_empty() && !is_over
     }
 
     /// Whether the session answers Pings at any time.
@@ -247,7 +263,7 @@ impl SessionStream {
         if !is_at_rest {
             self.settle()?;
         }
-        if self.wants_input && self.read()? {
+        if self.wants_input && self.commands.is_empty() && self.read()? {
             self.settle()?;
         }
         Ok(())
@@ -334,7 +350,8 @@ impl SessionStream {
     /// way as it may.
     fn decode(&mut self) -> Result<bool, End> {
         loop {
-            if self.broken.is_some() || self.connection.is_backlogged() || !self.may_ask()? {
+            let has_enough = self.commands.len() >= AHEAD || self.broken.is_some();
+            if has_enough || self.connection.is_backlogged() || !self.may_ask()? {
                 return Ok(false);
             }
             match self.connection.receive_first(&mut self.input) {
@@ -427,7 +444,7 @@ impl SessionStream {
                 return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned()));
             }
         };
-        self.commands.push(command);
+        self.push(command);
         Ok(())
     }
 
@@ -459,7 +476,7 @@ impl SessionStream {
                     // The peer cannot be asked this: longer than it takes, or with strobes it does not know.
                     let token = *token;
                     let reply = Reply::Failed { code: ErrorCode::Unsupported, reason: error.to_string() };
-                    self.commands.push(SessionCommand::Answer { token, reply, payload: Bytes::new() });
+                    self.push(SessionCommand::Answer { token, reply, payload: Bytes::new() });
                     self.asks.pop_front();
                 }
             }
