@@ -50,6 +50,14 @@ pub(super) struct Signs {
     pub(super) is_busy: bool,
 }
 
+/// A rule that a peer has broken.
+struct Broken {
+    code: ErrorCode,
+    reason: String,
+    /// Requests that are it: they get no answer.
+    unanswered: usize,
+}
+
 /// A session's socket and the protocol's state of it. When it is dropped the session's task gets both back.
 pub(super) struct SessionStream {
     socket: Arc<Socket>,
@@ -78,7 +86,7 @@ pub(super) struct SessionStream {
     /// Whether all that was read is decoded, as far as it is whole: more may be read.
     wants_input: bool,
     /// A rule that the peer broke: the session ends when what came before is answered.
-    broken: Option<(ErrorCode, String)>,
+    broken: Option<Broken>,
     /// Why the session ends.
     end: Option<End>,
     /// Where its task waits for the end.
@@ -316,7 +324,7 @@ impl SessionStream {
                 }
                 if self.files.len() > FILES {
                     let reason = format!("more than {FILES} files that no request needs");
-                    self.break_rule(ErrorCode::WrongFiles, reason);
+                    self.break_rule(ErrorCode::WrongFiles, reason, 0);
                 }
                 Ok(true)
             }
@@ -329,21 +337,22 @@ impl SessionStream {
     }
 
     /// The peer has broken a rule: nothing more of it is taken.
-    fn break_rule(&mut self, code: ErrorCode, reason: String) {
+    fn break_rule(&mut self, code: ErrorCode, reason: String, unanswered: usize) {
         self.input.clear();
-        self.broken.get_or_insert((code, reason));
+        self.broken.get_or_insert(Broken { code, reason, unanswered });
     }
 
     /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
     /// for that it would send.
     fn break_off(&mut self) -> Result<(), End> {
+        let Some(broken) = &self.broken else { return Ok(()) };
         let waits = self.connection.in_flight() > self.pings || self.is_partner;
-        if self.connection.to_answer() > 0 && !waits {
+        if self.connection.to_answer() > broken.unanswered && !waits {
             return Ok(());
         }
-        let Some((code, reason)) = self.broken.take() else { return Ok(()) };
-        self.connection.bye(Some(code), reason.as_str());
-        Err(End::Wrong(reason))
+        let Broken { code, reason, .. } = broken;
+        self.connection.bye(Some(*code), reason.as_str());
+        Err(End::Wrong(reason.clone()))
     }
 
     /// Decodes what has been read. Says whether more bytes are wanted; not while the peer lags behind or has as much under
@@ -357,7 +366,7 @@ impl SessionStream {
             match self.connection.receive_first(&mut self.input) {
                 Ok(Some(event)) => self.event(event)?,
                 Ok(None) => return Ok(true),
-                Err(violation) => self.break_rule(violation.code(), violation.to_string()),
+                Err(violation) => self.break_rule(violation.code(), violation.to_string(), 0),
             }
         }
     }
@@ -396,7 +405,7 @@ impl SessionStream {
                 if self.files.len() < wanted {
                     let name = request.name();
                     let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
-                    return Ok(self.break_rule(ErrorCode::WrongFiles, reason));
+                    return Ok(self.break_rule(ErrorCode::WrongFiles, reason, 1));
                 }
                 let files = self.files.drain(..wanted).collect();
                 SessionCommand::Share { id, request, files }
@@ -441,7 +450,7 @@ impl SessionStream {
                     Event::Notice(_) => "no port here takes interrupts from outside",
                     _ => "a greeting in an open session",
                 };
-                return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned()));
+                return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned(), 0));
             }
         };
         self.push(command);
