@@ -1,12 +1,20 @@
-//! A server whose platform's model never lets time move on: its sessions are told, and it ends with the last of them.
+//! A server whose platform's thread is in a model's hands: one that never lets time move on, and one that does not come back for a
+//! while.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
+
+use bytes::{Buf as _, BytesMut};
 
 use vp_core::{Sim, Time};
 use vp_models::host::{Host as _, HostError};
 use vp_models::platform::Description;
-use vp_protocols::native::{Activity, TimeMode};
+use vp_protocols::native::{
+    Access, Activity, Attach, Connection, Event, MemoryRead, MemoryWrite, PortId, Posted, Reply, Request,
+    Role, TimeMode,
+};
 
 use super::instance::{Instance, PlatformCommand};
 use super::{House, Options, Server};
@@ -20,9 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server of nv_small, and where it is.
 async fn serve(delta_limit: u64) -> (Arc<House>, Address) {
+    serve_at("tcp:127.0.0.1:0", delta_limit).await
+}
+
+async fn serve_at(address: &str, delta_limit: u64) -> (Arc<House>, Address) {
     let description = Description::named("nv_small").unwrap();
     let options = Options { delta_limit, ..Options::default() };
-    let server = Server::bind(&"tcp:127.0.0.1:0".parse().unwrap(), description, options).await.unwrap();
+    let server = Server::bind(&address.parse().unwrap(), description, options).await.unwrap();
     let (house, address) = (server.house.clone(), server.local_address().clone());
     tokio::spawn(server.run(std::future::pending()));
     (house, address)
@@ -118,4 +130,81 @@ async fn a_platform_whose_time_stands_still_ends_when_its_last_session_has_gone(
         };
         tokio::time::timeout(PATIENCE, ended).await.expect("the thread ends");
     }
+}
+
+/// A client that speaks by hand.
+struct Raw {
+    stream: UnixStream,
+    connection: Connection,
+    input: BytesMut,
+}
+
+impl Raw {
+    const MEMORY: PortId = PortId(2);
+    const ADDRESS: u64 = 0x8000_0000;
+
+    /// A session that may access the memory.
+    fn open(address: &Address) -> Raw {
+        let Address::Unix(path) = address else { panic!() };
+        let stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let hello = Connection::hello("raw", Some(NAME), TimeMode::Lockstep);
+        let mut raw = Raw { stream, connection: Connection::client(hello).unwrap(), input: BytesMut::new() };
+        raw.send();
+        assert!(matches!(raw.next(), Event::Welcome(_)));
+        let attach = Attach { port: Raw::MEMORY, role: Role::Initiator, range: None };
+        raw.connection.request(Request::Attach(attach), &[]).unwrap();
+        raw.send();
+        assert!(matches!(raw.next(), Event::Reply { reply: Reply::Done, .. }));
+        raw
+    }
+
+    fn send(&mut self) {
+        let output = self.connection.output().split();
+        self.stream.write_all(&output).unwrap();
+    }
+
+    fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
+                return event;
+            }
+            let mut part = [0; 4096];
+            let read = self.stream.read(&mut part).unwrap();
+            assert!(read > 0, "the server has gone");
+            self.input.extend_from_slice(&part[..read]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_for_little_does_not_wait_for_all_that_another_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let (house, address) = serve_at(&format!("unix:{}", path.display()), u64::MAX).await;
+    let done = tokio::task::spawn_blocking(move || {
+        let (mut greedy, mut modest) = (Raw::open(&address), Raw::open(&address));
+        let (go_on, is_held) = std::sync::mpsc::channel::<()>();
+        tell(&house, move |_| drop(is_held.recv()));
+        // As much as the stream takes: counts its own writes in memory.
+        greedy.stream.set_nonblocking(true).unwrap();
+        let (port, address, length, access, axi_id, at) =
+            (Raw::MEMORY, Raw::ADDRESS, 4, Access::Debug, 0, None);
+        const WRITES: u32 = 20_000;
+        for count in 1..=WRITES {
+            let write = MemoryWrite { port, address, length, access, axi_id, strobes: false, at };
+            greedy.connection.post(Posted::MemoryWrite(write), &count.to_le_bytes()).unwrap();
+        }
+        let output = greedy.connection.output().split();
+        let sent = greedy.stream.write(&output).unwrap();
+        assert!(sent > 64 << 10, "{sent}");
+        let read = MemoryRead { port, address, length, access, axi_id, at };
+        modest.connection.request(Request::MemoryRead(read), &[]).unwrap();
+        modest.send();
+        drop(go_on);
+        let Event::Reply { reply: Reply::Data, mut payload, .. } = modest.next() else { panic!() };
+        let carried_out = payload.get_u32_le();
+        assert!(carried_out < 100, "{carried_out} writes of another session were carried out before");
+    });
+    tokio::time::timeout(PATIENCE, done).await.expect("an end").unwrap();
 }

@@ -244,7 +244,7 @@ mod tests {
             let failure = platform.description("nv_small").unwrap_err();
             name_device_options(failure, &platform).hint.unwrap_or_default()
         };
-        let all = "the device's own options are address, spi, compatible, platform, pool, timeout, share";
+        let all = "the device's own options are address, spi, compatible, platform, pool, timeout, share, heartbeat";
         assert_eq!(refused("spii=180"), format!("{all}; nearest: spi"));
         assert_eq!(refused("zzz=1"), all);
         assert_eq!(refused("dbb0.sedd=1"), "");

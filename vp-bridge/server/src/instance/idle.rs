@@ -81,10 +81,10 @@ impl PlatformThread {
     pub(super) fn poll_sockets(&mut self) -> bool {
         let mut has_more = false;
         for (_, member) in self.members.iter_mut() {
-            member.stream.poll(&mut self.commands);
+            member.stream.poll();
             has_more |= member.stream.end().is_some() || member.stream.has_buffered();
         }
         let is_adapted = self.adapted.poll(self.hub.now());
-        is_adapted || has_more || !self.commands.is_empty()
+        is_adapted || has_more || self.has_commands()
     }
 }

@@ -9,6 +9,7 @@ use vp_protocols::native::{Capabilities, SessionId};
 
 use super::share::Ring;
 use super::silence::Silence;
+use super::turns::Account;
 use super::{Permit, SessionStream};
 use crate::authentication::Guest;
 
@@ -21,6 +22,7 @@ pub(super) struct Member {
     pub(super) has_clock: bool,
     pub(super) stream: SessionStream,
     pub(super) silence: Silence,
+    pub(super) account: Account,
     pub(super) ring: Option<Ring>,
     /// There is one in a session's life.
     pub(super) has_had_ring: bool,
@@ -41,6 +43,7 @@ impl Member {
             has_clock: false,
             stream,
             silence: Silence::default(),
+            account: Account::default(),
             ring: None,
             has_had_ring: false,
             held_permits: FxHashMap::default(),
@@ -100,9 +103,10 @@ impl Members {
         self.place(session).ok().map(|place| self.0.remove(place).1)
     }
 
-    /// One whose stream has ended, and why.
+    /// One whose stream has ended, and what came before is carried out; and why.
     pub(super) fn ended(&self) -> Option<(SessionId, String)> {
-        self.iter().find_map(|(session, member)| Some((session, member.stream.end()?.why().to_owned())))
+        let mut over = self.iter().filter(|(_, member)| member.stream.asked() == 0);
+        over.find_map(|(session, member)| Some((session, member.stream.end()?.why().to_owned())))
     }
 
     pub(super) fn len(&self) -> usize {

@@ -24,6 +24,7 @@ mod share;
 mod silence;
 mod told;
 mod translate;
+mod turns;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -51,6 +52,7 @@ use permits::Permit;
 use run::Looks;
 use session_stream::SessionStream;
 use silence::Watch;
+use turns::Turns;
 
 use super::session::End;
 use super::{EndedPlatform, Listeners};
@@ -157,14 +159,13 @@ impl Drop for CloseAtEnd {
 /// The inside of an instance: lives and dies on its thread.
 struct PlatformThread {
     inbox: Arc<Inbox>,
-    /// What has been read from the sockets.
-    commands: Vec<(SessionId, SessionCommand)>,
     /// Requests that wait for a session to leave whose peer has gone already, and what came behind them.
     postponed: Vec<(SessionId, SessionCommand)>,
     hub: Hub,
     mode: TimeMode,
     patience: Patience,
     members: Members,
+    turns: Turns,
     adapted: AdaptedSessions,
     owners: Owners,
     standing: Standing,
@@ -190,12 +191,12 @@ impl PlatformThread {
         hub.set_delta_limit(patience.delta_limit);
         Ok(Self {
             inbox: inbox.clone(),
-            commands: Vec::new(),
             postponed: Vec::new(),
             hub,
             mode,
             patience,
             members: Members::default(),
+            turns: Turns::default(),
             adapted: AdaptedSessions::default(),
             owners: Owners::default(),
             standing: Standing::default(),
@@ -212,11 +213,7 @@ impl PlatformThread {
             for command in self.inbox.take() {
                 self.platform_command(command);
             }
-            let mut commands = std::mem::take(&mut self.commands);
-            for (session, command) in commands.drain(..) {
-                self.session_command(session, command);
-            }
-            self.commands = commands;
+            self.take_turns();
             self.take_adapted_inputs();
             self.remove_ended_sessions();
             if self.has_ended {
@@ -232,6 +229,11 @@ impl PlatformThread {
             self.tell();
             match wake {
                 // Who had to go meanwhile may have left something to others that can be done now.
+                _ if self.has_commands() => {
+                    // Who asks for little comes between.
+                    self.poll_sockets();
+                    self.mind_silence();
+                }
                 Some(wake) if self.sessions() == sessions && !self.adapted.has_inputs() => {
                     self.look_who_holds_time();
                     self.ask_adapted_partners();
@@ -427,7 +429,7 @@ impl PlatformThread {
                 (None, accepted.map_err(|error| (ErrorCode::Internal, format!("turned away: {error}"))))
             }
         };
-        let mut stream = SessionStream::new(id, socket, connection, input, ended);
+        let mut stream = SessionStream::new(socket, connection, input, ended);
         let welcome = match accepted {
             Ok(welcome) => welcome,
             Err((code, reason)) => return stream.close(code, End::Wrong(reason)),

@@ -30,6 +30,11 @@ impl Looks {
     /// Something has come, or nobody was kept waiting.
     pub(super) const SOON: Self = Self { next: None, interval: SHORTEST };
 
+    /// Commands of several sessions have taken so long: the platform has as long for its own work, before there are more.
+    pub(super) fn after(took: Duration) -> Self {
+        Self { next: None, interval: took.clamp(SHORTEST, LONGEST) }
+    }
+
     fn is_due(&mut self) -> bool {
         let now = Instant::now();
         now >= *self.next.get_or_insert(now + self.interval)

@@ -15,8 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use tokio::sync::oneshot;
 use vp_protocols::native::statistics::emit_counters;
 use vp_protocols::native::{
-    Breach, Capabilities, Connection, ErrorCode, Event, Promised, Reply, Request, RequestId, SendError,
-    SessionId, Terms,
+    Breach, Capabilities, Connection, ErrorCode, Event, Promised, Reply, Request, RequestId, SendError, Terms,
 };
 use vp_transport::Socket;
 
@@ -33,6 +32,8 @@ const BYTES: usize = 1 << 20;
 /// are taken, up to here; a peer that goes beyond makes its own answer unreachable.
 const HARD_COMMANDS: usize = 65_536;
 const HARD_BYTES: usize = 32 << 20;
+/// Commands that are decoded before the first of them is carried out, at most.
+const AHEAD: usize = 128;
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
 /// Files that came beside the stream and that no request has taken, at most.
@@ -49,17 +50,25 @@ pub(super) struct Signs {
     pub(super) is_busy: bool,
 }
 
+/// A rule that a peer has broken.
+struct Broken {
+    code: ErrorCode,
+    reason: String,
+    /// Requests that are it: they get no answer.
+    unanswered: usize,
+}
+
 /// A session's socket and the protocol's state of it. When it is dropped the session's task gets both back.
 pub(super) struct SessionStream {
-    id: SessionId,
     socket: Arc<Socket>,
     connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
     files: VecDeque<OwnedFd>,
     permits: Rc<Permits>,
-    /// Decoded, and not yet handed to the platform.
-    commands: Vec<SessionCommand>,
+    /// Decoded, and not yet handed to the platform; and what they cost.
+    commands: VecDeque<SessionCommand>,
+    asked: u64,
     /// From the platform, not yet encoded: collected, or the peer lags behind.
     outgoing: VecDeque<ToSession>,
     /// Requests of the platform, while the peer has as many as it takes.
@@ -77,7 +86,7 @@ pub(super) struct SessionStream {
     /// Whether all that was read is decoded, as far as it is whole: more may be read.
     wants_input: bool,
     /// A rule that the peer broke: the session ends when what came before is answered.
-    broken: Option<(ErrorCode, String)>,
+    broken: Option<Broken>,
     /// Why the session ends.
     end: Option<End>,
     /// Where its task waits for the end.
@@ -87,14 +96,12 @@ pub(super) struct SessionStream {
 impl SessionStream {
     /// The stream of a session that is open; `input` has come behind its hello.
     pub(super) fn new(
-        id: SessionId,
         socket: Arc<Socket>,
         connection: Connection,
         input: BytesMut,
         ended: oneshot::Sender<Ended>,
     ) -> Self {
         Self {
-            id,
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
             signs: Signs { is_heard: true, is_busy: true },
@@ -105,7 +112,8 @@ impl SessionStream {
             landing: vec![0; READ].into(),
             files: VecDeque::new(),
             permits: Rc::default(),
-            commands: Vec::new(),
+            commands: VecDeque::new(),
+            asked: 0,
             outgoing: VecDeque::new(),
             asks: VecDeque::new(),
             tokens: BTreeMap::new(),
@@ -167,16 +175,32 @@ impl SessionStream {
         self.note(done);
     }
 
-    /// Writes, reads once and decodes. What the session wants is appended to `commands`; whether it ends then is for
+    /// Writes, and if nothing is left that the session wants reads once and decodes; whether it ends then is for
     /// [`end`](Self::end) to say.
-    pub(super) fn poll(&mut self, commands: &mut Vec<(SessionId, SessionCommand)>) {
-        if self.end.is_some() {
+    pub(super) fn poll(&mut self) {
+        let is_at_rest = self.outgoing.is_empty() && self.connection.output().is_empty();
+        if self.end.is_some() || (is_at_rest && self.asked > 0) {
             return;
         }
         let done = self.advance();
         self.note(done);
-        let id = self.id;
-        commands.extend(self.commands.drain(..).map(|command| (id, command)));
+    }
+
+    /// What the commands cost that have not been handed over.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    /// Hands over what the session wants next.
+    pub(super) fn next_command(&mut self) -> Option<SessionCommand> {
+        let command = self.commands.pop_front()?;
+        self.asked -= command.cost();
+        Some(command)
+    }
+
+    fn push(&mut self, command: SessionCommand) {
+        self.asked += command.cost();
+        self.commands.push_back(command);
     }
 
     /// What the session has shown of itself since this was last asked.
@@ -197,7 +221,7 @@ impl SessionStream {
     /// is there.
     pub(super) fn is_held_back(&mut self) -> bool {
         let is_over = self.end.is_some() || self.broken.is_some();
-        !self.wants_input && self.connection.output().is_empty() && !is_over
+        !self.wants_input && self.asked == 0 && self.connection.output().is_empty() && !is_over
     }
 
     /// Whether the session answers Pings at any time.
@@ -252,7 +276,7 @@ impl SessionStream {
         if !is_at_rest {
             self.settle()?;
         }
-        if self.wants_input && self.read()? {
+        if self.wants_input && self.commands.is_empty() && self.read()? {
             self.settle()?;
         }
         Ok(())
@@ -305,7 +329,7 @@ impl SessionStream {
                 }
                 if self.files.len() > FILES {
                     let reason = format!("more than {FILES} files that no request needs");
-                    self.break_rule(ErrorCode::WrongFiles, reason);
+                    self.break_rule(ErrorCode::WrongFiles, reason, 0);
                 }
                 Ok(true)
             }
@@ -318,34 +342,36 @@ impl SessionStream {
     }
 
     /// The peer has broken a rule: nothing more of it is taken.
-    fn break_rule(&mut self, code: ErrorCode, reason: String) {
+    fn break_rule(&mut self, code: ErrorCode, reason: String, unanswered: usize) {
         self.input.clear();
-        self.broken.get_or_insert((code, reason));
+        self.broken.get_or_insert(Broken { code, reason, unanswered });
     }
 
     /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
     /// for that it would send.
     fn break_off(&mut self) -> Result<(), End> {
+        let Some(broken) = &self.broken else { return Ok(()) };
         let waits = self.connection.in_flight() > self.pings || self.is_partner;
-        if self.connection.to_answer() > 0 && !waits {
+        if self.connection.to_answer() > broken.unanswered && !waits {
             return Ok(());
         }
-        let Some((code, reason)) = self.broken.take() else { return Ok(()) };
-        self.connection.bye(Some(code), reason.as_str());
-        Err(End::Wrong(reason))
+        let Broken { code, reason, .. } = broken;
+        self.connection.bye(Some(*code), reason.as_str());
+        Err(End::Wrong(reason.clone()))
     }
 
     /// Decodes what has been read. Says whether more bytes are wanted; not while the peer lags behind or has as much under
     /// way as it may.
     fn decode(&mut self) -> Result<bool, End> {
         loop {
-            if self.broken.is_some() || self.connection.is_backlogged() || !self.may_ask()? {
+            let has_enough = self.commands.len() >= AHEAD || self.broken.is_some();
+            if has_enough || self.connection.is_backlogged() || !self.may_ask()? {
                 return Ok(false);
             }
             match self.connection.receive_first(&mut self.input) {
                 Ok(Some(event)) => self.event(event)?,
                 Ok(None) => return Ok(true),
-                Err(violation) => self.break_rule(violation.code(), violation.to_string()),
+                Err(violation) => self.break_rule(violation.code(), violation.to_string(), 0),
             }
         }
     }
@@ -384,7 +410,7 @@ impl SessionStream {
                 if self.files.len() < wanted {
                     let name = request.name();
                     let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
-                    return Ok(self.break_rule(ErrorCode::WrongFiles, reason));
+                    return Ok(self.break_rule(ErrorCode::WrongFiles, reason, 1));
                 }
                 let files = self.files.drain(..wanted).collect();
                 SessionCommand::Share { id, request, files }
@@ -429,10 +455,10 @@ impl SessionStream {
                     Event::Notice(_) => "no port here takes interrupts from outside",
                     _ => "a greeting in an open session",
                 };
-                return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned()));
+                return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned(), 0));
             }
         };
-        self.commands.push(command);
+        self.push(command);
         Ok(())
     }
 
@@ -464,7 +490,7 @@ impl SessionStream {
                     // The peer cannot be asked this: longer than it takes, or with strobes it does not know.
                     let token = *token;
                     let reply = Reply::Failed { code: ErrorCode::Unsupported, reason: error.to_string() };
-                    self.commands.push(SessionCommand::Answer { token, reply, payload: Bytes::new() });
+                    self.push(SessionCommand::Answer { token, reply, payload: Bytes::new() });
                     self.asks.pop_front();
                 }
             }
