@@ -1,10 +1,10 @@
 //! Sessions with a server that does what a test says.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use vp_shm::descriptors::Passed;
 
 use bytes::{Bytes, BytesMut};
 use vp_protocols::native::statistics::emit_counters;
@@ -78,7 +78,7 @@ struct Peer {
     stream: Stream,
     connection: Connection,
     input: BytesMut,
-    files: VecDeque<OwnedFd>,
+    files: VecDeque<Passed>,
 }
 
 impl Peer {

@@ -19,7 +19,7 @@ pub enum Readiness {
     BytesOrRoom,
 }
 
-/// Bytes in both directions. What cannot be done now is `None`; only [`wait`](Stream::wait) blocks.
+/// Bytes in both directions. What cannot be done now is `None`; only [`wait`](Stream::wait) blocks. Dropping it ends it.
 #[derive(Debug)]
 pub enum Stream {
     /// Over a socket of the system.
@@ -132,6 +132,12 @@ impl Stream {
     }
 }
 
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
 /// Waits at a stream that another thread reads and writes.
 #[derive(Debug)]
 pub struct Watch(Watched);
@@ -183,8 +189,11 @@ fn wait(socket: &Socket, wanted: Readiness, timeout: Option<Duration>) {
 mod tests {
     use super::*;
     use crate::in_process;
+    use std::io::Write as _;
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
     use std::thread;
+    use std::time::Instant;
 
     /// Two ends of each kind that needs no address.
     fn pairs() -> [(Stream, Stream); 2] {
@@ -266,6 +275,39 @@ mod tests {
             far.shut_down();
             assert!(waiter.join().unwrap().is_ended());
         }
+    }
+
+    /// A socket whose last close takes so long, and the one at its other end.
+    fn lingering(time: Duration) -> [TcpStream; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        near.set_nonblocking(true).unwrap();
+        while (&near).write(&[0; 1 << 16]).is_ok() {}
+        rustix::net::sockopt::set_socket_linger(&near, Some(time)).unwrap();
+        [near, far]
+    }
+
+    #[test]
+    fn a_passed_socket_that_lingers_holds_up_neither_who_reads_nor_who_drops_a_stream() {
+        let linger = Duration::from_secs(20);
+        let ([(near, far), _], began) = (pairs(), Instant::now());
+        let mut ends = Vec::new();
+        let mut pass = || {
+            let [socket, end] = lingering(linger);
+            assert_eq!(near.send_with(&mut &b"x"[..], &[socket.as_fd()]).unwrap(), Some(1));
+            ends.push(end);
+        };
+        pass();
+        assert_eq!(far.read(&mut [0; 8]).unwrap(), Some(1));
+        pass();
+        assert_eq!(far.read_onto(1 << 20, &mut BytesMut::new()).unwrap(), Some(1));
+        // Another handle is dropped last.
+        let watch = far.watch().unwrap();
+        pass();
+        drop(far);
+        drop(watch);
+        assert!(began.elapsed() < linger / 2, "{:?}", began.elapsed());
     }
 
     #[test]

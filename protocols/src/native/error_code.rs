@@ -74,7 +74,7 @@ codes! {
     NotGranted = 23, "capability not granted";
     /// A request of the server was left without an answer for too long.
     NotAnswered = 24, "request left unanswered";
-    /// Fewer files beside the stream than a request needs, or more than any does.
+    /// Fewer files beside the stream than a request needs, or files that none does.
     WrongFiles = 25, "wrong files beside the stream";
     /// An entry of the register ring that is none.
     BadEntry = 26, "bad entry in the register ring";
@@ -101,6 +101,8 @@ codes! {
     Cancelled = 39, "cancelled";
     /// Simulated time stands still, however much the platform does. Nothing but a reset helps; the reason names who runs.
     Livelock = 40, "simulated time stands still";
+    /// It would be more than a session may have of the server, or than all of its sessions may together.
+    QuotaExceeded = 41, "quota exceeded";
 
     // 64..: the simulated bus answered with an error.
     /// Nothing answers at that address (AXI DECERR).

@@ -82,6 +82,17 @@ impl Drop for SocketFile {
     }
 }
 
+impl Drop for Listener {
+    fn drop(&mut self) {
+        match &self.socket {
+            Socket::Tcp(_) => {}
+            Socket::Unix(listener, _) | Socket::Abstract(listener) => {
+                vp_shm::descriptors::drain_listener(listener);
+            }
+        }
+    }
+}
+
 impl Listener {
     /// Starts to listen. The file of a Unix socket that nobody listens on any more is replaced.
     ///
@@ -128,7 +139,7 @@ impl Listener {
         if !is_socket {
             return Err(ListenError::NoSocket { address: address.clone() });
         }
-        match UnixStream::connect(path).await {
+        match UnixStream::connect(path).await.map(Stream::from) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let refuse = |source| ListenError::Io { address: address.clone(), source };
                 std::fs::remove_file(path).map_err(refuse)
@@ -163,12 +174,13 @@ impl Listener {
                     Socket::Abstract(_) => peer.is_some_and(|peer| is_ours(peer.uid())),
                     _ => true,
                 };
+                let stream = Stream::from(stream);
                 if !may_enter {
                     continue;
                 }
                 let peer = peer.and_then(|peer| peer.pid());
                 let peer = peer.map_or_else(|| "unix".to_owned(), |pid| format!("unix, process {pid}"));
-                return Ok((Stream::Unix(stream), peer));
+                return Ok((stream, peer));
             },
         }
     }

@@ -5,7 +5,7 @@
 //! time to look again soon sleeps until the socket is ready for [what the stream waits for](SessionStream::wanted).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,11 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
+use super::files::Files;
 use super::message::{SessionCommand, ToSession};
 use super::owners::Token;
 use super::permits::Permits;
+use super::quota::Quotas;
 use crate::session::{End, Ended, printable};
 
 /// Commands that a session may have in its platform before it is read no further.
@@ -35,8 +37,6 @@ const HARD_COMMANDS: usize = 65_536;
 const HARD_BYTES: usize = 32 << 20;
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
-/// Files that came beside the stream and that no request has taken, at most.
-const FILES: usize = 64;
 /// Messages for the session that are collected before they are written.
 const BATCH: usize = 64;
 
@@ -47,7 +47,8 @@ pub(super) struct SessionStream {
     connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
-    files: VecDeque<OwnedFd>,
+    files: Files,
+    quotas: Quotas,
     permits: Rc<Permits>,
     /// Decoded, and not yet handed to the platform.
     commands: Vec<SessionCommand>,
@@ -76,6 +77,7 @@ impl SessionStream {
         input: BytesMut,
         ended: oneshot::Sender<Ended>,
     ) -> Self {
+        let quotas = Quotas::new();
         Self {
             id,
             socket,
@@ -83,7 +85,8 @@ impl SessionStream {
             connection,
             input,
             landing: vec![0; READ].into(),
-            files: VecDeque::new(),
+            files: Files::new(quotas.clone()),
+            quotas,
             permits: Rc::default(),
             commands: Vec::new(),
             outgoing: VecDeque::new(),
@@ -99,6 +102,11 @@ impl SessionStream {
     /// What the session has under way.
     pub(super) fn permits(&self) -> &Permits {
         &self.permits
+    }
+
+    /// What the session may have of the server.
+    pub(super) fn quotas(&self) -> &Quotas {
+        &self.quotas
     }
 
     /// Why the session ends, if it does.
@@ -223,7 +231,7 @@ impl SessionStream {
         let lacking = self.connection.lacking(&self.input);
         // The rest of a long payload goes straight to where it stays; nothing else is read with it.
         let read = match lacking < READ {
-            true if self.takes_files() => self.socket.receive(&mut self.landing, &mut self.files),
+            true if self.takes_files() => self.files.receive(&self.socket, &mut self.landing),
             true => self.socket.read(&mut self.landing),
             false => self.socket.read_onto(lacking, &mut self.input),
         };
@@ -234,9 +242,6 @@ impl SessionStream {
             Ok(Some(read)) => {
                 if lacking < READ {
                     self.input.extend_from_slice(&self.landing[..read]);
-                }
-                if self.files.len() > FILES {
-                    return Err(self.wrong_files(format!("more than {FILES} files that no request needs")));
                 }
                 Ok(true)
             }
@@ -262,6 +267,10 @@ impl SessionStream {
             }
             match self.connection.receive(&mut self.input)? {
                 Some(event) => self.event(event)?,
+                None if self.files.are_too_many(!self.input.is_empty()) => {
+                    let count = self.files.len();
+                    return Err(self.wrong_files(format!("{count} files that no request needs")));
+                }
                 None => return Ok(true),
             }
         }
@@ -298,7 +307,7 @@ impl SessionStream {
                     let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
                     return Err(self.wrong_files(reason));
                 }
-                let files = self.files.drain(..wanted).collect();
+                let files = self.files.take(wanted);
                 SessionCommand::Share { id, request, files }
             }
             Event::Request { id, request, payload } => {
