@@ -259,6 +259,30 @@ fn a_server_that_talks_of_other_things_only_is_an_error_too() {
 }
 
 #[test]
+fn a_server_that_never_stops_talking_or_never_reads_is_an_error_in_time() {
+    let (session, _, server, _folder) = session(Duration::from_millis(50), |mut peer| {
+        peer.next();
+        (0..1000).for_each(|_| peer.raise(true));
+        let talk = peer.connection.output().split();
+        while peer.stream.write_all(&talk).is_ok() {}
+    });
+    let (told, done) = std::sync::mpsc::channel();
+    thread::spawn(move || told.send(session.read(0)));
+    assert_eq!(done.recv_timeout(LONG), Ok(Err(AccessError)));
+    server.join().unwrap();
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let (session, _, server, _folder) = self::session(Duration::from_millis(50), move |peer| {
+        _ = is_over.recv();
+        drop(peer);
+    });
+    let (told, done) = std::sync::mpsc::channel();
+    thread::spawn(move || told.send((0..u32::MAX).find(|_| session.write(0, 1).is_err()).is_some()));
+    assert_eq!(done.recv_timeout(LONG), Ok(true));
+    drop(over);
+    server.join().unwrap();
+}
+
+#[test]
 fn a_server_that_is_gone_fails_the_access_that_waits_and_the_next_one() {
     let (session, _, server, folder) = session(LONG, |mut peer| drop(peer.next()));
     assert_eq!(session.read(0), Err(AccessError));
