@@ -24,6 +24,8 @@ use crate::{ConnectError, Error, SilenceLimit};
 const LOOK: Duration = Duration::from_micros(50);
 /// Looks at the stream before somebody else has the core.
 const LOOKS: u32 = 4;
+/// Reads of the stream before a caller has its turn, whatever the server still has to say.
+const READS: u32 = 64;
 
 /// What kind of session is wanted.
 #[derive(Debug, Clone)]
@@ -93,7 +95,6 @@ pub struct Client<H> {
     /// The line that a ring shows.
     pub(crate) line: Option<Arc<RingLine>>,
     time: Time,
-    deadline: Option<Instant>,
     ended: Option<String>,
     /// What the server has said at the end, if it has.
     bye: Option<Bye>,
@@ -148,17 +149,16 @@ impl<H: Handler> Client<H> {
             answers: Vec::new(),
             ring: None,
             line: None,
-            deadline: None,
             ended: None,
             bye: None,
             over: Arc::default(),
         };
-        client.deadline = Some(until);
+        client.set_deadline(Some(until));
         client.authenticate(options).map_err(|error| match error {
             Error::Refused { code, reason } => ConnectError::Refused { peer: peer.to_owned(), code, reason },
             error => ConnectError::Ended { peer: peer.to_owned(), why: error.to_string() },
         })?;
-        client.deadline = None;
+        client.set_deadline(None);
         Ok(client)
     }
 
@@ -194,7 +194,7 @@ impl<H: Handler> Client<H> {
 
     /// Until when calls that wait may take, from now on. One that takes longer fails, and ends the session.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.deadline = deadline;
+        self.wire.deadline = deadline;
     }
 
     /// What another thread waits with for what the server sends.
@@ -471,8 +471,8 @@ impl<H: Handler> Client<H> {
 
     // Moving on.
 
-    /// Takes in all that is there now, tells of it, and writes what there is room for; never waits. `false`: nothing
-    /// had come.
+    /// Takes in what is there now, some MiB at most, tells of it, and writes what there is room for; never waits. `false`:
+    /// nothing had come.
     ///
     /// For programs with a loop of their own: they sleep until the stream has bytes, or room while something is [to be
     /// written](Client::unwritten), and call this.
@@ -483,7 +483,7 @@ impl<H: Handler> Client<H> {
         self.move_on(|client| client.wire.write().map_err(|error| client.end(error.to_string())))
     }
 
-    /// Takes in all that is there now and tells of it. All the answers that this causes are written before it returns,
+    /// Takes in what is there now, some MiB at most, and tells of it. All the answers that this causes are written before it returns,
     /// which waits for the server to take them. `false`: nothing had come.
     ///
     /// # Errors
@@ -498,12 +498,14 @@ impl<H: Handler> Client<H> {
         self.wire.stream.descriptor()
     }
 
-    /// Takes in and deals with all that is there. `write` says whether all was written.
+    /// Takes in and deals with what is there. `write` says whether all was written.
     fn move_on(&mut self, mut write: impl FnMut(&mut Self) -> Result<bool, Error>) -> Result<bool, Error> {
         self.check()?;
         write(self)?;
         let mut moved = self.deal(&mut write)?;
-        while let Some(read) = self.wire.read().map_err(|error| self.end(error.to_string()))? {
+        for _ in 0..READS {
+            let read = self.wire.read().map_err(|error| self.end(error.to_string()))?;
+            let Some(read) = read else { break };
             moved |= self.deal(&mut write)?;
             // Less than there was room for is all there was.
             if !read.may_have_more {
@@ -590,7 +592,7 @@ impl<H: Handler> Client<H> {
 
     /// How long calls may still take.
     pub(crate) fn left(&self) -> Option<Duration> {
-        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+        self.wire.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sessions with a server that does what a test says.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use vp_protocols::native::{
     MemoryWrite, Notice, Offer, Port, PortEvent, PortId, PortKind, Promised, Reaction, Reply, Request,
     RequestId, Role, Roles, Terms, Time, TimeMode,
 };
+use vp_shm::descriptors::Passed;
 use vp_shm::ring;
 use vp_transport::{Readiness, Socket, Stream, in_process};
 
@@ -78,7 +78,7 @@ struct Peer {
     stream: Stream,
     connection: Connection,
     input: BytesMut,
-    files: VecDeque<OwnedFd>,
+    files: VecDeque<Passed>,
 }
 
 impl Peer {
@@ -285,6 +285,15 @@ fn counters_without_end_are_not_read_for_ever() {
         client.wire.flush().unwrap();
         server.join().unwrap();
     }
+}
+
+/// Two ends of a Unix socket.
+fn sockets() -> [Stream; 2] {
+    let (near, far) = UnixStream::pair().unwrap();
+    [near, far].map(|end| {
+        end.set_nonblocking(true).unwrap();
+        Stream::Socket(Socket::Unix(end))
+    })
 }
 
 fn write(address: u64, length: u32, strobes: bool) -> MemoryWrite {
@@ -512,12 +521,47 @@ fn a_client_that_is_dropped_says_goodbye_with_what_was_posted_before() {
     assert!(matches!(server.join().unwrap(), Event::Bye(bye) if bye.code.is_none()));
 }
 
+/// A program whose server says more whenever the program has heard something.
+#[derive(Default)]
+struct Fed {
+    server: Option<Stream>,
+    /// Said again and again, and how far it is said.
+    more: Vec<u8>,
+    said: usize,
+    heard: u32,
+}
+
+impl Handler for Fed {
+    fn interrupt(&mut self, _: PortId, _: bool, _: Time) {
+        self.heard += 1;
+        assert!(self.heard < 2_000_000, "whoever serves the stream has no turn");
+        let Some(server) = &self.server else { return };
+        while let Some(said) = server.write(&mut &self.more[self.said..]).unwrap() {
+            self.said = (self.said + said) % self.more.len();
+        }
+    }
+}
+
+#[test]
+fn who_serves_the_stream_has_a_turn_though_the_server_never_stops_talking() {
+    let [near, far] = sockets();
+    let server = thread::spawn(move || {
+        let mut peer = Peer::new(far, Terms::default());
+        peer.welcome(TimeMode::Lockstep);
+        peer
+    });
+    let mut client = Client::over(near, "the test", &options(), Fed::default()).unwrap();
+    let mut peer = server.join().unwrap();
+    (0..100).for_each(|_| peer.raise(true, 0));
+    let more = peer.connection.output().split().to_vec();
+    *client.handler_mut() = Fed { server: Some(peer.stream), more, ..Fed::default() };
+    client.handler_mut().interrupt(LINE, true, Time(0));
+    assert_eq!(client.serve(), Ok(true));
+}
+
 #[test]
 fn with_a_ring_the_stream_is_served_and_late_news_of_the_line_is_none() {
-    let (near, far) = UnixStream::pair().unwrap();
-    near.set_nonblocking(true).unwrap();
-    far.set_nonblocking(true).unwrap();
-    let [near, far] = [near, far].map(|end| Stream::Socket(Socket::Unix(end)));
+    let [near, far] = sockets();
     let program = Program { memory: vec![3; 64], ..Program::default() };
     let (mut client, server) = over(near, far, program, TimeMode::Lockstep, |mut peer| {
         assert!(matches!(peer.answer(Reply::Done, &[]), Request::OpenRing(_)));

@@ -16,6 +16,8 @@ const READ: usize = 64 << 10;
 /// How long the server may take nothing of what is written. It reads no further while the platform has much to do for this
 /// session, and a memory's owner has its time to answer; both are over sooner.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of the server's that are kept while it takes nothing: it has more to say than it may.
+const UNREAD: usize = 64 << 20;
 /// How long a stream that takes nothing is slept at before it is looked at again.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -29,6 +31,8 @@ pub(crate) struct Wire {
     /// Since when the server has taken nothing.
     stuck: Option<Instant>,
     patience: Option<Duration>,
+    /// Until when writing may take.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// Something was read.
@@ -48,7 +52,7 @@ impl Wire {
         let (input, landing) = (BytesMut::new(), vec![0; READ].into());
         let patience = limit.duration().map(|limit| limit.max(PATIENCE));
         let silence = Silence::new(limit);
-        Self { stream, connection, input, landing, silence, stuck: None, patience }
+        Self { stream, connection, input, landing, silence, stuck: None, patience, deadline: None }
     }
 
     /// Waits for the server's answer to the hello.
@@ -133,6 +137,11 @@ impl Wire {
     fn has_taken(&mut self, written: Option<usize>) -> io::Result<bool> {
         if written.is_some() {
             self.stuck = None;
+        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(io::Error::new(
+                ErrorKind::TimedOut,
+                "the server does not read all in the time it has",
+            ));
         } else if let Some(patience) = self.patience
             && self.stuck.get_or_insert_with(Instant::now).elapsed() >= patience
         {
@@ -143,8 +152,14 @@ impl Wire {
     }
 
     fn nap(&mut self) -> io::Result<()> {
+        if self.input.len() > UNREAD {
+            let what = format!("the server has sent {} bytes and reads nothing", self.input.len());
+            return Err(io::Error::other(what));
+        }
         if self.read()?.is_none() {
-            self.stream.wait(Readiness::BytesOrRoom, Some(self.patience.unwrap_or(NAP).min(NAP)));
+            let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let nap = NAP.min(self.patience.unwrap_or(NAP)).min(left.unwrap_or(NAP));
+            self.stream.wait(Readiness::BytesOrRoom, Some(nap));
         }
         Ok(())
     }
@@ -174,6 +189,35 @@ mod tests {
         let error = wire.flush().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert_eq!(error.to_string(), "the server has read nothing for 0.001 s");
+    }
+
+    #[test]
+    fn writing_ends_with_the_time_it_has_though_the_server_reads_now_and_then() {
+        let (mut wire, far) = wire();
+        wire.deadline = Some(Instant::now() + Duration::from_millis(50));
+        let server = thread::spawn(move || {
+            let mut bytes = [0; 1];
+            while far.read(&mut bytes).is_ok_and(|read| read != Some(0)) {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(wire.flush().unwrap_err().kind(), ErrorKind::TimedOut);
+        drop(wire);
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_talks_and_does_not_listen_fills_no_memory() {
+        let (mut wire, far) = wire();
+        let server = thread::spawn(move || {
+            let piece = vec![0; 1 << 20];
+            while far.write(&mut &piece[..]).is_ok() {}
+        });
+        let error = wire.flush().unwrap_err();
+        assert!(error.to_string().ends_with("bytes and reads nothing"), "{error}");
+        assert!(wire.input.len() < 2 * UNREAD);
+        drop(wire);
+        server.join().unwrap();
     }
 
     #[test]

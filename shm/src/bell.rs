@@ -1,41 +1,87 @@
 //! What wakes a process that sleeps: an eventfd, and the sleep itself.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::ReadWriteFlags;
+
+use crate::descriptors::Passed;
+use crate::signal::Signaller;
 
 /// Rung by one side, heard by another, which may be in another process.
+///
+/// No call but [`wait`](Self::wait) waits, whatever a process does that has the bell too.
 #[derive(Debug)]
-pub struct Bell(OwnedFd);
+pub struct Bell {
+    file: OwnedFd,
+    /// How a bell is rung whose flags are not ours alone.
+    shared: Option<&'static Signaller>,
+}
 
 impl Bell {
-    /// A new one.
+    /// A new one, within this process.
     ///
     /// # Errors
     /// What the system says.
     pub fn new() -> io::Result<Self> {
-        Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+        Ok(Self { file: new()?, shared: None })
+    }
+
+    /// A new one that a peer is to have too.
+    ///
+    /// # Errors
+    /// What the system says: it may have no way to ring such a bell.
+    pub fn shared() -> io::Result<Self> {
+        Self::with(new()?)
     }
 
     /// One that came from a peer.
     ///
     /// # Errors
-    /// When it is no eventfd: reading and writing a file of another kind may take as long as the peer wants.
-    pub fn from_peer(file: OwnedFd) -> io::Result<Self> {
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    /// When it is no eventfd, or one that counts as a semaphore does: reading and writing a file of another kind may take as long as
+    /// the peer wants.
+    pub fn from_peer(file: impl Into<Passed>) -> io::Result<Self> {
+        let file = file.into();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))?;
         if link.as_os_str() != "anon_inode:[eventfd]" {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a bell that is no eventfd"));
         }
-        rustix::io::ioctl_fionbio(&file, true)?;
-        Ok(Self(file))
+        Self::with(file.into_file())
+    }
+
+    fn with(file: OwnedFd) -> io::Result<Self> {
+        let bell = Self { file, shared: Some(Signaller::get()?) };
+        // Where this does not work nobody would be woken, and a semaphore is not cleared by a read.
+        bell.add()?;
+        bell.add()?;
+        match bell.take()? {
+            0 | 1 => Err(io::Error::new(io::ErrorKind::InvalidInput, "a bell that one read does not clear")),
+            _ => Ok(bell),
+        }
     }
 
     /// Rings: who sleeps wakes, and who will sleep does not.
     pub fn ring(&self) {
         // A bell that is full has been rung.
-        _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+        _ = self.add();
+    }
+
+    fn add(&self) -> io::Result<()> {
+        match self.shared {
+            Some(signaller) => signaller.signal(self.file.as_fd()),
+            None => rustix::io::write(&self.file, &1_u64.to_ne_bytes()).map(drop).map_err(Into::into),
+        }
+    }
+
+    /// The rings until now, of which none is left.
+    fn take(&self) -> io::Result<u64> {
+        let mut count = [0; 8];
+        let mut into = [IoSliceMut::new(&mut count)];
+        // This call does not wait, whatever the file's own flags say: they are whose the file is, too.
+        rustix::io::preadv2(&self.file, &mut into, u64::MAX, ReadWriteFlags::NOWAIT)?;
+        Ok(u64::from_ne_bytes(count))
     }
 
     /// Sleeps until it is rung, as [`wait`] does: until then, or for one of these files or streams.
@@ -51,14 +97,19 @@ impl Bell {
 
     /// Forgets the rings until now.
     pub fn clear(&self) {
-        _ = rustix::io::read(&self.0, &mut [0; 8]);
+        // Nothing was rung.
+        _ = self.take();
     }
 }
 
 impl AsFd for Bell {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.file.as_fd()
     }
+}
+
+fn new() -> io::Result<OwnedFd> {
+    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
 /// Sleeps until one of `files` can be read, or one of these or `streams` is at its end, at most for so long. Says whether
@@ -89,6 +140,47 @@ mod tests {
         assert!(!wait(&[bell.as_fd()], &[], soon));
         // Nothing has been rung: this must not wait either.
         bell.clear();
+    }
+
+    #[test]
+    fn a_peer_that_has_calls_wait_and_fills_the_bell_holds_nobody_up() {
+        let (near, far) = (Bell::shared().unwrap(), new().unwrap());
+        let bells = [&near, &Bell::from_peer(far.try_clone().unwrap()).unwrap()];
+        let (told, done) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let files = [near.file.try_clone().unwrap(), far];
+            for file in &files {
+                rustix::io::ioctl_fionbio(file, false).unwrap();
+            }
+            scope.spawn(|| {
+                for bell in bells {
+                    bell.clear();
+                    rustix::io::write(bell, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+                    bell.ring();
+                    bell.ring();
+                    assert!(wait(&[bell.as_fd()], &[], None));
+                    bell.clear();
+                    bell.clear();
+                }
+                told.send(()).unwrap();
+            });
+            let waited = done.recv_timeout(Duration::from_secs(20));
+            if waited.is_err() {
+                // Lets the thread go on, so that the test can end.
+                for file in &files {
+                    rustix::io::ioctl_fionbio(file, true).unwrap();
+                    _ = rustix::io::read(file, &mut [0; 8]);
+                    _ = rustix::io::write(file, &1_u64.to_ne_bytes());
+                }
+            }
+            assert!(waited.is_ok(), "a bell has waited for its peer");
+        });
+    }
+
+    #[test]
+    fn a_bell_that_would_ring_for_ever_is_refused() {
+        let semaphore = eventfd(7, EventfdFlags::SEMAPHORE | EventfdFlags::NONBLOCK).unwrap();
+        assert_eq!(Bell::from_peer(semaphore).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

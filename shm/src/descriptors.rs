@@ -1,19 +1,77 @@
 //! Open files that ride beside the bytes of a Unix socket (`SCM_RIGHTS`, unix(7)).
 //!
 //! They come in order, and with or before the last byte of what they were sent with. Whose they are is for the bytes to say.
+//!
+//! A peer may pass files of any kind, beside any byte. Files for which a receiver has no room are closed by the system, in the thread that
+//! receives, and so are those that nobody has received when a socket is closed. That may take as long as the peer wants. So whoever reads a
+//! Unix socket reads with [`receive`], and [`drain`]s it before it is closed; and a file that came is [`Passed`].
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    SendFlags, Shutdown, accept, recvmsg, sendmsg, shutdown,
 };
+use rustix::process::{Resource, getrlimit};
+
+use crate::deferred;
 
 /// Most files that are sent at once.
 pub const MOST: usize = 16;
+/// Most files that may come at once: `SCM_MAX_FD`, unix(7).
+const COME: usize = 253;
+/// Files that are to be closed and are not yet.
+static CLOSING: AtomicUsize = AtomicUsize::new(0);
+/// While there are more than this, files that come are left to the system. Then peers hold up all threads that close files, and
+/// descriptors for others are worth more: a quarter of those that the process may have, 4096 at most.
+static MOST_CLOSING: LazyLock<usize> = LazyLock::new(|| {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit / 4).unwrap_or(usize::MAX).min(4096)
+});
+
+/// An open file that a peer has passed. It is closed in a thread that may wait.
+///
+/// Nothing is known of it, and its flags are the peer's to change at any time: it is not for reading and writing.
+#[derive(Debug)]
+pub struct Passed(Option<OwnedFd>);
+
+impl Passed {
+    /// The file, which is of a kind that is closed without waiting.
+    pub(crate) fn into_file(mut self) -> OwnedFd {
+        self.0.take().expect("a file until it is dropped")
+    }
+}
+
+impl From<OwnedFd> for Passed {
+    fn from(file: OwnedFd) -> Self {
+        Self(Some(file))
+    }
+}
+
+impl AsFd for Passed {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_ref().expect("a file until it is dropped").as_fd()
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        let Some(file) = self.0.take() else { return };
+        CLOSING.fetch_add(1, Ordering::Relaxed);
+        deferred::defer(Box::new(move || {
+            // Mostly it then needs no waiting: unless the peer sets it again at this very moment.
+            let _ = set_socket_linger(&file, None);
+            drop(file);
+            CLOSING.fetch_sub(1, Ordering::Relaxed);
+        }));
+    }
+}
 
 /// Writes bytes, as many as there is room for, with files beside them.
 ///
@@ -32,23 +90,46 @@ pub fn send(stream: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Re
 ///
 /// # Errors
 /// What the system says.
-pub fn receive(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<OwnedFd>) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
+pub fn receive(stream: impl AsFd, into: &mut [u8], files: &mut VecDeque<Passed>) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(COME))];
+    let has_room = CLOSING.load(Ordering::Relaxed) <= *MOST_CLOSING;
+    let space = if has_room { &mut space[..] } else { &mut [] };
+    let mut beside = RecvAncillaryBuffer::new(space);
     let received = recvmsg(stream, &mut [IoSliceMut::new(into)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
     for message in beside.drain() {
         if let RecvAncillaryMessage::ScmRights(came) = message {
-            files.extend(came);
+            files.extend(came.map(Passed::from));
         }
     }
     Ok(received.bytes)
+}
+
+/// Ends a Unix socket, for all who have it, and receives what nobody will: whoever then closes it last does not wait.
+pub fn drain(stream: impl AsFd) {
+    // An error says that it has ended.
+    let _ = shutdown(&stream, Shutdown::Both);
+    let mut rest = vec![0; 64 << 10];
+    // Nothing comes any more: what is left is at most as much as the peer could send ahead.
+    while matches!(receive(&stream, &mut rest, &mut VecDeque::new()), Ok(1..)) {}
+}
+
+/// The same for a Unix socket that listens, and all whom nobody has accepted.
+pub fn drain_listener(listener: impl AsFd) {
+    // From now on nobody connects, and there is an end to those who have.
+    let _ = shutdown(&listener, Shutdown::Both);
+    while let Ok(stream) = accept(&listener) {
+        drain(stream);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Region, sealed};
+    use std::io::Write as _;
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_file_comes_with_the_bytes_it_was_sent_with() {
@@ -75,5 +156,73 @@ mod tests {
         let (near, _far) = UnixStream::pair().unwrap();
         let file = sealed("test", 0x1000).unwrap();
         assert!(send(&near, b"x", &[file.as_fd(); MOST + 1]).is_err());
+    }
+
+    /// A socket whose last close takes 20 s, and the one at its other end.
+    fn lingering() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        near.set_nonblocking(true).unwrap();
+        while (&near).write(&[0; 1 << 16]).is_ok() {}
+        set_socket_linger(&near, Some(LINGER)).unwrap();
+        (near, far)
+    }
+
+    const LINGER: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_passed_socket_that_lingers_does_not_hold_up_who_gives_it_up() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let mut ends = Vec::new();
+        let mut pass = || {
+            let (socket, end) = lingering();
+            send(&near, b"x", &[socket.as_fd()]).unwrap();
+            ends.push(end);
+        };
+        let began = Instant::now();
+        // Received, and not.
+        pass();
+        let mut files = VecDeque::new();
+        receive(&far, &mut [0; 8], &mut files).unwrap();
+        assert_eq!(files.len(), 1);
+        drop(files);
+        pass();
+        pass();
+        drain(&far);
+        drop(far);
+        assert!(began.elapsed() < LINGER / 2, "{:?}", began.elapsed());
+        assert!(send(&near, b"x", &[]).is_err(), "it has ended");
+    }
+
+    #[test]
+    fn sockets_that_linger_in_a_stream_that_nobody_has_accepted_do_not_hold_up_who_stops_to_listen() {
+        let path = std::path::PathBuf::from(format!("@vp-shm-{}", std::process::id()));
+        let listener = crate::unix::bind(&path).unwrap();
+        let connect = || crate::unix::connect(&path).unwrap();
+        let (near, began) = ([connect(), connect()], Instant::now());
+        let ends = near.each_ref().map(|near| {
+            let (socket, end) = lingering();
+            send(near, b"x", &[socket.as_fd()]).unwrap();
+            end
+        });
+        drain_listener(&listener);
+        drop(listener);
+        assert!(began.elapsed() < LINGER / 2, "{:?}", began.elapsed());
+        drop(ends);
+    }
+
+    #[test]
+    fn all_files_that_can_come_at_once_are_received() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let file = sealed("test", 0x1000).unwrap();
+        let files = [file.as_fd(); COME];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(COME))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        assert!(beside.push(SendAncillaryMessage::ScmRights(&files)));
+        sendmsg(&near, &[IoSlice::new(b"x")], &mut beside, SendFlags::empty()).unwrap();
+        let mut came = VecDeque::new();
+        assert_eq!(receive(&far, &mut [0; 8], &mut came).unwrap(), 1);
+        assert_eq!(came.len(), COME);
     }
 }

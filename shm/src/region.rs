@@ -3,11 +3,16 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create,
+};
 use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::memory::Mapping;
+
+/// `HUGETLBFS_MAGIC`: statfs(2).
+const HUGE_PAGES: u64 = 0x9584_58f6;
 
 /// Why a file's bytes cannot be a region.
 #[derive(Debug, Error)]
@@ -15,6 +20,9 @@ pub enum RegionError {
     /// The file might become shorter, and whoever then accesses what is gone is killed.
     #[error("the file is not sealed against shrinking (a memfd with F_SEAL_SHRINK)")]
     NotSealed,
+    /// Its owner may punch a hole into it, which is filled again only while the system has a huge page left.
+    #[error("the file has huge pages, and its owner might take them away again")]
+    HugePages,
     /// The file ends before the region does.
     #[error("{size} bytes from 0x{offset:x} on are not inside a file of {length}")]
     Outside {
@@ -41,7 +49,8 @@ impl Region {
     ///
     /// # Errors
     /// [`RegionError`]. A file without [`SealFlags::SHRINK`] is refused; the seal is looked at before the length, so the
-    /// length that was found stays.
+    /// length that was found stays. Nothing else is asked of a file before it is known that it has seals: files of other kinds may take
+    /// long to answer.
     pub fn map(file: impl AsFd, offset: u64, size: u64) -> Result<Self, RegionError> {
         let file = file.as_fd();
         match fcntl_get_seals(file) {
@@ -49,6 +58,9 @@ impl Region {
             // No memory file at all: it knows no seals.
             Ok(_) | Err(Errno::INVAL) => return Err(RegionError::NotSealed),
             Err(error) => return Err(io::Error::from(error).into()),
+        }
+        if u64::try_from(fstatfs(file).map_err(io::Error::from)?.f_type) == Ok(HUGE_PAGES) {
+            return Err(RegionError::HugePages);
         }
         let length = u64::try_from(fstat(file).map_err(io::Error::from)?.st_size).unwrap_or(0);
         let is_inside = size > 0 && offset.checked_add(size).is_some_and(|end| end <= length);
@@ -115,6 +127,16 @@ mod tests {
         let region = Region::map(&file, 0, 0x1000).unwrap();
         assert!(ftruncate(&file, 0).is_err());
         assert!(region.write(0xfff, &[1]));
+    }
+
+    #[test]
+    fn memory_of_huge_pages_is_refused() {
+        let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+        // A system may have been built without.
+        let Ok(file) = memfd_create("test", flags) else { return };
+        ftruncate(&file, 1 << 30).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+        assert!(matches!(Region::map(&file, 0, 0x1000), Err(RegionError::HugePages)));
     }
 
     proptest! {

@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Reads at most so many bytes, and appends them. 0: the stream is at its end.
 ///
-/// A long payload is so neither copied nor overwritten with zeros first. Files that come beside these bytes are lost: where some
-/// may come, [`receive`](crate::descriptors::receive).
+/// A long payload is so neither copied nor overwritten with zeros first. Not for Unix sockets, which are read with
+/// [`receive`](crate::descriptors::receive).
 ///
 /// # Errors
 /// What the system says.

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice, Read as _, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
+use vp_shm::descriptors::{self, Passed};
 
 use crate::stream::wait;
 use crate::tls::{self, Progress, TlsSocket};
@@ -17,6 +18,8 @@ use crate::{Address, Readiness};
 const PIECES: usize = 8;
 /// Probes without an answer after which a peer's host is taken for gone.
 const PROBES: u32 = 4;
+/// Bytes of a Unix socket that are read at once: as many as mostly wait there.
+const WAITING: usize = 256 << 10;
 
 /// A connected socket, set not to block: what cannot be done now is `None`.
 #[derive(Debug)]
@@ -122,7 +125,7 @@ impl Socket {
             Self::Tls(socket) => socket.tcp(),
             Self::Unix(_) => return Ok(()),
         };
-        let seconds = |part| Duration::from_secs((limit / part).as_secs().max(1));
+        let seconds = |part: u32| Duration::from_secs((limit / part).as_secs().max(1));
         sockopt::set_tcp_keepidle(socket, seconds(2))?;
         sockopt::set_tcp_keepintvl(socket, seconds(2 * PROBES))?;
         sockopt::set_tcp_keepcnt(socket, PROBES)?;
@@ -132,10 +135,14 @@ impl Socket {
         Ok(sockopt::set_socket_keepalive(socket, true)?)
     }
 
-    /// Ends it, for all handles.
+    /// Ends it, for all handles. A Unix socket is ended before its last handle is dropped: else that may
+    /// [wait for the peer](vp_shm::descriptors).
     pub fn shut_down(&self) {
-        // An error says that it has ended.
-        let _ = self.shut(Shutdown::Both);
+        match self {
+            Self::Unix(socket) => descriptors::drain(socket),
+            // An error says that it has ended.
+            Self::Tcp(_) | Self::Tls(_) => drop(self.shut(Shutdown::Both)),
+        }
     }
 
     /// Says that nothing more is written.
@@ -159,7 +166,7 @@ impl Socket {
         vp_shm::wait(&[], &[self.as_fd()], Some(Duration::ZERO))
     }
 
-    /// Reads what is there. `None`: nothing is there. 0: the end. Files that come beside it are lost.
+    /// Reads what is there. `None`: nothing is there. 0: the end. Files that come beside it are closed.
     ///
     /// # Errors
     /// What the system says.
@@ -167,7 +174,7 @@ impl Socket {
         match self {
             Self::Tcp(socket) => ready((&mut &*socket).read(into)),
             Self::Tls(socket) => socket.read(into),
-            Self::Unix(socket) => ready((&mut &*socket).read(into)),
+            Self::Unix(_) => self.receive(into, &mut VecDeque::new()),
         }
     }
 
@@ -175,23 +182,30 @@ impl Socket {
     ///
     /// # Errors
     /// What the system says.
-    pub fn receive(&self, into: &mut [u8], files: &mut VecDeque<OwnedFd>) -> io::Result<Option<usize>> {
+    pub fn receive(&self, into: &mut [u8], files: &mut VecDeque<Passed>) -> io::Result<Option<usize>> {
         match self {
             Self::Tcp(_) | Self::Tls(_) => self.read(into),
-            Self::Unix(socket) => ready(vp_shm::descriptors::receive(socket, into, files)),
+            Self::Unix(socket) => ready(descriptors::receive(socket, into, files)),
         }
     }
 
     /// Reads at most so many bytes, of those that are there, to where they stay. `None`: nothing is there. 0: the end.
     ///
-    /// Only for bytes beside which no files can come: the inside of a frame.
+    /// Only for bytes beside which no files should come, the inside of a frame: those that do are closed.
     ///
     /// # Errors
     /// What the system says.
     pub fn read_onto(&self, most: usize, onto: &mut BytesMut) -> io::Result<Option<usize>> {
         match self {
+            Self::Tcp(socket) => ready(vp_shm::stream::read_onto(socket, most, onto)),
             Self::Tls(socket) => socket.read_onto(most, onto),
-            _ => ready(vp_shm::stream::read_onto(self, most, onto)),
+            Self::Unix(_) => {
+                let old = onto.len();
+                onto.resize(old + most.min(WAITING), 0);
+                let read = self.read(&mut onto[old..]);
+                onto.truncate(old + read.as_ref().map_or(0, |read| read.unwrap_or(0)));
+                read
+            }
         }
     }
 
@@ -214,7 +228,7 @@ impl Socket {
     /// What the system says; [`ErrorKind::Unsupported`] for a socket that carries no files.
     pub fn send_with(&self, bytes: &mut impl Buf, files: &[BorrowedFd<'_>]) -> io::Result<Option<usize>> {
         let Self::Unix(socket) = self else { return Err(ErrorKind::Unsupported.into()) };
-        let sent = ready(vp_shm::descriptors::send(socket, bytes.chunk(), files))?;
+        let sent = ready(descriptors::send(socket, bytes.chunk(), files))?;
         bytes.advance(sent.unwrap_or(0));
         Ok(sent)
     }

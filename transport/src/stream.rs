@@ -19,7 +19,7 @@ pub enum Readiness {
     BytesOrRoom,
 }
 
-/// Bytes in both directions. What cannot be done now is `None`; only [`wait`](Stream::wait) blocks.
+/// Bytes in both directions. What cannot be done now is `None`; only [`wait`](Stream::wait) blocks. Dropping it ends it.
 #[derive(Debug)]
 pub enum Stream {
     /// Over a socket of the system.
@@ -143,6 +143,12 @@ impl Stream {
     }
 }
 
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
 /// Waits at a stream that another thread reads and writes.
 #[derive(Debug)]
 pub struct Watch(Watched);
@@ -201,8 +207,11 @@ pub(crate) fn wait(socket: impl AsFd, wanted: Readiness, timeout: Option<Duratio
 mod tests {
     use super::*;
     use crate::in_process;
+    use std::io::Write as _;
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
     use std::thread;
+    use std::time::Instant;
 
     /// Two ends of each kind that needs no address.
     fn pairs() -> [(Stream, Stream); 2] {
@@ -242,7 +251,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let address = Address::Tcp { host: "127.0.0.1".to_owned(), port };
-        let stream = Stream::connect(&address, Duration::from_secs(60)).unwrap();
+        let stream = Stream::connect(&address, None, Duration::from_secs(60)).unwrap();
         stream.keep_alive(Duration::from_secs(20)).unwrap();
         let Stream::Socket(socket) = &stream else { panic!() };
         assert!(sockopt::socket_keepalive(socket).unwrap());
@@ -303,6 +312,39 @@ mod tests {
             far.shut_down();
             assert!(waiter.join().unwrap().is_ended());
         }
+    }
+
+    /// A socket whose last close takes so long, and the one at its other end.
+    fn lingering(time: Duration) -> [TcpStream; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        near.set_nonblocking(true).unwrap();
+        while (&near).write(&[0; 1 << 16]).is_ok() {}
+        rustix::net::sockopt::set_socket_linger(&near, Some(time)).unwrap();
+        [near, far]
+    }
+
+    #[test]
+    fn a_passed_socket_that_lingers_holds_up_neither_who_reads_nor_who_drops_a_stream() {
+        let linger = Duration::from_secs(20);
+        let ([(near, far), _], began) = (pairs(), Instant::now());
+        let mut ends = Vec::new();
+        let mut pass = || {
+            let [socket, end] = lingering(linger);
+            assert_eq!(near.send_with(&mut &b"x"[..], &[socket.as_fd()]).unwrap(), Some(1));
+            ends.push(end);
+        };
+        pass();
+        assert_eq!(far.read(&mut [0; 8]).unwrap(), Some(1));
+        pass();
+        assert_eq!(far.read_onto(1 << 20, &mut BytesMut::new()).unwrap(), Some(1));
+        // Another handle is dropped last.
+        let watch = far.watch().unwrap();
+        pass();
+        drop(far);
+        drop(watch);
+        assert!(began.elapsed() < linger / 2, "{:?}", began.elapsed());
     }
 
     #[test]

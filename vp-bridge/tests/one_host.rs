@@ -3,18 +3,17 @@
 mod common;
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
+use common::raw_unix::{BASE, CSB, DBB, IRQ, RawUnix as Raw, Where, open_ring, share};
 use common::{Served, TARGET, copy, copy_registers, local, pattern, run};
 use tempfile::TempDir;
 use vp_models::host::{Host as _, Memory};
 use vp_models::nvdla::registers::RegisterMap;
 use vp_protocols::native::{
     Access as MemoryAccess, Attach, Capabilities, Connection, ErrorCode, Event, MemoryRead, MemoryWrite,
-    Notice, OpenRing, PortId, Posted, RegisterRead, Reply, Request, Role, ShareMemory, SharedRegion,
-    TimeMode,
+    Notice, OpenRing, Posted, RegisterRead, Reply, Request, Role, TimeMode,
 };
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
 use vp_server::Options;
@@ -22,111 +21,10 @@ use vp_shm::ring::{Access, Client};
 use vp_shm::{Region, sealed};
 use vp_transport::Address;
 
-const CSB: PortId = PortId(0);
-const IRQ: PortId = PortId(1);
-const DBB: PortId = PortId(2);
-/// Where the platform's memory window begins.
-const BASE: u64 = 0x8000_0000;
-
 fn served() -> (Served, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("unix:{}", folder.path().join("vp.sock").display());
     (Served::at(&address, Options::default()), folder)
-}
-
-/// A client that does one thing at a time, and counts what it is asked.
-struct Raw {
-    stream: UnixStream,
-    connection: Connection,
-    input: BytesMut,
-    asked: u32,
-}
-
-impl Raw {
-    fn open(served: &Served, platform: Option<&str>, mode: TimeMode) -> Raw {
-        let Address::Unix(path) = &served.address else { panic!("a Unix socket") };
-        let stream = UnixStream::connect(path).unwrap();
-        // Only to end a test that would hang.
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let mut hello = Connection::hello("raw 1.0", platform, mode);
-        hello.capabilities = hello.capabilities.union(Capabilities::LOCAL);
-        let connection = Connection::client(hello).unwrap();
-        let mut raw = Raw { stream, connection, input: BytesMut::new(), asked: 0 };
-        raw.send(&[]);
-        assert!(matches!(raw.next(), Event::Welcome(_)));
-        raw
-    }
-
-    /// A CPU with its memory.
-    fn cpu(served: &Served, mode: TimeMode) -> Raw {
-        let mut raw = Raw::open(served, None, mode);
-        for (port, role) in [(CSB, Role::Initiator), (IRQ, Role::Sink), (DBB, Role::Target)] {
-            assert_eq!(raw.ask(Request::Attach(Attach { port, role, range: None }), &[]), Reply::Done);
-        }
-        raw
-    }
-
-    fn send(&mut self, files: &[BorrowedFd<'_>]) {
-        let mut files = files;
-        while !self.connection.output().is_empty() {
-            let sent =
-                vp_shm::descriptors::send(&self.stream, self.connection.output().chunk(), files).unwrap();
-            self.connection.output().advance(sent);
-            files = &[];
-        }
-    }
-
-    fn next(&mut self) -> Event {
-        loop {
-            if let Some(event) = self.connection.receive(&mut self.input).unwrap() {
-                return event;
-            }
-            let mut bytes = [0; 4096];
-            let read = std::io::Read::read(&mut self.stream, &mut bytes).unwrap();
-            assert!(read > 0, "the server closed the stream");
-            self.input.extend_from_slice(&bytes[..read]);
-        }
-    }
-
-    fn ask(&mut self, request: Request, files: &[BorrowedFd<'_>]) -> Reply {
-        self.connection.request(request, &[]).unwrap();
-        self.send(files);
-        loop {
-            match self.next() {
-                Event::Reply { reply, .. } => return reply,
-                Event::Request { .. } => self.asked += 1,
-                Event::Notice(_) => {}
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn ring(&mut self) -> Client {
-        let client = Client::new().unwrap();
-        assert_eq!(self.ask(open_ring(), &client.files()), Reply::Done);
-        client
-    }
-
-    /// The reason for which the session ends.
-    fn parting(&mut self) -> Option<ErrorCode> {
-        loop {
-            if let Event::Bye(bye) = self.next() {
-                return bye.code;
-            }
-        }
-    }
-}
-
-fn open_ring() -> Request {
-    Request::OpenRing(OpenRing { port: CSB, line: IRQ })
-}
-
-/// A region: base, size, file, offset.
-type Where = (u64, u64, u8, u64);
-
-fn share(regions: &[Where], files: u8) -> Request {
-    let region = |&(base, size, file, offset): &_| SharedRegion { base, size, file, offset };
-    Request::ShareMemory(ShareMemory { port: DBB, files, regions: regions.iter().map(region).collect() })
 }
 
 fn read(address: u64) -> vp_shm::ring::Request {
@@ -167,7 +65,7 @@ fn a_run_is_the_same_with_and_without_what_is_shared() {
 #[test]
 fn the_platform_reads_and_writes_shared_memory_without_asking() {
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
     let memory = sealed("test", 0x10_0000).unwrap();
     let region = Region::map(&memory, 0, 0x10_0000).unwrap();
     assert_eq!(cpu.ask(share(&[(BASE, 0x10_0000, 0, 0)], 1), &[memory.as_fd()]), Reply::Done);
@@ -191,7 +89,7 @@ fn the_platform_reads_and_writes_shared_memory_without_asking() {
 #[test]
 fn what_is_not_shared_is_asked_for_as_before() {
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
     let memory = sealed("test", 0x1000).unwrap();
     // The first lines only.
     assert_eq!(cpu.ask(share(&[(BASE, 0x40, 0, 0)], 1), &[memory.as_fd()]), Reply::Done);
@@ -228,7 +126,7 @@ fn what_is_not_shared_is_asked_for_as_before() {
 #[test]
 fn memory_that_cannot_be_shared_is_refused_and_the_session_goes_on() {
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
     let memory = sealed("test", 0x2000).unwrap();
     let plain: OwnedFd = tempfile::tempfile().unwrap().into();
     let end = BASE + common::description().dbb0.size;
@@ -258,7 +156,7 @@ fn memory_that_cannot_be_shared_is_refused_and_the_session_goes_on() {
 #[test]
 fn a_request_without_its_files_ends_the_session() {
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
     cpu.connection.request(open_ring(), &[]).unwrap();
     let file = sealed("test", 0x1000).unwrap();
     cpu.send(&[file.as_fd()]);
@@ -268,7 +166,7 @@ fn a_request_without_its_files_ends_the_session() {
 #[test]
 fn files_that_nothing_needs_end_the_session() {
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
     let file = sealed("test", 0x1000).unwrap();
     for _ in 0..5 {
         cpu.connection.request(Request::Ping, &[]).unwrap();
@@ -308,7 +206,7 @@ fn over_tcp_nothing_is_shared() {
 #[test]
 fn an_access_through_the_ring_has_the_effect_and_the_errors_of_one_over_the_stream() {
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
     let mut ring = cpu.ring();
     let mask = u64::from(RegisterMap::Small.find("GLB.S_INTR_MASK").unwrap().address);
     let write = |access| vp_shm::ring::Request { access, address: mask, at: None };
@@ -332,9 +230,9 @@ fn an_access_through_the_ring_has_the_effect_and_the_errors_of_one_over_the_stre
 fn a_ring_is_for_who_holds_its_ports_and_there_is_one() {
     let (served, _folder) = served();
     let client = Client::new().unwrap();
-    let mut nobody = Raw::open(&served, None, TimeMode::Lockstep);
+    let mut nobody = Raw::open(&served.address, None, TimeMode::Lockstep);
     assert_eq!(code(&nobody.ask(open_ring(), &client.files())), ErrorCode::NotAttached);
-    let mut cpu = Raw::cpu(&served, TimeMode::Lockstep);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Lockstep);
     let memory = Request::OpenRing(OpenRing { port: CSB, line: DBB });
     assert_eq!(code(&cpu.ask(memory, &client.files())), ErrorCode::NotAttached);
     let empty = sealed("empty", vp_shm::ring::BYTES).unwrap();
@@ -350,7 +248,7 @@ fn a_ring_is_for_who_holds_its_ports_and_there_is_one() {
 fn an_entry_that_is_none_ends_the_session_and_no_other() {
     let (served, _folder) = served();
     let options = || RemoteOptions { platform: Some("lab".into()), ..RemoteOptions::default() };
-    let mut cpu = Raw::open(&served, Some("lab"), TimeMode::Lockstep);
+    let mut cpu = Raw::open(&served.address, Some("lab"), TimeMode::Lockstep);
     for (port, role) in [(CSB, Role::Initiator), (IRQ, Role::Sink)] {
         assert_eq!(cpu.ask(Request::Attach(Attach { port, role, range: None }), &[]), Reply::Done);
     }
@@ -373,8 +271,8 @@ fn ring_bell(bell: BorrowedFd<'_>) {
 #[test]
 fn a_client_that_dies_with_accesses_in_its_ring_leaves_its_platform_to_the_next() {
     let (served, _folder) = served();
-    let mut watcher = Raw::open(&served, Some("lab"), TimeMode::Free);
-    let mut cpu = Raw::open(&served, Some("lab"), TimeMode::Free);
+    let mut watcher = Raw::open(&served.address, Some("lab"), TimeMode::Free);
+    let mut cpu = Raw::open(&served.address, Some("lab"), TimeMode::Free);
     for (port, role) in [(CSB, Role::Initiator), (IRQ, Role::Sink)] {
         assert_eq!(cpu.ask(Request::Attach(Attach { port, role, range: None }), &[]), Reply::Done);
     }
@@ -395,7 +293,7 @@ fn a_client_that_dies_with_accesses_in_its_ring_leaves_its_platform_to_the_next(
 #[test]
 fn an_interrupt_is_in_the_ring_before_the_answer_that_shows_it() {
     let (served, _folder) = served();
-    let mut cpu = Raw::cpu(&served, TimeMode::Free);
+    let mut cpu = Raw::cpu(&served.address, TimeMode::Free);
     let memory = sealed("test", 0x10_0000).unwrap();
     assert_eq!(cpu.ask(share(&[(BASE, 0x10_0000, 0, 0)], 1), &[memory.as_fd()]), Reply::Done);
     let mut ring = cpu.ring();
@@ -460,13 +358,13 @@ fn frames_that_take_many_reads_are_taken_whole_however_they_come() {
 #[test]
 fn what_a_holder_sent_before_it_went_is_done_before_the_next_has_its_port() {
     let (served, _folder) = served();
-    let mut next = Raw::open(&served, Some("p"), TimeMode::Lockstep);
+    let mut next = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
     let attach = |port| Request::Attach(Attach { port, role: Role::Initiator, range: None });
     let (access, axi_id, at) = (MemoryAccess::Debug, 0, None);
     let address = TARGET.into();
     assert_eq!(next.ask(attach(DBB), &[]), Reply::Done);
     for value in 1..=50 {
-        let mut holder = Raw::open(&served, Some("p"), TimeMode::Lockstep);
+        let mut holder = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
         assert_eq!((holder.ask(attach(DBB), &[]), holder.ask(attach(CSB), &[])), (Reply::Done, Reply::Done));
         let write = MemoryWrite { port: DBB, address, length: 4, access, axi_id, strobes: false, at };
         holder.connection.post(Posted::MemoryWrite(write), &[value; 4]).unwrap();

@@ -74,7 +74,7 @@ codes! {
     NotGranted = 23, "capability not granted";
     /// A request of the server was left without an answer for too long.
     NotAnswered = 24, "request left unanswered";
-    /// Fewer files beside the stream than a request needs, or more than any does.
+    /// Fewer files beside the stream than a request needs, or files that none does.
     WrongFiles = 25, "wrong files beside the stream";
     /// An entry of the register ring that is none.
     BadEntry = 26, "bad entry in the register ring";
@@ -108,6 +108,8 @@ codes! {
     Livelock = 40, "simulated time stands still";
     /// The session lacks the right to do that; the reason names it.
     NotPermitted = 41, "not permitted";
+    /// It would be more than a session may have of the server, or than all of its sessions may together.
+    QuotaExceeded = 42, "quota exceeded";
     /// The memory that the platform, or all platforms of the server, may take is used up; the reason names the limit.
     OutOfMemory = 44, "out of memory";
 

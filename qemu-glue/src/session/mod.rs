@@ -112,8 +112,6 @@ pub(crate) struct Patience {
 /// A device in use.
 pub(crate) struct Session {
     desk: Arc<Desk>,
-    /// How long an access waits for its answer.
-    timeout: Duration,
 }
 
 /// What the threads share.
@@ -122,6 +120,8 @@ struct Desk {
     guest: Arc<dyn Guest>,
     /// Whether the guest's time is the platform's.
     is_coupled: bool,
+    /// How long an access waits for its answer.
+    timeout: Duration,
     /// Held by an access until its answer is there. Fair: a vCPU that polls a register leaves others their turns.
     state: FairMutex<State>,
     /// The ring of the present session, or of one that is over. Locked after the state, if both are.
@@ -225,6 +225,8 @@ impl Desk {
                 return false;
             }
             let Link::Up(wire) = &mut state.link else { return false };
+            // An access may be waiting for its turn.
+            wire.begin(self.timeout);
             let served = wire.client.serve();
             match served.and_then(|moved| wire.client.mind_silence().map(|_| moved)) {
                 Ok(true) => began = Instant::now(),
@@ -271,6 +273,7 @@ impl Session {
             server,
             guest,
             is_coupled,
+            timeout,
             state,
             ring: Mutex::new(None),
             begun: AtomicU64::new(0),
@@ -284,7 +287,7 @@ impl Session {
         let platform = wire.platform.clone();
         locked.link = Link::Up(wire);
         drop(locked);
-        Ok((Self { desk, timeout }, platform))
+        Ok((Self { desk }, platform))
     }
 
     /// Reads a register of the window.
@@ -314,6 +317,7 @@ impl Session {
         }
         let mut state = self.up()?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
+        wire.begin(self.desk.timeout);
         if wire.level() {
             drop(state);
             return match self.ask(|wire| wire.write_register(offset, value))? {
@@ -392,7 +396,7 @@ impl Session {
     ) -> Result<Reply, AccessError> {
         self.exchange(|wire| {
             let id = request(wire)?;
-            wire.answer(id, self.timeout)
+            wire.answer(id, self.desk.timeout)
         })
         .map(|answer| answer.reply)
     }
@@ -403,6 +407,7 @@ impl Session {
         self.desk.begun.fetch_add(1, Ordering::Relaxed);
         let mut state = self.up()?;
         let Link::Up(wire) = &mut state.link else { return Err(AccessError) };
+        wire.begin(self.desk.timeout);
         words(wire).map_err(|broken| self.broken(&mut state, &broken))
     }
 }

@@ -37,7 +37,7 @@ impl Session {
             Wanted::Store(value) => Access::Posted(value),
         };
         let address = base.wrapping_add(offset);
-        match ring.access(address, access, self.timeout, |level| guest.line(level)) {
+        match ring.access(address, access, self.desk.timeout, |level| guest.line(level)) {
             Ok(None) => Some(Ok(0)),
             Ok(Some(reply)) => Some(if reply.is_done() { Ok(reply.value) } else { Err(AccessError) }),
             Err(why) => {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -53,7 +54,7 @@ struct Peer {
     stream: UnixStream,
     connection: Connection,
     input: BytesMut,
-    files: VecDeque<OwnedFd>,
+    files: VecDeque<vp_shm::descriptors::Passed>,
     ring: Option<Region>,
 }
 
@@ -266,6 +267,30 @@ fn a_server_that_talks_of_other_things_only_is_an_error_too() {
 }
 
 #[test]
+fn a_server_that_never_stops_talking_or_never_reads_is_an_error_in_time() {
+    let (session, _, server, _folder) = session(Duration::from_millis(50), |mut peer| {
+        peer.next();
+        (0..1000).for_each(|_| peer.raise(true));
+        let talk = peer.connection.output().split();
+        while peer.stream.write_all(&talk).is_ok() {}
+    });
+    let (told, done) = std::sync::mpsc::channel();
+    thread::spawn(move || told.send(session.read(0)));
+    assert_eq!(done.recv_timeout(LONG), Ok(Err(AccessError)));
+    server.join().unwrap();
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let (session, _, server, _folder) = self::session(Duration::from_millis(50), move |peer| {
+        _ = is_over.recv();
+        drop(peer);
+    });
+    let (told, done) = std::sync::mpsc::channel();
+    thread::spawn(move || told.send((0..u32::MAX).find(|_| session.write(0, 1).is_err()).is_some()));
+    assert_eq!(done.recv_timeout(LONG), Ok(true));
+    drop(over);
+    server.join().unwrap();
+}
+
+#[test]
 fn a_server_that_is_gone_fails_the_access_that_waits_and_the_next_one() {
     let (session, _, server, folder) = session(LONG, |mut peer| drop(peer.next()));
     assert_eq!(session.read(0), Err(AccessError));
@@ -355,6 +380,28 @@ fn a_server_that_leaves_the_ring_unanswered_means_an_error() {
     assert_eq!(session.read(0), Err(AccessError));
     server.join().unwrap();
     assert_eq!(session.read(0), Err(AccessError));
+}
+
+#[test]
+fn a_server_that_has_the_bells_wait_and_fills_them_does_not_hold_up_who_accesses() {
+    let (session, _, server, _folder) = open(true, Duration::from_millis(200), |mut peer| {
+        assert!(matches!(peer.answer(Reply::Done), Request::OpenRing(_)));
+        let file = |place: usize| peer.files[place].as_fd().try_clone_to_owned().unwrap();
+        let (memory, bells) = (Region::map(file(0), 0, ring::BYTES).unwrap(), [file(1), file(2)]);
+        for bell in &bells {
+            // The flag of any open file can be set so.
+            UnixStream::from(bell.try_clone().unwrap()).set_nonblocking(false).unwrap();
+        }
+        // The client is to ring, and cannot; and nobody rings it.
+        std::fs::File::from(bells[0].try_clone().unwrap()).write_all(&(u64::MAX - 1).to_ne_bytes()).unwrap();
+        assert!(memory.write(0xc0, &1_u32.to_le_bytes()));
+        let mut part = [0; 64];
+        while peer.stream.read(&mut part).is_ok_and(|read| read > 0) {}
+    });
+    let (told, done) = std::sync::mpsc::channel();
+    thread::spawn(move || told.send((session.read(0), session.write(0, 1))));
+    assert_eq!(done.recv_timeout(LONG), Ok((Err(AccessError), Err(AccessError))));
+    server.join().unwrap();
 }
 
 #[test]

@@ -210,6 +210,11 @@ impl Wire {
         Ok(counters.into_iter().find(|counter| counter.name == name).map(|counter| counter.value))
     }
 
+    /// What follows may take so long: what the server does not read by then ends the session.
+    pub(super) fn begin(&mut self, timeout: Duration) {
+        self.client.set_deadline(Some(Instant::now() + timeout));
+    }
+
     /// The interrupt line's level.
     pub(super) fn level(&self) -> bool {
         self.client.handler().level

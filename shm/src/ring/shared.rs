@@ -1,11 +1,12 @@
 //! Rings between processes: their files, offered by the client and opened by the server.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::layout::{BYTES, ENTRIES, MAGIC, Memory, VERSION};
 use super::{Client, RingError, Server};
+use crate::descriptors::Passed;
 use crate::memory::Mapping;
 use crate::{Bell, Region, RegionError, sealed};
 
@@ -29,7 +30,7 @@ impl Client {
         memory.magic().store(MAGIC, Ordering::Relaxed);
         memory.version().store(VERSION, Ordering::Relaxed);
         memory.entries().store(ENTRIES, Ordering::Relaxed);
-        Ok(Self::on(memory, file, Bell::new()?, Bell::new()?))
+        Ok(Self::on(memory, file, Bell::shared()?, Bell::shared()?))
     }
 
     /// The ring's memory, the server's bell, the client's bell: in the order in which the server wants them.
@@ -43,7 +44,11 @@ impl Server {
     ///
     /// # Errors
     /// [`RingError`].
-    pub fn open(memory: &OwnedFd, own: OwnedFd, client: OwnedFd) -> Result<Self, RingError> {
+    pub fn open(
+        memory: impl AsFd,
+        own: impl Into<Passed>,
+        client: impl Into<Passed>,
+    ) -> Result<Self, RingError> {
         let memory = Memory::map(memory)?;
         let is_ring = memory.magic().load(Ordering::Relaxed) == MAGIC
             && memory.version().load(Ordering::Relaxed) == VERSION

@@ -183,7 +183,7 @@ fn what_is_no_ring_is_refused() {
     assert!(matches!(open(&short), Some(RingError::Memory(RegionError::Outside { .. }))));
     // Writing to a bell that is a pipe would wait for the peer to read.
     let (_reader, writer) = std::io::pipe().unwrap();
-    let opened = Server::open(&memory, own.try_clone().unwrap(), writer.into());
+    let opened = Server::open(&memory, own.try_clone().unwrap(), OwnedFd::from(writer));
     assert!(matches!(opened, Err(RingError::Io(_))));
     assert!(open(&memory).is_none());
 }

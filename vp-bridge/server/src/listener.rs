@@ -104,6 +104,17 @@ impl Drop for SocketFile {
     }
 }
 
+impl Drop for Listener {
+    fn drop(&mut self) {
+        match &self.socket {
+            Listening::Tcp(_) | Listening::Tls(..) => {}
+            Listening::Unix(listener, _) => {
+                vp_shm::descriptors::drain_listener(listener);
+            }
+        }
+    }
+}
+
 impl Listener {
     /// Starts to listen. The file of a Unix socket that nobody listens on any more is replaced.
     ///
@@ -182,7 +193,7 @@ impl Listener {
         if !is_socket {
             return Err(ListenError::NoSocket { address: address.clone() });
         }
-        match UnixStream::connect(path).await {
+        match UnixStream::connect(path).await.map(Stream::from) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let refuse = |source| ListenError::Io { address: address.clone(), source };
                 std::fs::remove_file(path).map_err(refuse)
@@ -215,7 +226,7 @@ impl Listener {
                 let origin = stream.peer_cred().map_or(Origin::Unknown, |peer| {
                     Origin::Process(UnixPeer { uid: peer.uid(), gid: peer.gid(), pid: peer.pid() })
                 });
-                Ok((Stream::Unix(stream), origin))
+                Ok((Stream::from(stream), origin))
             }
         }
     }

@@ -40,9 +40,9 @@ pub(crate) async fn connect(address: &Address) -> io::Result<Stream> {
         Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
             let stream = vp_shm::unix::connect(path)?;
             stream.set_nonblocking(true)?;
-            UnixStream::from_std(stream).map(Stream::Unix)
+            UnixStream::from_std(stream).map(Stream::from)
         }
-        Address::Unix(path) => UnixStream::connect(path).await.map(Stream::Unix),
+        Address::Unix(path) => UnixStream::connect(path).await.map(Stream::from),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A connection within the async runtime: as long as it is greeted, and when it is bidden farewell.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use vp_shm::descriptors;
 use vp_transport::tls::{self, TlsSocket};
 use vp_transport::{Readiness, Socket};
 
@@ -18,7 +20,48 @@ pub(crate) enum Stream {
     /// With TLS, and another handle of its TCP socket, which tells when that is ready.
     Tls(Socket, TcpStream),
     /// Over a Unix socket.
-    Unix(UnixStream),
+    Unix(UnixEnd),
+}
+
+/// A Unix socket, which ends when this is dropped. Files that come beside its bytes are closed, neither by who reads nor by who
+/// drops it: that [may take long](descriptors).
+#[derive(Debug)]
+pub(crate) struct UnixEnd(Option<UnixStream>);
+
+impl From<UnixStream> for Stream {
+    fn from(stream: UnixStream) -> Self {
+        Self::Unix(UnixEnd(Some(stream)))
+    }
+}
+
+impl UnixEnd {
+    fn stream(&mut self) -> io::Result<&mut UnixStream> {
+        self.0.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let stream = self.stream()?;
+        loop {
+            ready!(stream.poll_read_ready(context))?;
+            let read = stream.try_io(Interest::READABLE, || {
+                descriptors::receive(&*stream, into.initialize_unfilled(), &mut VecDeque::new())
+            });
+            match read {
+                Ok(read) => into.advance(read),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+            return Poll::Ready(Ok(()));
+        }
+    }
+}
+
+impl Drop for UnixEnd {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.0 {
+            descriptors::drain(stream);
+        }
+    }
 }
 
 impl Stream {
@@ -32,7 +75,10 @@ impl Stream {
         let socket = match self {
             Self::Tcp(stream) => Socket::Tcp(stream.into_std()?),
             Self::Tls(socket, _) => socket,
-            Self::Unix(stream) => Socket::Unix(stream.into_std()?),
+            Self::Unix(mut end) => match end.0.take() {
+                Some(stream) => Socket::Unix(stream.into_std()?),
+                None => return Err(ErrorKind::NotConnected.into()),
+            },
         };
         if let Some(limit) = limit {
             socket.keep_alive(limit)?;
@@ -47,7 +93,7 @@ impl Stream {
             _ => Err(ErrorKind::Unsupported.into()),
         };
         match socket.try_clone()? {
-            Socket::Unix(socket) => UnixStream::from_std(socket).map(Self::Unix),
+            Socket::Unix(socket) => UnixStream::from_std(socket).map(Self::from),
             socket @ Socket::Tls(_) => {
                 let ready = tcp(socket.without_tls()?)?;
                 Ok(Self::Tls(socket, ready))
@@ -110,7 +156,7 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         let (socket, system) = match self.get_mut() {
             Self::Tcp(stream) => return Pin::new(stream).poll_read(context, into),
-            Self::Unix(stream) => return Pin::new(stream).poll_read(context, into),
+            Self::Unix(end) => return end.poll_read(context, into),
             Self::Tls(socket, system) => (socket, system),
         };
         // First, as the system does not tell of what TLS has decrypted.
@@ -133,7 +179,7 @@ impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let (socket, system) = match self.get_mut() {
             Self::Tcp(stream) => return Pin::new(stream).poll_write(context, bytes),
-            Self::Unix(stream) => return Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(end) => return Pin::new(end.stream()?).poll_write(context, bytes),
             Self::Tls(socket, system) => (socket, system),
         };
         loop {
@@ -148,7 +194,7 @@ impl AsyncWrite for Stream {
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
-            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Self::Unix(end) => Pin::new(end.stream()?).poll_flush(context),
             // What is not written is still the caller's.
             Self::Tls(..) => Poll::Ready(Ok(())),
         }
@@ -157,7 +203,7 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Unix(end) => Pin::new(end.stream()?).poll_shutdown(context),
             Self::Tls(socket, _) => Poll::Ready(socket.end_writing()),
         }
     }

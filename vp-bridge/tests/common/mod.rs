@@ -16,6 +16,7 @@ use vp_server::{Options, Server};
 use vp_transport::Address;
 
 pub mod raw;
+pub mod raw_unix;
 
 pub const SOURCE: u32 = 0x8000_0000;
 pub const TARGET: u32 = 0x8008_0000;

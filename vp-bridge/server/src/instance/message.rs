@@ -1,6 +1,5 @@
 //! What passes between sessions and their platform's thread.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -12,7 +11,9 @@ use vp_protocols::native::{
 use vp_transport::Socket;
 
 use super::Permit;
+use super::files::File;
 use super::owners::Token;
+use super::quota::QuotaExceeded;
 use crate::adapters::Adapter;
 use crate::authentication::Guest;
 use crate::session::{End, Ended};
@@ -24,7 +25,7 @@ pub(super) enum SessionCommand {
     /// A write without an answer.
     Posted { posted: Posted, payload: Bytes, permit: Permit },
     /// A request with files: of one host only.
-    Share { id: RequestId, request: Request, files: Vec<OwnedFd> },
+    Share { id: RequestId, request: Request, files: Result<Vec<File>, QuotaExceeded> },
     /// The answer to [`ToSession::Ask`].
     Answer { token: Token, reply: Reply, payload: Bytes },
     /// A partner drives something.

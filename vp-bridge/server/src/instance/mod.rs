@@ -10,6 +10,7 @@
 //! wall clock, and what a session may take of the server.
 
 mod adapted;
+mod files;
 mod idle;
 mod inbox;
 mod members;
@@ -17,6 +18,7 @@ mod message;
 mod owners;
 mod partners;
 mod permits;
+mod quota;
 mod rights;
 mod run;
 mod session_stream;

@@ -5,7 +5,7 @@
 //! time to look again soon sleeps until the socket is ready for [what the stream waits for](SessionStream::wanted).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,11 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
+use super::files::Files;
 use super::message::{SessionCommand, ToSession};
 use super::owners::Token;
 use super::permits::Permits;
+use super::quota::Quotas;
 use crate::session::{End, Ended, printable};
 
 /// Commands that a session may have in its platform before it is read no further.
@@ -36,8 +38,6 @@ const HARD_BYTES: usize = 32 << 20;
 const AHEAD: usize = 128;
 /// Bytes read at once, unless a payload is known to be longer.
 const READ: usize = 64 << 10;
-/// Files that came beside the stream and that no request has taken, at most.
-const FILES: usize = 64;
 /// Messages for the session that are collected before they are written.
 const BATCH: usize = 64;
 
@@ -64,7 +64,8 @@ pub(super) struct SessionStream {
     connection: Connection,
     input: BytesMut,
     landing: Box<[u8]>,
-    files: VecDeque<OwnedFd>,
+    files: Files,
+    quotas: Quotas,
     permits: Rc<Permits>,
     /// Decoded, and not yet handed to the platform; and what they cost.
     commands: VecDeque<SessionCommand>,
@@ -101,6 +102,7 @@ impl SessionStream {
         input: BytesMut,
         ended: oneshot::Sender<Ended>,
     ) -> Self {
+        let quotas = Quotas::new();
         Self {
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
@@ -110,7 +112,8 @@ impl SessionStream {
             connection,
             input,
             landing: vec![0; READ].into(),
-            files: VecDeque::new(),
+            files: Files::new(quotas.clone()),
+            quotas,
             permits: Rc::default(),
             commands: VecDeque::new(),
             asked: 0,
@@ -128,6 +131,11 @@ impl SessionStream {
     /// What the session has under way.
     pub(super) fn permits(&self) -> &Permits {
         &self.permits
+    }
+
+    /// What the session may have of the server.
+    pub(super) fn quotas(&self) -> &Quotas {
+        &self.quotas
     }
 
     /// Why the session ends, if it does.
@@ -314,7 +322,7 @@ impl SessionStream {
         let lacking = self.connection.lacking(&self.input);
         // The rest of a long payload goes straight to where it stays; nothing else is read with it.
         let read = match lacking < READ {
-            true if self.takes_files() => self.socket.receive(&mut self.landing, &mut self.files),
+            true if self.takes_files() => self.files.receive(&self.socket, &mut self.landing),
             true => self.socket.read(&mut self.landing),
             false => self.socket.read_onto(lacking, &mut self.input),
         };
@@ -326,10 +334,6 @@ impl SessionStream {
                 self.signs.is_heard = true;
                 if lacking < READ {
                     self.input.extend_from_slice(&self.landing[..read]);
-                }
-                if self.files.len() > FILES {
-                    let reason = format!("more than {FILES} files that no request needs");
-                    self.break_rule(ErrorCode::WrongFiles, reason, 0);
                 }
                 Ok(true)
             }
@@ -370,6 +374,10 @@ impl SessionStream {
             }
             match self.connection.receive_first(&mut self.input) {
                 Ok(Some(event)) => self.event(event)?,
+                Ok(None) if self.files.are_too_many(!self.input.is_empty()) => {
+                    let reason = format!("{} files that no request needs", self.files.len());
+                    self.break_rule(ErrorCode::WrongFiles, reason, 0);
+                }
                 Ok(None) => return Ok(true),
                 Err(violation) => self.break_rule(violation.code(), violation.to_string(), 0),
             }
@@ -412,7 +420,7 @@ impl SessionStream {
                     let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
                     return Ok(self.break_rule(ErrorCode::WrongFiles, reason, 1));
                 }
-                let files = self.files.drain(..wanted).collect();
+                let files = self.files.take(wanted);
                 SessionCommand::Share { id, request, files }
             }
             Event::Request { id, request, payload } => {

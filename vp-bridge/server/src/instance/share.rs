@@ -1,8 +1,6 @@
 //! What a session of the same host shares: its memory, mapped here, and a ring for its register accesses.
 
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vp_models::hub::{self, DirectMemory, DirectRange, PartyCommand, Tag};
 use vp_models::platform::PortKind;
@@ -10,10 +8,12 @@ use vp_protocols::native::{
     self, ErrorCode, OpenRing, PortId, RegisterRead, RegisterWrite, Reply, Request, RequestId, SessionId,
     ShareMemory, SharedRegion,
 };
-use vp_shm::Region;
 use vp_shm::ring::{self, Access};
+use vp_shm::{Deferred, Region};
 
+use super::files::File;
 use super::members::Member;
+use super::quota::{Amount, QuotaExceeded, Taken};
 use super::{Failure, PlatformThread, translate};
 
 /// Regions that one memory may have.
@@ -24,46 +24,23 @@ const JOBS: usize = 1024;
 /// The tag of all accesses of a ring, beyond the numbers of requests: they are answered in their order.
 const IN_RING: Tag = Tag(1 << 32);
 
-/// Regions that all sessions of this process may have mapped: half of what Linux lets a process map unless it is told
-/// otherwise (`vm.max_map_count`, 65 530). A process that has no room for a new thread's stack is ended.
-const ALL_REGIONS: usize = 32_768;
-
-/// How many there are.
-static MAPPED: AtomicUsize = AtomicUsize::new(0);
-
-/// A mapped region, as the platform's bus reaches it.
-struct Mapped(Region, Counted);
-
-/// Counts one of [`ALL_REGIONS`] until it is dropped.
-struct Counted;
-
-impl Counted {
-    fn new() -> Option<Self> {
-        let counted = Self;
-        // Beyond the limit it is dropped at once.
-        (MAPPED.fetch_add(1, Ordering::Relaxed) < ALL_REGIONS).then_some(counted)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        MAPPED.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+/// A mapped region, as the platform's bus reaches it. When it is unmapped all of its file's pages may have to be freed.
+struct Mapped(Deferred<(Region, [Taken; 2])>);
 
 impl DirectMemory for Mapped {
     fn read(&self, offset: u64, into: &mut [u8]) -> bool {
-        self.0.read(offset, into)
+        self.0.0.read(offset, into)
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> bool {
-        self.0.write(offset, bytes)
+        self.0.0.write(offset, bytes)
     }
 }
 
 /// A session's ring.
 pub(super) struct Ring {
-    pub(super) server: ring::Server,
+    pub(super) server: Deferred<ring::Server>,
+    _mapped: [Taken; 2],
     port: PortId,
     pub(super) line: PortId,
 }
@@ -75,14 +52,14 @@ impl PlatformThread {
         session: SessionId,
         id: RequestId,
         request: &Request,
-        files: Vec<OwnedFd>,
+        files: Result<Vec<File>, QuotaExceeded>,
     ) {
         self.take_ring(session);
-        let done = match request {
+        let done = files.map_err(exceeded).and_then(|files| match request {
             Request::ShareMemory(share) => self.share_memory(session, share, &files),
             Request::OpenRing(open) => self.open_ring(session, *open, files),
             _ => Err((ErrorCode::Internal, format!("{} has no files", request.name()))),
-        };
+        });
         self.reply(session, id, done);
     }
 
@@ -90,8 +67,9 @@ impl PlatformThread {
         &mut self,
         session: SessionId,
         share: &ShareMemory,
-        files: &[OwnedFd],
+        files: &[File],
     ) -> Result<(), Failure> {
+        let Some(member) = self.members.get(session) else { return Ok(()) };
         if !(1..=REGIONS).contains(&share.regions.len()) {
             let count = share.regions.len();
             return Err((ErrorCode::BadRange, format!("{count} regions: 1 to {REGIONS} can be shared")));
@@ -102,16 +80,18 @@ impl PlatformThread {
             let Some(end) = base.checked_add(size).filter(|_| size > 0) else {
                 return refuse(ErrorCode::BadRange, "not all of them are the session's");
             };
-            let Some(file) = files.get(usize::from(file)) else {
+            let Some(File { file, .. }) = files.get(usize::from(file)) else {
                 return refuse(ErrorCode::BadRange, "there is no such file");
             };
-            let Some(counted) = Counted::new() else {
-                let why = format!("the server has mapped {ALL_REGIONS} regions, the most it maps");
-                return refuse(ErrorCode::Unsupported, &why);
+            let amount = Amount { regions: 1, bytes: size, files: 0 };
+            let taken = match member.stream.quotas().take(amount) {
+                Ok(taken) => taken,
+                Err(error) => return refuse(ErrorCode::QuotaExceeded, &error.to_string()),
             };
             match Region::map(file, offset, size) {
                 Ok(region) => {
-                    parts.push(DirectRange { range: base..end, memory: Rc::new(Mapped(region, counted)) });
+                    let memory = Rc::new(Mapped(Deferred::new((region, taken))));
+                    parts.push(DirectRange { range: base..end, memory });
                 }
                 Err(error) => return refuse(ErrorCode::Unsupported, &error.to_string()),
             }
@@ -120,7 +100,7 @@ impl PlatformThread {
         self.hub.access_directly(party, port, parts).map_err(refused)
     }
 
-    fn open_ring(&mut self, session: SessionId, open: OpenRing, files: Vec<OwnedFd>) -> Result<(), Failure> {
+    fn open_ring(&mut self, session: SessionId, open: OpenRing, files: Vec<File>) -> Result<(), Failure> {
         let OpenRing { port, line } = open;
         let party = translate::party(session);
         self.hub.initiated(party, translate::port_index(port), &[PortKind::Registers]).map_err(refused)?;
@@ -134,16 +114,18 @@ impl PlatformThread {
             return Err((ErrorCode::PortBusy, "the session has, or has had, a ring".to_owned()));
         }
         let refuse = |why: String| (ErrorCode::Unsupported, why);
-        let Ok([memory, own, client]) = <[OwnedFd; 3]>::try_from(files) else {
+        let Ok([memory, own, client]) = <[File; 3]>::try_from(files) else {
             return Err(refuse("a ring has three files".to_owned()));
         };
-        let mut server =
-            ring::Server::open(&memory, own, client).map_err(|error| refuse(error.to_string()))?;
+        let amount = Amount { regions: 1, bytes: ring::BYTES, files: 0 };
+        let mapped = member.stream.quotas().take(amount).map_err(exceeded)?;
+        let server = ring::Server::open(&memory.file, own.file, client.file);
+        let mut server = Deferred::new(server.map_err(|error| refuse(error.to_string()))?);
         member.has_had_ring = true;
         // From now on this thread looks at it.
         server.wake();
         server.set_line(level);
-        member.ring = Some(Ring { server, port, line });
+        member.ring = Some(Ring { server, _mapped: mapped, port, line });
         Ok(())
     }
 
@@ -233,6 +215,10 @@ impl PlatformThread {
             self.give(session, IN_RING, PartyCommand::Access(asked));
         }
     }
+}
+
+fn exceeded(exceeded: QuotaExceeded) -> Failure {
+    (ErrorCode::QuotaExceeded, exceeded.to_string())
 }
 
 fn refused(failure: hub::Failure) -> Failure {
