@@ -41,7 +41,7 @@ pub fn feed(case: &[u8], seen: &mut Seen) {
             true => hear(&mut renode, socket, input, &mut random, seen),
             false => receive(&mut peripheral, socket, input, &mut random, seen),
         };
-        assert!(input.len() < MESSAGE + MAX_LOG, "a message, and a text");
+        assert!(input.len() < MESSAGE + (1 << 20), "a message, and a text of 1 MiB at most");
         if over || input.len() > 4096 && random.random_range(0..64) > 0 {
             inputs = Default::default();
             (renode, peripheral) = open(&mut random);

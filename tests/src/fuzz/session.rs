@@ -153,13 +153,16 @@ fn speak(path: &Path, case: &[u8]) {
     let how = choices.byte();
     let progress = Progress::of_thread();
     let mut stream = UnixStream::connect(path).expect("a server that listens");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a time-out");
+    // Who reads nothing while it writes may wait for a server that waits for it.
+    stream.set_write_timeout(Some(Duration::from_millis(50))).expect("a time-out");
     while let Some(piece) = choices.piece() {
         // The server may have had enough of it.
         if stream.write_all(piece).is_err() {
             break;
         }
-        read(&mut stream, Duration::from_micros(1));
+        stream.set_nonblocking(true).expect("a mode");
+        read(&mut stream);
+        stream.set_nonblocking(false).expect("a mode");
         progress.step();
     }
     match how & 3 {
@@ -170,12 +173,12 @@ fn speak(path: &Path, case: &[u8]) {
     }
     // That it says no more is the end of its session: the server says goodbye, and closes.
     _ = stream.shutdown(Shutdown::Write);
-    assert!(read(&mut stream, PATIENCE), "the server does not close the connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    assert!(read(&mut stream), "the server does not close the connection");
 }
 
-/// Reads what comes until nothing comes for so long; whether the stream has ended.
-fn read(stream: &mut UnixStream, patience: Duration) -> bool {
-    stream.set_read_timeout(Some(patience)).expect("a time-out");
+/// Reads what comes until nothing more does; whether the stream has ended.
+fn read(stream: &mut UnixStream) -> bool {
     let mut bytes = [0; 4096];
     loop {
         match stream.read(&mut bytes) {

@@ -46,8 +46,9 @@ impl Row<'_> {
 
 /// The window that makes so many outputs of such an input, padded evenly where it must be.
 fn window(size: [u32; 2], stride: [u32; 2], input: [u32; 2], output: [u32; 2]) -> Window {
-    let missing = [0, 1]
-        .map(|axis| (output[axis].saturating_sub(1) * stride[axis] + size[axis]).saturating_sub(input[axis]));
+    // What is beyond all numbers is refused as what lies on no input.
+    let covered = |axis: usize| output[axis].saturating_sub(1).saturating_mul(stride[axis]).saturating_add(size[axis]);
+    let missing = [0, 1].map(|axis| covered(axis).saturating_sub(input[axis]));
     let before = missing.map(|missing| missing / 2);
     // Padding comes behind if there is only one line of it; of several half lie before.
     let after = [0, 1].map(|axis| missing[axis] - before[axis]);
