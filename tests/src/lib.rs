@@ -4,19 +4,23 @@
 //! traces over any [`Way`](conformance::Way) to a platform.
 //! [`reference`](mod@reference) computes layers the slow and obvious way, [`program`] writes them into registers
 //! as a driver would, [`random`] draws them, [`layers`] has a few plain ones, [`compression`] compresses their weights,
-//! [`device`] runs them, [`mutation`] runs what is near them, and [`traces`] makes the project's own traces. [`effort`] says how long to search.
+//! [`device`] runs them, [`mutation`] runs what is near them, and [`traces`] makes the project's own traces. [`stage`] has
+//! parties at a hub, [`fuzz`] takes any bytes. [`effort`] says how long to search.
 
 pub mod compression;
 pub mod conformance;
 pub mod device;
 pub mod effort;
+pub mod fuzz;
 pub mod layers;
 pub mod mutation;
 pub mod program;
+pub mod progress;
 pub mod proven;
 pub mod random;
 pub mod reference;
 pub mod served;
 pub mod shared;
+pub mod stage;
 
 pub mod traces;

@@ -6,16 +6,17 @@
 mod fpga_ai_suite;
 mod nvdla;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rand::{Rng, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use vp_core::Time;
 use vp_models::host::{Host, HostError};
+use vp_models::nvdla::registers::Unit;
 use vp_models::platform::Description;
+
+use crate::conformance::local;
+use crate::progress::{Progress, watched as watched_work};
 
 /// Simulated time after which a program that still works is left: the largest layer would take hours.
 const PATIENCE: Time = Time::us(40);
@@ -24,28 +25,6 @@ const STEPS: u64 = 8;
 /// By the wall clock: a program whose simulated time has not moved for so long hangs. A step takes milliseconds, so
 /// this is far from what a loaded machine makes of it.
 const HANGS: Duration = Duration::from_secs(60);
-
-/// Where a program is, for who watches it from another thread.
-#[derive(Default)]
-pub struct Progress {
-    /// Counts what has been done; its value means nothing.
-    steps: AtomicU64,
-    /// Which program it is.
-    program: Mutex<String>,
-}
-
-impl Progress {
-    fn step(&self) {
-        self.steps.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn begin(&self, platform: &str, seed: u64) {
-        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        *program = format!("{platform} with seed {seed}");
-        drop(program);
-        self.step();
-    }
-}
 
 /// Changes words at random.
 struct Mutator {
@@ -96,7 +75,7 @@ impl Mutator {
 /// # Panics
 /// When the platform fails otherwise than by having nothing left to do.
 pub fn run(platform: &str, seed: u64, progress: &Progress) -> u64 {
-    progress.begin(platform, seed);
+    progress.begin(format!("{platform} with seed {seed}"));
     let description = Description::named(platform).unwrap_or_else(|error| panic!("{error}"));
     if description.nvdla().is_some() {
         nvdla::run(platform, seed, progress)
@@ -126,26 +105,35 @@ fn step_to_interrupt(host: &mut dyn Host, until: Time, progress: &Progress) -> b
 /// # Panics
 /// When one of them panics or hangs: the message says which.
 pub fn watched(platform: &'static str, seeds: std::ops::Range<u64>) -> u64 {
-    let progress = Arc::new(Progress::default());
-    let (worker, (sender, done)) = (progress.clone(), channel());
-    let work = std::thread::spawn(move || {
-        let writes = seeds.map(|seed| run(platform, seed, &worker)).sum::<u64>();
-        let _ = sender.send(writes);
-    });
-    loop {
-        let before = progress.steps.load(Ordering::Relaxed);
-        let which = || progress.program.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match done.recv_timeout(HANGS) {
-            Ok(writes) => return writes,
-            Err(RecvTimeoutError::Timeout) => {
-                let after = progress.steps.load(Ordering::Relaxed);
-                assert_ne!(before, after, "{} hangs: simulated time does not move", which());
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                let why = work.join().expect_err("it ended without a result");
-                let text = why.downcast_ref::<String>().cloned();
-                panic!("{}: {}", which(), text.unwrap_or_default());
-            }
-        }
+    watched_work(HANGS, move |progress| seeds.map(|seed| run(platform, seed, progress)).sum())
+}
+
+/// Makes writes to any registers, whatever they do; now and then time moves on. A register is named by a number, of which the
+/// highest bit says that time moves first.
+///
+/// # Panics
+/// When the platform fails otherwise than by having nothing left to do.
+pub fn write_any(platform: &str, writes: impl Iterator<Item = (u16, u32)>, progress: &Progress) -> u64 {
+    let description = Description::named(platform).unwrap_or_else(|error| panic!("{error}"));
+    let mut host = local(&description);
+    let map = host.map();
+    let of_unit =
+        |unit: Unit| unit.registers().iter().filter_map(move |register| map.address(unit, register));
+    let mut addresses: Vec<u32> = Unit::ALL.into_iter().flat_map(of_unit).collect();
+    if description.nvdla().is_none() {
+        addresses = (0..0x1000).step_by(4).collect();
     }
+    let mut count = 0;
+    for (register, value) in writes {
+        if register & 0x8000 != 0 {
+            let until = host.now().expect("time") + PATIENCE / STEPS;
+            step_to_interrupt(&mut host, until, progress);
+        }
+        let address = addresses[usize::from(register & 0x7fff) % addresses.len()];
+        // Some refuse accesses that the map has no register for.
+        count += u64::from(host.write(address, value).is_ok());
+    }
+    let until = host.now().expect("time") + PATIENCE;
+    step_to_interrupt(&mut host, until, progress);
+    count
 }

@@ -24,7 +24,8 @@ impl ServedHost {
     /// # Panics
     /// When either cannot be done.
     pub fn new(description: &Description, memory: MemoryPlace) -> ServedHost {
-        let server = Served::start(description.clone());
+        let any_port = "tcp:127.0.0.1:0".parse().expect("an address");
+        let server = Served::start(&any_port, description.clone(), Options::default());
         let options = RemoteOptions { memory, ..RemoteOptions::default() };
         let host = RemoteHost::connect(&server.address, options).unwrap_or_else(|error| panic!("{error}"));
         ServedHost { host, _server: server }
@@ -32,30 +33,30 @@ impl ServedHost {
 }
 
 /// A running server; dropping it stops it.
-struct Served {
+pub(crate) struct Served {
     address: Address,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Served {
-    fn start(description: Description) -> Served {
+    /// Starts one at this address.
+    pub(crate) fn start(address: &Address, description: Description, options: Options) -> Served {
         let (stop, stopped) = oneshot::channel::<()>();
-        let (bound, address) = mpsc::channel();
+        let (bound, bound_to) = mpsc::channel();
+        let place = address.clone();
         let serve = move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
-                let any_port = "tcp:127.0.0.1:0".parse().expect("an address");
-                let server =
-                    Server::bind(&any_port, description, Options::default()).await.expect("a server");
+                let server = Server::bind(&place, description, options).await.expect("a server");
                 bound.send(server.local_address().clone()).expect("who started the server waits");
                 // An error says that the sender is gone: the test is over either way.
                 server.run(async { _ = stopped.await }).await;
             });
         };
         let thread = std::thread::spawn(serve);
-        let address = address.recv().expect("a server that listens");
+        let address = bound_to.recv().expect("a server that listens");
         Served { address, stop: Some(stop), thread: Some(thread) }
     }
 }

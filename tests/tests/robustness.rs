@@ -13,6 +13,7 @@ use vp_tests::layers::{
     small_buffer, squares,
 };
 use vp_tests::program::Program;
+use vp_tests::progress::peak_memory;
 
 /// All units that run layers.
 const UNITS: [Unit; 11] = [
@@ -35,8 +36,8 @@ const PLATFORMS: [&str; 4] = ["nv_small", "nv_small_256_full", "nv_large", "nv_f
 /// failure.
 const PATIENCE: Time = Time::us(50);
 
-/// What a case may add to the memory of this process, in KiB: more than any legal layer needs at once.
-const MOST_MEMORY: u64 = 512 << 10;
+/// What a case may add to the memory of this process: more than any legal layer needs at once.
+const MOST_MEMORY: u64 = 512 << 20;
 
 /// How a run ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,13 +50,6 @@ enum End {
     Stuck(u32),
 }
 
-/// The most memory this process ever had, where the system tells.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
-}
-
 /// What a case adds to the memory of the process can be told only while no other runs in it.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -64,7 +58,7 @@ fn turn() -> MutexGuard<'static, ()> {
 
 /// Runs a program until these bits have come. None may come twice.
 fn end(device: &mut Device, program: &Program, bits: u32) -> End {
-    let before = peak();
+    let before = peak_memory();
     device.host.set_limit(PATIENCE);
     device.run(program);
     let mut missing = bits;
@@ -83,8 +77,8 @@ fn end(device: &mut Device, program: &Program, bits: u32) -> End {
         }
     };
     // The system's figure is approximate: a later one can be smaller.
-    let more = peak().saturating_sub(before);
-    assert!(more < MOST_MEMORY, "{more} KiB more");
+    let more = peak_memory().saturating_sub(before);
+    assert!(more < MOST_MEMORY, "{more} bytes more");
     end
 }
 

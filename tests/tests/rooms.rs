@@ -42,7 +42,16 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
     (
         "vp-tests",
         "tests",
-        &["vp-core", "vp-models", "vp-protocols", "vp-remote", "vp-server", "vp-study", "vp-transport"],
+        &[
+            "vp-core",
+            "vp-models",
+            "vp-protocols",
+            "vp-remote",
+            "vp-server",
+            "vp-shm",
+            "vp-study",
+            "vp-transport",
+        ],
     ),
 ];
 

@@ -10,7 +10,8 @@ use vp_models::local::LocalHost;
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Description, Platform};
 
-use super::{Mutator, PATIENCE, Progress, step_to_interrupt};
+use super::{Mutator, PATIENCE, step_to_interrupt};
+use crate::progress::Progress;
 
 /// Words of memory of a load that may be changed: configuration comes first.
 const WORDS: usize = 256;

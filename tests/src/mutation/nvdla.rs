@@ -5,9 +5,10 @@ use vp_models::host::Host as _;
 use vp_models::host::program::address;
 use vp_models::nvdla::registers::{Unit, glb};
 
-use super::{Mutator, PATIENCE, Progress, step_to_interrupt};
+use super::{Mutator, PATIENCE, step_to_interrupt};
 use crate::device::Device;
 use crate::program::Program;
+use crate::progress::Progress;
 use crate::random::{Draw, Kind};
 use crate::reference::ConvInput;
 

@@ -46,8 +46,10 @@ impl Row<'_> {
 
 /// The window that makes so many outputs of such an input, padded evenly where it must be.
 fn window(size: [u32; 2], stride: [u32; 2], input: [u32; 2], output: [u32; 2]) -> Window {
-    let missing = [0, 1]
-        .map(|axis| (output[axis].saturating_sub(1) * stride[axis] + size[axis]).saturating_sub(input[axis]));
+    // What is beyond all numbers is refused as what lies on no input.
+    let covered =
+        |axis: usize| output[axis].saturating_sub(1).saturating_mul(stride[axis]).saturating_add(size[axis]);
+    let missing = [0, 1].map(|axis| covered(axis).saturating_sub(input[axis]));
     let before = missing.map(|missing| missing / 2);
     // Padding comes behind if there is only one line of it; of several half lie before.
     let after = [0, 1].map(|axis| missing[axis] - before[axis]);
@@ -81,18 +83,19 @@ impl Builder {
     }
 
     /// The latest cube of that size; where there is none, one that nobody makes.
-    fn source(&mut self, name: &str, input: Shape) -> Option<usize> {
+    fn source(&mut self, row: &Row<'_>, name: &str, input: Shape) -> Result<Option<usize>, NetworkError> {
         if self.network.layers.is_empty() {
             (self.network.input, self.network.is_image) = (input, input.channels <= 4);
-            return None;
+            return Ok(None);
         }
-        let found = self.network.layers.iter().rposition(|layer| layer.output == input);
-        Some(found.unwrap_or_else(|| {
-            let place = self.network.layers.len();
-            let values = synthetic::example_input(input, place as u64);
-            self.push(format!("{name} input"), None, [input; 2], Operation::Constant(values));
-            place
-        }))
+        if let Some(found) = self.network.layers.iter().rposition(|layer| layer.output == input) {
+            return Ok(Some(found));
+        }
+        self.maker.take(&[input.width, input.height, input.channels]).map_err(|why| row.refuse(why))?;
+        let place = self.network.layers.len();
+        let values = synthetic::example_input(input, place as u64);
+        self.push(format!("{name} input"), None, [input; 2], Operation::Constant(values));
+        Ok(Some(place))
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<(), NetworkError> {
@@ -104,7 +107,7 @@ impl Builder {
             std::iter::once(base.to_owned()).chain((2..).map(|number| format!("{base} ({number})")));
         let free = |name: &String| self.network.layers.iter().all(|layer| layer.name != *name);
         let name = names.find(free).unwrap_or_default();
-        let source = self.source(&name, input);
+        let source = self.source(row, &name, input)?;
         let size = row.pair(["kernel_height", "kernel_width"])?;
         let (stride, output) = (row.pair(["stride_y", "stride_x"])?, row.pair(["out_height", "out_width"])?);
         let kernels = row.number("out_channels")?;
@@ -113,7 +116,8 @@ impl Builder {
         if made.width < output[0] || made.height < output[1] || kernels == 0 {
             return Err(row.refuse(format!("{kernels} kernels of {}x{} make {made}", size[0], size[1])));
         }
-        let convolution = synthetic::alone(&self.maker, input, kernels, window, &[source]);
+        let convolution = synthetic::alone(&mut self.maker, input, kernels, window, &[source]);
+        let convolution = convolution.map_err(|why| row.refuse(why))?;
         let convolved = self.network.layers.len();
         self.push(name.clone(), Some(source), [input, made], Operation::Convolution(convolution));
         if !row.is("pool")? {
@@ -143,5 +147,34 @@ impl Builder {
             || row.refuse(format!("no window of {}x{} lies on {input}", window.size[0], window.size[1]));
         let [width, height] = window.outputs(input).ok_or_else(none)?;
         Shape { width, height, channels }.check(row.text("layer")?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "layer,in_channels,in_height,in_width,out_channels,out_height,out_width,kernel_height,\
+                          kernel_width,stride_y,stride_x,pool\n";
+
+    fn refusal(rows: &str) -> String {
+        network("sheet", &format!("{HEADER}{rows}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_window_beyond_all_numbers_is_refused() {
+        let why = refusal("a,3,16,16,8,4294967295,16,3,3,4294967295,1,FALSE\n");
+        assert_eq!(why, "line 2: 8 kernels of 3x3 make 16x1x8");
+        let why = refusal("a,3,16,16,8,16,16,3,4294967295,1,4294967295,FALSE\n");
+        assert!(why.starts_with("line 2: "), "{why}");
+    }
+
+    #[test]
+    fn more_weights_and_constants_than_memory_takes_are_not_made_up() {
+        let many = "more than 268435456 weights and constants are to be made up";
+        let why = refusal("a,8192,4096,4096,8192,1,1,4096,4096,1,1,FALSE\n");
+        assert_eq!(why, format!("line 2: {many}"));
+        let why = refusal("a,3,16,16,8,16,16,3,3,1,1,FALSE\nb,8192,8192,8192,8,8192,8192,1,1,1,1,FALSE\n");
+        assert_eq!(why, format!("line 3: {many}"));
     }
 }

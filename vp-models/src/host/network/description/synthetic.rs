@@ -16,9 +16,14 @@ const INPUT: f64 = 74.0;
 /// Weights and inputs are drawn from this on, to the same number above.
 const LEAST: i8 = -127;
 
+/// Values that are made up in one network: VGG-16 has 138 million weights, and a slip of the pen has any number.
+const MOST: u64 = 1 << 28;
+
 /// Makes weights up, layer by layer.
 pub(super) struct Maker {
     seed: Option<u64>,
+    /// How many more values may be made.
+    left: u64,
     /// The root mean square of each layer's output.
     sizes: Vec<f64>,
 }
@@ -40,7 +45,19 @@ fn converter(from: f64, to: f64) -> Converter {
 
 impl Maker {
     pub(super) fn new(seed: Option<u64>) -> Maker {
-        Maker { seed, sizes: Vec::new() }
+        Maker { seed, left: MOST, sizes: Vec::new() }
+    }
+
+    /// Takes these values, the product of some sizes, off those that may be made.
+    ///
+    /// # Errors
+    /// Says how many may be made when there are not so many left.
+    pub(super) fn take(&mut self, sizes: &[u32]) -> Result<usize, String> {
+        let count = sizes.iter().try_fold(1u64, |count, &by| count.checked_mul(by.into()));
+        let left = count.and_then(|count| self.left.checked_sub(count));
+        self.left =
+            left.ok_or_else(|| format!("more than {MOST} weights and constants are to be made up"))?;
+        Ok(count.unwrap_or_default() as usize)
     }
 
     /// The network's seed.
@@ -152,13 +169,16 @@ pub(super) fn normalisation(
 }
 
 /// A convolution of made-up weights that stands for itself.
+///
+/// # Errors
+/// As [`Maker::take`].
 pub(super) fn alone(
-    maker: &Maker,
+    maker: &mut Maker,
     input: Shape,
     kernels: u32,
     window: Window,
     sources: &[Option<usize>],
-) -> Convolution {
+) -> Result<Convolution, String> {
     let mut convolution = Convolution {
         kernels,
         groups: 1,
@@ -169,10 +189,10 @@ pub(super) fn alone(
         activation: Activation::Relu,
         converter: Converter { offset: 0, scale: 1, shift: 0 },
     };
-    let taps = [window.size[0], window.size[1], input.channels, kernels].map(|by| by as usize);
+    let weights = maker.take(&[window.size[0], window.size[1], input.channels, kernels])?;
     let seed = maker.seed().unwrap_or(1);
-    maker.convolution(&mut convolution, seed, taps.into_iter().product(), sources, None, None);
-    convolution
+    maker.convolution(&mut convolution, seed, weights, sources, None, None);
+    Ok(convolution)
 }
 
 #[cfg(test)]
@@ -186,6 +206,15 @@ mod tests {
             let factor = f64::from(scale) / f64::from(2u32).powi(shift as i32);
             assert!((factor * from / to - 1.0).abs() < 1e-3, "{from} to {to}: {scale} >> {shift}");
         }
+    }
+
+    #[test]
+    fn no_more_weights_are_made_up_than_memory_takes() {
+        let text = "name = \"n\"\nseed = 1\ninput = { width = 1, height = 1, channels = 8192 }\n[[layer]]\n\
+                    name = \"a\"\nkind = \"convolution\"\nkernels = 8192\nkernel = [7, 7]\npadding = [3, 3]\n";
+        let error = super::super::Network::parse(text, &mut |_| Err(String::new())).unwrap_err();
+        let many = "layer `a`: more than 268435456 weights and constants are to be made up";
+        assert_eq!(error.to_string(), many);
     }
 
     #[test]

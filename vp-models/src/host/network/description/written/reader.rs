@@ -184,6 +184,8 @@ impl Reader<'_, '_> {
             })?),
         };
         if let Some(seed) = seed {
+            let sizes = [window.size[0], window.size[1], input.channels / groups, kernels];
+            self.maker.take(&sizes).map_err(|why| value(&why))?;
             let shift = add.as_ref().and_then(|added| added.shift);
             self.maker.convolution(&mut convolution, seed, count as usize, sources, shift, converter);
         }

@@ -1,0 +1,313 @@
+//! The corpora: small cases that are right, made of what the project has anyway.
+
+use std::io;
+use std::path::Path;
+
+use bytes::{Bytes, BytesMut};
+use vp_models::platform::Description;
+use vp_protocols::native::{
+    self, Attach, Connection, Message, PortId, Posted, RegisterRead, RegisterWrite, Request, RequestId, Role,
+    TimeMode, Until, emit,
+};
+use vp_protocols::{remote_port, renode};
+
+use super::{Target, files, put_piece, session};
+
+/// The files of a target's corpus: names and contents.
+///
+/// # Errors
+/// When a file of the project, of which one is made, cannot be read.
+///
+/// # Panics
+/// For a target that there is not.
+pub fn of(target: &Target) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let named = |(name, case): (&str, Vec<u8>)| (name.to_owned(), case);
+    Ok(match target.name {
+        "native-frames" => native_frames()?,
+        "remote-port" => vec![named(("packets", pieces(&[0; 8], &remote_port_packets())))],
+        "renode" => vec![named(("messages", pieces(&[0; 8], &renode_messages())))],
+        "session" => sessions().into_iter().map(named).collect(),
+        "ring" => [0, 1].map(|end| (format!("end-{end}"), ring(end))).into(),
+        "files" => files()?,
+        "registers" => registers().into_iter().map(named).collect(),
+        "hub" => [0, 1].map(|mode| (format!("mode-{mode}"), hub(mode))).into(),
+        other => panic!("no corpus for {other}"),
+    })
+}
+
+fn pieces(head: &[u8], pieces: &[Vec<u8>]) -> Vec<u8> {
+    let mut case = head.to_vec();
+    pieces.iter().for_each(|piece| put_piece(piece, &mut case));
+    case
+}
+
+/// The golden frames, each a piece: those of clients, and those of servers.
+fn native_frames() -> io::Result<Vec<(String, Vec<u8>)>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols/vectors/native-messages.txt");
+    let (mut clients, mut servers) = (Vec::new(), Vec::new());
+    let text = std::fs::read_to_string(file)?;
+    for vector in text.split("\n[").skip(1) {
+        let line = |key| vector.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+        let digits = [line("prefix:"), line("header:"), line("payload:")].concat();
+        let byte = |digits| u8::from_str_radix(digits, 16).map_err(|_| io::ErrorKind::InvalidData);
+        let frame = digits.split_whitespace().map(byte).collect::<Result<Vec<u8>, _>>()?;
+        let is_servers =
+            ["Welcome", "Refused", "Reply", "Notice"].iter().any(|name| line("means: ").starts_with(name));
+        if is_servers { servers.push(frame) } else { clients.push(frame) }
+    }
+    Ok(vec![
+        ("greeted".to_owned(), pieces(&[8], &clients)),
+        ("open".to_owned(), pieces(&[0], &clients[3..])),
+        ("of-servers".to_owned(), pieces(&[9], &servers)),
+    ])
+}
+
+/// A session's frames.
+fn frames(messages: &[Message]) -> Vec<Vec<u8>> {
+    let image = |message| {
+        let mut bytes = BytesMut::new();
+        emit(message, &[], &mut bytes).expect("a message that can be said");
+        bytes.to_vec()
+    };
+    messages.iter().map(image).collect()
+}
+
+fn sessions() -> Vec<(&'static str, Vec<u8>)> {
+    let (csb, irq, dbb) = (PortId(0), PortId(1), PortId(2));
+    let attach = |port, role| Request::Attach(Attach { port, role, range: None });
+    let read = |address| Request::RegisterRead(RegisterRead { port: csb, address, at: None });
+    let write = |address, value| RegisterWrite { port: csb, address, value, at: None };
+    let hello =
+        |platform: &str, mode| Message::Hello(Box::new(Connection::hello("client", Some(platform), mode)));
+    let session = |mode, requests: Vec<Request>| {
+        let requests =
+            (0..).zip(requests).map(|(id, request)| Message::Request { id: RequestId(id), request });
+        let posted = Message::Posted(Posted::RegisterWrite(write(0x5004, 1)));
+        let bye = Message::Bye(native::Bye { code: None, reason: "done".to_owned() });
+        let messages: Vec<Message> =
+            [hello(session::PLATFORM, mode)].into_iter().chain(requests).chain([posted, bye]).collect();
+        pieces(&[2], &frames(&messages))
+    };
+    let memory = |access| native::MemoryRead {
+        port: dbb,
+        address: 0x8000_0000,
+        length: 64,
+        access,
+        axi_id: 0,
+        at: None,
+    };
+    let cpu = vec![
+        attach(csb, Role::Initiator),
+        attach(irq, Role::Sink),
+        attach(dbb, Role::Initiator),
+        read(0x1000),
+        Request::RegisterWrite(write(0x1004, 0)),
+        Request::MemoryRead(memory(native::Access::Debug)),
+        Request::MemoryRead(memory(native::Access::Timed)),
+        Request::Advance { until: Until::Idle },
+        Request::Status,
+        Request::Statistics { prefix: String::new(), first: 0 },
+        Request::Ping,
+        Request::Reset,
+        Request::Detach { port: csb },
+    ];
+    let owner = vec![attach(dbb, Role::Target), attach(irq, Role::Sink), Request::Ping, Request::Status];
+    let partner = vec![
+        Request::Clock { reaction: native::Reaction::NextEdge, quantum: 0 },
+        attach(csb, Role::Initiator),
+        attach(irq, Role::Sink),
+        Request::Status,
+    ];
+    vec![
+        ("cpu", session(TimeMode::Free, cpu.clone())),
+        ("cpu-lockstep", session(TimeMode::Lockstep, cpu)),
+        ("owner", session(TimeMode::Free, owner)),
+        ("partner", session(TimeMode::Free, partner)),
+    ]
+}
+
+/// A packet of each kind, with ids and channels as the target's session asks for them.
+fn remote_port_packets() -> Vec<Vec<u8>> {
+    use remote_port::*;
+    let all = Capabilities::PLATFORM.union(Capabilities::ATS);
+    let ats = Ats { time: 9, rights: 3, address: 0x1000, length: 0x1000, result: 0 };
+    let read = Access::read(5, 0x40, 4);
+    let write = Access::write(5, 0x40, &b"abcdefgh"[..]);
+    let extended = |access: &Access| Access { attributes: Attributes::EXTENDED, ..access.clone() };
+    let enables = Bytes::from_static(&[255, 0]);
+    let requests = [
+        Transaction::Read(read.clone()),
+        Transaction::Read(extended(&read)),
+        Transaction::Write(write.clone()),
+        Transaction::Write(extended(&write)),
+        Transaction::Write(Access { byte_enables: enables.clone(), ..extended(&write) }),
+        Transaction::Read(Access { byte_enables: enables, ..extended(&read) }),
+        Transaction::Interrupt(Interrupt { time: 7, vector: 0, line: 3, level: true }),
+        Transaction::Sync { time: 11 },
+        Transaction::AtsRequest(ats),
+        Transaction::AtsInvalidate(ats),
+    ];
+    let answers = [
+        Transaction::Read(Access { data: Bytes::from_static(b"abcd"), ..read.clone() }),
+        Transaction::Read(Access { data: Bytes::from_static(b"abcd"), ..extended(&read) }),
+        Transaction::Write(Access { data: Bytes::new(), ..extended(&write) }),
+        Transaction::Sync { time: 11 },
+    ];
+    let mut packets = vec![
+        Packet { id: 0, flags: Flags::NONE, channel: 0, body: Body::Hello(Hello::new(all)) },
+        Packet { id: 0, flags: Flags::NONE, channel: 0, body: Body::Hello(Hello::new(Capabilities::NONE)) },
+        Packet { id: 0, flags: Flags::NONE, channel: 0, body: Body::Nop },
+    ];
+    for flags in [Flags::NONE, Flags::POSTED, Flags::OPTIONAL] {
+        let packet =
+            |body: &Transaction| Packet { id: 7, flags, channel: 9, body: Body::Transaction(body.clone()) };
+        packets.extend(requests.iter().map(packet));
+    }
+    for id in 1..4 {
+        let flags = Flags::RESPONSE;
+        let packet =
+            |body: &Transaction| Packet { id, flags, channel: 9, body: Body::Transaction(body.clone()) };
+        packets.extend(answers.iter().map(packet));
+    }
+    let image = |packet: &Packet| {
+        let mut out = BytesMut::new();
+        packet.encode(&mut out).unwrap();
+        out.to_vec()
+    };
+    packets.iter().map(image).collect()
+}
+
+/// A message of each kind, to a peripheral's two sockets and to Renode's.
+fn renode_messages() -> Vec<Vec<u8>> {
+    use renode::*;
+    // What Renode says mostly; what a peripheral says mostly on main, and on async.
+    let of_renode = [
+        Action::ReadByte,
+        Action::ReadDoubleWord,
+        Action::WriteWord,
+        Action::WriteQuadWord,
+        Action::Interrupt,
+        Action::TickClock,
+        Action::ResetPeripheral,
+    ];
+    let answers = [Action::Ok, Action::Error, Action::ReadFromBus];
+    let told =
+        [Action::Interrupt, Action::LogMessage, Action::TickClock, Action::GetByte, Action::PushQuadWord];
+    let message = |to: u8, action| {
+        let is_log = action == Action::LogMessage;
+        let (address, data) = (if is_log { 30 } else { 2 }, 1);
+        let mut bytes = vec![to];
+        bytes.extend_from_slice(&Message { action, address, data, index: 0 }.emit());
+        bytes.resize(1 + if is_log { MESSAGE + 30 } else { MESSAGE }, b'x');
+        bytes
+    };
+    let likely = [(0, &of_renode[..]), (1, &answers), (3, &told), (0, &of_renode), (1, &answers), (3, &told)];
+    let likely = likely.into_iter().flat_map(|(to, actions)| actions.iter().map(move |action| (to, *action)));
+    let all = (0..4).flat_map(|to| Action::ALL.iter().map(move |action| (to, *action)));
+    likely.chain(all).map(|(to, action)| message(to, action)).collect()
+}
+
+/// An access, or an answer, in each place, and each kind of step.
+fn ring(end: u8) -> Vec<u8> {
+    let mut case = vec![end];
+    for step in 0..40 {
+        case.extend([5, step]);
+        // The number of the next entry, after its kind; then it is taken.
+        case.extend([1, 1 | step << 2, 1 + step % 4, 0, 0, 0]);
+        case.extend([0, 0, 5, 7, step & 1, 6, step, 0, 0, 0, 4, step]);
+    }
+    case
+}
+
+fn registers() -> Vec<(&'static str, Vec<u8>)> {
+    let writes = (0..60).flat_map(|word: u16| {
+        let [low, high] = (word * 7 | word % 8 / 7 << 15).to_le_bytes();
+        [low, high, word as u8, 0, 0, 0]
+    });
+    vec![
+        ("program", vec![0, 0, 1, 0, 0, 0, 0, 0, 0, 0]),
+        ("writes", [0, 1].into_iter().chain(writes).collect()),
+    ]
+}
+
+/// A layer that is run, and what else may happen.
+fn hub(mode: u8) -> Vec<u8> {
+    let mut case = vec![1, mode];
+    for _ in 0..6 {
+        case.extend([7, 0x80, 39, 7, 0, 10, 22, 0, 200, 1, 19, 1, 49]);
+    }
+    case.extend([13, 0x0c, 0, 4]);
+    for _ in 0..6 {
+        case.extend([22, 0, 0, 4, 19, 1, 49]);
+    }
+    case.extend([11, 0, 0x0c, 0x10, 26, 2, 4, 27, 2, 3, 1, 1, 0, 0, 0, 29, 2, 0, 1, 18, 0, 2, 1]);
+    case
+}
+
+fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read(here.join("..").join(path));
+    let described = |name| Description::named(name).expect("a built-in platform").to_toml().into_bytes();
+    let sheet = "layer,in_channels,in_height,in_width,out_channels,out_height,out_width,kernel_height,kernel_width,\
+                 stride_y,stride_x,pool,pool_height,pool_width,pool_stride_y,pool_stride_x,pooled_height,pooled_width\n\
+                 conv1,3,16,16,8,16,16,3,3,1,1,TRUE,2,2,2,2,8,8\nconv2,8,8,8,8,4,4,3,3,2,2,FALSE,,,,,,\n";
+    let table = "test,read_latency,write_resp_latency,read_outstanding_limit,cycles,axi_read_bytes,axi_write_bytes,\
+                 max_outstanding_reads,max_outstanding_writes,reads_by_id,writes_by_id,crc_ok\n\
+                 a,50,1,256,1000,4096,512,8,2,0:12;9:4,1:3,1\n";
+    let surface = "\n---\n{offset:0x0, size:4, payload:0x01 0x02 0x03 0x04}\n";
+    let script = "traces/nv_small/pdp_average_2x2_s2_13x11x16/pdp_average_2x2_s2_13x11x16.cfg";
+    let cfg = [read(script)?, surface.into()].concat();
+    let txn = "load_mem 0x80000000 4 in.dat\nfill_mem 0x80000100 0x40 0x5a\nwrite_reg 0xffff100b 5 # x\n\
+               read_reg 0x1 0xff == 0x31 3\nwait_intr 0x1\nwait\ndump_mem 0x80000000 4 in.dat\n---\n\
+               0x00 0x01 0x02 0x03\n";
+    // Its header: int8 of 2x2x2, lines of 64 bytes, surfaces of 128, in 4096.
+    let header = [0_u32, 40, 2, 2, 2, 64, 128, 4096].map(u32::to_le_bytes).concat();
+    let image = [b"DIMG", &header[..], &[5; 8]];
+    let points = finished().into_bytes();
+    let graph = "name = \"g\"\ninput = { height = 4, width = 4, channels = 2 }\n[[layer]]\nname = \"a\"\n\
+                 kind = \"activation\"\nfunction = \"relu\"\n[[layer]]\nname = \"p\"\nkind = \"pooling\"\n\
+                 method = \"max\"\nsize = 2\n";
+    let study = "name = 'two'\nframes = 2\nlimit = '1 ms'\n[fixed]\nnetwork = 'digits'\n[sweep]\n\
+                 'dbb0.read_latency' = [10, '60 ns']\n'dbb0.read_outstanding' = { from = 8, to = 64, factor = 2 }\n";
+    let recording = "W 1000c ffffffff\nR 1000 31303030\nI 3\n";
+    let contents: Vec<(&str, Vec<u8>)> = vec![
+        ("platform", described("nv_small")),
+        ("platform", described(Description::OTHER_NAMES[0])),
+        ("network", read("networks/digits/network.toml")?),
+        ("network", read("tests/data/networks/all_kinds.toml")?),
+        ("sheet", sheet.into()),
+        ("study", study.into()),
+        ("study", read("studies/latency.toml")?),
+        ("cfg", cfg),
+        ("txn", txn.into()),
+        ("recording", recording.into()),
+        ("image", image.concat()),
+        ("graph", graph.into()),
+        ("job", read("networks/digits/job.toml")?),
+        ("rtl-table", table.into()),
+        ("rtl-log", "cycle,channel,address,length,id\n1,AR,0x80000000,4,1\n2,AW,0x80000000,4,1\n".into()),
+        ("rtl-distribution", read("tests/data/rtl-distribution.csv")?),
+        ("points", points),
+    ];
+    let mut files = Vec::new();
+    for (name, contents) in contents {
+        let format = files::FORMATS.iter().position(|(known, _)| *known == name).expect("a known format");
+        let case = [&[format as u8][..], &contents].concat();
+        let count = files.iter().filter(|(known, _): &&(String, _)| known.starts_with(name)).count();
+        files.push((format!("{name}-{count}"), case));
+    }
+    Ok(files)
+}
+
+/// A line of a study's finished points.
+fn finished() -> String {
+    let finished = vp_study::Finished {
+        key: "k".to_owned(),
+        program: "p".to_owned(),
+        point: "network=digits".to_owned(),
+        outcome: vp_study::Outcome::Failed("no such network".to_owned()),
+        at: 7,
+    };
+    let line = serde_json::to_string(&finished).expect("it can be written");
+    format!("{line}\n{line}\n")
+}

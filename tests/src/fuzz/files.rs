@@ -1,0 +1,124 @@
+//! Files of users, of every format: what is none is refused, and what is one can be used.
+//!
+//! A case: a byte for the format, then the file.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use vp_models::host::fpga_ai_suite::{Job, Model};
+use vp_models::host::loadable::Loadable;
+use vp_models::host::network::{Network, Plan};
+use vp_models::host::trace::recording::Dimg;
+use vp_models::host::trace::{Language, Trace};
+use vp_models::platform::Description;
+use vp_study::rtl::{distribution, log, table::Table};
+use vp_study::{Store, Study};
+
+use super::{Choices, Form};
+
+/// What its cases are.
+pub const FORM: Form = Form::Bytes;
+
+/// Reads a file of its format; whether it is one.
+type Read = fn(&[u8]) -> bool;
+
+/// The formats, by name. A case's first byte is a position here: new ones come at the end.
+pub const FORMATS: [(&str, Read); 15] = [
+    ("platform", platform),
+    ("network", network),
+    ("sheet", |bytes| text(bytes).is_some_and(|text| Network::of_sheet("sheet", text).is_ok_and(planned))),
+    ("study", study),
+    ("cfg", |bytes| trace(bytes, Language::Cfg)),
+    ("txn", |bytes| trace(bytes, Language::Txn)),
+    ("recording", |bytes| trace(bytes, Language::Recording)),
+    ("loadable", |bytes| Loadable::parse(bytes).is_ok()),
+    ("image", |bytes| Dimg::parse(bytes, Path::new("golden.dimg")).is_ok()),
+    ("graph", |bytes| text(bytes).is_some_and(|text| Model::parse(text, &mut tensor).is_ok())),
+    ("job", |bytes| in_file(bytes, "job.toml", |path| Job::load(path).is_ok())),
+    ("rtl-table", |bytes| in_file(bytes, "nv_small.csv", |path| Table::read(path).is_ok())),
+    ("rtl-log", |bytes| in_file(&packed(bytes), "log.csv.gz", |path| log::read(path).is_ok())),
+    ("rtl-distribution", |bytes| in_file(bytes, "kept.csv", |path| distribution::read(path).is_ok())),
+    ("points", |bytes| in_file(bytes, "points.jsonl", |path| Store::open(path).is_ok())),
+];
+
+/// Runs a case; one file.
+///
+/// # Panics
+/// When what reads it does.
+pub fn run(case: &[u8]) -> u64 {
+    feed(case);
+    1
+}
+
+/// Runs a case; the format's name, and whether the file is one of it.
+pub fn feed(case: &[u8]) -> (&'static str, bool) {
+    let mut choices = Choices::new(case);
+    let (name, read) = FORMATS[usize::from(choices.byte()) % FORMATS.len()];
+    (name, read(choices.rest()))
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}
+
+/// A tensor of some other file: there is one, and it has the wrong length mostly.
+fn tensor(name: &str) -> Result<Vec<u8>, String> {
+    match name.len() {
+        0 => Err("no such file".to_owned()),
+        length => Ok(vec![1; (length % 7) * 36]),
+    }
+}
+
+/// A description that can be built is written down as what reads back.
+fn platform(bytes: &[u8]) -> bool {
+    let Some(Ok(description)) = text(bytes).map(Description::parse) else { return false };
+    if description.check().is_err() {
+        return false;
+    }
+    let again = Description::parse(&description.to_toml()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again.to_toml(), description.to_toml());
+    true
+}
+
+fn network(bytes: &[u8]) -> bool {
+    text(bytes).is_some_and(|text| Network::parse(text, &mut tensor).is_ok_and(planned))
+}
+
+/// Whether a network can be run on a small device.
+fn planned(network: Network) -> bool {
+    let description = Description::named("nv_small").expect("a built-in platform");
+    let config = &description.nvdla().expect("an NVDLA").config;
+    Plan::new(&network, config, description.dbb0.range()).is_ok()
+}
+
+fn study(bytes: &[u8]) -> bool {
+    let folder = Path::new("no-such-folder");
+    let Some(Ok(study)) = text(bytes).map(|text| Study::parse(text, folder)) else { return false };
+    assert!(!study.points.is_empty());
+    true
+}
+
+fn trace(bytes: &[u8], language: Language) -> bool {
+    let (Some(text), script) = (text(bytes), Path::new("no-such-folder/input")) else { return false };
+    // The first half is the script, and the rest the file beside it, if there is such a mark.
+    let (text, beside) = text.split_once("\n---\n").unwrap_or((text, "{offset:0x0, size:1, payload:0x01}\n"));
+    let read = &mut |_: &str| Ok(Some(beside.to_owned()));
+    Trace::assemble("fuzz", script, language, text, Some((script, beside)), read).is_ok()
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(bytes).and_then(|()| packer.finish()).expect("memory takes all")
+}
+
+/// Reads what is read from files only, in a folder of this thread.
+fn in_file(bytes: &[u8], name: &str, read: impl FnOnce(&Path) -> bool) -> bool {
+    thread_local!(static FOLDER: tempfile::TempDir = tempfile::tempdir().expect("a folder"));
+    FOLDER.with(|folder| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file can be written");
+        read(&path)
+    })
+}

@@ -1,0 +1,347 @@
+//! A hub with parties that do as they are told: what tests of the hub draw, and what came of it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use vp_core::Time;
+use vp_models::bus::axi::{AxiChannel, AxiEvent};
+use vp_models::hub::{
+    Access, AccessKind, Clock, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryPromise, Operation,
+    Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Recorded, RequestId, Role,
+    Tag, TimeMode, Until, replay,
+};
+use vp_models::platform::{Description, Platform};
+
+use crate::program::Program;
+use crate::random::Draw;
+
+/// The platform's register port.
+pub const CSB: PortIndex = PortIndex(0);
+/// Its interrupt line.
+pub const LINE: PortIndex = PortIndex(1);
+/// Its memory.
+pub const MEMORY: PortIndex = PortIndex(2);
+const CYCLE: Time = Time::ns(1);
+
+/// What a random party does next.
+#[derive(Debug, Clone, Copy)]
+pub enum Act {
+    /// A party comes, if there is a place.
+    Enter(u8),
+    /// A party goes.
+    Leave(u8),
+    /// A party takes one of the roles at a port, of all of it or of a part.
+    Attach(u8, u8, u8, bool),
+    /// A party gives up a port.
+    Detach(u8, u8),
+    /// The next register writes of the layer, posted or not.
+    Program(u8, u8, bool),
+    /// A party reads a register.
+    Read(u8, u16),
+    /// A party lets time move: until one of four things, or so many cycles.
+    Advance(u8, u8, u16),
+    /// A party steps so many cycles.
+    Step(u8, u16),
+    /// A party reads memory beside the bus, or writes it.
+    Debug(u8, u16, bool),
+    /// A party reads a register in so many cycles.
+    Scheduled(u8, u16),
+    /// A party wants a reset.
+    Reset(u8),
+    /// The owners answer so many of what they were asked, or refuse it.
+    Answer(u8, bool),
+    /// Time may move so many cycles.
+    Run(u16),
+    /// A party becomes a partner; whether it reacts at once, and its quantum.
+    Clock(u8, bool, u8),
+    /// A partner drives one of several things at a port, so many cycles from now.
+    Drive(u8, u8, u8, u8, u32),
+    /// A partner promises to be silent for so many cycles, having heard all but so many events.
+    Promise(u8, u8, u16),
+}
+
+/// A hub with parties that do as they are told, and what came of it.
+pub struct Stage {
+    /// The hub.
+    pub hub: Hub,
+    /// All that it was told.
+    pub recording: Rc<RefCell<Vec<Recorded>>>,
+    /// All that it has said.
+    pub outputs: Vec<Output>,
+    /// How the platform is described, and how time moves.
+    description: Description,
+    mode: TimeMode,
+    /// How many events each partner was sent.
+    sent: BTreeMap<PartyId, u64>,
+    asked: VecDeque<(PartyId, RequestId, MemoryAccess)>,
+    /// The bytes of all memories outside.
+    pub outside: BTreeMap<u64, u8>,
+    /// What is left of the layer's register writes.
+    pub writes: VecDeque<(u64, u32)>,
+    next_tag: u64,
+}
+
+impl Stage {
+    /// A platform with a layer to be run, both drawn from a seed: parties 1 and 2 have come, and have its registers, its
+    /// interrupt line and its memory.
+    ///
+    /// # Panics
+    /// When the platform cannot be built.
+    pub fn new(seed: u64, mode: TimeMode) -> Stage {
+        let mut draw = Draw::new("nv_small", seed);
+        let layer = draw.sdp(true);
+        let description = draw.description().clone();
+        let mut hub = hub(&description, mode);
+        let recording: Rc<RefCell<Vec<Recorded>>> = Rc::default();
+        let told = recording.clone();
+        hub.on_input(move |recorded| told.borrow_mut().push(recorded.clone()));
+        let mut program = Program::new(hub.platform().map());
+        program.sdp(&layer, 0);
+        program.enable_sdp(0);
+        let map = hub.platform().map();
+        let address = |unit, register| u64::from(map.address(unit, register).unwrap());
+        let writes = program.writes.iter().map(|write| (address(write.unit, write.register), write.value));
+        let image = draw.image();
+        let bytes = image.regions().iter().flat_map(|(base, bytes)| (*base..).zip(bytes.iter().copied()));
+        let outside = bytes.collect();
+        let (writes, asked, outputs) = (writes.collect(), VecDeque::new(), Vec::new());
+        let sent = BTreeMap::new();
+        let mut stage =
+            Stage { hub, recording, outputs, description, mode, sent, asked, outside, writes, next_tag: 0 };
+        (1..3).for_each(|party| stage.enter(PartyId(party)));
+        let ends = [(1, CSB, Role::Initiator), (1, LINE, Role::Sink), (2, MEMORY, Role::Target)];
+        for (party, port, role) in ends {
+            stage.command(PartyId(party), PartyCommand::Attach { port, role, range: None });
+        }
+        stage
+    }
+
+    fn handle(&mut self, input: Input) {
+        self.hub.handle(input);
+        self.poll();
+    }
+
+    fn poll(&mut self) {
+        while let Some(output) = self.hub.poll() {
+            match &output {
+                Output::Request { party, request, access, .. } => {
+                    self.asked.push_back((*party, *request, access.clone()));
+                }
+                Output::Driven { party, .. } => *self.sent.entry(*party).or_default() += 1,
+                _ => {}
+            }
+            self.outputs.push(output);
+        }
+    }
+
+    fn command(&mut self, party: PartyId, command: PartyCommand) {
+        self.next_tag += 1;
+        self.handle(Input::Command { party, tag: Tag(self.next_tag), command });
+    }
+
+    fn enter(&mut self, party: PartyId) {
+        let memory = MemoryPromise { in_order: Some(16).filter(|_| party.0 == 2) };
+        self.handle(Input::Enter { party, name: format!("party {}", party.0), memory });
+    }
+
+    fn answer(&mut self, refuse: bool) {
+        let Some((party, request, access)) = self.asked.pop_front() else { return };
+        let result = match access.write {
+            _ if refuse => {
+                Err(Failure { kind: FailureKind::SlaveError, reason: "it does not like that".to_owned() })
+            }
+            None => {
+                let byte = |at| self.outside.get(&(access.address + u64::from(at))).copied().unwrap_or(0);
+                Ok((0..access.length).map(byte).collect::<Bytes>())
+            }
+            Some((data, _)) => {
+                self.outside.extend((access.address..).zip(data));
+                Ok(Bytes::new())
+            }
+        };
+        self.handle(Input::Answer { party, request, result });
+    }
+
+    /// Does that.
+    pub fn act(&mut self, act: Act) {
+        let at = |cycles: u16| CYCLE * u64::from(cycles);
+        let now = self.hub.now();
+        match act {
+            Act::Enter(party) if self.hub.parties() < 3 => {
+                let party = PartyId(party.into());
+                if !self.hub.has_party(party) {
+                    self.enter(party);
+                }
+            }
+            Act::Enter(_) => {}
+            Act::Leave(party) => {
+                let (party, why) = (PartyId(party.into()), "it went".to_owned());
+                self.handle(Input::Leave { party, why });
+            }
+            Act::Attach(party, port, role, part) => {
+                let role = [Role::Initiator, Role::Target, Role::Sink, Role::Source][usize::from(role)];
+                let range = part.then_some(0x8000_0000..0x8000_0400);
+                let command = PartyCommand::Attach { port: PortIndex(port.into()), role, range };
+                self.command(PartyId(party.into()), command);
+            }
+            Act::Detach(party, port) => {
+                self.command(PartyId(party.into()), PartyCommand::Detach { port: PortIndex(port.into()) });
+            }
+            Act::Program(party, count, posted) => {
+                for _ in 0..count {
+                    let Some((address, value)) = self.writes.pop_front() else { break };
+                    let operation = Operation::RegisterWrite { address, value };
+                    let (party, access) = (PartyId(party.into()), Access { port: CSB, at: None, operation });
+                    match posted {
+                        true => self.handle(Input::Posted { party, access }),
+                        false => self.command(party, PartyCommand::Access(access)),
+                    }
+                }
+            }
+            Act::Read(party, address) => {
+                let operation = Operation::RegisterRead { address: u64::from(address) };
+                let access = Access { port: CSB, at: None, operation };
+                self.command(PartyId(party.into()), PartyCommand::Access(access));
+            }
+            Act::Advance(party, kind, cycles) => {
+                let until = match kind {
+                    0 => Until::Idle,
+                    1 => Until::Time(now + at(cycles)),
+                    2 => Until::Interrupt { port: LINE, limit: Some(now + at(cycles)) },
+                    _ => Until::Interrupt { port: LINE, limit: None },
+                };
+                self.command(PartyId(party.into()), PartyCommand::Advance(until));
+            }
+            Act::Step(party, cycles) => {
+                self.command(PartyId(party.into()), PartyCommand::Step { to: now + at(cycles) });
+            }
+            Act::Debug(party, offset, write) => {
+                let (address, kind) = (0x8000_0000 + u64::from(offset), AccessKind::Debug);
+                let operation = match write {
+                    true => {
+                        let data = Bytes::copy_from_slice(&offset.to_le_bytes());
+                        Operation::MemoryWrite { address, data, strobes: None, kind }
+                    }
+                    false => Operation::MemoryRead { address, length: 9, kind },
+                };
+                let access = Access { port: MEMORY, at: None, operation };
+                self.command(PartyId(party.into()), PartyCommand::Access(access));
+            }
+            Act::Scheduled(party, cycles) => {
+                let operation = Operation::RegisterRead { address: 0x1000 };
+                let access = Access { port: CSB, at: Some(now + at(cycles)), operation };
+                self.command(PartyId(party.into()), PartyCommand::Access(access));
+            }
+            Act::Reset(party) => self.command(PartyId(party.into()), PartyCommand::Reset),
+            Act::Answer(count, refuse) => (0..count).for_each(|_| self.answer(refuse)),
+            Act::Run(cycles) => {
+                // In the middle of an instant nothing may come, or no replay finds its place again.
+                while self.hub.run(now + at(cycles)) == Ran::InInstant {}
+                self.poll();
+            }
+            Act::Clock(party, same_edge, quantum) => {
+                let reaction = if same_edge { Reaction::SameEdge } else { Reaction::NextEdge };
+                let clock = Clock { reaction, quantum: u32::from(quantum) };
+                self.command(PartyId(party.into()), PartyCommand::Clock(clock));
+            }
+            Act::Drive(party, port, cycles, what, value) => {
+                let (party, port) = (PartyId(party.into()), PortIndex(port.into()));
+                let edge = Time::ps(now.as_ps().next_multiple_of(CYCLE.as_ps()));
+                let at = edge + CYCLE * u64::from(cycles);
+                self.handle(Input::Driven { party, port, at, event: driven(what, value) });
+            }
+            Act::Promise(party, unheard, cycles) => {
+                let party = PartyId(party.into());
+                let sent = self.sent.get(&party).copied().unwrap_or(0);
+                let promise = Promise { heard: sent.saturating_sub(unheard.into()), next: now + at(cycles) };
+                self.handle(Input::Promised { party, promise });
+            }
+        }
+    }
+
+    /// Answers and runs until nothing moves any more; then all go.
+    pub fn finish(&mut self) {
+        loop {
+            let ran = self.hub.run(Time::MAX);
+            self.poll();
+            if !matches!(ran, Ran::Again | Ran::InInstant) && self.asked.is_empty() {
+                break;
+            }
+            while !self.asked.is_empty() {
+                self.answer(false);
+            }
+        }
+        for party in 1..4 {
+            self.handle(Input::Leave { party: PartyId(party), why: "the end".to_owned() });
+        }
+    }
+}
+
+impl Stage {
+    /// Runs the recording, written down and read back, once more.
+    ///
+    /// # Panics
+    /// When outputs, time or event hash are others than before.
+    pub fn check_replay(&self) {
+        let written = postcard::to_allocvec(&*self.recording.borrow()).expect("it can be written");
+        let read: Vec<Recorded> = postcard::from_bytes(&written).expect("what was written");
+        let mut again = hub(&self.description, self.mode);
+        let outputs = replay(&mut again, &read).unwrap_or_else(|error| panic!("{error}"));
+        for (again, before) in outputs.iter().zip(&self.outputs) {
+            assert_eq!(again, before);
+        }
+        assert_eq!(outputs.len(), self.outputs.len());
+        assert_eq!(again.now(), self.hub.now());
+        assert_eq!(again.platform().event_hash(), self.hub.platform().event_hash());
+    }
+}
+
+/// What is driven at a port: one of all things that can be.
+fn driven(what: u8, value: u32) -> PortEvent {
+    let (flag, id, address) = (value & 1 == 1, value as u16 & 7, u64::from(value >> 3));
+    let beats = value as u16 >> 8 & 0xff;
+    let data = |length: u8| Bytes::from(vec![value as u8; usize::from(length)]);
+    let channels = [
+        AxiChannel::ReadAddress,
+        AxiChannel::ReadData,
+        AxiChannel::WriteAddress,
+        AxiChannel::WriteData,
+        AxiChannel::WriteResponse,
+    ];
+    match what % 11 {
+        0 => PortEvent::Register {
+            address: value >> 8 & 0x3fffc,
+            write: (what & 0x80 != 0).then_some(value),
+            posted: what & 0x40 != 0,
+        },
+        1 => PortEvent::RegisterReady(flag),
+        2 => PortEvent::RegisterAnswer(value),
+        3 => PortEvent::Level(flag),
+        4 => PortEvent::Reset,
+        5 => PortEvent::Axi(AxiEvent::ReadAddress { id, address, beats }),
+        6 => PortEvent::Axi(AxiEvent::WriteAddress { id, address, beats }),
+        7 => {
+            let (last, error) = (value & 8 != 0, value & 16 != 0);
+            PortEvent::Axi(AxiEvent::ReadData { id, data: data(what >> 4), last, error })
+        }
+        8 => {
+            let strobes = u64::from(value) << (what >> 6);
+            PortEvent::Axi(AxiEvent::WriteData { data: data(what >> 4), strobes, last: flag })
+        }
+        9 => PortEvent::Axi(AxiEvent::WriteResponse { id, error: value & 8 != 0 }),
+        _ => {
+            let channel = channels[value as usize / 2 % channels.len()];
+            PortEvent::Axi(AxiEvent::Ready { channel, ready: flag })
+        }
+    }
+}
+
+/// A hub around such a platform.
+///
+/// # Panics
+/// When the platform cannot be built.
+pub fn hub(description: &Description, mode: TimeMode) -> Hub {
+    Hub::new(Platform::build(description).unwrap(), mode)
+}

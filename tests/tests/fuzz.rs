@@ -1,0 +1,182 @@
+//! Some cases of each fuzz target: those of its corpus, and others near them. `VP_TEST_EFFORT` multiplies them, and
+//! `PROPTEST_RNG_SEED` says which they are; the program `fuzz` runs as many as one likes.
+//!
+//! Each thread counts what it allocates, because no stream may make a protocol's code hold more than a packet and its answer take.
+
+// The allocator below is the only way to see what is allocated.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use vp_protocols::{native, remote_port, renode};
+use vp_tests::effort::cases;
+use vp_tests::fuzz::{self, Seen, TARGETS, Target, case, corpus};
+use vp_tests::progress::{Progress, watched};
+
+/// The system's allocator, counting.
+struct Counting;
+
+thread_local! {
+    /// Bytes that this thread has, and had at most.
+    static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
+}
+
+fn count(bytes: isize) {
+    // A thread that ends has no counter any more.
+    _ = HELD.try_with(|held| {
+        let (now, most) = held.get();
+        held.set((now + bytes, most.max(now + bytes)));
+    });
+}
+
+// SAFETY: every call is passed on as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+        count(memory.size() as isize);
+        // SAFETY: as the caller's.
+        unsafe { System.alloc(memory) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, memory: Memory) {
+        count(-(memory.size() as isize));
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(at, memory) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Most bytes held while `work` runs, beyond those before.
+fn most_held(work: impl FnOnce()) -> usize {
+    let (before, _) = HELD.get();
+    HELD.set((before, before));
+    work();
+    (HELD.get().1 - before) as usize
+}
+
+/// A case that takes no step for so long hangs: far from what a loaded machine makes of it.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// A packet that lacks a byte, in a buffer that grows by doubling, while it is moved to one twice as large; or an answer.
+const REMOTE_PORT_BOUND: usize = 4 * remote_port::MAX_PACKET;
+/// A text for Renode's log, likewise.
+const RENODE_BOUND: usize = 4 << 20;
+/// A frame, likewise; and all of a case's stream at once.
+const NATIVE_BOUND: usize = 4 * native::DEFAULT_MAX_PAYLOAD as usize;
+
+/// Where seeds begin: `PROPTEST_RNG_SEED`, as for the other random tests, or 0.
+fn first_seed() -> u64 {
+    std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
+}
+
+/// Runs the corpus of a target and so many cases near it; `run` takes them one by one.
+fn each(name: &str, usual: u32, progress: &Progress, mut run: impl FnMut(&[u8])) {
+    let target = Target::named(name).expect("a target");
+    let corpus = target.corpus().expect("its corpus");
+    assert!(!corpus.is_empty());
+    for (number, bytes) in corpus.iter().enumerate() {
+        progress.begin(format!("{name}: file {number} of the corpus"));
+        run(bytes);
+    }
+    let first = first_seed();
+    for seed in first..first + u64::from(cases(usual)) {
+        progress.begin(format!("{name}: seed {seed}"));
+        run(&case(seed, target.form, &corpus));
+    }
+}
+
+/// The same for a target whose cases are only to be survived; what they had in all.
+fn survived(name: &'static str, usual: u32) -> u64 {
+    let run = Target::named(name).expect("a target").run;
+    watched(HANGS, move |progress| {
+        let mut units = 0;
+        each(name, usual, progress, |bytes| units += run(bytes));
+        units
+    })
+}
+
+/// The same for a protocol, whose memory is bounded.
+fn streams(name: &'static str, usual: u32, bound: usize, feed: fn(&[u8], &mut Seen)) -> Seen {
+    watched(HANGS, move |progress| {
+        let mut seen = Seen::default();
+        each(name, usual, progress, |bytes| {
+            let most = most_held(|| feed(bytes, &mut seen));
+            assert!(most < bound, "{most} bytes");
+        });
+        assert!(seen.events > u64::from(cases(usual)) * 4, "sessions get somewhere: {seen:?}");
+        seen
+    })
+}
+
+#[test]
+fn the_corpora_are_those_that_are_made() {
+    for target in TARGETS {
+        for (name, made) in corpus::of(&target).expect("what it is made of") {
+            let file = target.folder().join(name);
+            let is_as_made = std::fs::read(&file).is_ok_and(|bytes| bytes == made);
+            assert!(is_as_made, "{}: cargo run -p vp-tests --bin make-fuzz-corpus", file.display());
+        }
+    }
+}
+
+#[test]
+fn no_stream_makes_native_frames_panic_or_take_memory_and_cuts_make_no_difference() {
+    let seen = streams("native-frames", 4000, NATIVE_BOUND, fuzz::native_frames::feed);
+    assert!(seen.rules.len() >= 8, "many rules are broken: {seen:?}");
+}
+
+#[test]
+fn no_stream_makes_remote_port_panic_or_take_memory() {
+    let seen = streams("remote-port", 12_000, REMOTE_PORT_BOUND, fuzz::remote_port::feed);
+    assert_eq!(
+        seen.rules.len(),
+        remote_port::Rule::OF_PACKETS.len(),
+        "all rules are broken: {:?}",
+        seen.rules
+    );
+}
+
+#[test]
+fn no_stream_makes_renode_panic_or_take_memory() {
+    let seen = streams("renode", 12_000, RENODE_BOUND, fuzz::renode::feed);
+    assert_eq!(seen.rules.len(), renode::Rule::OF_MESSAGES.len(), "all rules are broken: {:?}", seen.rules);
+}
+
+#[test]
+fn no_client_makes_a_server_panic_or_hang_or_fail_another_session() {
+    survived("session", 250);
+}
+
+#[test]
+fn no_memory_of_a_ring_makes_either_end_give_what_nobody_wrote() {
+    survived("ring", 4000);
+}
+
+#[test]
+fn no_file_of_any_format_makes_its_reader_panic() {
+    let formats = fuzz::files::FORMATS.len();
+    let read = watched(HANGS, |progress| {
+        let mut read = BTreeMap::<&str, [u32; 2]>::new();
+        each("files", 3000, progress, |bytes| {
+            let (format, is_one) = fuzz::files::feed(bytes);
+            read.entry(format).or_default()[usize::from(is_one)] += 1;
+        });
+        read
+    });
+    let are_both = read.values().all(|[none, some]| *none > 0 && *some > 0);
+    assert!(read.len() == formats && are_both, "files that are none, and that are some, of each: {read:?}");
+}
+
+#[test]
+fn no_writes_make_a_device_panic_or_time_stand_still() {
+    assert!(survived("registers", 60) > 1000);
+}
+
+#[test]
+fn no_inputs_make_a_hub_panic_and_all_run_again_to_the_same_event_hash() {
+    assert!(survived("hub", 300) > 3000);
+}
