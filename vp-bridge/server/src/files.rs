@@ -12,8 +12,8 @@ const BESIDE: u64 = 64;
 
 /// Files of a session, at most: its socket, once more when it ends, and what wakes its platform.
 const OF_SESSION: u64 = 3;
-/// The same of one on the same host, which may have a ring and its two bells.
-const OF_LOCAL_SESSION: u64 = OF_SESSION + 3;
+/// The same of one on the same host, which may have a ring, its two bells, and what rings them without waiting.
+const OF_LOCAL_SESSION: u64 = OF_SESSION + 5;
 
 fn of_session(address: &Address) -> u64 {
     match address {
