@@ -95,6 +95,9 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
 /// Becomes a partner of the platform at `address`: `tcp:HOST:PORT` or `unix:PATH` of a server, or `inproc:NAME` for a platform in
 /// this process, where NAME is a built-in platform or a file of one. NULL: the address in the environment variable VP_CONNECT.
 ///
+/// A server that says nothing for 20 s, and does not answer that it is there, is taken for gone, and calls fail. VP_HEARTBEAT in the environment
+/// sets other seconds, or `none`, such as for a server in a debugger.
+///
 /// `quantum`: edges by which what crosses is seen later, each way, for fewer messages; 0 is exact. `reset_edges`: for how many edges
 /// `vp_in_reset` says so when the platform is put back.
 ///
