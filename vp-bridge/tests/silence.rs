@@ -185,3 +185,12 @@ fn a_client_that_waits_for_a_stopped_server_is_told_so() {
     let error = host.read(0).unwrap_err().to_string();
     assert!(error.contains(&format!("{address} has said nothing for 1 s")), "{error}");
 }
+
+#[test]
+fn a_limit_in_the_environment_that_makes_no_sense_is_refused() {
+    let mut vp = Command::new(env!("CARGO_BIN_EXE_vp"));
+    vp.args(["attach-device", "tcp:127.0.0.1:1"]).env(SilenceLimit::VARIABLE, "soon");
+    let told = vp.output().unwrap().stderr;
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("VP_HEARTBEAT is `soon`: write a whole number of seconds"), "{told}");
+}

@@ -155,6 +155,9 @@ extern "C" {
 // Becomes a partner of the platform at `address`: `tcp:HOST:PORT`, `tls:HOST:PORT` or `unix:PATH` of a server, or `inproc:NAME` for a platform in
 // this process, where NAME is a built-in platform or a file of one. NULL: the address in the environment variable VP_CONNECT.
 //
+// A server that says nothing for 20 s, and does not answer that it is there, is taken for gone, and calls fail. VP_HEARTBEAT in the environment
+// sets other seconds, or `none`, such as for a server in a debugger.
+//
 // What a server wants to be shown is in the environment, too: a token in VP_TOKEN or in the file VP_TOKEN_FILE, and for TLS the file VP_CA with
 // the certificate of the authority that is trusted, and VP_CERTIFICATE and VP_KEY for a certificate to be shown.
 //

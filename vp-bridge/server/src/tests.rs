@@ -185,7 +185,9 @@ async fn who_asks_for_little_does_not_wait_for_all_that_another_asks_for() {
     let done = tokio::task::spawn_blocking(move || {
         let (mut greedy, mut modest) = (Raw::open(&address), Raw::open(&address));
         let (go_on, is_held) = std::sync::mpsc::channel::<()>();
-        tell(&house, move |_| _ = is_held.recv());
+        tell(&house, move |_| {
+            let _ = is_held.recv();
+        });
         // As much as the stream takes: counts its own writes in memory.
         greedy.stream.set_nonblocking(true).unwrap();
         let (port, address, length, access, axi_id, at) =

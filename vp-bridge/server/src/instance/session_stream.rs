@@ -418,7 +418,8 @@ impl SessionStream {
                 if self.files.len() < wanted {
                     let name = request.name();
                     let reason = format!("{name} needs {wanted} files, and {} came", self.files.len());
-                    return Ok(self.break_rule(ErrorCode::WrongFiles, reason, 1));
+                    self.break_rule(ErrorCode::WrongFiles, reason, 1);
+                    return Ok(());
                 }
                 let files = self.files.take(wanted);
                 SessionCommand::Share { id, request, files }
@@ -463,7 +464,8 @@ impl SessionStream {
                     Event::Notice(_) => "no port here takes interrupts from outside",
                     _ => "a greeting in an open session",
                 };
-                return Ok(self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned(), 0));
+                self.break_rule(ErrorCode::UnexpectedMessage, reason.to_owned(), 0);
+                return Ok(());
             }
         };
         self.push(command);
