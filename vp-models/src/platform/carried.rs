@@ -29,6 +29,15 @@ impl DeviceDescription {
         }
     }
 
+    /// What is said of it as text.
+    pub(super) fn names(&self) -> &[String] {
+        match self {
+            DeviceDescription::Nvdla(_) => &[],
+            DeviceDescription::FpgaAiSuite(architecture) => std::slice::from_ref(&architecture.version),
+            DeviceDescription::Outside(outside) => &outside.compatible,
+        }
+    }
+
     /// What the device is.
     #[must_use]
     pub fn identity(&self) -> Identity {
