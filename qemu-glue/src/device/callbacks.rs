@@ -102,8 +102,10 @@ unsafe extern "C" fn class_init(class: Object, _data: *mut c_void) {
 /// `class` is of a type whose instances begin with [`init`].
 pub(super) unsafe fn add_properties(qemu: &Qemu, class: Object, is_wanted: impl Fn(&str) -> bool) {
     type Setter = unsafe extern "C" fn(Object, *const c_char, Errors);
-    let setters: [Setter; KEYS.len()] =
-        [set::<0>, set::<1>, set::<2>, set::<3>, set::<4>, set::<5>, set::<6>, set::<7>, set::<8>, set::<9>];
+    let setters: [Setter; KEYS.len()] = [
+        set::<0>, set::<1>, set::<2>, set::<3>, set::<4>, set::<5>, set::<6>, set::<7>, set::<8>, set::<9>,
+        set::<10>,
+    ];
     for (key, set) in KEYS.into_iter().zip(setters).filter(|(key, _)| is_wanted(key)) {
         // SAFETY: by the caller.
         unsafe { qemu.add_property(class, key, set) };

@@ -205,7 +205,7 @@ mod tests {
         let unknown = check_option("spii").unwrap_err();
         assert_eq!(
             unknown,
-            "no option `spii`; nearest: share; there are connect, platform, timeout, share, token-file, ca"
+            "no option `spii`; nearest: share; there are connect, platform, timeout, share, token-file, ca, ranges"
         );
     }
 }
