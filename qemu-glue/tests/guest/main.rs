@@ -200,7 +200,7 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
     let cases: [(String, &[&str], &str); 5] = [
         (format!(",connect=unix:{nobody}"), &[], "vp: cannot connect to unix:"),
         (",connect=nowhere".into(), &[], "vp: connect=nowhere makes no sense: write connect=unix:"),
-        (",sock=1".into(), &[], "vp: no option `sock`; nearest: spi; there are connect, address"),
+        (",adress=1".into(), &[], "vp: no option `adress`; nearest: address; there are connect, address"),
         (
             format!(",connect={address}"),
             &["-icount", "shift=3,rr=record,rrfile=/dev/null"],
