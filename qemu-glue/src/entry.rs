@@ -132,7 +132,7 @@ fn install(id: u64, target: Option<&str>, arguments: &[String]) -> Result<(), St
         pairs.push((key, value));
     }
     // A PCI function's memory accesses are the driver's to allow, so they stay QEMU's to carry out.
-    if options.may_share() && !is_function {
+    if options.may_share() && options.ranges.is_none() && !is_function {
         qemu.share_ram();
     }
     match qemu.add_device(&device_text(kind, pairs)) {

@@ -9,7 +9,7 @@ use thiserror::Error;
 use vp_client::{Address, SilenceLimit};
 
 /// Every option, with what stands in `-device vp`'s help.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 12] = [
     "connect",
     "address",
     "spi",
@@ -21,6 +21,7 @@ pub(crate) const KEYS: [&str; 11] = [
     "heartbeat",
     "token-file",
     "ca",
+    "ranges",
 ];
 
 /// Guest RAM that the kernel leaves to the device's driver.
@@ -72,6 +73,8 @@ pub(crate) struct Options {
     pub(crate) token_file: Option<PathBuf>,
     /// The certificate of the authority whose servers are trusted with TLS; what the environment says without.
     pub(crate) authority: Option<PathBuf>,
+    /// Guest-physical addresses that the server may read and write; all RAM without.
+    pub(crate) ranges: Option<Vec<Range<u64>>>,
 }
 
 /// What is wrong with an option.
@@ -103,6 +106,14 @@ impl Options {
         !self.is_apart && matches!(self.connect, Some(Address::Unix(_)))
     }
 
+    /// What a server may reach of the guest's RAM.
+    pub(crate) fn reachable(&self, ram: &[Range<u64>]) -> Vec<Range<u64>> {
+        let Some(ranges) = &self.ranges else { return ram.to_vec() };
+        let both = |ram: &Range<u64>, range: &Range<u64>| ram.start.max(range.start)..ram.end.min(range.end);
+        let parts = ram.iter().flat_map(|ram| ranges.iter().map(move |range| both(ram, range)));
+        parts.filter(|part| !part.is_empty()).collect()
+    }
+
     /// Takes one option.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), OptionError> {
         let refuse = |key, right| move || OptionError::Value { key, value: value.to_owned(), right };
@@ -126,13 +137,7 @@ impl Options {
             "platform" => self.platform = Some(value.to_owned()),
             "pool" => {
                 let right = "guest address and size, such as 0x60000000:0x10000000, both multiples of 4096";
-                let parts = value.split_once(':').and_then(|(base, size)| {
-                    let pool = Pool { base: number(base)?, size: number(size)? };
-                    let whole =
-                        pool.base.is_multiple_of(4096) && pool.size.is_multiple_of(4096) && pool.size > 0;
-                    (whole && pool.base.checked_add(pool.size).is_some()).then_some(pool)
-                });
-                self.pool = Some(parts.ok_or_else(refuse("pool", right))?);
+                self.pool = Some(pages(value).ok_or_else(refuse("pool", right))?);
             }
             "timeout" => {
                 let seconds = number(value).filter(|seconds| (1..=3600).contains(seconds));
@@ -151,11 +156,25 @@ impl Options {
                 self.heartbeat = Some(value.parse().map_err(|_| refuse("heartbeat", right)())?);
             }
             "token-file" => self.token_file = Some(value.into()),
+            "ranges" => {
+                let right = "guest addresses and sizes, multiples of 4096, such as 0x60000000:0x10000000+0x80000000:0x1000";
+                let ranges: Option<Vec<_>> =
+                    value.split('+').map(|part| Some(pages(part)?.range())).collect();
+                self.ranges = Some(ranges.ok_or_else(refuse("ranges", right))?);
+            }
             "ca" => self.authority = Some(value.into()),
             _ => return Err(OptionError::Unknown { key: key.to_owned(), known: KEYS.to_vec() }),
         }
         Ok(())
     }
+}
+
+/// Whole pages of guest addresses: the first, and how many bytes.
+fn pages(text: &str) -> Option<Pool> {
+    let (base, size) = text.split_once(':')?;
+    let pool = Pool { base: number(base)?, size: number(size)? };
+    let whole = pool.base.is_multiple_of(4096) && pool.size.is_multiple_of(4096) && pool.size > 0;
+    (whole && pool.base.checked_add(pool.size).is_some()).then_some(pool)
 }
 
 /// What QEMU's `-device` takes for a device with these options: commas in values stand twice.
@@ -198,6 +217,7 @@ mod tests {
             ("heartbeat", "none"),
             ("token-file", "/etc/vp/token"),
             ("ca", "/etc/vp/ca.pem"),
+            ("ranges", "0x60000000:0x1000+0x80000000:0x2000"),
         ];
         assert_eq!(given.map(|(key, _)| key), KEYS);
         let mut options = Options::default();
@@ -220,6 +240,8 @@ mod tests {
             ("pool", "0x60000000"),
             ("pool", "0x1000:0"),
             ("timeout", "0"),
+            ("ranges", "0x60000000:0x1000+"),
+            ("ranges", "0x60000000:0x10"),
             ("share", "perhaps"),
             ("heartbeat", "0"),
         ];
@@ -234,6 +256,15 @@ mod tests {
             error.to_string().starts_with("no option `spii`; nearest: spi; there are connect,"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_server_reaches_of_the_ram_what_it_is_given() {
+        let ram = [0x4000_0000..0x8000_0000, 0x1_0000_0000..0x2_0000_0000];
+        let mut options = Options::default();
+        assert_eq!(options.reachable(&ram), ram);
+        options.set("ranges", "0x7ffff000:0x2000+0x100000000:0x1000+0x10000:0x1000").unwrap();
+        assert_eq!(options.reachable(&ram), [0x7fff_f000..0x8000_0000, 0x1_0000_0000..0x1_0000_1000]);
     }
 
     #[test]

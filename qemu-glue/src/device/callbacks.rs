@@ -104,7 +104,7 @@ pub(super) unsafe fn add_properties(qemu: &Qemu, class: Object, is_wanted: impl 
     type Setter = unsafe extern "C" fn(Object, *const c_char, Errors);
     let setters: [Setter; KEYS.len()] = [
         set::<0>, set::<1>, set::<2>, set::<3>, set::<4>, set::<5>, set::<6>, set::<7>, set::<8>, set::<9>,
-        set::<10>,
+        set::<10>, set::<11>,
     ];
     for (key, set) in KEYS.into_iter().zip(setters).filter(|(key, _)| is_wanted(key)) {
         // SAFETY: by the caller.

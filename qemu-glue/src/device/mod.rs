@@ -120,7 +120,9 @@ impl Device {
         })?;
         let clock = GuestClock::open()?;
         let may_share = options.may_share();
-        let port = Port::new(qemu, ram.to_vec(), line, clock.is_some());
+        let ram = options.reachable(ram);
+        let shares = options.ranges.is_none();
+        let port = Port::new(qemu, ram.clone(), line, clock.is_some(), shares);
         let timeout = options.timeout.unwrap_or(TIMEOUT);
         let heartbeat = options.heartbeat.map_or_else(SilenceLimit::from_environment, Ok)?;
         let patience = Patience { timeout, heartbeat };

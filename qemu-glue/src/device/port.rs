@@ -23,8 +23,10 @@ pub(super) enum Line {
 /// A device's side of the machine.
 pub(super) struct Port {
     qemu: &'static Qemu,
-    /// Where the machine has RAM; the device reaches nothing else.
+    /// Where the machine has RAM that the device may reach; it reaches nothing else.
     ram: Vec<Range<u64>>,
+    /// Whether the server may map the RAM: a file of it is always all of it.
+    shares: bool,
     line: Line,
     /// The line's level as the platform last said.
     wanted: AtomicBool,
@@ -42,9 +44,10 @@ impl Port {
         ram: Vec<Range<u64>>,
         line: Line,
         is_coupled: bool,
+        shares: bool,
     ) -> &'static Self {
         let [wanted, applied, is_scheduled] = [const { AtomicBool::new(false) }; 3];
-        Box::leak(Box::new(Self { qemu, ram, line, wanted, applied, is_scheduled, is_coupled }))
+        Box::leak(Box::new(Self { qemu, ram, shares, line, wanted, applied, is_scheduled, is_coupled }))
     }
 
     /// Whether the machine still has the device.
@@ -104,7 +107,7 @@ impl Guest for &'static Port {
 
     fn shared_memory(&self) -> Option<Vec<SharedMemory>> {
         match self.line {
-            Line::Input(_) => Some(self.qemu.shared_ram()),
+            Line::Input(_) => self.shares.then(|| self.qemu.shared_ram()),
             // Each of its accesses is by the driver's leave.
             Line::Pin(_) => None,
         }

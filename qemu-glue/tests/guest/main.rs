@@ -57,6 +57,23 @@ fn a_guest_runs_a_layer_in_its_own_memory() {
 }
 
 #[test]
+fn a_server_reaches_no_other_memory_of_the_guest_than_it_is_given() {
+    if !can_run("a_server_reaches_no_other_memory_of_the_guest_than_it_is_given") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Served::at(folder.path(), "nv_small");
+    let guest = |ranges| {
+        let setup = Setup::new(small().layer(&trace(FUSED)));
+        setup.plugin(&format!(",connect={},ranges={ranges}", server.address)).start()
+    };
+    // Where the trace's surfaces lie.
+    guest("0x80000000:0x1000000").passes();
+    let said = guest("0x40000000:0x1000000").says();
+    assert!(said.iter().any(|line| line.starts_with("FAIL")), "{said:?}");
+}
+
+#[test]
 fn a_layer_lies_above_4_gib() {
     if !can_run("a_layer_lies_above_4_gib") {
         return;
@@ -183,7 +200,7 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
     let cases: [(String, &[&str], &str); 5] = [
         (format!(",connect=unix:{nobody}"), &[], "vp: cannot connect to unix:"),
         (",connect=nowhere".into(), &[], "vp: connect=nowhere makes no sense: write connect=unix:"),
-        (",sock=1".into(), &[], "vp: no option `sock`; nearest: spi; there are connect, address"),
+        (",adress=1".into(), &[], "vp: no option `adress`; nearest: address; there are connect, address"),
         (
             format!(",connect={address}"),
             &["-icount", "shift=3,rr=record,rrfile=/dev/null"],
