@@ -258,15 +258,12 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
     let script = "traces/nv_small/pdp_average_2x2_s2_13x11x16/pdp_average_2x2_s2_13x11x16.cfg";
     let cfg = [read(script)?, surface.into()].concat();
     let txn = "load_mem 0x80000000 4 in.dat\nfill_mem 0x80000100 0x40 0x5a\nwrite_reg 0xffff100b 5 # x\n\
-               read_reg 0x1 0xff == 0x31 3\nwait_intr 0x1\nwait\ndump_mem 0x80000000 4 in.dat\n---\n\
+               read_reg 0x1 0xff == 0x31 3\nwait_intr 0x1\nwait\n\ndump_mem 0x80000000 4 in.dat\n---\n\
                0x00 0x01 0x02 0x03\n";
     // Its header: int8 of 2x2x2, lines of 64 bytes, surfaces of 128, in 4096.
     let header = [0_u32, 40, 2, 2, 2, 64, 128, 4096].map(u32::to_le_bytes).concat();
     let image = [b"DIMG", &header[..], &[5; 8]];
     let points = finished().into_bytes();
-    let graph = "name = \"g\"\ninput = { height = 4, width = 4, channels = 2 }\n[[layer]]\nname = \"a\"\n\
-                 kind = \"activation\"\nfunction = \"relu\"\n[[layer]]\nname = \"p\"\nkind = \"pooling\"\n\
-                 method = \"max\"\nsize = 2\n";
     let study = "name = 'two'\nframes = 2\nlimit = '1 ms'\n[fixed]\nnetwork = 'digits'\n[sweep]\n\
                  'dbb0.read_latency' = [10, '60 ns']\n'dbb0.read_outstanding' = { from = 8, to = 64, factor = 2 }\n";
     let recording = "W 1000c ffffffff\nR 1000 31303030\nI 3\n";
@@ -282,8 +279,8 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("txn", txn.into()),
         ("recording", recording.into()),
         ("image", image.concat()),
-        ("graph", graph.into()),
-        ("job", read("networks/digits/job.toml")?),
+        ("graph", files::GRAPH.into()),
+        ("job", "graph = \"graph.toml\"\ninputs = \"in\"\n".into()),
         ("rtl-table", table.into()),
         ("rtl-log", "cycle,channel,address,length,id\n1,AR,0x80000000,4,1\n2,AW,0x80000000,4,1\n".into()),
         ("rtl-distribution", read("tests/data/rtl-distribution.csv")?),
