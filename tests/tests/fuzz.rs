@@ -148,7 +148,8 @@ fn no_stream_makes_renode_panic_or_take_memory() {
 
 #[test]
 fn no_client_makes_a_server_panic_or_hang_or_fail_another_session() {
-    assert!(survived("session", 600) > 600 * 200, "sessions get somewhere");
+    let heard = survived("session", 600);
+    assert!(heard > 600 * 50, "sessions get somewhere: {heard} bytes of answers");
 }
 
 #[test]

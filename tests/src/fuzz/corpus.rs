@@ -83,10 +83,9 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
         let requests =
             (0..).zip(requests).map(|(id, request)| Message::Request { id: RequestId(id), request });
         let posted = Message::Posted(Posted::RegisterWrite(write(0x5004, 1)));
-        let bye = Message::Bye(native::Bye { code: None, reason: "done".to_owned() });
         let messages: Vec<Message> =
-            [hello(session::PLATFORM, mode)].into_iter().chain(requests).chain([posted, bye]).collect();
-        pieces(&[2], &frames(&messages))
+            [hello(session::PLATFORM, mode)].into_iter().chain(requests).chain([posted]).collect();
+        pieces(&[6], &frames(&messages))
     };
     let memory = |access| native::MemoryRead {
         port: dbb,
@@ -96,6 +95,7 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
         axi_id: 0,
         at: None,
     };
+    let bye = Message::Bye(native::Bye { code: None, reason: "done".to_owned() });
     let cpu = vec![
         attach(csb, Role::Initiator),
         attach(irq, Role::Sink),
@@ -123,6 +123,7 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("cpu-lockstep", session(TimeMode::Lockstep, cpu)),
         ("owner", session(TimeMode::Free, owner)),
         ("partner", session(TimeMode::Free, partner)),
+        ("goodbye", pieces(&[6], &frames(&[hello(session::PLATFORM, TimeMode::Free), bye]))),
     ]
 }
 

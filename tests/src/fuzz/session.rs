@@ -170,6 +170,11 @@ fn speak(path: &Path, case: &[u8]) -> u64 {
         stream.set_nonblocking(false).expect("a mode");
         progress.step();
     }
+    // What is under way when a session ends is dropped: mostly it waits until nothing more comes.
+    if how & 0xc != 0 {
+        stream.set_read_timeout(Some(Duration::from_millis(4))).expect("a time-out");
+        read(&mut stream, &mut heard);
+    }
     match how & 3 {
         // It vanishes.
         0 => return heard,
