@@ -161,7 +161,12 @@ impl Store {
     pub fn keep(&mut self, finished: Finished) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(&finished).map_err(|error| self.io(error.into()))?;
         line.push(b'\n');
-        self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(|error| self.io(error))?;
+        let before = self.file.metadata().map_err(|error| self.io(error))?.len();
+        if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
+            // Lest what comes later continues a part of a line; what cannot be cut off is no line when the file is opened.
+            _ = self.file.set_len(before);
+            return Err(self.io(error));
+        }
         self.finished.push(finished);
         Ok(())
     }
