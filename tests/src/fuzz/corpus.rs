@@ -83,10 +83,9 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
         let requests =
             (0..).zip(requests).map(|(id, request)| Message::Request { id: RequestId(id), request });
         let posted = Message::Posted(Posted::RegisterWrite(write(0x5004, 1)));
-        let bye = Message::Bye(native::Bye { code: None, reason: "done".to_owned() });
         let messages: Vec<Message> =
-            [hello(session::PLATFORM, mode)].into_iter().chain(requests).chain([posted, bye]).collect();
-        pieces(&[2], &frames(&messages))
+            [hello(session::PLATFORM, mode)].into_iter().chain(requests).chain([posted]).collect();
+        pieces(&[6], &frames(&messages))
     };
     let memory = |access| native::MemoryRead {
         port: dbb,
@@ -96,6 +95,7 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
         axi_id: 0,
         at: None,
     };
+    let bye = Message::Bye(native::Bye { code: None, reason: "done".to_owned() });
     let cpu = vec![
         attach(csb, Role::Initiator),
         attach(irq, Role::Sink),
@@ -123,6 +123,7 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("cpu-lockstep", session(TimeMode::Lockstep, cpu)),
         ("owner", session(TimeMode::Free, owner)),
         ("partner", session(TimeMode::Free, partner)),
+        ("goodbye", pieces(&[6], &frames(&[hello(session::PLATFORM, TimeMode::Free), bye]))),
     ]
 }
 
@@ -258,15 +259,12 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
     let script = "traces/nv_small/pdp_average_2x2_s2_13x11x16/pdp_average_2x2_s2_13x11x16.cfg";
     let cfg = [read(script)?, surface.into()].concat();
     let txn = "load_mem 0x80000000 4 in.dat\nfill_mem 0x80000100 0x40 0x5a\nwrite_reg 0xffff100b 5 # x\n\
-               read_reg 0x1 0xff == 0x31 3\nwait_intr 0x1\nwait\ndump_mem 0x80000000 4 in.dat\n---\n\
+               read_reg 0x1 0xff == 0x31 3\nwait_intr 0x1\nwait\n\ndump_mem 0x80000000 4 in.dat\n---\n\
                0x00 0x01 0x02 0x03\n";
     // Its header: int8 of 2x2x2, lines of 64 bytes, surfaces of 128, in 4096.
     let header = [0_u32, 40, 2, 2, 2, 64, 128, 4096].map(u32::to_le_bytes).concat();
     let image = [b"DIMG", &header[..], &[5; 8]];
     let points = finished().into_bytes();
-    let graph = "name = \"g\"\ninput = { height = 4, width = 4, channels = 2 }\n[[layer]]\nname = \"a\"\n\
-                 kind = \"activation\"\nfunction = \"relu\"\n[[layer]]\nname = \"p\"\nkind = \"pooling\"\n\
-                 method = \"max\"\nsize = 2\n";
     let study = "name = 'two'\nframes = 2\nlimit = '1 ms'\n[fixed]\nnetwork = 'digits'\n[sweep]\n\
                  'dbb0.read_latency' = [10, '60 ns']\n'dbb0.read_outstanding' = { from = 8, to = 64, factor = 2 }\n";
     let recording = "W 1000c ffffffff\nR 1000 31303030\nI 3\n";
@@ -282,8 +280,8 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("txn", txn.into()),
         ("recording", recording.into()),
         ("image", image.concat()),
-        ("graph", graph.into()),
-        ("job", read("networks/digits/job.toml")?),
+        ("graph", files::GRAPH.into()),
+        ("job", "graph = \"graph.toml\"\ninputs = \"in\"\n".into()),
         ("rtl-table", table.into()),
         ("rtl-log", "cycle,channel,address,length,id\n1,AR,0x80000000,4,1\n2,AW,0x80000000,4,1\n".into()),
         ("rtl-distribution", read("tests/data/rtl-distribution.csv")?),

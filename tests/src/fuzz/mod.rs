@@ -40,7 +40,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "native-frames", run: native_frames::run, unit: "frames", form: native_frames::FORM },
     Target { name: "remote-port", run: remote_port::run, unit: "packets", form: remote_port::FORM },
     Target { name: "renode", run: renode::run, unit: "messages", form: renode::FORM },
-    Target { name: "session", run: session::run, unit: "sessions", form: session::FORM },
+    Target { name: "session", run: session::run, unit: "bytes of answers", form: session::FORM },
     Target { name: "ring", run: ring::run, unit: "steps", form: ring::FORM },
     Target { name: "files", run: files::run, unit: "files", form: files::FORM },
     Target { name: "registers", run: registers::run, unit: "writes", form: registers::FORM },

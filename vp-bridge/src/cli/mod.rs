@@ -23,6 +23,7 @@ mod regs;
 mod renode;
 mod rtl;
 mod run;
+mod runtime;
 mod serve;
 mod study;
 mod text;

@@ -81,7 +81,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     };
     let address = own_address();
     let (ended, platforms) = mpsc::channel();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = super::runtime::builder()?.enable_all().build()?;
     let status = runtime.block_on(async {
         let owner_timeout = args.parts.owner_timeout();
         let (memory_limit, access) = (args.memory.limit(), args.parts.access());

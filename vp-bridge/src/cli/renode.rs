@@ -73,7 +73,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     };
     let socket = |port| Address::Tcp { host: args.host.clone(), port };
     let sockets = Sockets { main: socket(args.main), asynchronous: socket(args.asynchronous) };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = super::runtime::builder()?.worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         // Parts in other programs attach there.
         let mut server = Server::bind(&own_address(), description, options).await.map_err(Failure::new)?;

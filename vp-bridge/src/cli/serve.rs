@@ -144,7 +144,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         ..Options::default()
     };
     allow_files_for(args.max_sessions, &args.listen);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = super::runtime::builder()?.enable_all().build()?;
     runtime.block_on(async {
         let mut server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
         // The line that scripts wait for, on standard output: it names the port that was really taken.

@@ -160,7 +160,12 @@ impl Store {
     /// The disk's.
     pub fn keep(&mut self, finished: Finished) -> Result<(), StoreError> {
         let line = line(&finished).map_err(|error| self.io(error.into()))?;
-        self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(|error| self.io(error))?;
+        let before = self.file.metadata().map_err(|error| self.io(error))?.len();
+        if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
+            // Lest what comes later continues a part of a line; what cannot be cut off is no line when the file is opened.
+            _ = self.file.set_len(before);
+            return Err(self.io(error));
+        }
         self.finished.push(finished);
         Ok(())
     }

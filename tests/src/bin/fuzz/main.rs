@@ -28,8 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         && !file.starts_with("--")
     {
         let case = std::fs::read(file).map_err(|error| format!("cannot read {file}: {error}"))?;
-        (target.run)(&case);
-        return say(&format!("{name}: {file}: survived"));
+        let units = (target.run)(&case);
+        return say(&format!("{name}: {file}: survived, {units} {}", target.unit));
     }
     let (mut limit, mut seed) = (None, 0);
     for option in options.chunks(2) {

@@ -33,7 +33,7 @@ impl PlatformServer {
         parts: &Parts,
     ) -> Result<PlatformServer, Failure> {
         let address = listen.cloned().unwrap_or_else(own_address);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime = super::super::runtime::builder()?.worker_threads(1).enable_all().build()?;
         let mut server =
             runtime.block_on(Server::bind(&address, description, options)).map_err(Failure::new)?;
         runtime.block_on(parts.meet(&mut server))?;
