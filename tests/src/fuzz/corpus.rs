@@ -222,7 +222,7 @@ fn ring(end: u8) -> Vec<u8> {
 
 fn registers() -> Vec<(&'static str, Vec<u8>)> {
     let writes = (0..60).flat_map(|word: u16| {
-        let [low, high] = (word * 7 | word % 8 / 7 << 15).to_le_bytes();
+        let [low, high] = ((word * 7) | (word % 8 / 7) << 15).to_le_bytes();
         [low, high, word as u8, 0, 0, 0]
     });
     vec![

@@ -28,7 +28,7 @@ type Read = fn(&[u8]) -> bool;
 pub const FORMATS: [(&str, Read); 15] = [
     ("platform", platform),
     ("network", network),
-    ("sheet", |bytes| text(bytes).is_some_and(|text| Network::of_sheet("sheet", text).is_ok_and(planned))),
+    ("sheet", |bytes| text(bytes).is_some_and(|text| Network::of_sheet("sheet", text).is_ok_and(|network| planned(&network)))),
     ("study", study),
     ("cfg", |bytes| trace(bytes, Language::Cfg)),
     ("txn", |bytes| trace(bytes, Language::Txn)),
@@ -100,10 +100,10 @@ fn network(bytes: &[u8]) -> bool {
 }
 
 /// Whether a network can be run on a small device.
-fn planned(network: Network) -> bool {
+fn planned(network: &Network) -> bool {
     let description = Description::named("nv_small").expect("a built-in platform");
     let config = &description.nvdla().expect("an NVDLA").config;
-    Plan::new(&network, config, description.dbb0.range()).is_ok()
+    Plan::new(network, config, description.dbb0.range()).is_ok()
 }
 
 fn study(bytes: &[u8]) -> bool {

@@ -113,7 +113,7 @@ fn converse(side: &mut Connection, pieces: &[&[u8]], seen: &mut Seen) {
 fn answer(side: &mut Connection, event: Event) {
     match event {
         Event::Hello(hello) if hello.agent.len() % 4 == 3 => {
-            side.refuse(vp_protocols::native::ErrorCode::Internal, "")
+            side.refuse(vp_protocols::native::ErrorCode::Internal, "");
         }
         // What cannot be offered to such a peer is refused.
         Event::Hello(_) => _ = side.accept(Offer::default()),
