@@ -4,6 +4,7 @@
 #   ./test.sh            everything
 #   ./test.sh rtl        only tests whose name contains "rtl"
 #   ./test.sh full       everything, and what takes longer: all of the vendor's layers beside RTL, ten times as many random layers
+#   ./test.sh sanitize   what has unsafe code or threads, under the address and the thread sanitizer of nightly Rust
 #
 # Random cases are the same each time. Others, and of whole layers fifty times as many:
 #   PROPTEST_RNG_SEED=7 VP_TEST_EFFORT=50 ./test.sh
@@ -33,6 +34,29 @@ need cc gcc
 if ! command -v cargo >/dev/null 2>&1; then
   echo "error: no Rust toolchain: install a stable one (1.89 or newer), with rustup or your distribution's package" >&2
   exit 1
+fi
+
+# The thread sanitizer must see the standard library's locks, and so takes its sources (rustup's component rust-src).
+sanitize() { # sanitize SANITIZER CARGO-ARGUMENTS...
+  local sanitizer=$1 host std=""
+  shift
+  host=$(rustc +nightly -vV | sed -n 's/^host: //p')
+  [ ! -e "$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" ] || std=-Zbuild-std
+  if [ -z "$std" ] && [ "$sanitizer" = thread ]; then
+    echo "skipped: $* under the thread sanitizer: no rust-src (rustup component add --toolchain nightly rust-src)"
+    return
+  fi
+  RUSTFLAGS="-Zsanitizer=$sanitizer" cargo +nightly test $std --target "$host" --target-dir "target/sanitize-$sanitizer" --quiet "$@"
+}
+if [ "${1:-}" = sanitize ]; then
+  export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
+  status=0
+  for sanitizer in address thread; do
+    sanitize "$sanitizer" -p vp-shm -p vp-transport --lib || status=$?
+    sanitize "$sanitizer" -p vp-core --test kernel || status=$?
+    sanitize "$sanitizer" -p vp-server --lib || status=$?
+  done
+  exit "$status"
 fi
 
 # SystemC, whose orders the kernel is held to.

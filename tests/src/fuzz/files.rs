@@ -96,7 +96,7 @@ fn platform(bytes: &[u8]) -> bool {
 }
 
 fn network(bytes: &[u8]) -> bool {
-    text(bytes).is_some_and(|text| Network::parse(text, &mut tensor).is_ok_and(planned))
+    text(bytes).is_some_and(|text| Network::parse(text, &mut tensor).is_ok_and(|network| planned(&network)))
 }
 
 /// Whether a network can be run on a small device.
