@@ -28,7 +28,10 @@ type Read = fn(&[u8]) -> bool;
 pub const FORMATS: [(&str, Read); 15] = [
     ("platform", platform),
     ("network", network),
-    ("sheet", |bytes| text(bytes).is_some_and(|text| Network::of_sheet("sheet", text).is_ok_and(|network| planned(&network)))),
+    ("sheet", |bytes| {
+        text(bytes)
+            .is_some_and(|text| Network::of_sheet("sheet", text).is_ok_and(|network| planned(&network)))
+    }),
     ("study", study),
     ("cfg", |bytes| trace(bytes, Language::Cfg)),
     ("txn", |bytes| trace(bytes, Language::Txn)),

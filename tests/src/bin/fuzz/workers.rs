@@ -27,6 +27,9 @@ pub(crate) struct Done {
     pub(crate) time: Duration,
 }
 
+/// What a thread runs: how far it is, and the input.
+type Case = (ThreadId, Arc<Progress>, Vec<u8>);
+
 pub(crate) struct Workers {
     target: Target,
     corpus: Vec<Vec<u8>>,
@@ -38,7 +41,7 @@ pub(crate) struct Workers {
     cases: AtomicU64,
     units: AtomicU64,
     /// The cases that are run at this moment.
-    current: Mutex<Vec<(ThreadId, Arc<Progress>, Vec<u8>)>>,
+    current: Mutex<Vec<Case>>,
     /// One bad case is enough.
     has_failed: AtomicBool,
 }
@@ -60,7 +63,7 @@ impl Workers {
         });
         let watched = workers.clone();
         std::panic::set_hook(Box::new(move |panic| {
-            watched.fail(&panic.to_string(), |thread| thread == std::thread::current().id())
+            watched.fail(&panic.to_string(), |thread| thread == std::thread::current().id());
         }));
         let cores = std::thread::available_parallelism()?.get();
         let threads: Vec<JoinHandle<()>> = (0..cores)
@@ -101,7 +104,7 @@ impl Workers {
         self.lock().retain(|(thread, ..)| *thread != own);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(ThreadId, Arc<Progress>, Vec<u8>)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Case>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
