@@ -21,12 +21,12 @@ mod access;
 mod adapted;
 mod adapters;
 mod authentication;
-mod door;
 mod files;
 mod freed;
 mod instance;
 mod listener;
 mod meeting;
+mod refused_connections;
 mod registry;
 mod session;
 mod stream;
@@ -53,12 +53,12 @@ use access::Tries;
 pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, TokensError, UserGroup};
 use adapters::Adapter;
 use adapters::renode::Renode;
-use door::Door;
 pub use files::allow_files_for;
 use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
+use refused_connections::RefusedConnections;
 use registry::{PlatformMemory, Registry};
 use session::End;
 use stream::Stream;
@@ -392,7 +392,7 @@ impl Server {
         let tasks = TaskTracker::new();
         let most = house.options.max_sessions;
         let places = Arc::new(Semaphore::new(most));
-        let mut door = Door::new();
+        let mut refused = RefusedConnections::new();
         for peer in peers {
             tasks.spawn(peer.serve(house.clone(), tasks.clone(), places.clone()));
         }
@@ -409,7 +409,7 @@ impl Server {
             let (stream, origin) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    door.cannot_accept(&listener, &house, &error).await;
+                    refused.accept_failed(&listener, &house, &error).await;
                     continue;
                 }
             };
@@ -424,14 +424,14 @@ impl Server {
             };
             match place {
                 Ok(place) => {
-                    door.is_stuck = false;
+                    refused.is_stuck = false;
                     let house = house.clone();
                     tasks.spawn(async move {
                         session::run(&house, stream, origin, id, &name).await;
                         drop(place);
                     });
                 }
-                Err((code, reason)) => door.turn_away(&house, &tasks, (stream, &name), (code, reason)),
+                Err((code, reason)) => refused.refuse(&house, &tasks, (stream, &name), (code, reason)),
             }
         }
         drop(listener);

@@ -1,6 +1,6 @@
 //! The CPU's side: what a program needs from a platform to drive it, and the programs themselves.
 //!
-//! [`Host`] is the one door. The platform implements it for callers in the same process, the bridge for
+//! [`Host`] is the one interface. The platform implements it for callers in the same process, the bridge for
 //! callers behind a socket; a program written against it cannot tell them apart. Programs here are [`trace`]
 //! (the vendor's conformance traces: parse, play, judge), [`loadable`] (what the vendor's compiler makes) and [`network`]
 //! (networks, layer by layer); [`program`] holds register writes.

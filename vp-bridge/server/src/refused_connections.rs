@@ -21,21 +21,21 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long one may take to read why, while no other is taken.
 const WORDS: Duration = Duration::from_millis(200);
 
-/// Where newcomers are turned away.
-pub(crate) struct Door {
+/// Connections that get no session: told why, a few at a time.
+pub(crate) struct RefusedConnections {
     places: Arc<Semaphore>,
     spare: Spare,
     /// Whether the last connection could not be taken: said once.
     pub(crate) is_stuck: bool,
 }
 
-impl Door {
-    pub(crate) fn new() -> Door {
-        Door { places: Arc::new(Semaphore::new(AT_ONCE)), spare: Spare::new(), is_stuck: false }
+impl RefusedConnections {
+    pub(crate) fn new() -> RefusedConnections {
+        RefusedConnections { places: Arc::new(Semaphore::new(AT_ONCE)), spare: Spare::new(), is_stuck: false }
     }
 
     /// Tells a newcomer why it is not let in.
-    pub(crate) fn turn_away(
+    pub(crate) fn refuse(
         &self,
         house: &Arc<House>,
         tasks: &TaskTracker,
@@ -52,7 +52,7 @@ impl Door {
     }
 
     /// A connection could not be taken. Where no more files can be opened, the one that is kept for that makes room to say so.
-    pub(crate) async fn cannot_accept(&mut self, listener: &Listener, house: &House, error: &io::Error) {
+    pub(crate) async fn accept_failed(&mut self, listener: &Listener, house: &House, error: &io::Error) {
         if !std::mem::replace(&mut self.is_stuck, true) {
             tracing::warn!("{}: cannot take a connection: {error}", listener.local_address());
         }
