@@ -80,7 +80,7 @@ fn a_layer_lies_above_4_gib() {
     }
     let folder = tempfile::tempdir().unwrap();
     // nv_small's own addresses have 32 bits.
-    let wide = "[nvdla]\nbase = \"nv_small\"\naddress_bits = 40\n";
+    let wide = "name = \"wide\"\n[nvdla]\nbase = \"nv_small\"\naddress_bits = 40\n";
     let address = Address::Unix(folder.path().join("vp.sock"));
     let server = Served::with(address, Description::parse(wide).expect("a platform"));
     let setup = Setup::new(small().layer_at(&trace(FUSED), 1)).connect(&server.address);

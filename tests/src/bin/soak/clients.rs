@@ -77,7 +77,7 @@ fn run(
     random: &mut SmallRng,
     around: &Around<'_>,
 ) -> Result<(), String> {
-    let mut command = Command::new(around.vp);
+    let mut command = around.client();
     command.args(["run", what, "--connect", address]).args(options);
     match process::run(&mut command, fate(random))? {
         Ended::Itself { is_good: true, printed } => {
@@ -105,7 +105,7 @@ fn is_of_a_server_that_is_gone(printed: &str) -> bool {
 
 /// Runs on a platform that others use as well: who has the registers there may be another one. It ends, and that is all that is asked.
 fn shared(address: &str, name: &str, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
-    let mut command = Command::new(around.vp);
+    let mut command = around.client();
     command.args(["run", LAYER, "--connect", address, "--shared", name]);
     match process::run(&mut command, fate(random))? {
         Ended::Itself { .. } => Ok(()),
@@ -120,14 +120,14 @@ fn shared(address: &str, name: &str, random: &mut SmallRng, around: &Around<'_>)
 /// A layer whose memory is another program, with a clock of its own. That one or the other is killed, or neither.
 fn memory_with_a_clock(address: &str, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
     let name = format!("clocked{}", random.random::<u32>());
-    let mut memory = Command::new(around.vp);
+    let mut memory = around.client();
     memory.args(["attach-device", address, "--as", "memory:dbb0", "--shared", &name, "--dbb-latency", "50"]);
     let (killed_first, killed_second) = (fate(random), fate(random));
     std::thread::scope(|scope| {
         // It serves until it is killed, or the platform is gone.
         let most = killed_first.unwrap_or(Duration::from_secs(5));
         let attached = scope.spawn(move || process::run(&mut memory, Some(most)));
-        let mut command = Command::new(around.vp);
+        let mut command = around.client();
         command.args(["run", LAYER, "--connect", address, "--shared", &name]);
         let ended = process::run(&mut command, killed_second)?;
         around.count(|tally| {

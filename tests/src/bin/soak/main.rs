@@ -1,4 +1,4 @@
-//! Servers under mixed load for as long as wanted: every kind of client at once over every transport, each party killed now and then.
+//! Servers under mixed load for as long as wanted: every kind of client at once over TCP, TLS and Unix sockets, each party killed now and then.
 //!
 //! ```text
 //! cargo build --release -p vp-bridge
@@ -20,7 +20,7 @@ mod witness;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 
 use clients::Reference;
-use server::{Figures, Lives, Server};
+use server::{Figures, Lab, Lives, Server};
 use study::Study;
 use witness::Witness;
 
@@ -66,6 +66,7 @@ struct Around<'a> {
     vp: &'a PathBuf,
     reference: &'a Reference,
     study: &'a Study,
+    lab: &'a Lab,
     tally: &'a Mutex<Tally>,
     /// Until when clients begin something new.
     until: Instant,
@@ -74,6 +75,13 @@ struct Around<'a> {
 impl Around<'_> {
     fn count(&self, change: impl FnOnce(&mut Tally)) {
         change(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The program under test as a client, which shows what servers with TLS ask for.
+    fn client(&self) -> Command {
+        let mut command = Command::new(self.vp);
+        command.envs(self.lab.of_client());
+        command
     }
 
     /// Says what was wrong, once the run is over.
@@ -115,14 +123,18 @@ fn soak(arguments: &Arguments) -> Result<(String, Vec<String>), String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no folder for temporary files: {error}"))?;
     let reference = Reference::take(&vp)?;
     let study = Study::new(&vp, folder.path())?;
+    let lab = Lab::make(&vp, folder.path())?;
     let socket = |name: &str| format!("unix:{}", folder.path().join(name).display());
     let mut servers = [
         Server::start(&vp, "tcp:127.0.0.1:0", Lives::ToTheEnd)?,
+        Server::start_tls(&vp, &lab)?,
         Server::start(&vp, &socket("steady"), Lives::ToTheEnd)?,
         Server::start(&vp, &socket("mortal"), Lives::ARound)?,
     ];
     let mut witnesses = Vec::new();
-    for server in servers.iter().filter(|server| server.lives == Lives::ToTheEnd) {
+    // The protocol is the same with TLS, for which one needs to show something.
+    let is_plain = |server: &&Server| server.lives == Lives::ToTheEnd && !server.address.starts_with("tls:");
+    for server in servers.iter().filter(is_plain) {
         witnesses.push(Witness::new(&server.address)?);
     }
     let (begun, end) = (Instant::now(), Instant::now() + Duration::from_secs(arguments.seconds));
@@ -130,7 +142,8 @@ fn soak(arguments: &Arguments) -> Result<(String, Vec<String>), String> {
     let (mut first, mut last): (Option<Vec<Figures>>, _) = (None, Vec::new());
     for round in 1.. {
         let until = end.min(Instant::now() + ROUND);
-        let around = Around { vp: &vp, reference: &reference, study: &study, tally: &tally, until };
+        let around =
+            Around { vp: &vp, reference: &reference, study: &study, lab: &lab, tally: &tally, until };
         run_round(&mut servers, &mut witnesses, arguments.clients, &mut random, &around);
         for server in &mut servers {
             server.revive(&vp)?;

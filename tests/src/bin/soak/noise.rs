@@ -17,7 +17,8 @@ const HELLO: [u8; 13] = [64, 0, 0, 0, 0, 0, 0, 0, 0, b'V', b'P', b'N', b'P'];
 /// Connects, sends something that is no session, and goes; or stays for a while without a word.
 pub(crate) fn send(address: &str, random: &mut SmallRng) -> Result<(), String> {
     // A server that was just killed refuses: that is no fault.
-    match (address.strip_prefix("tcp:"), address.strip_prefix("unix:")) {
+    let tcp = address.strip_prefix("tcp:").or_else(|| address.strip_prefix("tls:"));
+    match (tcp, address.strip_prefix("unix:")) {
         (Some(place), _) => TcpStream::connect(place).map_or(Ok(()), |stream| {
             _ = stream.set_read_timeout(Some(SILENCE));
             speak(stream, random)

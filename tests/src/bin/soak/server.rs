@@ -1,12 +1,12 @@
 //! Servers, and what they take of the machine.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Around;
-use crate::process::{self, PATIENCE};
+use crate::process::{self, Ended, PATIENCE};
 
 /// How long a server lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,27 @@ pub(crate) enum Lives {
     ToTheEnd,
     /// It is killed in each round, and another one takes its place.
     ARound,
+}
+
+/// Certificates and a token, as `vp serve --make-certificates` makes them.
+pub(crate) struct Lab(PathBuf);
+
+impl Lab {
+    pub(crate) fn make(vp: &Path, folder: &Path) -> Result<Lab, String> {
+        let lab = Lab(folder.join("lab"));
+        let mut command = Command::new(vp);
+        command.args(["serve", "--listen", "tls:127.0.0.1:0", "--make-certificates"]).arg(&lab.0);
+        match process::run(&mut command, None)? {
+            Ended::Itself { is_good: true, .. } => Ok(lab),
+            Ended::Itself { printed, .. } => Err(format!("{command:?}: {printed}")),
+            _ => Err(format!("{command:?} does not end")),
+        }
+    }
+
+    /// What a client shows and trusts, for its environment.
+    pub(crate) fn of_client(&self) -> [(&'static str, PathBuf); 2] {
+        [("VP_TOKEN_FILE", self.0.join("token")), ("VP_CA", self.0.join("ca.pem"))]
+    }
 }
 
 /// A running `vp serve`.
@@ -38,8 +59,29 @@ const MORE_MEMORY: u64 = 32 << 10;
 
 impl Server {
     pub(crate) fn start(vp: &Path, address: &str, lives: Lives) -> Result<Server, String> {
+        Server::start_with(vp, address, lives, |command| command)
+    }
+
+    /// One that speaks TLS, and lets in who shows the lab's token.
+    pub(crate) fn start_tls(vp: &Path, lab: &Lab) -> Result<Server, String> {
+        Server::start_with(vp, "tls:127.0.0.1:0", Lives::ToTheEnd, |command| {
+            command.env("VP_TOKEN_FILE", lab.0.join("token"));
+            command
+                .arg("--certificate")
+                .arg(lab.0.join("server.pem"))
+                .arg("--key")
+                .arg(lab.0.join("server.key"))
+        })
+    }
+
+    fn start_with(
+        vp: &Path,
+        address: &str,
+        lives: Lives,
+        more: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Result<Server, String> {
         let mut command = Command::new(vp);
-        command.args(["serve", "--listen", address]).env("RUST_LOG", "error");
+        more(command.args(["serve", "--listen", address]).env("RUST_LOG", "error"));
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
