@@ -31,7 +31,7 @@ Without -M or -machine among QEMU's arguments, `-M virt -cpu cortex-a57` is put 
 device is a PCI function.
 
 --set also takes the options of the device, such as --set spi=180: address, spi, compatible, platform, pool, timeout, share,
-heartbeat.
+heartbeat, ranges.
 
   vp qemu -- -m 2048 -nographic -kernel Image -initrd initramfs.gz -append console=ttyAMA0")]
 pub(super) struct Args {
@@ -58,8 +58,8 @@ pub(super) struct Args {
 }
 
 /// What the library takes as options of the device (`qemu-glue/src/options.rs`).
-const DEVICE_OPTIONS: [&str; 8] =
-    ["address", "spi", "compatible", "platform", "pool", "timeout", "share", "heartbeat"];
+const DEVICE_OPTIONS: [&str; 9] =
+    ["address", "spi", "compatible", "platform", "pool", "timeout", "share", "heartbeat", "ranges"];
 /// How alike (Jaro-Winkler) a name must be to one of these to be meant for it.
 const ALIKE: f64 = 0.8;
 
@@ -244,7 +244,7 @@ mod tests {
             let failure = platform.description("nv_small").unwrap_err();
             name_device_options(failure, &platform).hint.unwrap_or_default()
         };
-        let all = "the device's own options are address, spi, compatible, platform, pool, timeout, share, heartbeat";
+        let all = "the device's own options are address, spi, compatible, platform, pool, timeout, share, heartbeat, ranges";
         assert_eq!(refused("spii=180"), format!("{all}; nearest: spi"));
         assert_eq!(refused("zzz=1"), all);
         assert_eq!(refused("dbb0.sedd=1"), "");
