@@ -89,7 +89,7 @@ mod tests {
         let tcp = "tcp:127.0.0.1:0".parse().unwrap();
         let unix = "unix:@vp".parse().unwrap();
         assert_eq!(sessions_within(Some(1024), &tcp), 320);
-        assert_eq!(sessions_within(Some(1024), &unix), 160);
+        assert_eq!(sessions_within(Some(1024), &unix), 120);
         assert_eq!(sessions_within(Some(10), &tcp), 1);
         assert_eq!(sessions_within(None, &tcp), usize::MAX);
     }
