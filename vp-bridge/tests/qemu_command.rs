@@ -68,6 +68,6 @@ fn a_mistyped_option_of_the_device_is_refused_with_the_nearest() {
     let output = start(folder.path(), &["spii=180"]).wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && told.contains("spii"), "{told}");
-    let options = "the device's own options are address, spi, compatible, platform, pool, timeout, share, heartbeat; nearest: spi";
+    let options = "the device's own options are address, spi, compatible, platform, pool, timeout, share, heartbeat, ranges; nearest: spi";
     assert!(told.contains(options), "{told}");
 }
