@@ -433,8 +433,10 @@ impl Description {
 
     /// Reads and checks a description.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
-        let description: Description = toml::from_str(text)
-            .map_err(|error| DescriptionError::Text(error.to_string().trim_end().to_owned()))?;
+        let refuse = |error: toml::de::Error| DescriptionError::Text(error.to_string().trim_end().to_owned());
+        let description: Description = toml::from_str(text).map_err(refuse)?;
+        // An integer beyond TOML's 64 bits with a sign fits some values, and could not be written again.
+        toml::from_str::<toml::Table>(text).map_err(refuse)?;
         description.check()?;
         Ok(description)
     }
@@ -502,6 +504,15 @@ pub(crate) mod time_text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_integer_that_toml_cannot_write_is_refused_with_its_line() {
+        let refused = Description::parse(
+            "name = \"big\"\n[nvdla]\nbase = \"nv_small\"\n[dbb0]\nseed = 18446744073709551615\n",
+        );
+        let why = refused.unwrap_err().to_string();
+        assert!(why.contains("line 5"), "{why}");
+    }
 
     #[test]
     fn every_built_in_platform_is_read_back_as_it_is_written() {
