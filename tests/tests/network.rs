@@ -295,6 +295,18 @@ fn a_layer_that_is_cut_by_kernels_and_lines_leaves_the_references_output() {
     assert_eq!(inferences[0].output, run_network(&network, &image));
 }
 
+/// Its windows lie mostly in padding, which no strip of the hardware's can be made of.
+#[test]
+fn a_pooling_far_wider_than_its_input_is_refused_by_layer() {
+    let sheet = "layer,in_channels,in_height,in_width,out_channels,out_height,out_width,kernel_height,kernel_width,\
+                 stride_y,stride_x,pool,pool_height,pool_width,pool_stride_y,pool_stride_x,pooled_height,pooled_width\n\
+                 conv1,3,16,16,8,16,16,3,3,1,1,TRUE,2,2,2,2,8,255\n";
+    let network = Network::of_sheet("wide", sheet).unwrap();
+    let refused =
+        Plan::new(&network, &Config::named("nv_small").unwrap(), 0x8000_0000..0x9000_0000).unwrap_err();
+    assert!(matches!(refused, PlanError::Register { .. }), "{refused}");
+}
+
 /// Without the unit the run would stand still: a deadlock report at best.
 #[test]
 fn a_network_that_needs_a_unit_which_the_configuration_lacks_is_refused_by_layer() {

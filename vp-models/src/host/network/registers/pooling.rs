@@ -46,8 +46,9 @@ impl Strips {
         let count = output.div_ceil(each);
         let [size, stride, before] = [window.size[0], window.stride[0], window.before[0]];
         // A strip's new columns begin behind those that its first window shares with the strip before.
-        let begins = |output: u32| output * stride + size.saturating_sub(stride) - before;
-        let (first, last) = (begins(each), input - begins(each * (count - 1)));
+        let begins = |output: u32| (output * stride + size.saturating_sub(stride)).saturating_sub(before);
+        // A strip in padding alone has no columns, which no register can say: such a layer is refused when they are written.
+        let (first, last) = (begins(each), input.saturating_sub(begins(each * (count - 1))));
         Strips {
             count,
             input: [first, each * stride, last],
