@@ -23,6 +23,17 @@ pub enum TimeMode {
     Free,
 }
 
+impl TimeMode {
+    /// The mode in one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            TimeMode::Lockstep => "lockstep",
+            TimeMode::Free => "free",
+        }
+    }
+}
+
 /// What a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
