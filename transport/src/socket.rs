@@ -314,7 +314,7 @@ mod tests {
         for seed in 1..=200 {
             let mut stream = Reluctant::new(seed);
             // As frames are written: small pieces and long ones, several at once.
-            let mut left = bytes[..300].chain(&bytes[300..317]).chain(&bytes[317..]);
+            let mut left = Buf::chain(Buf::chain(&bytes[..300], &bytes[300..317]), &bytes[317..]);
             let (mut received, mut landing) = (Vec::new(), vec![0; 5000]);
             while received.len() < bytes.len() {
                 if left.has_remaining() {

@@ -39,6 +39,8 @@ impl fmt::Debug for TlsSocket {
 /// What TLS knows, and bytes on their way. The stream beside it is always the same one.
 pub(super) struct Session {
     tls: Connection,
+    /// Whether the peer's first bytes have come.
+    has_begun: bool,
     /// Read from the system; what of it is not decrypted yet is at `arrived`.
     landing: Box<[u8]>,
     arrived: Range<usize>,
@@ -154,7 +156,8 @@ impl AsFd for TlsSocket {
 
 impl Session {
     fn new(tls: Connection) -> Self {
-        Self { tls, landing: vec![0; READ].into(), arrived: 0..0, may_have_more: false, owed: 0 }
+        let landing = vec![0; READ].into();
+        Self { tls, has_begun: false, landing, arrived: 0..0, may_have_more: false, owed: 0 }
     }
 
     /// A client's side, for a server of that name or number.
@@ -191,9 +194,8 @@ impl Session {
                 }
                 let begins = &self.landing[self.arrived.clone()];
                 let is_tls = begins.iter().zip(&BEGINNING).all(|(is, should)| is == should);
-                let is_first =
-                    matches!(&self.tls, Connection::Server(tls) if tls.protocol_version().is_none());
-                if is_first && !is_tls {
+                let is_first = !std::mem::replace(&mut self.has_begun, true);
+                if is_first && !is_tls && matches!(self.tls, Connection::Server(_)) {
                     return Err(io::Error::new(ErrorKind::Unsupported, "the peer does not speak TLS"));
                 }
             }
