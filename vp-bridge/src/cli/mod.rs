@@ -29,6 +29,7 @@ mod study;
 mod text;
 
 use clap::{Parser, Subcommand};
+use nix::sys::signal::{SigSet, Signal};
 use std::fmt;
 use std::process::ExitCode;
 use vp_protocols::native::printable::in_lines;
@@ -128,6 +129,9 @@ enum Verdict {
 }
 
 pub(super) fn main() -> ExitCode {
+    // A file beyond the limit of its size (`ulimit -f`) is then an error of the write, which is told; the signal would end the
+    // program without a word. Children do not inherit it: they are started with no signal blocked.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),

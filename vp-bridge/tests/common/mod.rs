@@ -17,6 +17,7 @@ use vp_transport::Address;
 
 pub mod raw;
 pub mod raw_unix;
+pub mod relay;
 
 pub const SOURCE: u32 = 0x8000_0000;
 pub const TARGET: u32 = 0x8008_0000;

@@ -181,3 +181,27 @@ fn keep<T>(list: &mut VecDeque<T>, item: T) {
     }
     list.push_back(item);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+    use vp_core::Simulation;
+    use vp_core::observe::SourceKind;
+
+    #[test]
+    fn of_the_layers_that_ran_the_last_ones_are_kept_and_all_are_counted() {
+        let sim = Simulation::new().sim();
+        let chronicle = Rc::new(Chronicle::new(&sim));
+        let _subscription = sim.observe(chronicle.clone());
+        let source = sim.source("nvdla.sdp", SourceKind::Work);
+        let all = 3 * KEPT as u64;
+        for id in 0..all {
+            sim.report(source, What::Begin { label: "1 x 1 x 1", id });
+            sim.report(source, What::End { label: "1 x 1 x 1", id });
+        }
+        let layers = chronicle.layers();
+        assert_eq!((layers.len(), layers[0].group), (KEPT, all - KEPT as u64));
+        assert_eq!(chronicle.units()[0].layers, all);
+    }
+}

@@ -254,7 +254,7 @@ impl SessionStream {
     /// What to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
     pub(super) fn wanted(&mut self) -> Option<PollFd<'_>> {
         let mut flags = PollFlags::empty();
-        flags.set(PollFlags::IN, self.wants_input);
+        flags.set(PollFlags::IN, self.wants_input || self.broken.is_some());
         flags.set(PollFlags::OUT, !self.connection.output().is_empty());
         // The end of a stream is always told. Nobody could do anything about it now.
         (!flags.is_empty()).then(|| PollFd::new(&*self.socket, flags))
@@ -352,11 +352,12 @@ impl SessionStream {
     }
 
     /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
-    /// for that it would send.
+    /// for that it would send, or it has gone. What else it sends is thrown away.
     fn break_off(&mut self) -> Result<(), End> {
         let Some(broken) = &self.broken else { return Ok(()) };
         let waits = self.connection.in_flight() > self.pings || self.is_partner;
-        if self.connection.to_answer() > broken.unanswered && !waits {
+        let is_gone = matches!(self.socket.read(&mut self.landing), Ok(Some(0)) | Err(_));
+        if self.connection.to_answer() > broken.unanswered && !waits && !is_gone {
             return Ok(());
         }
         let Broken { code, reason, .. } = broken;
