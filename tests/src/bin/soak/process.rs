@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rand::Rng as _;
+use rand::rngs::SmallRng;
+
 /// How long anything may take that is not killed. What takes longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -77,4 +80,9 @@ pub(crate) fn run(command: &mut Command, kill: Option<Duration>) -> Result<Ended
 pub(crate) fn end(child: &mut Child) {
     _ = child.kill();
     _ = child.wait();
+}
+
+/// When to kill a program, if at all: half of them, most while they run.
+pub(crate) fn fate(random: &mut SmallRng) -> Option<Duration> {
+    random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..600)))
 }
