@@ -147,6 +147,9 @@ const ROUND: Duration = Duration::from_secs(8);
 /// The rounds before the figures of a server are what later ones are compared with: allocators have their arenas then.
 const WARM_UP: usize = 2;
 
+/// Guests of QEMU at a time.
+const GUESTS: usize = 2;
+
 /// How often the line so far is said.
 const SAY: Duration = Duration::from_secs(300);
 
@@ -173,7 +176,7 @@ fn main() -> ExitCode {
 fn soak(arguments: &Arguments) -> Result<bool, String> {
     let program = match &arguments.vp {
         Some(program) => program.clone(),
-        None => process::beside("vp")?,
+        None => process::beside("vp", "vp-bridge")?,
     };
     let folder = tempfile::tempdir().map_err(|error| format!("no folder for temporary files: {error}"))?;
     let temporary = folder.path().join("tmp");
@@ -236,7 +239,7 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     }
     let steady = servers.iter().filter(|server| server.place.is_steady());
     let figures: Vec<String> = (steady.zip(first.iter().flatten()).zip(&last))
-        .map(|((server, first), last)| format!("{}: {}", server.place.transport(), first.to_text(last)))
+        .map(|((server, first), last)| format!("{}: {}", server.place.name(), first.to_text(last)))
         .collect();
     let said = writeln!(io::stdout(), "soak: {}; {}", tally.line(), figures.join("; "));
     said.map_err(|error| error.to_string())?;
@@ -292,7 +295,7 @@ fn run_round(
             for server in servers {
                 let mut works: Vec<(Party, Work)> = vec![(Party::Noise, noise::work)];
                 if server.place.is_for_guests {
-                    if let Some(qemu) = crew.qemu {
+                    for qemu in crew.qemu.into_iter().flat_map(|qemu| [qemu; GUESTS]) {
                         let (place, seed) = (server.place.clone(), random.random());
                         scope.spawn(move || {
                             around.repeat(Party::Qemu, seed, |random| qemu.work(&place, random, around));

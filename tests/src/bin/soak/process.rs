@@ -14,17 +14,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 /// How often something is looked at that does not tell by itself.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-/// A program beside this one.
-pub(crate) fn beside(name: &str) -> Result<PathBuf, String> {
+/// What that package builds beside this program.
+pub(crate) fn beside(name: &str, package: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let program = own.with_file_name(name);
-    match program.exists() {
-        true => Ok(program),
-        false => Err(format!(
-            "there is no {}; build it (cargo build -p vp-bridge), or name another by --vp",
-            program.display()
-        )),
-    }
+    // Where the tests have it.
+    let found = [program.clone(), own.with_file_name("deps").join(name)].into_iter().find(|path| path.exists());
+    found.ok_or_else(|| format!("there is no {}: cargo build -p {package}", program.display()))
 }
 
 /// How a program ended.

@@ -37,7 +37,7 @@ impl Qemu {
         if !found.is_ok_and(|status| status.success()) {
             return Err(format!("no {QEMU} here"));
         }
-        let library = process::beside("libvp_qemu.so")?;
+        let library = process::beside("libvp_qemu.so", "vp-qemu")?;
         Ok(Qemu { library, folder })
     }
 
@@ -52,7 +52,8 @@ impl Qemu {
         let layer = around.layer(random);
         let kill = process::fate(random).map(|after| Instant::now() + after);
         let share = if random.random_bool(0.5) { "on" } else { "off" };
-        let (socket, said) = (self.folder.join("qtest"), self.folder.join("qemu.log"));
+        let number: u32 = random.random();
+        let [socket, said] = ["qtest", "log"].map(|end| self.folder.join(format!("qemu{number}.{end}")));
         let mut command = Command::new(QEMU);
         // The layers' surfaces lie from 0x80000000 on; RAM begins at 0x40000000.
         command.args(["-S", "-M", "virt", "-cpu", "cortex-a57", "-m", "1100", "-nodefaults"]);
@@ -70,14 +71,13 @@ impl Qemu {
         });
         let is_killed = running.is_killed;
         drop(running);
-        _ = fs::remove_file(&socket);
+        let told = fs::read_to_string(&said).unwrap_or_default();
+        // There may be no socket yet.
+        _ = [socket, said].map(fs::remove_file);
         match played {
             _ if is_killed => around.tally.killed(Party::Qemu),
             Ok(_) => around.tally.compared(Party::Qemu),
-            Err(why) => {
-                let said = fs::read_to_string(&said).unwrap_or_default();
-                return Err(format!("{command:?}: {why}\n{said}"));
-            }
+            Err(why) => return Err(format!("{command:?}: {why}\n{told}")),
         }
         Ok(())
     }

@@ -36,8 +36,10 @@ pub(crate) fn work(random: &mut SmallRng, around: &Around<'_>) -> Result<(), Str
     let layer = around.layer(random);
     let victim = if random.random_bool(0.5) { Victim::Peripheral } else { Victim::Renode };
     let kill = process::fate(random).map(|after| (Instant::now() + after, victim));
-    let mut cpu = Cpu(Renode::start(around, kill)?);
-    let played = layer.play(&mut cpu);
+    let mut renode = Renode::start(around, kill)?;
+    let greeted = renode.wait();
+    let mut cpu = Cpu(renode);
+    let played = greeted.and_then(|_| layer.play(&mut cpu));
     let mut renode = cpu.0;
     match (played, renode.killed) {
         (Ok(_), None) => {
@@ -65,6 +67,7 @@ fn text(error: impl ToString) -> String {
 }
 
 impl Renode {
+    /// A Renode to whom its peripheral has connected.
     fn start(around: &Around<'_>, kill: Option<(Instant, Victim)>) -> Result<Renode, String> {
         let listen = || TcpListener::bind("127.0.0.1:0").map_err(text);
         let listeners = [listen()?, listen()?];
@@ -84,9 +87,7 @@ impl Renode {
             }
         };
         let (emulator, memory) = (Emulator::new(), Ram::new(0..1 << 40));
-        let mut renode = Renode { child, emulator, sockets: Some(sockets), memory, kill, killed: None };
-        renode.wait()?;
-        Ok(renode)
+        Ok(Renode { child, emulator, sockets: Some(sockets), memory, kill, killed: None })
     }
 
     /// Says something, and gives the answer.

@@ -107,6 +107,11 @@ impl Place {
         self.address.split_once(':').map_or("", |(transport, _)| transport)
     }
 
+    /// The same, or for whom it is.
+    pub(crate) fn name(&self) -> &str {
+        if self.is_for_guests { "guests" } else { self.transport() }
+    }
+
     pub(crate) fn parsed(&self) -> Result<vp_transport::Address, String> {
         self.address.parse().map_err(|error| format!("{}: {error}", self.address))
     }

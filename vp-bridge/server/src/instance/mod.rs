@@ -10,6 +10,7 @@
 //! wall clock, and what a session may take of the server.
 
 mod adapted;
+mod asleep;
 mod files;
 mod idle;
 mod inbox;
@@ -307,7 +308,7 @@ impl PlatformThread {
     /// Hands on what sessions are told, and takes more of those whose posted writes have had their turn.
     fn flush(&mut self) {
         self.adapted.flush();
-        for (session, member) in self.members.iter_mut() {
+        for (session, member) in self.members.awake_mut() {
             member.stream.flush();
             if !member.posted.is_empty() {
                 member.keep_posted(self.hub.waiting(translate::party(session)));

@@ -53,6 +53,11 @@ impl Account {
     pub(super) fn charge(&mut self, cost: u64) {
         self.cost += cost;
     }
+
+    /// Nothing is asked for, and nobody looks.
+    pub(super) fn rest(&mut self) {
+        self.is_waiting = false;
+    }
 }
 
 /// A session that may have commands: what these cost, and what it has cost.
@@ -99,7 +104,7 @@ impl Turns {
 impl PlatformThread {
     /// Whether a session wants something that has not been carried out.
     pub(super) fn has_commands(&self) -> bool {
-        self.members.iter().any(|(_, member)| member.stream.asked() > 0)
+        self.members.awake().any(|(_, member)| member.stream.asked() > 0)
     }
 
     /// Carries out a part of what the sessions want.
@@ -107,7 +112,7 @@ impl PlatformThread {
         if !self.has_commands() {
             return;
         }
-        let only = self.members.iter().next().map(|(session, _)| session);
+        let only = self.members.awake().next().map(|(session, _)| session);
         if let Some(only) = only.filter(|_| self.sessions() == 1) {
             self.take_commands(only, u64::MAX);
             self.looks = Looks::SOON;
@@ -127,7 +132,7 @@ impl PlatformThread {
     }
 
     fn next_in_turn(&mut self, kind: Kind) -> Option<SessionId> {
-        let sessions = self.members.iter_mut();
+        let sessions = self.members.awake_mut();
         self.turns.next(
             kind,
             sessions.map(|(session, member)| (session, member.stream.asked(), &mut member.account)),

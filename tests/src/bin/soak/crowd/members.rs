@@ -21,7 +21,7 @@ use vp_protocols::native::{
 pub(crate) enum Badness {
     /// Nothing.
     Idle,
-    /// Write a register as fast as the server takes it.
+    /// Write a register as fast as the server takes it; where another one has the registers, bytes of the memory.
     Storm,
     /// Connect, say what is no frame, and connect again.
     Malformed,
@@ -57,7 +57,7 @@ fn text(error: impl ToString) -> String {
 pub(crate) fn be(bad: Badness, address: &str, sessions: usize, platform: Option<&str>) -> Result<(), String> {
     nice(19).map_err(text)?;
     let place = address.strip_prefix("tcp:").ok_or("the address is none of TCP")?;
-    let script = Script::new(bad)?;
+    let script = Script::new(bad, platform.is_some())?;
     let (ready, are_ready) = channel();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -82,16 +82,24 @@ pub(crate) fn be(bad: Badness, address: &str, sessions: usize, platform: Option<
 #[derive(Clone)]
 struct Script {
     bad: Badness,
+    /// The port that it is the initiator of.
+    port: Option<PortId>,
     bytes: Arc<[u8]>,
 }
 
 impl Script {
-    fn new(bad: Badness) -> Result<Script, String> {
+    fn new(bad: Badness, shares: bool) -> Result<Script, String> {
         let mut bytes = BytesMut::new();
         let id = RequestId(1);
         let mut say = |message: Message, payload: &[u8]| emit(&message, payload, &mut bytes).map_err(text);
         match bad {
             Badness::Idle => {}
+            Badness::Storm if shares => {
+                for at in 0..WRITES as u64 {
+                    let write = debug_write(BASE + at, 1);
+                    say(Message::Posted(Posted::MemoryWrite(write)), &[0xc3])?;
+                }
+            }
             Badness::Storm => {
                 for value in 0..WRITES as u32 {
                     let write = RegisterWrite { port: REGISTERS, address: MASK, value, at: None };
@@ -102,20 +110,22 @@ impl Script {
             Badness::Resets => say(Message::Request { id, request: Request::Reset }, &[])?,
             Badness::Loads => {
                 let payload = vec![0xc3; 1 << 20];
-                let write = MemoryWrite {
-                    port: MEMORY,
-                    address: BASE,
-                    length: 1 << 20,
-                    access: Access::Debug,
-                    axi_id: 0,
-                    strobes: false,
-                    at: None,
-                };
+                let write = debug_write(BASE, 1 << 20);
                 say(Message::Request { id, request: Request::MemoryWrite(write) }, &payload)?;
             }
         }
-        Ok(Script { bad, bytes: bytes.freeze()[..].into() })
+        let port = match bad {
+            Badness::Storm if !shares => Some(REGISTERS),
+            Badness::Storm | Badness::Loads => Some(MEMORY),
+            _ => None,
+        };
+        Ok(Script { bad, port, bytes: bytes[..].into() })
     }
+}
+
+/// A write that takes no simulated time.
+fn debug_write(address: u64, length: u32) -> MemoryWrite {
+    MemoryWrite { port: MEMORY, address, length, access: Access::Debug, axi_id: 0, strobes: false, at: None }
 }
 
 struct Member {
@@ -136,12 +146,7 @@ impl Member {
         let mut input = BytesMut::new();
         let mut member = Member { stream, script: script.clone(), sent: 0 };
         member.until(&mut connection, &mut input, |event| matches!(event, Event::Welcome(_)))?;
-        let port = match script.bad {
-            Badness::Storm => Some(REGISTERS),
-            Badness::Loads => Some(MEMORY),
-            _ => None,
-        };
-        if let Some(port) = port {
+        if let Some(port) = script.port {
             let attach = Attach { port, role: Role::Initiator, range: None };
             connection.request(Request::Attach(attach), &[]).map_err(text)?;
             member.until(&mut connection, &mut input, |event| {

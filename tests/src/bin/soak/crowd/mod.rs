@@ -69,7 +69,7 @@ fn text(error: impl ToString) -> String {
 pub(crate) fn measure(arguments: &Arguments) -> Result<(), String> {
     let program = match &arguments.vp {
         Some(program) => program.clone(),
-        None => process::beside("vp")?,
+        None => process::beside("vp", "vp-bridge")?,
     };
     let folder = tempfile::tempdir().map_err(text)?;
     let kinds = if arguments.bad.is_empty() { Badness::value_variants() } else { &arguments.bad[..] };
