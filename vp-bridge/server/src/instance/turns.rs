@@ -78,6 +78,11 @@ pub(super) struct Turns {
 }
 
 impl Turns {
+    /// A session has had a turn, for which nobody had to be chosen: who comes now has not waited since the platform began.
+    fn note(&mut self, account: &Account) {
+        self.served = self.served.max(account.cost);
+    }
+
     /// Who of those with little, or with much, to be carried out is next.
     fn next<'a>(&mut self, kind: Kind, sessions: impl Iterator<Item = Candidate<'a>>) -> Option<SessionId> {
         let mut next: Option<(u64, SessionId)> = None;
@@ -115,6 +120,9 @@ impl PlatformThread {
         let only = self.members.awake().next().map(|(session, _)| session);
         if let Some(only) = only.filter(|_| self.sessions() == 1) {
             self.take_commands(only, u64::MAX);
+            if let Some(member) = self.members.get(only) {
+                self.turns.note(&member.account);
+            }
             self.looks = Looks::SOON;
             return;
         }
@@ -205,6 +213,16 @@ mod tests {
         let costs: Vec<u64> = sessions.accounts.iter().map(|account| account.cost).collect();
         let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
         assert!(most - least <= 10 * TURN, "{costs:?}");
+    }
+
+    #[test]
+    fn who_was_alone_for_long_is_not_behind_all_that_those_who_come_then_ask_for() {
+        let mut sessions = Sessions::new(&[0, 0, 0]);
+        sessions.accounts[0].charge(1 << 40);
+        sessions.turns.note(&sessions.accounts[0]);
+        sessions.asked = vec![1 << 30; 3];
+        let others = (0..1000).take_while(|_| sessions.serve(Kind::Much, TURN) != Some(0)).count() as u64;
+        assert!(others <= 2 * (CREDIT / TURN + 1), "{others}");
     }
 
     #[test]
