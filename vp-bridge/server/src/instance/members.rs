@@ -40,14 +40,19 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(capabilities: Capabilities, guest: Guest, stream: SessionStream) -> Self {
+    pub(super) fn new(
+        capabilities: Capabilities,
+        guest: Guest,
+        stream: SessionStream,
+        account: Account,
+    ) -> Self {
         Self {
             capabilities,
             guest,
             has_clock: false,
             stream,
             silence: Silence::default(),
-            account: Account::default(),
+            account,
             ring: None,
             has_had_ring: false,
             held_permits: FxHashMap::default(),
@@ -234,7 +239,8 @@ mod tests {
             let connection = Connection::server(Terms::default());
             let (socket, ended) = (Arc::new(Socket::Unix(near)), oneshot::channel().0);
             let stream = SessionStream::new(socket, connection, BytesMut::new(), ended);
-            members.insert(SessionId(id), Member::new(Capabilities::NONE, Guest::default(), stream));
+            let member = Member::new(Capabilities::NONE, Guest::default(), stream, Account::default());
+            members.insert(SessionId(id), member);
             far
         };
         let peers = (0..count).map(add).collect();

@@ -439,7 +439,7 @@ impl PlatformThread {
         };
         let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
         tracing::info!("{name}: {}{agent} on platform {platform}", who.unwrap_or_default());
-        let member = Member::new(welcome.capabilities, guest, stream);
+        let member = Member::new(welcome.capabilities, guest, stream, self.turns.newcomer());
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
         self.handle(Input::Enter { party: translate::party(id), name: format!("session {}", id.0), memory });
