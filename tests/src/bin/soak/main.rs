@@ -209,8 +209,7 @@ fn soak(arguments: &Arguments) -> Result<bool, String> {
     let mut said = Instant::now();
     for round in 1.. {
         let until = end.min(Instant::now() + ROUND);
-        let around =
-            Around { site: &site, reference: &reference, layers: &layers, tally: &tally, until };
+        let around = Around { site: &site, reference: &reference, layers: &layers, tally: &tally, until };
         let crew = Crew { study: &study, qemu: qemu.as_ref(), clients: arguments.clients };
         run_round(&mut servers, &mut witnesses, &crew, &mut random, &around);
         servers.iter_mut().try_for_each(Server::check)?;
@@ -312,8 +311,7 @@ fn run_round(
                 }
                 for (party, work) in works {
                     let (place, seed) = (server.place.clone(), random.random());
-                    scope
-                        .spawn(move || around.repeat(party, seed, |random| work(&place, random, around)));
+                    scope.spawn(move || around.repeat(party, seed, |random| work(&place, random, around)));
                 }
                 if !server.place.is_steady() {
                     let seed = random.random();

@@ -59,10 +59,8 @@ fn live(
             process::end(memory);
             waited == Err(RecvTimeoutError::Timeout)
         });
-        let played = cpu
-            .reset()
-            .map_err(|error| format!("a reset: {error}"))
-            .and_then(|()| layer.play_in_time(cpu));
+        let played =
+            cpu.reset().map_err(|error| format!("a reset: {error}")).and_then(|()| layer.play_in_time(cpu));
         drop(is_through);
         (played, killer.join().unwrap_or(false))
     });

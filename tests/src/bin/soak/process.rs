@@ -19,7 +19,8 @@ pub(crate) fn beside(name: &str, package: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let program = own.with_file_name(name);
     // Where the tests have it.
-    let found = [program.clone(), own.with_file_name("deps").join(name)].into_iter().find(|path| path.exists());
+    let found =
+        [program.clone(), own.with_file_name("deps").join(name)].into_iter().find(|path| path.exists());
     found.ok_or_else(|| format!("there is no {}: cargo build -p {package}", program.display()))
 }
 

@@ -60,10 +60,7 @@ impl Study {
         around.tally.compared(Party::Study);
         let table = table(&output)?;
         if table != self.table {
-            return Err(format!(
-                "one that was killed has another table:\n{table}\nnot\n{}",
-                self.table
-            ));
+            return Err(format!("one that was killed has another table:\n{table}\nnot\n{}", self.table));
         }
         fs::remove_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))
     }

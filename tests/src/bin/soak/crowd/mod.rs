@@ -119,13 +119,14 @@ fn phase(good: &mut RemoteHost, times: &mut Times, arguments: &Arguments) -> Res
 fn say(bad: Badness, shared: bool, alone: &mut Times, beside: &mut Times) -> io::Result<()> {
     let whose = if shared { "on the same platform" } else { "on platforms of their own" };
     let mut line = format!("{bad:?} {whose}:");
-    for (what, alone, beside) in [
-        ("a read", &mut alone.reads, &mut beside.reads),
-        ("1 MiB", &mut alone.loads, &mut beside.loads),
-    ] {
+    for (what, alone, beside) in
+        [("a read", &mut alone.reads, &mut beside.reads), ("1 MiB", &mut alone.loads, &mut beside.loads)]
+    {
         for (which, permille) in [("median", 500), ("99 %", 990)] {
-            let [alone, beside] = [&mut *alone, &mut *beside].map(|times| at(times, permille).as_secs_f64() * 1e6);
-            line += &format!(" {what}, {which}: {alone:.0} → {beside:.0} µs ({:.2});", beside / alone.max(1e-3));
+            let [alone, beside] =
+                [&mut *alone, &mut *beside].map(|times| at(times, permille).as_secs_f64() * 1e6);
+            line +=
+                &format!(" {what}, {which}: {alone:.0} → {beside:.0} µs ({:.2});", beside / alone.max(1e-3));
         }
     }
     line += &format!(" {} reads, then {}", alone.reads.len(), beside.reads.len());
