@@ -67,7 +67,7 @@ impl PlatformThread {
         // So long a time-out that the system has no number for it is none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut files = vec![PollFd::from_borrowed_fd(self.inbox.bell(), PollFlags::IN)];
-        let (asleep, awake) = self.members.to_wait_for();
+        let (asleep, awake) = self.members.waited_for();
         files.extend(asleep.map(|watch| PollFd::from_borrowed_fd(watch, PollFlags::IN)));
         for member in awake {
             let bell = member.ring.as_ref().map(|ring| ring.server.bell());

@@ -180,7 +180,7 @@ impl Members {
     }
 
     /// What to wait for: a file that can be read when something has come from somebody who is asleep, and the others.
-    pub(super) fn to_wait_for(&mut self) -> (Option<BorrowedFd<'_>>, impl Iterator<Item = &mut Member>) {
+    pub(super) fn waited_for(&mut self) -> (Option<BorrowedFd<'_>>, impl Iterator<Item = &mut Member>) {
         (self.asleep.watch(), self.awake.iter_mut().map(|(_, member)| &mut **member))
     }
 
