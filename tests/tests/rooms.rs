@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 16] = [
+const ROOMS: [(&str, &str, &[&str]); 17] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -13,6 +13,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
     ("vp-client", "client", &["vp-protocols", "vp-shm", "vp-transport"]),
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
     ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
+    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models"]),
     (
         "vp-server",
         "vp-bridge/server",
@@ -33,6 +34,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
             "vp-models",
             "vp-partner",
             "vp-protocols",
+            "vp-recordings",
             "vp-remote",
             "vp-server",
             "vp-study",
@@ -46,6 +48,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
             "vp-core",
             "vp-models",
             "vp-protocols",
+            "vp-recordings",
             "vp-remote",
             "vp-server",
             "vp-shm",
@@ -56,7 +59,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 11] = [
+const BLOCKING: [&str; 12] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -68,6 +71,7 @@ const BLOCKING: [&str; 11] = [
     "vp-native-values",
     "vp-partner",
     "vp-qemu",
+    "vp-recordings",
 ];
 
 fn manifest(folder: &str) -> String {
