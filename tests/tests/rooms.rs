@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 17] = [
+const ROOMS: [(&str, &str, &[&str]); 18] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -13,6 +13,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
     ("vp-client", "client", &["vp-protocols", "vp-shm", "vp-transport"]),
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
     ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
+    ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-models"]),
     ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models"]),
     (
         "vp-server",
@@ -23,7 +24,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
     ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
     ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
-    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models"]),
+    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models", "vp-observers"]),
     (
         "vp-bridge",
         "vp-bridge",
@@ -32,6 +33,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
             "vp-client",
             "vp-core",
             "vp-models",
+            "vp-observers",
             "vp-partner",
             "vp-protocols",
             "vp-recordings",
@@ -59,7 +61,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 12] = [
+const BLOCKING: [&str; 13] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -69,6 +71,7 @@ const BLOCKING: [&str; 12] = [
     "vp-transport",
     "vp-client",
     "vp-native-values",
+    "vp-observers",
     "vp-partner",
     "vp-qemu",
     "vp-recordings",

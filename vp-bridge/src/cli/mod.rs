@@ -14,6 +14,7 @@ mod demo;
 mod hosts;
 mod memory;
 mod memory_limit;
+mod observing;
 mod parts;
 mod platform;
 mod platform_args;
