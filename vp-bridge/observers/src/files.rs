@@ -63,8 +63,8 @@ impl Files {
 }
 
 /// The name of a further file: `run-2.fst` of `run.fst`.
-#[allow(dead_code, reason = "the first file comes with the next commit")]
-fn numbered(path: &Path, number: usize) -> PathBuf {
+#[must_use]
+pub fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();
     }

@@ -11,6 +11,6 @@ mod observers;
 mod whole_file;
 
 pub use error::ObserveError;
-pub use files::Files;
+pub use files::{Files, numbered};
 pub use observers::{Finished, Observers};
 pub use whole_file::{WholeFile, write_whole};

@@ -63,6 +63,11 @@ impl<R: Read> Player<R> {
         &self.hub
     }
 
+    /// The same, to put observers beside it before it runs.
+    pub fn hub_mut(&mut self) -> &mut Hub {
+        &mut self.hub
+    }
+
     /// The replay.
     pub fn replay(&self) -> &Replay {
         &self.replay

@@ -1,10 +1,10 @@
 //! A recording that is being made, in a file.
 
-use std::cell::RefCell;
+use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 use vp_models::hub::{Hub, Recorded, Recorder};
@@ -41,15 +41,23 @@ pub enum RecordError {
 
 /// A recording that a hub makes. It ends with the hub.
 #[must_use = "whether all was recorded is said in the end"]
-pub struct Recording {
-    state: Rc<RefCell<State>>,
-}
+pub struct Recording(Shared);
 
 /// What the recording and its hub share.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<State>>);
+
 struct State {
-    writer: Writer<File>,
     path: PathBuf,
+    /// `None`: it is over.
+    writer: Option<Writer<File>>,
     failed: Option<RecordError>,
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recording").field(&self.0.state().path).finish()
+    }
 }
 
 impl Recording {
@@ -79,9 +87,17 @@ impl Recording {
             file.set_len(0).map_err(io)?;
         }
         let writer = Writer::new(file, &Header::of(hub, program, build)).map_err(io)?;
-        let state = Rc::new(RefCell::new(State { writer, path: path.to_owned(), failed: None }));
-        hub.record_to(SharedRecorder(state.clone()));
-        Ok(Recording { state })
+        let state = State { path: path.to_owned(), writer: Some(writer), failed: None };
+        let shared = Shared(Arc::new(Mutex::new(state)));
+        hub.record_to(shared.clone());
+        Ok(Recording(shared))
+    }
+
+    /// Whether it is over, and whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let state = self.0.state();
+        state.writer.is_none() && state.failed.is_none()
     }
 
     /// What became of the recording, once its hub has gone or has [ended](Hub::end_recording) it.
@@ -89,7 +105,7 @@ impl Recording {
     /// # Errors
     /// It is not whole. What the file has can be replayed.
     pub fn finish(self) -> Result<(), RecordError> {
-        self.state.borrow_mut().failed.take().map_or(Ok(()), Err)
+        self.0.state().failed.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -97,36 +113,39 @@ fn io_error(path: &Path, error: &io::Error) -> RecordError {
     RecordError::Io { path: path.display().to_string(), error: error.to_string() }
 }
 
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl State {
     fn attempt(&mut self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) {
-        if self.failed.is_some() {
-            return;
-        }
-        if let Err(error) = write(&mut self.writer) {
-            self.failed = Some(io_error(&self.path, &error));
+        let Some(writer) = &mut self.writer else { return };
+        if let Err(error) = write(writer) {
             // A part of a block may be there. If it cannot be cut off, a reader does.
-            _ = self.writer.file().set_len(self.writer.written());
+            _ = writer.file().set_len(writer.written());
+            self.failed = Some(io_error(&self.path, &error));
+            self.writer = None;
         }
     }
 }
 
-/// What the hub has of a recording.
-struct SharedRecorder(Rc<RefCell<State>>);
-
-impl Recorder for SharedRecorder {
+impl Recorder for Shared {
     fn record(&mut self, entry: Recorded) {
-        self.0.borrow_mut().attempt(|writer| writer.add(entry));
+        self.state().attempt(|writer| writer.add(entry));
     }
 
     fn commit(&mut self) -> Result<(), String> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.attempt(Writer::flush);
         state.failed.as_ref().map_or(Ok(()), |failed| Err(failed.to_string()))
     }
 
     fn end(&mut self, why: Option<&str>) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.attempt(|writer| writer.end(why));
+        state.writer = None;
         if let (Some(why), None) = (why, &state.failed) {
             let (path, why) = (state.path.display().to_string(), why.to_owned());
             state.failed = Some(RecordError::Early { path, why });

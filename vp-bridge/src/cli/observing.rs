@@ -8,12 +8,16 @@ use vp_models::platform::Description;
 use vp_observers::{Files, Finished, Observers};
 use vp_server::{ObservePlatforms, PlatformObserver};
 
+use super::recording::RecordArgs;
 use super::{Failure, Verdict, text};
 
 /// Options that say which files are written about what a platform does.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Observing")]
 pub(super) struct ObserveArgs {
+    #[command(flatten)]
+    recording: RecordArgs,
+
     /// What came of the files of all platforms.
     #[arg(skip)]
     outcome: Arc<Outcome>,
@@ -42,15 +46,21 @@ impl Outcome {
 impl ObserveArgs {
     /// The first of these options that is given.
     pub(super) fn first_given(&self) -> Option<&'static str> {
-        None
+        self.recording.is_given().then_some("--record")
+    }
+
+    /// Whether a recording is to be made.
+    pub(super) fn records(&self) -> bool {
+        self.recording.is_given()
     }
 
     fn files(&self) -> Files {
         Files {}
     }
 
-    /// Puts observers beside a platform of this process.
+    /// Puts observers beside a platform of this process that nobody has used.
     pub(super) fn attach(&self, hub: &mut Hub) -> Result<Observed, Failure> {
+        self.recording.begin(hub).map_err(Failure::new)?;
         let (files, outcome) = (self.files(), self.outcome.clone());
         if files.is_empty() {
             return Ok(Observed { observers: None, outcome });
@@ -66,9 +76,10 @@ impl ObserveArgs {
         description: &Description,
     ) -> Result<Option<Arc<dyn ObservePlatforms>>, Failure> {
         let files = self.files();
-        if files.is_empty() {
+        if files.is_empty() && !self.recording.is_given() {
             return Ok(None);
         }
+        self.recording.check()?;
         files.check(description).map_err(Failure::new)?;
         Ok(Some(Arc::new(OnServer(self.clone()))))
     }
@@ -79,19 +90,30 @@ impl ObserveArgs {
         for note in notes {
             anstream::eprintln!("{} {note}", text::styled(text::YELLOW, "note:"));
         }
-        let mut errors = errors.into_iter();
-        let Some(first) = errors.next() else { return verdict };
-        let rest = errors.map(|error| error.to_string());
-        match verdict {
-            Ok(_) => {
-                let lines = rest.fold(first.to_string(), |lines, error| lines + "\n" + &error);
-                Err(Failure { what: lines, ..Failure::new("") })
-            }
-            Err(failure) => {
-                anstream::eprintln!("{} {first}", text::styled(text::RED, "error:"));
-                rest.for_each(|error| anstream::eprintln!("{} {error}", text::styled(text::RED, "error:")));
-                Err(failure)
-            }
+        let errors = errors.iter().map(ToString::to_string).chain(self.not_recorded()).collect();
+        wrong_with(errors, verdict)
+    }
+
+    /// What came of a server: wrong if something is not recorded. Its log has the rest.
+    pub(super) fn conclude_server(&self, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
+        wrong_with(self.not_recorded().collect(), verdict)
+    }
+
+    fn not_recorded(&self) -> impl Iterator<Item = String> + use<> {
+        self.recording.failures().into_iter().map(|failure| failure.to_string())
+    }
+}
+
+/// A verdict, or these errors.
+fn wrong_with(errors: Vec<String>, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
+    match verdict {
+        verdict if errors.is_empty() => verdict,
+        Ok(_) => Err(Failure { what: errors.join("\n"), ..Failure::new("") }),
+        Err(failure) => {
+            errors
+                .iter()
+                .for_each(|error| anstream::eprintln!("{} {error}", text::styled(text::RED, "error:")));
+            Err(failure)
         }
     }
 }

@@ -75,8 +75,6 @@ pub enum Input {
         /// What the hub may rely on if the party owns a memory.
         memory: MemoryPromise,
     },
-    /// Of what repeats is told how often it has happened; if it does again, that is told anew.
-    SumUp,
     /// Who lets time move from now on. Taken as long as all parties are partners, who have no part in that.
     Mode(TimeMode),
     /// A party goes; all that it holds or asked for ends.
@@ -128,6 +126,13 @@ pub enum Input {
         party: PartyId,
         /// What.
         promise: Promise,
+    },
+    /// Of what repeats is told how often it has happened; if it does again, that is told anew.
+    SumUp,
+    /// Everybody is warned of something that is around the platform, such as that a file about its run cannot be written.
+    Warn {
+        /// What.
+        text: String,
     },
 }
 

@@ -288,6 +288,7 @@ impl Hub {
                 self.review_trust();
             }
             Input::SumUp => self.platform.sum_up_warnings(),
+            Input::Warn { text } => self.warn(Severity::Warning, text),
             Input::Mode(mode) => {
                 if self.are_all_partners() {
                     self.mode = mode;
