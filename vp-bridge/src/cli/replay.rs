@@ -10,6 +10,7 @@ use vp_core::observe::{Kinds, Observation, Observer, What};
 use vp_core::{Sim, Time};
 use vp_models::host::{Backlog, Warning};
 use vp_models::hub::Output;
+use vp_models::platform::LayerRecord;
 use vp_recordings::{End, PlayError, Player, Step};
 
 use super::inputs::Names;
@@ -150,14 +151,14 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
     writeln!(out, "{:<10} {entries} of a recording by {by}; {entered} had entered with them", "replayed")?;
     let now = player.hub().now();
     let seen = stop_at.as_ref().and_then(|stop_at| stop_at.seen.borrow().clone());
-    let under_way = player.hub().platform().unfinished();
+    let layers = player.hub().platform().layers();
     let what = match (&end, seen) {
         (None, seen) => {
             let why = seen.unwrap_or_else(|| format!("up to {until} all is done"));
             let period = description.period;
             writeln!(out, "{:<10} at {now}, {}: {why}", "stopped", counted(now.cycles(period), "cycle"))?;
-            if let Some(under_way) = under_way {
-                writeln!(out, "{:<10} {under_way}", "under way")?;
+            for LayerRecord { unit, group, shape, begin, .. } in layers.iter().filter(|it| it.end.is_none()) {
+                writeln!(out, "{:<10} {unit} since {begin}: {shape}, group {group}", "under way")?;
             }
             return Ok(Verdict::Right);
         }

@@ -74,7 +74,7 @@ impl Drop for Served {
         let ended = self.thread.take().map(JoinHandle::join);
         if !std::thread::panicking() {
             ended.unwrap().unwrap();
-            self.recorded.check();
+            self.recorded.check(false);
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ use vp_recordings::Step;
 use super::{Failure, show};
 use crate::cli::replay;
 use crate::cli::sequences::first_difference;
+use crate::cli::text;
 
 /// The bits of a time, in picoseconds, within its window: a window has about a microsecond.
 const WINDOW: u32 = 20;
@@ -121,7 +123,7 @@ pub(super) fn compare(paths: [&Path; 2]) -> Result<bool, Failure> {
         events
     };
     let found = first_difference(sorted(&one), sorted(&other));
-    show(found, paths, "event of its microsecond", |event| {
+    show(found, paths, ("event of a microsecond", "events"), |event| {
         let name = names.get(event.source).map_or("", String::as_str);
         format!("{:>12}  {name}: {}", event.at.to_string(), event.text)
     })

@@ -15,7 +15,7 @@ use vp_recordings::{ReadError, Reader};
 
 use super::inputs::Names;
 use super::sequences::{self, FirstDifference, first_difference};
-use super::text::{self, counted, grouped, styled};
+use super::text::{self, grouped, styled};
 use super::{Failure, Verdict};
 
 #[derive(Debug, clap::Args)]
@@ -93,7 +93,7 @@ fn logs(paths: [&Path; 2]) -> Result<bool, Failure> {
     if let Some(failure) = failed {
         return Err(failure);
     }
-    show(found, paths, "line", Clone::clone)
+    show(found, paths, ("line", "lines"), Clone::clone)
 }
 
 // Recordings.
@@ -180,7 +180,7 @@ fn recordings(paths: [&Path; 2]) -> Result<bool, Failure> {
     // Up to where one is damaged both may be the same.
     let failed =
         [one.failed, other.failed].into_iter().zip(paths).find_map(|(error, path)| Some((error?, path)));
-    let are_same = show(found, paths, "entry", line)?;
+    let are_same = show(found, paths, ("entry", "entries"), line)?;
     if let Some((error, path)) = failed {
         return Err(wrong(path, error));
     }
@@ -217,20 +217,19 @@ fn headers(out: &mut impl Write, paths: [&Path; 2], entries: [&Entries; 2]) -> R
     }
 }
 
-/// Shows the first difference, if there is one; whether there is none.
+/// Shows the first difference, if there is one; whether there is none. An item is called so, and several are.
 fn show<T>(
     found: Result<FirstDifference<T>, u64>,
     paths: [&Path; 2],
-    unit: &str,
+    (unit, units): (&str, &str),
     line: impl Fn(&T) -> String,
 ) -> Result<bool, Failure> {
     let mut out = anstream::stdout();
     let FirstDifference { index, before, sides } = match found {
         Ok(found) => found,
         Err(count) => {
-            let units =
-                if unit == "entry" { format!("{} entries", grouped(count)) } else { counted(count, unit) };
-            writeln!(out, "{:<10} {units}, one by one", "equal")?;
+            let unit = if count == 1 { unit } else { units };
+            writeln!(out, "{:<10} {} {unit}, one by one", "equal", grouped(count))?;
             return Ok(true);
         }
     };
