@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 16] = [
+const ROOMS: [(&str, &str, &[&str]); 18] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -13,6 +13,8 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
     ("vp-client", "client", &["vp-protocols", "vp-shm", "vp-transport"]),
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
     ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
+    ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-models"]),
+    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models"]),
     (
         "vp-server",
         "vp-bridge/server",
@@ -22,7 +24,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
     ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
     ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
-    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models"]),
+    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models", "vp-observers"]),
     (
         "vp-bridge",
         "vp-bridge",
@@ -31,8 +33,10 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
             "vp-client",
             "vp-core",
             "vp-models",
+            "vp-observers",
             "vp-partner",
             "vp-protocols",
+            "vp-recordings",
             "vp-remote",
             "vp-server",
             "vp-study",
@@ -46,6 +50,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
             "vp-core",
             "vp-models",
             "vp-protocols",
+            "vp-recordings",
             "vp-remote",
             "vp-server",
             "vp-shm",
@@ -56,7 +61,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 11] = [
+const BLOCKING: [&str; 13] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -66,8 +71,10 @@ const BLOCKING: [&str; 11] = [
     "vp-transport",
     "vp-client",
     "vp-native-values",
+    "vp-observers",
     "vp-partner",
     "vp-qemu",
+    "vp-recordings",
 ];
 
 fn manifest(folder: &str) -> String {

@@ -11,19 +11,25 @@ mod child;
 mod compare;
 mod compare_rtl;
 mod demo;
+mod diff;
 mod hosts;
+mod inputs;
 mod memory;
 mod memory_limit;
+mod observing;
 mod parts;
 mod platform;
 mod platform_args;
 #[cfg(target_os = "linux")]
 mod qemu;
+mod recording;
 mod regs;
 mod renode;
+mod replay;
 mod rtl;
 mod run;
 mod runtime;
+mod sequences;
 mod serve;
 mod study;
 mod text;
@@ -59,6 +65,10 @@ enum Command {
     Qemu(qemu::Args),
     /// Be a co-simulated peripheral of Renode, which starts this program
     Renode(renode::Args),
+    /// Run a recording again, without those who took part, and check that it goes as it went
+    Replay(replay::Args),
+    /// Show the first difference of two recordings or register logs, with what is around it on both sides
+    Diff(diff::Args),
     /// Show the register map, whole or what matches
     Regs(regs::Args),
     /// Run traces with a part of the platform in another program and with the model, and name the first transaction that differs
@@ -141,6 +151,8 @@ pub(super) fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),
         Command::Renode(args) => renode::main(&args),
+        Command::Replay(args) => replay::main(&args),
+        Command::Diff(args) => diff::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::Compare(args) => compare::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),

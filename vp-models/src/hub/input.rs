@@ -127,6 +127,13 @@ pub enum Input {
         /// What.
         promise: Promise,
     },
+    /// Of what repeats is told how often it has happened; if it does again, that is told anew.
+    SumUp,
+    /// Everybody is warned of something that is around the platform, such as that a file about its run cannot be written.
+    Warn {
+        /// What.
+        text: String,
+    },
 }
 
 /// What the hub may rely on if a party owns a memory.

@@ -43,6 +43,7 @@ mod partner;
 mod party;
 mod ports;
 mod record;
+mod replay;
 mod time;
 
 use std::cell::{Cell, RefCell};
@@ -62,7 +63,8 @@ pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severit
 pub use outside::{DirectMemory, DirectRange};
 pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
-pub use record::{Position, Recorded, ReplayError, replay};
+pub use record::{Position, Recorded, Recorder};
+pub use replay::{Replay, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
@@ -75,7 +77,7 @@ use outside::{OrderedOwner, Requests};
 use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};
 use ports::Holding;
-use record::Accessed;
+use record::Recording;
 
 /// What happened at the platform's ports during a run, in order.
 enum Happened {
@@ -95,9 +97,6 @@ enum Happened {
         at: Time,
     },
 }
-
-/// Called for each input before it takes effect, and for each stretch of time between inputs.
-type Recorder = Box<dyn FnMut(&Recorded)>;
 
 /// A platform with its parties.
 pub struct Hub {
@@ -139,13 +138,10 @@ pub struct Hub {
     outputs: VecDeque<Output>,
     /// How many outputs have been polled.
     polled: u64,
-    recorder: Option<Recorder>,
+    recording: Recording,
     pin_watcher: Option<PinWatcher>,
-    /// What came of direct accesses, and is to be recorded.
-    accessed: Accessed,
     /// Whether the present instant is done, as far as nothing new comes.
     is_instant_over: bool,
-    has_run: bool,
 }
 
 impl Hub {
@@ -179,11 +175,9 @@ impl Hub {
             is_held: false,
             outputs: VecDeque::new(),
             polled: 0,
-            recorder: None,
+            recording: Recording::default(),
             pin_watcher: None,
-            accessed: Accessed::default(),
             is_instant_over: true,
-            has_run: false,
         };
         hub.listen();
         hub.set_delta_limit(Simulation::DELTA_LIMIT);
@@ -283,6 +277,9 @@ impl Hub {
 
     /// Gives the next output, if there is one.
     pub fn poll(&mut self) -> Option<Output> {
+        if !self.outputs.is_empty() {
+            self.commit_recording();
+        }
         let output = self.outputs.pop_front()?;
         self.polled += 1;
         Some(output)
@@ -299,6 +296,8 @@ impl Hub {
                 self.parties.insert(party, Party::new(name, memory));
                 self.review_trust();
             }
+            Input::SumUp => self.platform.sum_up_warnings(),
+            Input::Warn { text } => self.warn(Severity::Warning, text),
             Input::Mode(mode) => {
                 if self.are_all_partners() {
                     self.mode = mode;

@@ -174,6 +174,11 @@ impl Platform {
         self.budget.take_shortage()
     }
 
+    /// Bytes of the host's memory that its RAM takes at most.
+    pub fn memory_limit(&self) -> u64 {
+        self.budget.limit()
+    }
+
     /// What it was built from.
     pub fn description(&self) -> &Description {
         &self.description

@@ -22,11 +22,13 @@ use vp_models::platform::{Description, DeviceDescription, Platform, Port};
 
 use super::attach_device::device_end;
 use super::memory_limit;
+use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::PlatformArgs;
 use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform_of};
 use super::{Failure, Verdict};
 use difference::Recorded;
+pub(super) use transactions::Content;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -130,7 +132,8 @@ fn compare(name: &str, trace: &Trace, description: &Description, args: &Args) ->
     let model = run(told, &ports, period, played);
     let (tell, told) = mpsc::channel();
     let mut around = description.clone();
-    let opened = args.parts.open(&mut around, None, memory_limit::usual(), Some(tell))?;
+    let opened =
+        args.parts.open(&mut around, None, memory_limit::usual(), (&ObserveArgs::default(), Some(tell)))?;
     let Some((mut host, parts)) = opened else { return Err(Failure::new("no part is in another program")) };
     let limit = args.limit.unwrap_or(Time::ps(model.end.as_ps().saturating_mul(10)) + Time::us(100));
     let played = play(trace, &mut host, limit)?;

@@ -5,9 +5,9 @@ mod parquet;
 
 pub use columns::{layers, points};
 
-use crate::WholeFile;
 use std::io::Write;
 use std::path::Path;
+use vp_observers::WholeFile;
 
 /// A column: its name, and a cell a row.
 #[derive(Clone, Debug, PartialEq)]
