@@ -2,14 +2,48 @@
 
 use std::path::{Path, PathBuf};
 
+use vp_core::observe::Kinds;
 use vp_models::hub::Hub;
 use vp_models::platform::{Description, Platform};
 
-use crate::{ObserveError, Observers, WholeFile};
+use crate::threaded::Threaded;
+use crate::trigger::Trigger;
+use crate::waves::{FileKind, Waveform};
+use crate::{LayerNames, ObserveError, Observers, WholeFile};
 
 /// The files that are to be written about the run of a platform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Files {}
+pub struct Files {
+    /// A waveform.
+    pub trace: Option<TraceFile>,
+    /// The layers of the network that runs, if one does.
+    pub layers: LayerNames,
+}
+
+/// A waveform, and from when to when it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceFile {
+    /// Its name, which says its format: .fst or .vcd.
+    pub path: PathBuf,
+    /// What it begins with: a time, or `register:NAME[=VALUE]`, `interrupt`, `address:HEX[..HEX]`, `layer:N`, `layer:UNIT.N`,
+    /// `layer:NAME`. Left out: the beginning of the run.
+    pub start: Option<String>,
+    /// What it ends with; a layer with its end.
+    pub stop: Option<String>,
+}
+
+impl TraceFile {
+    fn triggers(
+        &self,
+        platform: &Platform,
+        layers: &LayerNames,
+    ) -> Result<[Option<Trigger>; 2], ObserveError> {
+        let parse = |option, text: &Option<String>| {
+            text.as_ref().map(|text| Trigger::parse(option, text, platform, layers)).transpose()
+        };
+        Ok([parse("--trace-start", &self.start)?, parse("--trace-stop", &self.stop)?])
+    }
+}
 
 impl Files {
     /// Whether there are none.
@@ -19,15 +53,17 @@ impl Files {
     }
 
     fn paths(&self) -> impl Iterator<Item = &Path> {
-        std::iter::empty()
+        self.trace.iter().map(|trace| trace.path.as_path())
     }
 
     /// Those of a command's platform of that number, from 0: the first has the names as they are, the second `run-2.fst` in place
     /// of `run.fst`.
     #[must_use]
     pub fn of_platform(&self, number: usize) -> Files {
-        let _ = number;
-        self.clone()
+        let mut files = self.clone();
+        let Files { trace, layers: _ } = &mut files;
+        trace.iter_mut().for_each(|trace| trace.path = numbered(&trace.path, number));
+        files
     }
 
     /// Whether they can be written about such a platform: before anything runs.
@@ -47,7 +83,10 @@ impl Files {
 
     /// Whether all that is named is there.
     fn check_names(&self, platform: &Platform) -> Result<(), ObserveError> {
-        let _ = platform;
+        if let Some(trace) = &self.trace {
+            FileKind::of(&trace.path)?;
+            trace.triggers(platform, &self.layers)?;
+        }
         Ok(())
     }
 
@@ -56,8 +95,13 @@ impl Files {
     /// # Errors
     /// [`ObserveError`]: a file cannot be begun, or something that is named is not there.
     pub fn attach(&self, hub: &mut Hub) -> Result<Observers, ObserveError> {
-        self.check_names(hub.platform())?;
-        let observers = Observers::new(hub.platform().sim());
+        let platform = hub.platform();
+        let mut observers = Observers::new(platform.sim());
+        if let Some(trace) = &self.trace {
+            let triggers = trace.triggers(platform, &self.layers)?;
+            let waveform = Waveform::begin(&trace.path, platform, triggers)?;
+            observers.attach(Threaded::start(platform, Kinds::ALL, self.layers.clone(), Box::new(waveform)));
+        }
         Ok(observers)
     }
 }

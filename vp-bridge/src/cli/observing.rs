@@ -1,11 +1,13 @@
 //! Options about files that are written while a platform runs, and what came of the files.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use vp_models::host::network::Plan;
 use vp_models::hub::Hub;
 use vp_models::platform::Description;
-use vp_observers::{Files, Finished, Observers};
+use vp_observers::{Files, Finished, LayerNames, Observers, TraceFile};
 use vp_server::{ObservePlatforms, PlatformObserver};
 
 use super::recording::RecordArgs;
@@ -17,6 +19,23 @@ use super::{Failure, Verdict, text};
 pub(super) struct ObserveArgs {
     #[command(flatten)]
     recording: RecordArgs,
+    /// Write a waveform of buses, units, lines and buffers, for GTKWave or Surfer: an .fst file, or .vcd. Of several platforms, each
+    /// has its file: of FILE run.fst the second has run-2.fst
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Begin the waveform there: a time such as `10 us`, register:NAME[=VALUE] (an access), interrupt, address:HEX[..HEX] (a burst),
+    /// or layer:N, layer:UNIT.N (counted from 1), layer:NAME (of a network)
+    #[arg(long, value_name = "WHEN", requires = "trace")]
+    trace_start: Option<String>,
+
+    /// End the waveform there, in the same forms; a layer with its end
+    #[arg(long, value_name = "WHEN", requires = "trace")]
+    trace_stop: Option<String>,
+
+    /// The layers of the network that is run.
+    #[arg(skip)]
+    layers: Arc<OnceLock<LayerNames>>,
 
     /// What came of the files of all platforms.
     #[arg(skip)]
@@ -46,7 +65,13 @@ impl Outcome {
 impl ObserveArgs {
     /// The first of these options that is given.
     pub(super) fn first_given(&self) -> Option<&'static str> {
-        self.recording.is_given().then_some("--record")
+        let trace = self.trace.is_some().then_some("--trace");
+        self.recording.is_given().then_some("--record").or(trace)
+    }
+
+    /// A network is run, and this is how its layers are called.
+    pub(super) fn name_layers(&self, plan: &Plan) {
+        self.layers.get_or_init(|| LayerNames::of(plan));
     }
 
     /// Whether a recording is to be made.
@@ -55,7 +80,9 @@ impl ObserveArgs {
     }
 
     fn files(&self) -> Files {
-        Files {}
+        let ObserveArgs { trace, trace_start, trace_stop, layers, .. } = self.clone();
+        let trace = trace.map(|path| TraceFile { path, start: trace_start, stop: trace_stop });
+        Files { trace, layers: layers.get().cloned().unwrap_or_default() }
     }
 
     /// Puts observers beside a platform of this process that nobody has used.
