@@ -206,6 +206,8 @@ impl Hub {
             }
             (_, Bound::Event(at) | Bound::Horizon(at)) if until < at => Ran::Limit,
             (_, Bound::Event(_)) => Ran::Again,
+            // This run has ended the instant in which something is to take effect.
+            (_, Bound::Horizon(_)) if self.is_instant_over && self.is_driven_due() => Ran::Again,
             (_, Bound::Horizon(_)) => {
                 self.is_held = true;
                 Ran::Waiting
