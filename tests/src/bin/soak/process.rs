@@ -83,3 +83,9 @@ pub(crate) fn end(child: &mut Child) {
 pub(crate) fn fate(random: &mut SmallRng) -> Option<Duration> {
     random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..600)))
 }
+
+/// What an error says, for `map_err`.
+#[expect(clippy::needless_pass_by_value, reason = "errors come by value")]
+pub(crate) fn text(error: impl ToString) -> String {
+    error.to_string()
+}

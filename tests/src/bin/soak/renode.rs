@@ -15,7 +15,7 @@ use vp_protocols::renode::{Emulator, Heard, Socket, Width};
 
 use crate::Around;
 use crate::layers::{Bus, Cpu};
-use crate::process::{self, LOOK, PATIENCE};
+use crate::process::{self, LOOK, PATIENCE, text};
 use crate::tally::Party;
 
 /// The peripheral's number.
@@ -60,10 +60,6 @@ struct Renode {
     memory: Ram,
     kill: Option<(Instant, Victim)>,
     killed: Option<Victim>,
-}
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
 }
 
 impl Renode {

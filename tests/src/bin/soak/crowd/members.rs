@@ -16,6 +16,8 @@ use vp_protocols::native::{
     RequestId, Role, TimeMode, emit,
 };
 
+use crate::process::text;
+
 /// What they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Badness {
@@ -48,10 +50,6 @@ const MASK: u64 = 0x1004;
 /// Where they load. The good one loads elsewhere.
 const BASE: u64 = 0x8800_0000;
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
 
 /// Is so many sessions, until it is killed; says when all are there.
 pub(crate) fn be(bad: Badness, address: &str, sessions: usize, platform: Option<&str>) -> Result<(), String> {

@@ -15,7 +15,7 @@ use vp_models::host::{Host as _, Memory};
 use vp_protocols::native::TimeMode;
 use vp_remote::{RemoteHost, RemoteOptions};
 
-use crate::process;
+use crate::process::{self, text};
 use crate::server::{Place, Server};
 use crate::vp;
 
@@ -59,10 +59,6 @@ struct Times {
 fn at(times: &mut [Duration], permille: usize) -> Duration {
     times.sort_unstable();
     times.get((times.len() * permille / 1000).min(times.len().saturating_sub(1))).copied().unwrap_or_default()
-}
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
 }
 
 /// Measures, and says a line for each kind of bad session.
