@@ -12,6 +12,7 @@ mod compare;
 mod compare_rtl;
 mod demo;
 mod hosts;
+mod live;
 mod memory;
 mod memory_limit;
 mod parts;
@@ -58,8 +59,16 @@ enum Command {
     Qemu(qemu::Args),
     /// Be a co-simulated peripheral of Renode, which starts this program
     Renode(renode::Args),
-    /// Show the register map, whole or what matches
+    /// Show the register map, whole or what matches, or what registers of a served platform hold
     Regs(regs::Args),
+    /// Show what goes on at a server's platforms: sessions, ports, units, time
+    Status(live::status::Args),
+    /// Show the counters of a served platform
+    Stats(live::stats::Args),
+    /// Show bytes of a served platform's memory
+    Peek(live::memory::Args),
+    /// Set bytes of a served platform's memory, or one of its registers
+    Poke(live::poke::Args),
     /// Run traces with a part of the platform in another program and with the model, and name the first transaction that differs
     Compare(compare::Args),
     /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
@@ -138,6 +147,10 @@ pub(super) fn main() -> ExitCode {
         Command::Qemu(args) => qemu::main(&args),
         Command::Renode(args) => renode::main(&args),
         Command::Regs(args) => regs::main(&args),
+        Command::Status(args) => live::status::main(&args),
+        Command::Stats(args) => live::stats::main(&args),
+        Command::Peek(args) => live::memory::main(&args),
+        Command::Poke(args) => live::poke::main(&args),
         Command::Compare(args) => compare::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),
         Command::Study(args) => study::main(&args),
