@@ -15,6 +15,7 @@ mod hosts;
 mod live;
 mod memory;
 mod memory_limit;
+mod observing;
 mod parts;
 mod platform;
 mod platform_args;
