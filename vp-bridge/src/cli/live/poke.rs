@@ -57,7 +57,7 @@ fn poke_memory(args: &Args, address: u64) -> Result<Verdict, Failure> {
         Some(path) => {
             std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?
         }
-        None => bytes_of(&args.bytes.concat())?,
+        None => bytes_of(&args.bytes.concat().replace(char::is_whitespace, ""))?,
     };
     if bytes.is_empty() {
         return Err(Failure::new("no bytes to write").hint("name them in hexadecimal, or a file: --file FILE"));
