@@ -43,7 +43,6 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
         // Served meanwhile, so that the end of the platform is not found out late.
         let until = Instant::now() + interval;
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            look.set_deadline(None);
             std::thread::sleep(left.min(Duration::from_millis(200)));
             if look.progress().is_err() {
                 break;

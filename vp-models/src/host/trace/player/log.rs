@@ -14,7 +14,7 @@ pub(super) fn play(
     options: &PlayOptions,
 ) -> Result<(), PlayError> {
     let map = desk.host.map();
-    for line in lines {
+    for (index, line) in lines.iter().enumerate() {
         desk.line = line.number;
         match &line.command {
             LogCommand::Load { memory, address, bytes } => {
@@ -22,7 +22,16 @@ pub(super) fn play(
             }
             LogCommand::Write { address, register, value } => {
                 check_name(desk, map, *address, register.as_deref());
-                desk.write(*address, *value)?;
+                let is_loaded_next =
+                    lines.get(index + 1).is_some_and(|next| matches!(next.command, LogCommand::Load { .. }));
+                match is_loaded_next {
+                    false => desk.write(*address, *value)?,
+                    // Loads go round the bus, and must not overtake what was written before.
+                    true => {
+                        desk.outcome.register_writes += 1;
+                        desk.ask(|host| host.write_acknowledged(*address, *value))?;
+                    }
+                }
             }
             LogCommand::Read { address, register, value } => {
                 check_name(desk, map, *address, register.as_deref());
