@@ -57,6 +57,7 @@ fn act(choices: &mut Choices<'_>) -> Act {
         22..26 => Act::Run(choices.u16() % 2000),
         26 => Act::Clock(party, flag, choices.byte()),
         27 | 28 => Act::Drive(party, port, choices.byte(), choices.byte(), choices.u32()),
+        29 => Act::Beside(party, choices.u16(), flag),
         _ => Act::Promise(party, who >> 4 & 3, choices.u16()),
     }
 }

@@ -13,6 +13,7 @@ mod observers;
 mod threaded;
 mod trigger;
 mod waves;
+mod registers;
 mod whole_file;
 
 pub use error::ObserveError;

@@ -14,6 +14,7 @@ mod demo;
 mod diff;
 mod hosts;
 mod inputs;
+mod live;
 mod memory;
 mod memory_limit;
 mod observing;
@@ -69,8 +70,16 @@ enum Command {
     Replay(replay::Args),
     /// Show the first difference of two recordings or register logs, with what is around it on both sides
     Diff(diff::Args),
-    /// Show the register map, whole or what matches
+    /// Show the register map, whole or what matches, or what registers of a served platform hold
     Regs(regs::Args),
+    /// Show what goes on at a server's platforms: sessions, ports, units, time
+    Status(live::status::Args),
+    /// Show the counters of a served platform
+    Stats(live::stats::Args),
+    /// Show bytes of a served platform's memory
+    Peek(live::memory::Args),
+    /// Set bytes of a served platform's memory, or one of its registers
+    Poke(live::poke::Args),
     /// Run traces with a part of the platform in another program and with the model, and name the first transaction that differs
     Compare(compare::Args),
     /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
@@ -154,6 +163,10 @@ pub(super) fn main() -> ExitCode {
         Command::Replay(args) => replay::main(&args),
         Command::Diff(args) => diff::main(&args),
         Command::Regs(args) => regs::main(&args),
+        Command::Status(args) => live::status::main(&args),
+        Command::Stats(args) => live::stats::main(&args),
+        Command::Peek(args) => live::memory::main(&args),
+        Command::Poke(args) => live::poke::main(&args),
         Command::Compare(args) => compare::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),
         Command::Study(args) => study::main(&args),

@@ -36,6 +36,10 @@ pub(super) struct ObserveArgs {
     /// The layers of the network that is run.
     #[arg(skip)]
     layers: Arc<OnceLock<LayerNames>>,
+    /// Write each register access to this file, with time, name, fields, and who asked: as JSON, which `vp run FILE.jsonl` plays again,
+    /// or, if the name ends in .txt or .log, as text
+    #[arg(long, value_name = "FILE")]
+    registers: Option<PathBuf>,
 
     /// What came of the files of all platforms.
     #[arg(skip)]
@@ -66,7 +70,8 @@ impl ObserveArgs {
     /// The first of these options that is given.
     pub(super) fn first_given(&self) -> Option<&'static str> {
         let trace = self.trace.is_some().then_some("--trace");
-        self.recording.is_given().then_some("--record").or(trace)
+        let registers = self.registers.is_some().then_some("--registers");
+        self.recording.is_given().then_some("--record").or(trace).or(registers)
     }
 
     /// A network is run, and this is how its layers are called.
@@ -80,9 +85,9 @@ impl ObserveArgs {
     }
 
     fn files(&self) -> Files {
-        let ObserveArgs { trace, trace_start, trace_stop, layers, .. } = self.clone();
+        let ObserveArgs { trace, trace_start, trace_stop, registers, layers, .. } = self.clone();
         let trace = trace.map(|path| TraceFile { path, start: trace_start, stop: trace_stop });
-        Files { trace, layers: layers.get().cloned().unwrap_or_default() }
+        Files { trace, registers, layers: layers.get().cloned().unwrap_or_default() }
     }
 
     /// Puts observers beside a platform of this process that nobody has used.

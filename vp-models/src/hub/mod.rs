@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod debug;
 mod goals;
 mod input;
 mod jobs;
@@ -45,6 +46,7 @@ mod ports;
 mod record;
 mod replay;
 mod time;
+mod told;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -53,6 +55,7 @@ use std::rc::Rc;
 use vp_core::observe::Warning;
 use vp_core::{Simulation, Time};
 
+pub use debug::MOST_REGISTERS;
 pub use input::{
     Access, AccessKind, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role,
     Tag, Until,
@@ -65,6 +68,7 @@ pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};
+pub use told::{Askers, LoadListener};
 pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
@@ -140,6 +144,8 @@ pub struct Hub {
     polled: u64,
     recording: Recording,
     pin_watcher: Option<PinWatcher>,
+    askers: Option<Askers>,
+    load_listener: Option<LoadListener>,
     /// Whether the present instant is done, as far as nothing new comes.
     is_instant_over: bool,
 }
@@ -177,6 +183,8 @@ impl Hub {
             polled: 0,
             recording: Recording::default(),
             pin_watcher: None,
+            askers: None,
+            load_listener: None,
             is_instant_over: true,
         };
         hub.listen();
@@ -314,6 +322,7 @@ impl Hub {
                     self.take_access(party, None, access);
                 }
             }
+            Input::Debug { party, tag, access } => self.debug(party, tag, access),
             Input::Answer { party, request, result } => {
                 if let Some(news) = Requests::answer(&self.requests, party, request, result) {
                     self.tell_news(news);
@@ -390,6 +399,9 @@ impl Hub {
         self.collect();
         self.requests.borrow_mut().forget_bursts();
         self.port_events.borrow_mut().clear();
+        if let Some(askers) = &self.askers {
+            askers.clear();
+        }
         self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
         for holding in self.holdings.clone() {

@@ -302,6 +302,11 @@ impl Platform {
         self.chronicle.known_units()
     }
 
+    /// Units that began layers, in the order of their names, and how many each began.
+    pub(super) fn begun(&self) -> impl Iterator<Item = (Name, u64)> + use<> {
+        self.chronicle.units().into_iter().map(|unit| (unit.unit, unit.layers))
+    }
+
     /// Keeps from now on what datapaths and memory interfaces do, for [`Platform::take_activity`].
     pub fn watch(&self) {
         self.watch.get_or_init(|| {
@@ -440,6 +445,11 @@ fn traffic(statistics: &mut Statistics, name: &str, traffic: &Traffic, period: T
         statistics.count(format!("{name}.latency.least"), least.cycles(period), "cycles");
         statistics.count(format!("{name}.latency.mean"), mean.cycles(period), "cycles");
         statistics.count(format!("{name}.latency.most"), traffic.latency_max.cycles(period), "cycles");
+        for (part, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
+            if let Some(latency) = traffic.latency_quantile(quantile) {
+                statistics.count(format!("{name}.latency.{part}"), latency.cycles(period), "cycles");
+            }
+        }
     }
 }
 

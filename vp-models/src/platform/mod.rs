@@ -7,8 +7,10 @@ mod activity;
 mod assembly;
 mod carried;
 mod description;
+mod inspection;
 mod memory_port;
 mod observers;
+mod registers;
 mod settings;
 mod warnings;
 
@@ -19,5 +21,6 @@ pub use description::{Arithmetic, Description, DescriptionError, MemoryDescripti
 
 pub use memory_port::MemoryPort;
 pub use observers::LayerRecord;
+pub use registers::{Assignment, DecodedField, DeviceRegisters, NamedKind, NamedRegister, NoSuchRegister};
 pub use settings::SettingError;
 pub use warnings::{Warned, Warnings};

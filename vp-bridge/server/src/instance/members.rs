@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
@@ -18,6 +19,13 @@ use crate::authentication::Guest;
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
+    /// What the log calls it, and what it calls itself.
+    pub(super) name: String,
+    pub(super) agent: String,
+    /// Since when it is here.
+    pub(super) since: Instant,
+    /// Whether it is none of the platform's parties, and looks only.
+    pub(super) is_observer: bool,
     /// Who it is.
     pub(super) guest: Guest,
     /// Whether it has said that it has a clock.
@@ -42,12 +50,17 @@ pub(super) struct Member {
 impl Member {
     pub(super) fn new(
         capabilities: Capabilities,
+        (name, agent): (String, String),
         guest: Guest,
         stream: SessionStream,
         account: Account,
     ) -> Self {
         Self {
             capabilities,
+            name,
+            agent,
+            since: Instant::now(),
+            is_observer: false,
             guest,
             has_clock: false,
             stream,

@@ -156,6 +156,7 @@ impl Iterator for &mut Entries {
                     | Input::Command { party, .. }
                     | Input::Posted { party, .. }
                     | Input::Answer { party, .. }
+                    | Input::Debug { party, .. }
                     | Input::Driven { party, .. }
                     | Input::Promised { party, .. } => self.number(party),
                     Input::Mode(_) | Input::SumUp | Input::Warn { .. } => {}

@@ -9,7 +9,6 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 use std::io::Write;
 use std::sync::Arc;
-use vp_observers::WholeFile;
 
 pub(super) fn write<F: Write + Send>(table: &Table, file: F) -> Result<F> {
     let fields = table.columns.iter().map(|column| field(column).map(Arc::new)).collect::<Result<_>>()?;
