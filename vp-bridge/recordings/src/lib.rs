@@ -4,6 +4,7 @@
 //! file before outputs that follow from it leave the hub. A [`Reader`] gives the entries back one by one, and a [`Player`] runs them on a
 //! platform as the recorded one was. What the file looks like: `docs/recording.md`.
 
+mod accesses;
 mod block;
 mod entered;
 mod header;

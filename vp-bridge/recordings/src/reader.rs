@@ -6,6 +6,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use thiserror::Error;
 use vp_models::hub::Recorded;
 
+use super::accesses::{self, Accesses};
 use super::block::{
     FLUSHED, Length, MAGIC, MOST, MOST_ENTRY, MOST_HEADER, MOST_STORED, VERSION, kind, put_length,
 };
@@ -88,6 +89,8 @@ pub struct Reader<R> {
     /// Entries that are unpacked, from `next` on.
     unpacked: Vec<u8>,
     next: usize,
+    /// Accesses that are left of an entry.
+    accesses: Option<Accesses>,
     at: u64,
     entries: u64,
     entered: u64,
@@ -131,6 +134,7 @@ impl<R: Read> Reader<R> {
             stored: Vec::new(),
             unpacked: Vec::new(),
             next: 0,
+            accesses: None,
             at: length as u64,
             entries: 0,
             entered: 0,
@@ -178,15 +182,31 @@ impl<R: Read> Reader<R> {
     /// The disk's, or the recording is damaged.
     pub fn next_entry(&mut self) -> Result<Option<Recorded>, ReadError> {
         loop {
+            if let Some(accesses) = &mut self.accesses {
+                if let Some(entry) = accesses.take() {
+                    return Ok(Some(self.counted(entry)));
+                }
+                if !accesses.is_over() {
+                    return Err(self.damaged("no entry"));
+                }
+                self.accesses = None;
+            }
             if let Some(length) = self.whole_entry()? {
                 let begin = self.next;
                 self.next += length;
-                let entry = postcard::take_from_bytes::<Recorded>(&self.unpacked[begin..self.next]);
-                let Ok((mut entry, &[])) = entry else { return Err(self.damaged("no entry")) };
+                let image = &self.unpacked[begin..self.next];
+                if let Some(image) = image.strip_prefix(&[accesses::NUMBER]) {
+                    let Ok((accesses, &[])) = postcard::take_from_bytes(image) else {
+                        return Err(self.damaged("no entry"));
+                    };
+                    self.accesses = Some(accesses);
+                    continue;
+                }
+                let Ok((mut entry, &[])) = postcard::take_from_bytes(image) else {
+                    return Err(self.damaged("no entry"));
+                };
                 self.numbers.to_numbers(&mut entry);
-                self.entries += 1;
-                self.entered += entered(&entry);
-                return Ok(Some(entry));
+                return Ok(Some(self.counted(entry)));
             }
             if self.end.is_some() {
                 return Ok(None);
@@ -195,6 +215,12 @@ impl<R: Read> Reader<R> {
             self.next = 0;
             self.unpack_block()?;
         }
+    }
+
+    fn counted(&mut self, entry: Recorded) -> Recorded {
+        self.entries += 1;
+        self.entered += entered(&entry);
+        entry
     }
 
     /// The length of the next entry, if all of it is here. Then `next` is at its first byte.

@@ -3,8 +3,11 @@
 use std::io::{self, Write};
 
 use flate2::{Compress, Compression, FlushCompress};
+use postcard::ser_flavors::Flavor;
+use serde::Serialize;
 use vp_models::hub::Recorded;
 
+use super::accesses::{self, Accesses};
 use super::block::{FLUSHED, MAGIC, MOST, MOST_ENTRY, VERSION, kind, put, put_length};
 use super::header::Header;
 use super::numbers::Numbers;
@@ -20,6 +23,8 @@ const MANY_VALUES: usize = 80;
 pub struct Writer<W> {
     file: W,
     numbers: Numbers,
+    /// Direct accesses that are no entry yet.
+    accesses: Accesses,
     /// Entries that are in no block yet.
     waiting: Vec<u8>,
     deflate: Compress,
@@ -38,6 +43,7 @@ impl<W: Write> Writer<W> {
         let mut writer = Writer {
             file,
             numbers: Numbers::default(),
+            accesses: Accesses::default(),
             waiting: Vec::new(),
             deflate: Compress::new(Compression::fast(), false),
             deflated: Vec::new(),
@@ -57,22 +63,44 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The file's, or that the entry is too long.
     pub fn add(&mut self, mut entry: Recorded) -> io::Result<()> {
+        if let Recorded::Accessed(accessed) = &entry {
+            return match self.accesses.add(accessed.as_deref()) {
+                true => self.add_accesses(),
+                false => Ok(()),
+            };
+        }
+        self.add_accesses()?;
         self.numbers.to_differences(&mut entry);
-        let begin = self.waiting.len();
-        let waiting = std::mem::take(&mut self.waiting);
-        self.waiting = postcard::to_extend(&entry, waiting).map_err(io::Error::other)?;
-        let length = (self.waiting.len() - begin) as u64;
+        self.append(&entry, None)
+    }
+
+    /// Adds an entry of the accesses that are in none.
+    fn add_accesses(&mut self) -> io::Result<()> {
+        if self.accesses.is_empty() {
+            return Ok(());
+        }
+        let accesses = std::mem::take(&mut self.accesses);
+        self.append(&accesses, Some(accesses::NUMBER))
+    }
+
+    /// Appends an entry, behind its number if that is not in its image.
+    fn append(&mut self, entry: &impl Serialize, number: Option<u8>) -> io::Result<()> {
+        let image = postcard::experimental::serialized_size(entry).map_err(io::Error::other)?;
+        let length = image as u64 + u64::from(number.is_some());
         if length > MOST_ENTRY {
             return Err(io::Error::other(format!(
                 "an input of {length} bytes: at most 2^30 can be recorded"
             )));
         }
-        let mut prefix = Vec::with_capacity(5);
-        put_length(length, &mut prefix);
-        self.waiting.splice(begin..begin, prefix);
+        put_length(length, &mut self.waiting);
+        self.waiting.extend(number);
+        let mut failed = None;
+        let done = postcard::serialize_with_flavor(entry, Image { writer: self, failed: &mut failed });
+        if let Err(error) = done {
+            return Err(failed.unwrap_or_else(|| io::Error::other(error)));
+        }
         if self.waiting.len() >= MOST {
-            let whole = self.waiting.len() / MOST * MOST;
-            self.block_up(whole)?;
+            self.block_up()?;
         }
         Ok(())
     }
@@ -82,7 +110,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The file's.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.block_up(self.waiting.len())
+        self.add_accesses()?;
+        self.block_up()?;
+        self.write_blocks()
     }
 
     /// Ends the recording: with the run, or before it for this reason.
@@ -105,21 +135,27 @@ impl<W: Write> Writer<W> {
         &self.file
     }
 
-    /// Makes blocks of so many bytes that wait, and writes them.
-    fn block_up(&mut self, bytes: usize) -> io::Result<()> {
+    /// Makes blocks of what waits.
+    fn block_up(&mut self) -> io::Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
-        for part in waiting[..bytes].chunks(MOST) {
+        let done = self.put_blocks(&waiting);
+        self.waiting = waiting;
+        self.waiting.clear();
+        done
+    }
+
+    /// Makes blocks of these bytes; of very many, writes them.
+    fn put_blocks(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for part in bytes.chunks(MOST) {
             match is_dense(part) {
                 true => put(kind::PLAIN, part, &mut self.blocks),
                 false => self.deflate(part)?,
             }
-            if self.blocks.len() >= 16 * MOST {
+            if self.blocks.len() >= 4 * MOST {
                 self.write_blocks()?;
             }
         }
-        self.waiting = waiting;
-        self.waiting.drain(..bytes);
-        self.write_blocks()
+        Ok(())
     }
 
     fn deflate(&mut self, part: &[u8]) -> io::Result<()> {
@@ -145,6 +181,37 @@ impl<W: Write> Writer<W> {
         self.file.write_all(&self.blocks)?;
         self.written += self.blocks.len() as u64;
         self.blocks.clear();
+        Ok(())
+    }
+}
+
+/// Takes the image of an entry. Long data goes from where it is into blocks.
+struct Image<'a, W> {
+    writer: &'a mut Writer<W>,
+    failed: &'a mut Option<io::Error>,
+}
+
+impl<W: Write> Flavor for Image<'_, W> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.writer.waiting.push(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
+        if data.len() < MOST {
+            self.writer.waiting.extend_from_slice(data);
+            return Ok(());
+        }
+        let done = self.writer.block_up().and_then(|()| self.writer.put_blocks(data));
+        done.map_err(|error| {
+            *self.failed = Some(error);
+            postcard::Error::SerializeBufferFull
+        })
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
         Ok(())
     }
 }

@@ -186,6 +186,26 @@ fn a_recording_cut_off_anywhere_has_all_that_was_handed_to_the_file_before() {
     assert_eq!(read(&file).1.unwrap(), End::Whole);
 }
 
+/// Such as of bursts on a narrow bus, each of which is recorded.
+#[test]
+fn accesses_to_mapped_memory_cost_little_more_than_their_data() {
+    let mut entries = Vec::new();
+    for at in 0..3000_u64 {
+        let data = if at % 3 == 2 { Bytes::new() } else { dense(at * 77, 8) };
+        let is_there = at % 1000 != 999;
+        entries.push((Recorded::Accessed(is_there.then_some(data)), false));
+        if at % 40 == 0 {
+            entries.push((ran(at * 1000, at / 7), true));
+        }
+    }
+    let file = written(&entries, Some(None));
+    let (again, end) = read(&file);
+    assert!(again.iter().eq(entries.iter().map(|(entry, _)| entry)));
+    assert_eq!(end.unwrap(), End::Whole);
+    let begin = written(&[], None).len();
+    assert!(file.len() - begin < 2000 * 8 * 13 / 10, "{} bytes", file.len() - begin);
+}
+
 #[test]
 fn a_part_of_a_long_input_is_none() {
     let long = command(1, PartyCommand::Access(access(write(dense(5, 300_000)))));
