@@ -95,6 +95,9 @@ impl Names {
             Input::Promised { party, promise } => {
                 format!("{} promises silence up to {}, heard {}", who(*party), promise.next, promise.heard)
             }
+            Input::Debug { party, access, .. } => {
+                format!("{} {}, beside the buses", who(*party), self.access(access))
+            }
             Input::SumUp => "repeated warnings are summed up".to_owned(),
             Input::Warn { text } => format!("everybody is warned: {text}"),
         }
