@@ -91,8 +91,8 @@ impl RegisterLog {
                 self.write(|file| json(file, &entry));
             }
             Form::Text => {
-                let size = bytes.len();
-                self.write(|file| writeln!(file, "[{time:>14}] {size} bytes into {memory} at {address:#010x}"));
+                let (size, time) = (bytes.len(), time.to_string());
+                self.write(|file| writeln!(file, "[{time:>12}] {size} bytes into {memory} at {address:#010x}"));
             }
         }
     }
@@ -101,8 +101,8 @@ impl RegisterLog {
         match self.form {
             Form::Json => self.write(|file| json(file, &LogEntry::Line { time: time.as_ps(), level })),
             Form::Text => {
-                let level = if level { "raised" } else { "cleared" };
-                self.write(|file| writeln!(file, "[{time:>14}] interrupt {level}"));
+                let (level, time) = (if level { "raised" } else { "cleared" }, time.to_string());
+                self.write(|file| writeln!(file, "[{time:>12}] interrupt {level}"));
             }
         }
     }
@@ -133,12 +133,12 @@ impl RegisterLog {
             }
             Form::Text => {
                 let (who, kind) = (who.unwrap_or_default(), if write { "write" } else { "read " });
-                let name = name.unwrap_or_else(|| "no register".to_owned());
+                let (name, time) = (name.unwrap_or_else(|| "no register".to_owned()), time.to_string());
                 let group = group.map_or_else(String::new, |group| format!(", group {group}"));
                 self.write(|file| {
                     writeln!(
                         file,
-                        "[{time:>14}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
+                        "[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
                     )
                 });
             }

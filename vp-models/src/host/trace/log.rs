@@ -138,6 +138,13 @@ pub enum LogCommand {
     Interrupt,
 }
 
+impl LogCommand {
+    /// Whether a register is accessed.
+    pub(super) fn is_access(&self) -> bool {
+        matches!(self, LogCommand::Write { .. } | LogCommand::Read { .. })
+    }
+}
+
 /// Whether a file's first line is that of a log.
 pub(super) fn is_log(path: &Path) -> bool {
     let mut beginning = [0; BEGINNING.len()];
