@@ -89,6 +89,7 @@ explanations! {
     "{port}.PRE" ["times"] "A row was closed.";
     "{port}.PREA" ["times"] "All rows were closed.";
     "{port}.REF" ["times"] "A refresh.";
+    "time.mode" [""] "Who lets time move: `lockstep`, whose runs are alike, or `free`.";
 }
 
 impl Explanation {

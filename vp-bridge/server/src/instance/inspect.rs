@@ -1,10 +1,9 @@
 //! Sessions that look in: how things stand, and what debuggers do beside the buses.
 
 use bytes::Bytes;
-use vp_core::Time;
 use vp_models::hub::{self, Completion, Input, Tag};
 use vp_protocols::native::{
-    Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId, TimeMode,
+    Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId,
 };
 
 use super::permits::Permit;
@@ -30,7 +29,7 @@ impl PlatformThread {
     pub(super) fn inspect(&self) -> Vec<Counter> {
         let mut seen = vec![
             text("platform", self.name()),
-            text("time.mode", &mode_text(self.time_mode())),
+            text("time.mode", &self.time_mode().to_string()),
             text("activity", &format!("{:?}", self.hub.activity()).to_lowercase()),
             real("wall", "s", self.began.elapsed().as_secs_f64()),
         ];
@@ -127,14 +126,4 @@ fn text(name: &str, text: &str) -> Counter {
 
 fn real(name: &str, unit: &str, value: f64) -> Counter {
     Counter { name: name.to_owned(), unit: unit.to_owned(), value: CounterValue::Real(value) }
-}
-
-fn mode_text(mode: TimeMode) -> String {
-    match mode {
-        TimeMode::Free => "free".to_owned(),
-        TimeMode::Lockstep => "lockstep".to_owned(),
-        TimeMode::Paced { picoseconds_per_nanosecond } => {
-            format!("paced, {} of simulated time in 1 ns", Time::ps(picoseconds_per_nanosecond))
-        }
-    }
 }

@@ -74,17 +74,17 @@ fn read(
     let name = located.map_or_else(|| format!("register {address:#x}"), |located| located.to_string());
     let polls = options.poll_reads.saturating_sub(1);
     let is_status = located.is_some_and(|it| it.unit == Unit::Glb && it.register == glb::S_INTR_STATUS);
-    let (relation, mask, retries) = match located.map_or(Reading::Exact, Reading::of) {
+    let (relation, value, mask, retries) = match located.map_or(Reading::Exact, Reading::of) {
         // What came together there may come one after the other here, or more of it at once.
-        _ if is_status && value != 0 => (Relation::Equal, value, polls),
+        _ if is_status && value != 0 => (Relation::Equal, value, value, polls),
         Reading::Free => {
             desk.read(address)?;
             return Ok(());
         }
-        Reading::Exact => (Relation::Equal, u32::MAX, 0),
-        Reading::Polled(0) => (Relation::AtLeast, 0xff, polls),
-        Reading::Polled(mask) => (Relation::Equal, mask, polls),
-        Reading::Idle => (Relation::Equal, Reading::idle_groups(value), 0),
+        Reading::Exact => (Relation::Equal, value, u32::MAX, 0),
+        Reading::Polled(0) => (Relation::AtLeast, 1, 0xff, polls),
+        Reading::Polled(mask) => (Relation::Equal, value, mask, polls),
+        Reading::Idle => (Relation::Equal, value, Reading::idle_groups(value), 0),
     };
     let verdict = desk.expect(address, retries, &Wanted { register: &name, relation, value, mask })?;
     desk.judge(verdict);
