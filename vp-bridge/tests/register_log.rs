@@ -107,7 +107,9 @@ fn an_access_stands_there_with_its_name_its_fields_its_group_and_who_asked() {
     logged(&copy(8, 8, 32), "nv_small", &log);
     let entries = entries(&log);
     let width = entries.iter().find_map(|entry| match entry {
-        LogEntry::Write(access) if access.register.as_deref() == Some("PDP.D_DATA_CUBE_IN_WIDTH") => Some(access),
+        LogEntry::Write(access) if access.register.as_deref() == Some("PDP.D_DATA_CUBE_IN_WIDTH") => {
+            Some(access)
+        }
         _ => None,
     });
     let LogAccess { who, address, group, value, fields, .. } = width.unwrap();
@@ -200,7 +202,12 @@ fn vp_run_writes_a_log_and_plays_it() {
     };
     assert!(refused(&log[..log.len() - 9]).contains(": the line is cut off"));
     let newer = log.replacen("\"vp_register_log\":1", "\"vp_register_log\":7", 1);
-    assert!(refused(&newer).contains("bad.jsonl:1: a register log of version 7: this program reads version 1"));
-    assert!(refused(&log.replacen("PDP.S_POINTER", "PDP.S_PIONTER", 1)).contains("is PDP.S_POINTER here, and not PDP.S_PIONTER"));
+    assert!(
+        refused(&newer).contains("bad.jsonl:1: a register log of version 7: this program reads version 1")
+    );
+    assert!(
+        refused(&log.replacen("PDP.S_POINTER", "PDP.S_PIONTER", 1))
+            .contains("is PDP.S_POINTER here, and not PDP.S_PIONTER")
+    );
     assert!(refused("{}\n").contains("no trace here"));
 }

@@ -92,7 +92,9 @@ impl RegisterLog {
             }
             Form::Text => {
                 let (size, time) = (bytes.len(), time.to_string());
-                self.write(|file| writeln!(file, "[{time:>12}] {size} bytes into {memory} at {address:#010x}"));
+                self.write(|file| {
+                    writeln!(file, "[{time:>12}] {size} bytes into {memory} at {address:#010x}")
+                });
             }
         }
     }
@@ -116,7 +118,8 @@ impl RegisterLog {
         let who = self.askers.next();
         let register = self.registers.at(address);
         let group = register.as_ref().and_then(|register| self.group(register));
-        let fields = register.map_or_else(Vec::new, |register| register.decode(self.registers.family(), value));
+        let fields =
+            register.map_or_else(Vec::new, |register| register.decode(self.registers.family(), value));
         if let Some(register) = register.filter(|register| write && register.name == "S_POINTER")
             && let Some(producer) = fields.iter().find(|field| field.name == "PRODUCER")
         {

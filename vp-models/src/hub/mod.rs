@@ -66,8 +66,8 @@ pub use outside::{DirectMemory, DirectRange};
 pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
-pub use told::{Askers, LoadListener};
 pub use time::{Activity, Pace, Ran, TimeMode};
+pub use told::{Askers, LoadListener};
 
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};

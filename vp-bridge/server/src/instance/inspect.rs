@@ -17,8 +17,12 @@ impl PlatformThread {
 
     /// The platform ends: nobody is left but who looks at it.
     pub(super) fn part_from_observers(&mut self) {
-        let observers: Vec<SessionId> =
-            self.members.iter().filter(|(_, member)| member.is_observer).map(|(session, _)| session).collect();
+        let observers: Vec<SessionId> = self
+            .members
+            .iter()
+            .filter(|(_, member)| member.is_observer)
+            .map(|(session, _)| session)
+            .collect();
         for session in observers {
             let why = "the platform has ended: its last session has left";
             self.close(session, ErrorCode::ShuttingDown, End::Fine(why.to_owned()));

@@ -190,14 +190,22 @@ pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
                 loaded += bytes.len() as u64;
             }
             if loaded > MAX_MEMORY_BYTES {
-                let kind = TraceErrorKind::FileTooLarge { what: "log's memory", bytes: loaded, limit: MAX_MEMORY_BYTES };
+                let kind = TraceErrorKind::FileTooLarge {
+                    what: "log's memory",
+                    bytes: loaded,
+                    limit: MAX_MEMORY_BYTES,
+                };
                 return Err(TraceError::line(script, number, kind));
             }
             lines.push(Line { number, command });
         }
     }
-    let trace =
-        Trace { name: name.to_owned(), script: script.to_owned(), body: Body::Log(lines), surfaces: Default::default() };
+    let trace = Trace {
+        name: name.to_owned(),
+        script: script.to_owned(),
+        body: Body::Log(lines),
+        surfaces: Default::default(),
+    };
     super::check::check(&trace)?;
     Ok(trace)
 }
@@ -210,7 +218,9 @@ fn check_header(text: &str) -> Result<(), String> {
     let none = |error: serde_json::Error| format!("no first line of a register log: {error}");
     let Version { vp_register_log } = serde_json::from_str(text).map_err(none)?;
     if vp_register_log != VERSION {
-        return Err(format!("a register log of version {vp_register_log}: this program reads version {VERSION}"));
+        return Err(format!(
+            "a register log of version {vp_register_log}: this program reads version {VERSION}"
+        ));
     }
     serde_json::from_str::<LogHeader>(text).map(drop).map_err(none)
 }
@@ -291,7 +301,10 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line_and_what_would_be_right() {
         let line = |text: &str| read(&format!("{HEAD}{text}\n")).unwrap_err();
         for (found, wanted) in [
-            (read("{\"vp_register_log\":2}\n"), "l.jsonl:1: a register log of version 2: this program reads version 1"),
+            (
+                read("{\"vp_register_log\":2}\n"),
+                "l.jsonl:1: a register log of version 2: this program reads version 1",
+            ),
             (read("{\"run\":1}\n"), "l.jsonl:1: no first line of a register log"),
             (read(&format!("{HEAD}{{\"what\":\"line\",\"time\":1,")), "l.jsonl:2: the line is cut off"),
             (read(HEAD), "l.jsonl"),
@@ -300,10 +313,16 @@ mod tests {
             assert!(found.starts_with(wanted), "{found}");
         }
         for (text, wanted) in [
-            ("{\"what\":\"sleep\"}", "unknown variant `sleep`, expected one of `write`, `read`, `line`, `load`"),
+            (
+                "{\"what\":\"sleep\"}",
+                "unknown variant `sleep`, expected one of `write`, `read`, `line`, `load`",
+            ),
             ("{\"what\":\"write\",\"time\":1,\"address\":2,\"value\":1}", "multiples of 4"),
             ("{\"what\":\"write\",\"time\":1,\"value\":1}", "missing field `address`"),
-            ("{\"what\":\"load\",\"time\":1,\"memory\":\"x\",\"address\":2,\"bytes\":\"\"}", "no memory `x`: dbb0 or sram0"),
+            (
+                "{\"what\":\"load\",\"time\":1,\"memory\":\"x\",\"address\":2,\"bytes\":\"\"}",
+                "no memory `x`: dbb0 or sram0",
+            ),
             ("{\"what\":\"load\",\"time\":1,\"memory\":\"dbb0\",\"address\":2,\"bytes\":\"=\"}", "bytes: "),
         ] {
             let found = line(text);

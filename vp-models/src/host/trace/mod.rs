@@ -172,7 +172,9 @@ impl Trace {
                 },
             },
             Language::Recording => Body::Recording { lines: recording::parse(text, script)?, golden: None },
-            Language::Loadable | Language::Log => return Err(TraceError::whole(script, TraceErrorKind::NoTrace)),
+            Language::Loadable | Language::Log => {
+                return Err(TraceError::whole(script, TraceErrorKind::NoTrace));
+            }
         };
         let mut surfaces = BTreeMap::new();
         for (line, file) in body.files() {
