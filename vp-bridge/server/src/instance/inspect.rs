@@ -1,13 +1,15 @@
 //! Sessions that look in: how things stand, and what debuggers do beside the buses.
 
 use bytes::Bytes;
+use vp_models::host::{Statistics, Value};
 use vp_models::hub::{self, Completion, Input, Tag};
 use vp_protocols::native::{
-    Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId,
+    Attached, Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId,
+    StatusReport,
 };
 
 use super::permits::Permit;
-use super::{PlatformThread, ToSession, counters, translate};
+use super::{PlatformThread, ToSession, translate};
 use crate::session::End;
 
 impl PlatformThread {
@@ -26,6 +28,25 @@ impl PlatformThread {
         for session in observers {
             let why = "the platform has ended: its last session has left";
             self.close(session, ErrorCode::ShuttingDown, End::Fine(why.to_owned()));
+        }
+    }
+
+    /// The state of the platform, of which the session knows its part.
+    pub(super) fn status(&self) -> StatusReport {
+        let attached = self.hub.holdings().map(|(party, port, role)| Attached {
+            port: translate::port_id(port),
+            role: translate::role(role),
+            session: translate::session(party),
+        });
+        StatusReport {
+            time_mode: self.time_mode(),
+            activity: translate::activity(self.hub.activity()),
+            sessions: u32::try_from(self.sessions()).unwrap_or(u32::MAX),
+            // The session knows.
+            in_flight: 0,
+            events: self.hub.platform().simulation().activations(),
+            // A status report is a header: as many as fit with certainty.
+            attached: attached.take(200).collect(),
         }
     }
 
@@ -122,6 +143,20 @@ impl PlatformThread {
         member.held_permits.insert(tag, permit);
         self.handle(Input::Debug { party: translate::party(session), tag, access });
     }
+}
+
+/// Those whose names begin so, as the protocol has them.
+pub(super) fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
+    let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));
+    let counter = |counter: &vp_models::host::Counter| Counter {
+        name: counter.name.clone(),
+        unit: counter.unit.clone(),
+        value: match &counter.value {
+            Value::Count(count) => CounterValue::Count(*count),
+            Value::Text(text) => CounterValue::Text(text.clone()),
+        },
+    };
+    chosen.map(counter).collect()
 }
 
 fn text(name: &str, text: &str) -> Counter {
