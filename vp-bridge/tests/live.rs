@@ -391,6 +391,8 @@ fn the_commands_show_a_platform_that_runs_and_set_what_they_are_asked_to() {
     assert_eq!(json["lab"]["platform"], "nv_small");
 
     let stats = right(&served, &["stats", "dbb0.read", "--explain"]);
+    let half = stats.lines().find(|line| line.starts_with("dbb0.read.latency.p50")).unwrap();
+    assert!(half.contains(" 50 cycles"), "{half}");
     assert!(
         stats.contains("dbb0.read.latency.p99") && stats.contains("99 % of them took no longer"),
         "{stats}"
