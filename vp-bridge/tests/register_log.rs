@@ -184,13 +184,19 @@ fn vp(folder: &Path, arguments: &[&str]) -> (bool, String) {
 #[test]
 fn vp_run_writes_a_log_and_plays_it() {
     let folder = tempfile::tempdir().unwrap();
-    let trace = traces().join("pdp_max_3x3_s2_16x16x16");
-    let (is_right, text) = vp(folder.path(), &["run", trace.to_str().unwrap(), "--registers", "run.jsonl"]);
-    assert!(is_right, "{text}");
-    let (is_right, text) = vp(folder.path(), &["run", "run.jsonl", "--registers", "again.jsonl"]);
-    assert!(is_right, "{text}");
-    let [first, again] = ["run.jsonl", "again.jsonl"].map(|name| timeless(&folder.path().join(name)));
-    assert_eq!(first, again);
+    let digits = traces().join("../../networks/digits/network.toml");
+    for (what, log) in [(&traces().join("pdp_max_3x3_s2_16x16x16"), "run.jsonl"), (&digits, "network.jsonl")]
+    {
+        let what = what.to_str().unwrap();
+        let (is_right, text) = vp(folder.path(), &["run", what, "--registers", log]);
+        assert!(is_right, "{text}");
+        let (is_right, text) = vp(folder.path(), &["run", log, "--registers", "again.jsonl"]);
+        assert!(is_right, "{text}");
+        let [first, again] = [log, "again.jsonl"].map(|name| entries(&folder.path().join(name)));
+        let differs = first.iter().zip(&again).position(|(a, b)| a != b);
+        assert_eq!(differs.map(|at| (&first[at], &again[at])), None, "{what}");
+        assert_eq!(first.len(), again.len(), "{what}");
+    }
 
     // A log that is damaged, newer, or of another map ends in one line that says where and what.
     let log = std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap();

@@ -15,6 +15,9 @@ use vp_models::platform::{DeviceRegisters, NamedRegister};
 use crate::observers::FileObserver;
 use crate::{ObserveError, WholeFile};
 
+/// Fields of a register that are all shown to people.
+const FEW: usize = 4;
+
 /// How the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -115,7 +118,8 @@ impl RegisterLog {
     }
 
     fn accessed(&self, time: Time, (write, address, value): (bool, u32, u32)) {
-        let who = self.askers.next();
+        let (who, posted) =
+            self.askers.next().map_or((None, false), |asker| (Some(asker.name), asker.is_posted));
         let register = self.registers.at(address);
         let group = register.as_ref().and_then(|register| self.group(register));
         let fields =
@@ -125,12 +129,23 @@ impl RegisterLog {
         {
             self.producers.borrow_mut().insert(register.unit, u8::from(producer.value != 0));
         }
-        let fields = fields.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        // Of many, as of a status, people want those that say something.
+        let is_all = self.form == Form::Json || fields.len() <= FEW;
+        let fields = fields.iter().filter(|field| is_all || field.value != 0);
+        let fields = fields.map(ToString::to_string).collect::<Vec<_>>().join(" ");
         let name = register.map(|register| register.to_string());
         match self.form {
             Form::Json => {
-                let access =
-                    LogAccess { time: time.as_ps(), who, address, register: name, group, value, fields };
+                let access = LogAccess {
+                    time: time.as_ps(),
+                    who,
+                    posted,
+                    address,
+                    register: name,
+                    group,
+                    value,
+                    fields,
+                };
                 let entry = if write { LogEntry::Write(access) } else { LogEntry::Read(access) };
                 self.write(|file| json(file, &entry));
             }

@@ -67,7 +67,7 @@ pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
-pub use told::{Askers, LoadListener};
+pub use told::{Asker, Askers, LoadListener};
 
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};

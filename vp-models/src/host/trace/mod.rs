@@ -267,7 +267,7 @@ impl Trace {
                     match line.command {
                         log::LogCommand::Write { .. } => summary.register_writes += 1,
                         log::LogCommand::Read { .. } => summary.register_reads_checked += 1,
-                        log::LogCommand::Interrupt => summary.interrupts += 1,
+                        log::LogCommand::Line { level } => summary.interrupts += usize::from(level),
                         log::LogCommand::Load { .. } => {}
                     }
                 }

@@ -20,11 +20,13 @@ pub(super) fn play(
             LogCommand::Load { memory, address, bytes } => {
                 desk.ask(|host| host.load(*memory, *address, bytes))?;
             }
-            LogCommand::Write { address, register, value } => {
+            LogCommand::Write { address, register, value, posted } => {
                 check_name(desk, map, *address, register.as_deref());
-                // A posted write takes effect later: a load must not overtake it, nor must a wait find the line high that it lowers.
-                let is_posted = lines.get(index + 1).is_some_and(|next| next.command.is_access());
-                match is_posted {
+                // What the log has behind it must not come before it: a load, and a wait that would find the line high still.
+                let follows = lines.get(index + 1).is_some_and(|next| {
+                    !matches!(next.command, LogCommand::Load { .. } | LogCommand::Line { level: false })
+                });
+                match *posted && follows {
                     true => desk.write(*address, *value)?,
                     false => {
                         desk.outcome.register_writes += 1;
@@ -36,7 +38,8 @@ pub(super) fn play(
                 check_name(desk, map, *address, register.as_deref());
                 read(desk, map, (*address, *value), options)?;
             }
-            LogCommand::Interrupt => match desk.wait_interrupt()? {
+            LogCommand::Line { level: false } => {}
+            LogCommand::Line { level: true } => match desk.wait_interrupt()? {
                 Ok(time) => {
                     desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time });
                     desk.judge(Ok(()));
