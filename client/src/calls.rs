@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
     Access, Attach, Capabilities, Counter, ErrorCode, MemoryRead, MemoryWrite, OpenRing, Port, PortId,
-    PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
-    ShareMemory, SharedRegion, StatusReport, Time, TimeMode, Until, Why,
+    PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke, RegisterRead, RegisterWrite, Reply,
+    Request, RequestId, Role, ShareMemory, SharedRegion, StatusReport, Time, TimeMode, Until, Why,
 };
 use vp_shm::ring;
 

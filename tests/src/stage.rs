@@ -238,7 +238,10 @@ impl Stage {
                 drop(self.hub.peek_registers(CSB, u64::from(offset) * 4, 1 + u32::from(party) * 300, group));
                 drop(self.hub.peek_memory(MEMORY, address, 9));
                 let (port, operation) = match register {
-                    true => (CSB, Operation::RegisterWrite { address: (u64::from(offset) & 0x3fff) * 4, value: 1 }),
+                    true => (
+                        CSB,
+                        Operation::RegisterWrite { address: (u64::from(offset) & 0x3fff) * 4, value: 1 },
+                    ),
                     false => {
                         let kind = AccessKind::Debug;
                         (MEMORY, Operation::MemoryWrite { address, data, strobes: None, kind })

@@ -66,7 +66,12 @@ fn every_counter_of_a_run_is_explained_and_every_explained_counter_is_one_of_a_r
         nvdla(&["dbb0.sram.banks=2"]),
         nvdla(&[dram, "dbb0.cache.sets=1", "dbb0.cache.ways=1", "dbb0.traffic.cpu.rate=3_000_000_000"]),
         nvdla(&[dram, "dbb0.traffic.cpu.rate=3_000_000_000", "dbb0.traffic.cpu.writes=0.5"]),
-        nvdla(&[dram, "dbb0.dram.timing.tREFI=600", "dbb0.dram.page=closed", "dbb0.traffic.cpu.rate=3_000_000_000"]),
+        nvdla(&[
+            dram,
+            "dbb0.dram.timing.tREFI=600",
+            "dbb0.dram.page=closed",
+            "dbb0.traffic.cpu.rate=3_000_000_000",
+        ]),
         device_outside(),
         fpga_ai_suite(),
     ];

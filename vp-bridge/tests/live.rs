@@ -148,7 +148,8 @@ fn a_session_that_waits_is_shown_with_what_it_waits_for() {
     cpu.attach(CSB, Role::Initiator);
     cpu.attach(IRQ, Role::Sink);
     for (register, value) in copy_registers(8, 8, 32) {
-        let write = vp_client::native::RegisterWrite { port: CSB, address: address(register), value, at: None };
+        let write =
+            vp_client::native::RegisterWrite { port: CSB, address: address(register), value, at: None };
         cpu.connection.post(vp_client::native::Posted::RegisterWrite(write), &[]).unwrap();
     }
     cpu.send(Request::Advance { until: Until::Interrupt { port: IRQ, limit: None } });
@@ -174,7 +175,8 @@ fn an_observer_takes_no_part() {
     assert_eq!(code(look.write_register(CSB, 0x1000, 0)), ErrorCode::WrongRole);
     assert_eq!(code(look.advance(Until::Idle)), ErrorCode::WrongRole);
     assert_eq!(code(look.reset()), ErrorCode::WrongRole);
-    let timed = |access, at| MemoryRead { port: DBB, address: SOURCE.into(), length: 4, access, axi_id: 0, at };
+    let timed =
+        |access, at| MemoryRead { port: DBB, address: SOURCE.into(), length: 4, access, axi_id: 0, at };
     for read in [timed(Kind::Timed, None), timed(Kind::Debug, Some(Time(9)))] {
         assert_eq!(code(look.ask(Request::MemoryRead(read), &[])), ErrorCode::WrongRole);
     }
@@ -223,7 +225,9 @@ fn registers_of_both_groups_are_seen_without_what_reads_do() {
     }
     assert_eq!(cpu.read(data as u32).unwrap(), 22);
 
-    for (at, count, group) in [(width, 0, None), (width, 1025, None), (width, 1, Some(2)), (0x3_fffc, 2, None)] {
+    for (at, count, group) in
+        [(width, 0, None), (width, 1025, None), (width, 1, Some(2)), (0x3_fffc, 2, None)]
+    {
         let refused = look.peek_registers(CSB, at, count, group);
         assert!(refused.is_err(), "{at:#x} {count} {group:?}");
         if count == 0 {
@@ -317,7 +321,8 @@ fn an_observer_needs_a_right_for_each_thing() {
         let credentials = Credentials { token: Some(Token::new(token)), tls: None };
         Client::connect(&served.address, &ClientOptions { credentials, ..of }, ())
     };
-    let plain = |name: Option<&str>| ClientOptions { platform: name.map(str::to_owned), ..ClientOptions::new("t") };
+    let plain =
+        |name: Option<&str>| ClientOptions { platform: name.map(str::to_owned), ..ClientOptions::new("t") };
     let _lab = shown(cpu, plain(Some("lab"))).unwrap();
     let _secret = shown(cpu, plain(Some("secret"))).unwrap();
     let own = shown(cpu, plain(None)).unwrap();
@@ -377,22 +382,33 @@ fn the_commands_show_a_platform_that_runs_and_set_what_they_are_asked_to() {
     run(&copy(8, 8, 32), &mut cpu);
 
     let status = right(&served, &["status"]);
-    for part in ["lab: nv_small", "lockstep", "csb0", "initiator session", "unit", "pdp", "read       dbb0", "99 %"] {
+    for part in
+        ["lab: nv_small", "lockstep", "csb0", "initiator session", "unit", "pdp", "read       dbb0", "99 %"]
+    {
         assert!(status.contains(part), "{part}: {status}");
     }
     let json: serde_json::Value = serde_json::from_str(&right(&served, &["status", "--json"])).unwrap();
     assert_eq!(json["lab"]["platform"], "nv_small");
 
     let stats = right(&served, &["stats", "dbb0.read", "--explain"]);
-    assert!(stats.contains("dbb0.read.latency.p99") && stats.contains("99 % of them took no longer"), "{stats}");
+    let half = stats.lines().find(|line| line.starts_with("dbb0.read.latency.p50")).unwrap();
+    assert!(half.contains(" 50 cycles"), "{half}");
+    assert!(
+        stats.contains("dbb0.read.latency.p99") && stats.contains("99 % of them took no longer"),
+        "{stats}"
+    );
     let json: serde_json::Value = serde_json::from_str(&right(&served, &["stats", "--json"])).unwrap();
     assert_eq!(json["dbb0.read.bytes"], 8 * 8 * 32);
 
     let registers = right(&served, &["regs", "PDP.D_DATA_CUBE_IN_WIDTH"]);
-    assert!(registers.contains("0x00000007  0x00000000") && registers.contains("7 (8)  |  0 (1)"), "{registers}");
+    assert!(
+        registers.contains("0x00000007  0x00000000") && registers.contains("7 (8)  |  0 (1)"),
+        "{registers}"
+    );
     let changed = right(&served, &["regs"]);
     assert!(changed.contains("PDP.D_SRC_LINE_STRIDE") && changed.contains("as after reset"), "{changed}");
-    let json: serde_json::Value = serde_json::from_str(&right(&served, &["regs", "S_POINTER", "--json"])).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&right(&served, &["regs", "S_POINTER", "--json"])).unwrap();
     assert!(json.as_array().unwrap().iter().any(|it| it["register"] == "PDP.S_POINTER"), "{json}");
 
     right(&served, &["poke", "PDP.D_DATA_CUBE_IN_WIDTH.CUBE_IN_WIDTH=0x1f"]);

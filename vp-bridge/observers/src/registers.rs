@@ -15,6 +15,9 @@ use vp_models::platform::{DeviceRegisters, NamedRegister};
 use crate::observers::FileObserver;
 use crate::{ObserveError, WholeFile};
 
+/// Fields of a register that are all shown to people.
+const FEW: usize = 4;
+
 /// How the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -91,8 +94,10 @@ impl RegisterLog {
                 self.write(|file| json(file, &entry));
             }
             Form::Text => {
-                let size = bytes.len();
-                self.write(|file| writeln!(file, "[{time:>14}] {size} bytes into {memory} at {address:#010x}"));
+                let (size, time) = (bytes.len(), time.to_string());
+                self.write(|file| {
+                    writeln!(file, "[{time:>12}] {size} bytes into {memory} at {address:#010x}")
+                });
             }
         }
     }
@@ -101,8 +106,8 @@ impl RegisterLog {
         match self.form {
             Form::Json => self.write(|file| json(file, &LogEntry::Line { time: time.as_ps(), level })),
             Form::Text => {
-                let level = if level { "raised" } else { "cleared" };
-                self.write(|file| writeln!(file, "[{time:>14}] interrupt {level}"));
+                let (level, time) = (if level { "raised" } else { "cleared" }, time.to_string());
+                self.write(|file| writeln!(file, "[{time:>12}] interrupt {level}"));
             }
         }
     }
@@ -113,32 +118,45 @@ impl RegisterLog {
     }
 
     fn accessed(&self, time: Time, (write, address, value): (bool, u32, u32)) {
-        let who = self.askers.next();
+        let (who, posted) =
+            self.askers.next().map_or((None, false), |asker| (Some(asker.name), asker.is_posted));
         let register = self.registers.at(address);
         let group = register.as_ref().and_then(|register| self.group(register));
-        let fields = register.map_or_else(Vec::new, |register| register.decode(self.registers.family(), value));
+        let fields =
+            register.map_or_else(Vec::new, |register| register.decode(self.registers.family(), value));
         if let Some(register) = register.filter(|register| write && register.name == "S_POINTER")
             && let Some(producer) = fields.iter().find(|field| field.name == "PRODUCER")
         {
             self.producers.borrow_mut().insert(register.unit, u8::from(producer.value != 0));
         }
-        let fields = fields.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        // Of many, as of a status, people want those that say something.
+        let is_all = self.form == Form::Json || fields.len() <= FEW;
+        let fields = fields.iter().filter(|field| is_all || field.value != 0);
+        let fields = fields.map(ToString::to_string).collect::<Vec<_>>().join(" ");
         let name = register.map(|register| register.to_string());
         match self.form {
             Form::Json => {
-                let access =
-                    LogAccess { time: time.as_ps(), who, address, register: name, group, value, fields };
+                let access = LogAccess {
+                    time: time.as_ps(),
+                    who,
+                    posted,
+                    address,
+                    register: name,
+                    group,
+                    value,
+                    fields,
+                };
                 let entry = if write { LogEntry::Write(access) } else { LogEntry::Read(access) };
                 self.write(|file| json(file, &entry));
             }
             Form::Text => {
                 let (who, kind) = (who.unwrap_or_default(), if write { "write" } else { "read " });
-                let name = name.unwrap_or_else(|| "no register".to_owned());
+                let (name, time) = (name.unwrap_or_else(|| "no register".to_owned()), time.to_string());
                 let group = group.map_or_else(String::new, |group| format!(", group {group}"));
                 self.write(|file| {
                     writeln!(
                         file,
-                        "[{time:>14}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
+                        "[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
                     )
                 });
             }

@@ -48,6 +48,11 @@ pub(super) struct Args {
     #[command(flatten)]
     parts: PartArgs,
 
+    /// Where the platform is served, to QEMU and to others who look in or take part: unix:PATH or tcp:HOST:PORT. Left out: an address of
+    /// its own
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<Address>,
+
     /// The QEMU to start
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
     qemu: PathBuf,
@@ -84,7 +89,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         None => find_plugin()?,
     };
     let observe = args.observing.of_server(&description)?;
-    let address = own_address();
+    let listen = args.listen.clone().unwrap_or_else(own_address);
     let (ended, platforms) = mpsc::channel();
     let runtime = super::runtime::builder()?.enable_all().build()?;
     let status = runtime.block_on(async {
@@ -100,10 +105,11 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             observe,
             ..Options::default()
         };
-        let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
+        let mut server = Server::bind(&listen, description, server).await.map_err(Failure::new)?;
         parts.meet(&mut server).await?;
-        let _programs = parts.start(server.local_address())?;
-        let mut command = command(args, &options, &plugin, &address);
+        let address = server.local_address();
+        let _programs = parts.start(address)?;
+        let mut command = command(args, &options, &plugin, address);
         child::end_with_parent(command.as_std_mut());
         let mut child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))

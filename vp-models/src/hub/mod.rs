@@ -68,8 +68,8 @@ pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, Recorder};
 pub use replay::{Replay, ReplayError, replay};
-pub use told::{Askers, LoadListener};
 pub use time::{Activity, Pace, Ran, TimeMode};
+pub use told::{Asker, Askers, LoadListener};
 
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};

@@ -5,15 +5,25 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::{Hub, PartyId};
+use crate::bus::register::RegisterAccess;
+
+/// Who has asked for a register access, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// How messages to people name it.
+    pub name: String,
+    /// Whether it is a write that goes without an answer.
+    pub is_posted: bool,
+}
 
 /// Who has asked for register accesses that the bus has not reported, in the order in which it will.
 #[derive(Debug, Clone, Default)]
-pub struct Askers(Rc<RefCell<VecDeque<String>>>);
+pub struct Askers(Rc<RefCell<VecDeque<Asker>>>);
 
 impl Askers {
     /// Whose access is reported next: to be called once for each report, by whoever looks on at the register bus. `None`: the access
     /// was under way before anybody wanted to know.
-    pub fn next(&self) -> Option<String> {
+    pub fn next(&self) -> Option<Asker> {
         self.0.borrow_mut().pop_front()
     }
 
@@ -37,16 +47,18 @@ impl Hub {
     }
 
     /// A request goes to the register bus.
-    pub(super) fn note_asker(&self, party: PartyId) {
+    pub(super) fn note_asker(&self, party: PartyId, access: RegisterAccess) {
         if let Some(askers) = &self.askers {
-            askers.0.borrow_mut().push_back(self.parties.name(party));
+            let (name, is_posted) = (self.parties.name(party), !access.is_answered());
+            askers.0.borrow_mut().push_back(Asker { name, is_posted });
         }
     }
 
     /// An access is reported before all that is under way.
     pub(super) fn note_asker_beside(&self, party: PartyId) {
         if let Some(askers) = &self.askers {
-            askers.0.borrow_mut().push_front(format!("{}, beside the bus", self.parties.name(party)));
+            let name = format!("{}, beside the bus", self.parties.name(party));
+            askers.0.borrow_mut().push_front(Asker { name, is_posted: false });
         }
     }
 }

@@ -368,6 +368,16 @@ impl Platform {
     /// What is begun and cannot go on by itself, in one line: layers begun and not ended, what is enabled or queued and
     /// not begun, accesses to registers, and who waits for what. `None` when nothing is.
     pub fn unfinished(&self) -> Option<String> {
+        let mut parts = self.unfinished_work();
+        if parts.is_empty() {
+            return None;
+        }
+        parts.extend(self.simulation.idle_report().blocked.iter().map(ToString::to_string));
+        Some(parts.join("; "))
+    }
+
+    /// What is begun or asked for and has not come to its end, a phrase each.
+    pub(super) fn unfinished_work(&self) -> Vec<String> {
         let layers = self.chronicle.layers();
         let open = layers.iter().filter(|layer| layer.end.is_none());
         let open: Vec<OpenWork<'_>> = open
@@ -378,11 +388,7 @@ impl Platform {
         if !bus.is_quiet() {
             parts.push(format!("{} has accesses under way", bus.name()));
         }
-        if parts.is_empty() {
-            return None;
-        }
-        parts.extend(self.simulation.idle_report().blocked.iter().map(ToString::to_string));
-        Some(parts.join("; "))
+        parts
     }
 
     /// The hash of everything observed so far: equal for two runs that went the same way.

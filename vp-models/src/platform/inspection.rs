@@ -17,12 +17,20 @@ impl Platform {
             let state = match open {
                 None => format!("idle, {begun} begun and ended"),
                 Some(LayerRecord { group, shape, begin, .. }) => {
-                    format!("busy with {shape}, {} {group}, number {begun}, since {begin}", self.device().numbering())
+                    format!(
+                        "busy with {shape}, {} {group}, number {begun}, since {begin}",
+                        self.device().numbering()
+                    )
                 }
             };
             seen.note(format!("unit.{unit}"), state);
         }
-        if let Some(unfinished) = self.unfinished() {
+        // Who waits for what tells something only where nothing goes on by itself.
+        let unfinished = match self.simulation().next_time() {
+            Some(_) => Some(self.unfinished_work().join("; ")).filter(|work| !work.is_empty()),
+            None => self.unfinished(),
+        };
+        if let Some(unfinished) = unfinished {
             seen.note("unfinished", unfinished);
         }
         seen

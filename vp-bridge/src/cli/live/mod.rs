@@ -56,7 +56,10 @@ impl WhichArgs {
         let look = Client::connect(address, &options, Nobody).map_err(Failure::connection)?;
         match look.welcome().capabilities.contains(Capabilities::INSPECTION.union(Capabilities::OBSERVER)) {
             true => Ok(look),
-            false => Err(Failure::new(format!("the server at {address}, {}, lets nobody look in", look.welcome().agent))),
+            false => Err(Failure::new(format!(
+                "the server at {address}, {}, lets nobody look in",
+                look.welcome().agent
+            ))),
         }
     }
 
@@ -64,7 +67,11 @@ impl WhichArgs {
     fn platforms(&self, address: &Address) -> Result<Vec<String>, Failure> {
         let mut server = self.open(address, None)?;
         let listed = server.inspect().map_err(Failure::new)?;
-        Ok(listed.iter().filter_map(|counter| counter.name.strip_prefix("platform.")).map(str::to_owned).collect())
+        Ok(listed
+            .iter()
+            .filter_map(|counter| counter.name.strip_prefix("platform."))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// A session that looks at the platform that is meant.
@@ -75,10 +82,13 @@ impl WhichArgs {
         let mut names = self.platforms(address)?;
         match (names.pop(), names.as_slice()) {
             (Some(only), []) => self.open(address, Some(only)),
-            (None, _) => Err(Failure::new(format!("{address} has no platform: one begins with its first session"))),
+            (None, _) => {
+                Err(Failure::new(format!("{address} has no platform: one begins with its first session")))
+            }
             (Some(last), others) => {
                 let names = [others, &[last]].concat().join(", ");
-                Err(Failure::new(format!("{address} has several platforms: {names}")).hint("say which: --shared NAME"))
+                Err(Failure::new(format!("{address} has several platforms: {names}"))
+                    .hint("say which: --shared NAME"))
             }
         }
     }
@@ -88,10 +98,11 @@ impl WhichArgs {
 fn description(look: &mut Look) -> Result<Description, Failure> {
     let name = "platform.description";
     let counters = look.counters(name).map_err(Failure::new)?;
-    let text = counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
-        CounterValue::Text(text) => Some(text),
-        _ => None,
-    });
+    let text =
+        counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
+            CounterValue::Text(text) => Some(text),
+            _ => None,
+        });
     let text = text.ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
     Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
 }

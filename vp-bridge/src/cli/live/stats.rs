@@ -86,7 +86,8 @@ fn show(args: &Args, counters: &[Counter], before: &[Counter]) -> Result<(), Fai
         };
         writeln!(out, "{name:<32} {}", line.trim_end())?;
         if args.explain {
-            let explained = explanation(name).unwrap_or("of a server that knows more counters than this program");
+            let explained =
+                explanation(name).unwrap_or("of a server that knows more counters than this program");
             writeln!(out, "    {}", text::styled(text::DIM, explained))?;
         }
     }

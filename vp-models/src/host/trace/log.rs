@@ -81,6 +81,9 @@ pub struct LogAccess {
     /// Who asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
+    /// Whether it is a write that goes without an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub posted: bool,
     /// The register's byte address.
     pub address: u32,
     /// Its name, if it has one: for people.
@@ -124,6 +127,8 @@ pub enum LogCommand {
         register: Option<String>,
         /// The word.
         value: u32,
+        /// Whether it goes without an answer.
+        posted: bool,
     },
     /// A register is read.
     Read {
@@ -134,8 +139,11 @@ pub enum LogCommand {
         /// What was read.
         value: u32,
     },
-    /// The interrupt line rises.
-    Interrupt,
+    /// The interrupt line rises, or falls.
+    Line {
+        /// Whether it is high then.
+        level: bool,
+    },
 }
 
 /// Whether a file's first line is that of a log.
@@ -178,19 +186,26 @@ pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
         if !text.ends_with('\n') {
             return Err(refuse("the line is cut off: the log was not written to its end".to_owned()));
         }
-        if let Some(command) = command(&text).map_err(refuse)? {
-            if let LogCommand::Load { bytes, .. } = &command {
-                loaded += bytes.len() as u64;
-            }
+        let command = command(&text).map_err(refuse)?;
+        if let LogCommand::Load { bytes, .. } = &command {
+            loaded += bytes.len() as u64;
             if loaded > MAX_MEMORY_BYTES {
-                let kind = TraceErrorKind::FileTooLarge { what: "log's memory", bytes: loaded, limit: MAX_MEMORY_BYTES };
+                let kind = TraceErrorKind::FileTooLarge {
+                    what: "log's memory",
+                    bytes: loaded,
+                    limit: MAX_MEMORY_BYTES,
+                };
                 return Err(TraceError::line(script, number, kind));
             }
-            lines.push(Line { number, command });
         }
+        lines.push(Line { number, command });
     }
-    let trace =
-        Trace { name: name.to_owned(), script: script.to_owned(), body: Body::Log(lines), surfaces: Default::default() };
+    let trace = Trace {
+        name: name.to_owned(),
+        script: script.to_owned(),
+        body: Body::Log(lines),
+        surfaces: Default::default(),
+    };
     super::check::check(&trace)?;
     Ok(trace)
 }
@@ -203,31 +218,33 @@ fn check_header(text: &str) -> Result<(), String> {
     let none = |error: serde_json::Error| format!("no first line of a register log: {error}");
     let Version { vp_register_log } = serde_json::from_str(text).map_err(none)?;
     if vp_register_log != VERSION {
-        return Err(format!("a register log of version {vp_register_log}: this program reads version {VERSION}"));
+        return Err(format!(
+            "a register log of version {vp_register_log}: this program reads version {VERSION}"
+        ));
     }
     serde_json::from_str::<LogHeader>(text).map(drop).map_err(none)
 }
 
-fn command(text: &str) -> Result<Option<LogCommand>, String> {
+fn command(text: &str) -> Result<LogCommand, String> {
     let entry: LogEntry = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let checked = |address: u32| match address.is_multiple_of(4) {
         true => Ok(address),
         false => Err(format!("register address {address}: registers are words, at multiples of 4")),
     };
     Ok(match entry {
-        LogEntry::Write(LogAccess { address, register, value, .. }) => {
-            Some(LogCommand::Write { address: checked(address)?, register, value })
+        LogEntry::Write(LogAccess { address, register, value, posted, .. }) => {
+            LogCommand::Write { address: checked(address)?, register, value, posted }
         }
         LogEntry::Read(LogAccess { address, register, value, .. }) => {
-            Some(LogCommand::Read { address: checked(address)?, register, value })
+            LogCommand::Read { address: checked(address)?, register, value }
         }
-        LogEntry::Line { level, .. } => level.then_some(LogCommand::Interrupt),
+        LogEntry::Line { level, .. } => LogCommand::Line { level },
         LogEntry::Load { memory, address, bytes, .. } => {
             let known = [Memory::Primary, Memory::Secondary];
             let into = known.into_iter().find(|of| of.port() == memory);
             let into = into.ok_or_else(|| format!("no memory `{}`: dbb0 or sram0", clip(&memory)))?;
             let bytes = BASE64.decode(bytes.as_bytes()).map_err(|error| format!("bytes: {error}"))?;
-            Some(LogCommand::Load { memory: into, address, bytes })
+            LogCommand::Load { memory: into, address, bytes }
         }
     })
 }
@@ -251,6 +268,7 @@ mod tests {
         let access = |value| LogAccess {
             time: 9,
             who: Some("session 1".to_owned()),
+            posted: true,
             address: 0x9004,
             register: Some("SDP.S_POINTER".to_owned()),
             group: None,
@@ -272,8 +290,9 @@ mod tests {
         let commands: Vec<LogCommand> = lines.iter().map(|line| line.command.clone()).collect();
         let wanted = [
             LogCommand::Load { memory: Memory::Primary, address: 0x8000_0000, bytes: b"bytes".to_vec() },
-            LogCommand::Write { address: 0x9004, register: register.clone(), value: 1 },
-            LogCommand::Interrupt,
+            LogCommand::Write { address: 0x9004, register: register.clone(), value: 1, posted: true },
+            LogCommand::Line { level: true },
+            LogCommand::Line { level: false },
             LogCommand::Read { address: 0x9004, register, value: 2 },
         ];
         assert_eq!(commands, wanted);
@@ -284,7 +303,10 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line_and_what_would_be_right() {
         let line = |text: &str| read(&format!("{HEAD}{text}\n")).unwrap_err();
         for (found, wanted) in [
-            (read("{\"vp_register_log\":2}\n"), "l.jsonl:1: a register log of version 2: this program reads version 1"),
+            (
+                read("{\"vp_register_log\":2}\n"),
+                "l.jsonl:1: a register log of version 2: this program reads version 1",
+            ),
             (read("{\"run\":1}\n"), "l.jsonl:1: no first line of a register log"),
             (read(&format!("{HEAD}{{\"what\":\"line\",\"time\":1,")), "l.jsonl:2: the line is cut off"),
             (read(HEAD), "l.jsonl"),
@@ -293,10 +315,16 @@ mod tests {
             assert!(found.starts_with(wanted), "{found}");
         }
         for (text, wanted) in [
-            ("{\"what\":\"sleep\"}", "unknown variant `sleep`, expected one of `write`, `read`, `line`, `load`"),
+            (
+                "{\"what\":\"sleep\"}",
+                "unknown variant `sleep`, expected one of `write`, `read`, `line`, `load`",
+            ),
             ("{\"what\":\"write\",\"time\":1,\"address\":2,\"value\":1}", "multiples of 4"),
             ("{\"what\":\"write\",\"time\":1,\"value\":1}", "missing field `address`"),
-            ("{\"what\":\"load\",\"time\":1,\"memory\":\"x\",\"address\":2,\"bytes\":\"\"}", "no memory `x`: dbb0 or sram0"),
+            (
+                "{\"what\":\"load\",\"time\":1,\"memory\":\"x\",\"address\":2,\"bytes\":\"\"}",
+                "no memory `x`: dbb0 or sram0",
+            ),
             ("{\"what\":\"load\",\"time\":1,\"memory\":\"dbb0\",\"address\":2,\"bytes\":\"=\"}", "bytes: "),
         ] {
             let found = line(text);

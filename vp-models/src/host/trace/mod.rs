@@ -172,7 +172,9 @@ impl Trace {
                 },
             },
             Language::Recording => Body::Recording { lines: recording::parse(text, script)?, golden: None },
-            Language::Loadable | Language::Log => return Err(TraceError::whole(script, TraceErrorKind::NoTrace)),
+            Language::Loadable | Language::Log => {
+                return Err(TraceError::whole(script, TraceErrorKind::NoTrace));
+            }
         };
         let mut surfaces = BTreeMap::new();
         for (line, file) in body.files() {
@@ -265,7 +267,7 @@ impl Trace {
                     match line.command {
                         log::LogCommand::Write { .. } => summary.register_writes += 1,
                         log::LogCommand::Read { .. } => summary.register_reads_checked += 1,
-                        log::LogCommand::Interrupt => summary.interrupts += 1,
+                        log::LogCommand::Line { level } => summary.interrupts += usize::from(level),
                         log::LogCommand::Load { .. } => {}
                     }
                 }

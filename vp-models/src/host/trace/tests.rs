@@ -227,7 +227,9 @@ fn every_vendor_trace_reads_and_holds_what_the_index_says() {
                 assert_eq!(summary.interrupts, waits, "{place}");
                 assert_eq!(summary.memory_checks, count(&fact["check"]), "{place}");
             }
-            Language::Recording | Language::Loadable | Language::Log => panic!("{place} is none of the vendor's"),
+            Language::Recording | Language::Loadable | Language::Log => {
+                panic!("{place} is none of the vendor's")
+            }
         }
         // Every file beside the script reads, also those the script does not use.
         for entry in source.script.parent().unwrap().read_dir().unwrap() {

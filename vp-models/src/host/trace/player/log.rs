@@ -6,7 +6,7 @@ use super::{Desk, FailureKind, PlayError, PlayOptions, SeenInterrupt, Wanted};
 use crate::host::trace::Line;
 use crate::host::trace::log::LogCommand;
 use crate::host::trace::txn::Relation;
-use crate::nvdla::registers::RegisterMap;
+use crate::nvdla::registers::{RegisterMap, Unit, glb};
 
 pub(super) fn play(
     lines: &[Line<LogCommand>],
@@ -20,14 +20,15 @@ pub(super) fn play(
             LogCommand::Load { memory, address, bytes } => {
                 desk.ask(|host| host.load(*memory, *address, bytes))?;
             }
-            LogCommand::Write { address, register, value } => {
+            LogCommand::Write { address, register, value, posted } => {
                 check_name(desk, map, *address, register.as_deref());
-                let is_loaded_next =
-                    lines.get(index + 1).is_some_and(|next| matches!(next.command, LogCommand::Load { .. }));
-                match is_loaded_next {
-                    false => desk.write(*address, *value)?,
-                    // Loads go round the bus, and must not overtake what was written before.
-                    true => {
+                // What the log has behind it must not come before it: a load, and a wait that would find the line high still.
+                let follows = lines.get(index + 1).is_some_and(|next| {
+                    !matches!(next.command, LogCommand::Load { .. } | LogCommand::Line { level: false })
+                });
+                match *posted && follows {
+                    true => desk.write(*address, *value)?,
+                    false => {
                         desk.outcome.register_writes += 1;
                         desk.ask(|host| host.write_acknowledged(*address, *value))?;
                     }
@@ -37,7 +38,8 @@ pub(super) fn play(
                 check_name(desk, map, *address, register.as_deref());
                 read(desk, map, (*address, *value), options)?;
             }
-            LogCommand::Interrupt => match desk.wait_interrupt()? {
+            LogCommand::Line { level: false } => {}
+            LogCommand::Line { level: true } => match desk.wait_interrupt()? {
                 Ok(time) => {
                     desk.outcome.interrupts.push(SeenInterrupt { interrupt: None, time });
                     desk.judge(Ok(()));
@@ -73,15 +75,19 @@ fn read(
 ) -> Result<(), PlayError> {
     let located = map.at(address);
     let name = located.map_or_else(|| format!("register {address:#x}"), |located| located.to_string());
-    let (relation, mask, retries) = match located.map_or(Reading::Exact, Reading::of) {
+    let polls = options.poll_reads.saturating_sub(1);
+    let is_status = located.is_some_and(|it| it.unit == Unit::Glb && it.register == glb::S_INTR_STATUS);
+    let (relation, value, mask, retries) = match located.map_or(Reading::Exact, Reading::of) {
+        // What came together there may come one after the other here, or more of it at once.
+        _ if is_status && value != 0 => (Relation::Equal, value, value, polls),
         Reading::Free => {
             desk.read(address)?;
             return Ok(());
         }
-        Reading::Exact => (Relation::Equal, u32::MAX, 0),
-        Reading::Polled(0) => (Relation::AtLeast, 0xff, options.poll_reads.saturating_sub(1)),
-        Reading::Polled(mask) => (Relation::Equal, mask, options.poll_reads.saturating_sub(1)),
-        Reading::Idle => (Relation::Equal, Reading::idle_groups(value), 0),
+        Reading::Exact => (Relation::Equal, value, u32::MAX, 0),
+        Reading::Polled(0) => (Relation::AtLeast, 1, 0xff, polls),
+        Reading::Polled(mask) => (Relation::Equal, value, mask, polls),
+        Reading::Idle => (Relation::Equal, value, Reading::idle_groups(value), 0),
     };
     let verdict = desk.expect(address, retries, &Wanted { register: &name, relation, value, mask })?;
     desk.judge(verdict);
