@@ -7,6 +7,7 @@ use vp_models::hub::Hub;
 use vp_models::platform::{Description, Platform};
 
 use crate::threaded::Threaded;
+use crate::timeline::Timeline;
 use crate::trigger::Trigger;
 use crate::waves::{FileKind, Waveform};
 use crate::{LayerNames, ObserveError, Observers, WholeFile};
@@ -16,6 +17,8 @@ use crate::{LayerNames, ObserveError, Observers, WholeFile};
 pub struct Files {
     /// A waveform.
     pub trace: Option<TraceFile>,
+    /// A timeline in Perfetto's format.
+    pub timeline: Option<PathBuf>,
     /// The layers of the network that runs, if one does.
     pub layers: LayerNames,
 }
@@ -53,7 +56,8 @@ impl Files {
     }
 
     fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.trace.iter().map(|trace| trace.path.as_path())
+        let trace = self.trace.iter().map(|trace| trace.path.as_path());
+        trace.chain(self.timeline.as_deref())
     }
 
     /// Those of a command's platform of that number, from 0: the first has the names as they are, the second `run-2.fst` in place
@@ -61,8 +65,9 @@ impl Files {
     #[must_use]
     pub fn of_platform(&self, number: usize) -> Files {
         let mut files = self.clone();
-        let Files { trace, layers: _ } = &mut files;
-        trace.iter_mut().for_each(|trace| trace.path = numbered(&trace.path, number));
+        let Files { trace, timeline, layers: _ } = &mut files;
+        let paths = trace.iter_mut().map(|trace| &mut trace.path).chain(timeline);
+        paths.for_each(|path| *path = numbered(path, number));
         files
     }
 
@@ -101,6 +106,11 @@ impl Files {
             let triggers = trace.triggers(platform, &self.layers)?;
             let waveform = Waveform::begin(&trace.path, platform, triggers)?;
             observers.attach(Threaded::start(platform, Kinds::ALL, self.layers.clone(), Box::new(waveform)));
+        }
+        if let Some(path) = &self.timeline {
+            let timeline = Timeline::begin(path, platform)?;
+            let wants = Kinds::TRANSFERS | Kinds::LEVELS | Kinds::REGISTERS | Kinds::WORK | Kinds::WARNINGS;
+            observers.attach(Threaded::start(platform, wants, self.layers.clone(), Box::new(timeline)));
         }
         Ok(observers)
     }

@@ -30,6 +30,11 @@ pub(super) struct ObserveArgs {
     #[arg(long, value_name = "WHEN", requires = "trace")]
     trace_stop: Option<String>,
 
+    /// Write a timeline for Perfetto (ui.perfetto.dev): units and their layers, stalls, memory traffic, interrupts, register accesses. Of
+    /// several platforms, each has its file
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+
     /// The layers of the network that is run.
     #[arg(skip)]
     layers: Arc<OnceLock<LayerNames>>,
@@ -62,7 +67,8 @@ impl Outcome {
 impl ObserveArgs {
     /// The first of these options that is given.
     pub(super) fn first_given(&self) -> Option<&'static str> {
-        self.trace.is_some().then_some("--trace")
+        let trace = self.trace.is_some().then_some("--trace");
+        trace.or(self.timeline.is_some().then_some("--timeline"))
     }
 
     /// A network is run, and this is how its layers are called.
@@ -71,9 +77,9 @@ impl ObserveArgs {
     }
 
     fn files(&self) -> Files {
-        let ObserveArgs { trace, trace_start, trace_stop, layers, .. } = self.clone();
+        let ObserveArgs { trace, trace_start, trace_stop, timeline, layers, .. } = self.clone();
         let trace = trace.map(|path| TraceFile { path, start: trace_start, stop: trace_stop });
-        Files { trace, layers: layers.get().cloned().unwrap_or_default() }
+        Files { trace, timeline, layers: layers.get().cloned().unwrap_or_default() }
     }
 
     /// Puts observers beside a platform of this process.
