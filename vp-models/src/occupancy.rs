@@ -23,6 +23,11 @@ impl Spans {
         self.0.iter().fold(Time::ZERO, |sum, &(from, until)| sum + (until - from))
     }
 
+    /// Each of them, from one time to another.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, Time)> {
+        self.0.iter().copied()
+    }
+
     /// When the first begins.
     pub fn start(&self) -> Option<Time> {
         self.0.front().map(|&(from, _)| from)

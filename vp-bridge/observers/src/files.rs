@@ -8,6 +8,7 @@ use vp_models::platform::{Description, Platform};
 
 use crate::registers::RegisterLog;
 use crate::threaded::Threaded;
+use crate::timeline::Timeline;
 use crate::trigger::Trigger;
 use crate::waves::{FileKind, Waveform};
 use crate::{LayerNames, ObserveError, Observers, WholeFile};
@@ -19,6 +20,8 @@ pub struct Files {
     pub trace: Option<TraceFile>,
     /// The log of register accesses: text for people if it ends in `.txt` or `.log`, else JSON, which can be played again.
     pub registers: Option<PathBuf>,
+    /// A timeline in Perfetto's format.
+    pub timeline: Option<PathBuf>,
     /// The layers of the network that runs, if one does.
     pub layers: LayerNames,
 }
@@ -57,7 +60,7 @@ impl Files {
 
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let trace = self.trace.iter().map(|trace| trace.path.as_path());
-        trace.chain(self.registers.as_deref())
+        trace.chain(self.timeline.as_deref()).chain(self.registers.as_deref())
     }
 
     /// Those of a command's platform of that number, from 0: the first has the names as they are, the second `run-2.fst` in place
@@ -65,8 +68,8 @@ impl Files {
     #[must_use]
     pub fn of_platform(&self, number: usize) -> Files {
         let mut files = self.clone();
-        let Files { trace, registers, layers: _ } = &mut files;
-        let paths = trace.iter_mut().map(|trace| &mut trace.path).chain(registers);
+        let Files { trace, timeline, registers, layers: _ } = &mut files;
+        let paths = trace.iter_mut().map(|trace| &mut trace.path).chain(timeline).chain(registers);
         paths.for_each(|path| *path = numbered(path, number));
         files
     }
@@ -106,6 +109,11 @@ impl Files {
             let triggers = trace.triggers(platform, &self.layers)?;
             let waveform = Waveform::begin(&trace.path, platform, triggers)?;
             observers.attach(Threaded::start(platform, Kinds::ALL, self.layers.clone(), Box::new(waveform)));
+        }
+        if let Some(path) = &self.timeline {
+            let timeline = Timeline::begin(path, platform)?;
+            let wants = Kinds::TRANSFERS | Kinds::LEVELS | Kinds::REGISTERS | Kinds::WORK | Kinds::WARNINGS;
+            observers.attach(Threaded::start(platform, wants, self.layers.clone(), Box::new(timeline)));
         }
         if let Some(path) = &self.registers {
             observers.attach(RegisterLog::begin(path, hub)?);

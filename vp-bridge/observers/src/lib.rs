@@ -10,14 +10,16 @@ mod event;
 mod files;
 mod layers;
 mod observers;
+mod registers;
 mod threaded;
+mod timeline;
 mod trigger;
 mod waves;
-mod registers;
 mod whole_file;
 
 pub use error::ObserveError;
 pub use files::{Files, TraceFile, numbered};
 pub use layers::LayerNames;
 pub use observers::{Finished, Observers};
+pub use timeline::proto as perfetto;
 pub use whole_file::{WholeFile, write_whole};

@@ -47,6 +47,11 @@ const BUFFER: [(u32, &str); 2] = [(1 << 31, "nvdla.cbuf.data"), ((1 << 31) + 1, 
 const DATAPATHS: u32 = (1 << 31) + 2;
 const RESET: u32 = u32::MAX;
 
+/// Which of [`Datapath::ALL`] a source is.
+pub(crate) fn datapath(source: u32) -> Option<usize> {
+    source.checked_sub(DATAPATHS).map(|datapath| datapath as usize).filter(|it| *it < Datapath::ALL.len())
+}
+
 /// What a datapath is called.
 fn datapath_name(datapath: Datapath) -> &'static str {
     match datapath {

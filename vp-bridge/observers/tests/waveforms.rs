@@ -79,9 +79,9 @@ fn the_memory_interface(waves: &Waves, ran: &common::Ran) {
             let channel = ["ar", "aw"][direction];
             let of = |signal: &str| dbb(&format!("{channel}.{signal}"));
             assert_eq!(of("valid"), "1");
-            assert_eq!(number(&of("id")), transfer.id.into());
+            assert_eq!(number(&of("id")), u64::from(transfer.id));
             assert_eq!(number(&of("address")), transfer.address);
-            assert_eq!(number(&of("bytes")), transfer.bytes.into());
+            assert_eq!(number(&of("bytes")), u64::from(transfer.bytes));
         }
         if transfer.stage != Stage::Data && is_last(|stage| *stage != Stage::Data) {
             let signal = ["reads_outstanding", "writes_outstanding"][direction];
@@ -238,9 +238,7 @@ fn names_that_do_not_exist_are_refused_before_anything_runs() {
 fn who_is_dropped_before_the_end_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let files = trace(folder.path().join("run.fst"), None, None);
-    let platform = vp_models::platform::Platform::build(&common::description()).unwrap();
-    let mut host = vp_models::local::LocalHost::new(platform);
-    drop(files.attach(host.hub_mut()).unwrap());
+    drop(files.attach(&mut common::hub()).unwrap());
     assert!(names(folder.path()).is_empty());
 }
 
@@ -249,9 +247,7 @@ fn a_run_in_which_nothing_happens_has_a_file() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["run.fst", "run.vcd"] {
         let path = folder.path().join(name);
-        let platform = vp_models::platform::Platform::build(&common::description()).unwrap();
-        let mut host = vp_models::local::LocalHost::new(platform);
-        let observers = trace(path.clone(), None, None).attach(host.hub_mut()).unwrap();
+        let observers = trace(path.clone(), None, None).attach(&mut common::hub()).unwrap();
         assert!(observers.finish().errors.is_empty());
         let waves = if name.ends_with("fst") { read_fst(&path) } else { read_vcd(&path) };
         assert!(waves.contains_key("nv_small.irq0"));

@@ -33,9 +33,15 @@ pub(super) struct ObserveArgs {
     #[arg(long, value_name = "WHEN", requires = "trace")]
     trace_stop: Option<String>,
 
+    /// Write a timeline for Perfetto (ui.perfetto.dev): units and their layers, stalls, memory traffic, interrupts, register accesses. Of
+    /// several platforms, each has its file
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+
     /// The layers of the network that is run.
     #[arg(skip)]
     layers: Arc<OnceLock<LayerNames>>,
+
     /// Write each register access to this file, with time, name, fields, and who asked: as JSON, which `vp run FILE.jsonl` plays again,
     /// or, if the name ends in .txt or .log, as text
     #[arg(long, value_name = "FILE")]
@@ -71,7 +77,8 @@ impl ObserveArgs {
     pub(super) fn first_given(&self) -> Option<&'static str> {
         let trace = self.trace.is_some().then_some("--trace");
         let registers = self.registers.is_some().then_some("--registers");
-        self.recording.is_given().then_some("--record").or(trace).or(registers)
+        let timeline = self.timeline.is_some().then_some("--timeline");
+        self.recording.is_given().then_some("--record").or(trace).or(timeline).or(registers)
     }
 
     /// A network is run, and this is how its layers are called.
@@ -85,9 +92,9 @@ impl ObserveArgs {
     }
 
     fn files(&self) -> Files {
-        let ObserveArgs { trace, trace_start, trace_stop, registers, layers, .. } = self.clone();
+        let ObserveArgs { trace, trace_start, trace_stop, timeline, registers, layers, .. } = self.clone();
         let trace = trace.map(|path| TraceFile { path, start: trace_start, stop: trace_stop });
-        Files { trace, registers, layers: layers.get().cloned().unwrap_or_default() }
+        Files { trace, timeline, registers, layers: layers.get().cloned().unwrap_or_default() }
     }
 
     /// Puts observers beside a platform of this process that nobody has used.

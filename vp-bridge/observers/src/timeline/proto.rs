@@ -1,7 +1,7 @@
 //! The messages of Perfetto's trace format that a timeline has, with their numbers.
 //!
 //! From `protos/perfetto/trace/` of Perfetto: `trace_packet.proto` and, below `track_event/`, `track_event.proto`,
-//! `track_descriptor.proto`, `counter_descriptor.proto`, `debug_annotation.proto`; `interned_data/interned_data.proto` for names.
+//! `track_descriptor.proto`, `counter_descriptor.proto`, `debug_annotation.proto`.
 
 use prost::{Enumeration, Message, Oneof};
 
@@ -16,32 +16,23 @@ pub struct Trace {
 /// One thing that is said.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
-    /// In nanoseconds, unless a clock says otherwise.
+    /// In nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Which clock the timestamp is of.
-    #[prost(uint32, optional, tag = "58")]
-    pub timestamp_clock_id: Option<u32>,
-    /// Who writes. Names are interned, and clocks are defined, within its packets.
+    /// Who writes.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
-    /// [`INCREMENTAL_STATE_CLEARED`] or [`NEEDS_INCREMENTAL_STATE`].
+    /// [`INCREMENTAL_STATE_CLEARED`] in the first.
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// Names that are numbers from here on.
-    #[prost(message, optional, tag = "12")]
-    pub interned_data: Option<InternedData>,
     /// What it is.
-    #[prost(oneof = "Data", tags = "6, 11, 60")]
+    #[prost(oneof = "Data", tags = "11, 60")]
     pub data: Option<Data>,
 }
 
 /// What a packet is.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Data {
-    /// How clocks go beside each other.
-    #[prost(message, tag = "6")]
-    ClockSnapshot(ClockSnapshot),
     /// Something that happens on a track.
     #[prost(message, tag = "11")]
     TrackEvent(TrackEvent),
@@ -50,10 +41,8 @@ pub enum Data {
     TrackDescriptor(TrackDescriptor),
 }
 
-/// Nothing of what was interned before holds.
+/// Nothing that was said before holds.
 pub const INCREMENTAL_STATE_CLEARED: u32 = 1;
-/// What was interned before is needed.
-pub const NEEDS_INCREMENTAL_STATE: u32 = 2;
 
 /// A line of the timeline.
 #[derive(Clone, PartialEq, Message)]
@@ -109,12 +98,9 @@ pub struct TrackEvent {
     /// Where.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
-    /// Its name, as text…
+    /// Its name.
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
-    /// …or by its number.
-    #[prost(uint64, optional, tag = "10")]
-    pub name_iid: Option<u64>,
     /// A counter's value.
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
@@ -157,45 +143,4 @@ pub struct DebugAnnotation {
     /// …or a text.
     #[prost(string, optional, tag = "6")]
     pub string_value: Option<String>,
-}
-
-/// Names that have numbers.
-#[derive(Clone, PartialEq, Message)]
-pub struct InternedData {
-    /// Of events.
-    #[prost(message, repeated, tag = "2")]
-    pub event_names: Vec<EventName>,
-}
-
-/// A name of events.
-#[derive(Clone, PartialEq, Message)]
-pub struct EventName {
-    /// Its number.
-    #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
-    /// The name.
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-}
-
-/// How clocks go beside each other.
-#[derive(Clone, PartialEq, Message)]
-pub struct ClockSnapshot {
-    /// What each shows at one moment.
-    #[prost(message, repeated, tag = "1")]
-    pub clocks: Vec<Clock>,
-}
-
-/// What a clock shows.
-#[derive(Clone, PartialEq, Message)]
-pub struct Clock {
-    /// 1 to 63 are known clocks, 64 to 127 those of who writes.
-    #[prost(uint32, optional, tag = "1")]
-    pub clock_id: Option<u32>,
-    /// What it shows.
-    #[prost(uint64, optional, tag = "2")]
-    pub timestamp: Option<u64>,
-    /// Timestamps are of so many nanoseconds.
-    #[prost(uint64, optional, tag = "4")]
-    pub unit_multiplier_ns: Option<u64>,
 }

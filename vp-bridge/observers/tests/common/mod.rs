@@ -13,7 +13,8 @@ use fst_reader::{FstFilter, FstHierarchyEntry, FstReader, FstSignalValue};
 use vp_core::Time;
 use vp_core::observe::{Observation, Observer, Transfer, What};
 use vp_models::host::network::{Plan, Runner, digits};
-use vp_models::host::{Host as _, Statistics};
+use vp_models::host::{Bounds, Host as _, Statistics};
+use vp_models::hub::{Hub, TimeMode};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_observers::{Files, Finished, LayerNames, TraceFile};
@@ -41,6 +42,8 @@ pub struct Ran {
     pub finished: Finished,
     pub seen: Rc<Seen>,
     pub end: Time,
+    /// What bounded the layers.
+    pub bounds: Bounds,
 }
 
 impl Ran {
@@ -71,17 +74,29 @@ impl Observer for Seen {
     }
 }
 
+/// A hub that nobody has used.
+pub fn hub() -> Hub {
+    Hub::new(Platform::build(&description()).unwrap(), TimeMode::Lockstep)
+}
+
 /// Classifies one digit on nv_small while the files are written.
 pub fn run(files: &Files) -> Ran {
-    let mut host = LocalHost::new(Platform::build(&description()).unwrap());
+    let mut hub = hub();
     let seen = Rc::new(Seen::default());
-    host.platform().sim().observe(seen.clone());
+    hub.platform().sim().observe(seen.clone());
+    let observers = files.attach(&mut hub).unwrap();
+    let mut host = LocalHost::at(hub);
     host.watch();
-    let observers = files.attach(host.hub_mut()).unwrap();
     let (plan, samples) = (plan(), digits::samples());
-    Runner::new(&plan, &mut host).unwrap().run(&[&samples[0].pixels], |_, _| ()).unwrap();
+    let mut bounds = Bounds::default();
+    let ran = Runner::new(&plan, &mut host).unwrap().run(&[&samples[0].pixels], |_, inference| {
+        let activities = inference.steps.iter().filter_map(|step| step.activity.as_ref());
+        bounds.read_latency =
+            activities.map(|it| it.bounds.read_latency).fold(Time::ZERO, |sum, it| sum + it);
+    });
+    ran.unwrap();
     let (statistics, end) = (host.statistics().unwrap(), host.now().unwrap());
-    Ran { statistics, finished: observers.finish(), seen, end }
+    Ran { statistics, finished: observers.finish(), seen, end, bounds }
 }
 
 /// The changes of each signal, by its path, in picoseconds; what it was at first among them.

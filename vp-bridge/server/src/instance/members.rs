@@ -250,7 +250,8 @@ mod tests {
             let connection = Connection::server(Terms::default());
             let (socket, ended) = (Arc::new(Socket::Unix(near)), oneshot::channel().0);
             let stream = SessionStream::new(socket, connection, BytesMut::new(), ended);
-            let member = Member::new(Capabilities::NONE, Guest::default(), stream, Account::default());
+            let who = ("session".to_owned(), "test".to_owned());
+            let member = Member::new(Capabilities::NONE, who, Guest::default(), stream, Account::default());
             members.insert(SessionId(id), member);
             far
         };
