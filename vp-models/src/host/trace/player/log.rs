@@ -22,10 +22,7 @@ pub(super) fn play(
             }
             LogCommand::Write { address, register, value, posted } => {
                 check_name(desk, map, *address, register.as_deref());
-                // What the log has behind it must not come before it: a load, and a wait that would find the line high still.
-                let follows = lines.get(index + 1).is_some_and(|next| {
-                    !matches!(next.command, LogCommand::Load { .. } | LogCommand::Line { level: false })
-                });
+                let follows = !is_waited_for(&lines[index + 1..]);
                 match *posted && follows {
                     true => desk.write(*address, *value)?,
                     false => {
@@ -53,6 +50,18 @@ pub(super) fn play(
         }
     }
     Ok(())
+}
+
+/// Whether what the log has behind a posted write would come before it, if it were not answered first: a load, a wait that would find
+/// the line high which the write lowers, the end.
+fn is_waited_for(behind: &[Line<LogCommand>]) -> bool {
+    let falls = |line: &&Line<LogCommand>| matches!(line.command, LogCommand::Line { level: false });
+    let next = behind.iter().find(|line| !falls(line));
+    match next.map(|line| &line.command) {
+        None | Some(LogCommand::Load { .. }) => true,
+        Some(LogCommand::Line { .. }) => behind.first().as_ref().is_some_and(falls),
+        Some(LogCommand::Write { .. } | LogCommand::Read { .. }) => false,
+    }
 }
 
 /// A log of another map would access other registers than it names.
