@@ -8,7 +8,7 @@ use std::rc::Rc;
 use vp_core::{Sim, Time};
 
 use super::register::{
-    AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
+    AccessListener, AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
 };
 
 /// How long the bus takes, in clock cycles.
@@ -55,6 +55,10 @@ impl RegisterBus for AxiLite {
 
     fn on_answer(&self, told: Option<AnswerListener>) {
         self.0.on_answer(told);
+    }
+
+    fn on_access(&self, told: AccessListener) {
+        self.0.on_access(told);
     }
 
     fn backlog(&self) -> usize {

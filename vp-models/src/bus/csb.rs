@@ -8,7 +8,7 @@
 //! Architecture text, "Configuration Space Bus"; cycles as seen on the RTL (see [`CsbTiming`]).
 
 use super::register::{
-    AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
+    AccessListener, AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -82,6 +82,10 @@ impl RegisterBus for Csb {
 
     fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {
         *self.ready.borrow_mut() = Some(told);
+    }
+
+    fn on_access(&self, told: AccessListener) {
+        self.pipeline.on_access(told);
     }
 
     fn backlog(&self) -> usize {

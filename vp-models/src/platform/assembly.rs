@@ -12,6 +12,7 @@ use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
+use crate::faults::Faults;
 use crate::host::Activity;
 use crate::memory::{MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
@@ -106,6 +107,7 @@ pub struct Platform {
     occupancy: Rc<Occupancy>,
     budget: Arc<MemoryBudget>,
     watch: OnceCell<Watch>,
+    faults: Rc<Faults>,
 }
 
 impl Platform {
@@ -131,8 +133,19 @@ impl Platform {
         let (occupancy, budget) = (Rc::default(), Arc::new(budget));
         let hardware = Hardware::build(&sim, description, &occupancy, &budget)?;
         hardware.memories.iter().for_each(|memory| memory.observe(&sim));
-        let (description, watch) = (description.clone(), OnceCell::new());
-        Ok(Platform { description, simulation, hardware, chronicle, tally, hash, occupancy, budget, watch })
+        let (description, watch, faults) = (description.clone(), OnceCell::new(), Rc::new(Faults::new(&sim)));
+        Ok(Platform {
+            description,
+            simulation,
+            hardware,
+            chronicle,
+            tally,
+            hash,
+            occupancy,
+            budget,
+            watch,
+            faults,
+        })
     }
 
     /// Puts registers, models and memories back to power-on, where they are in time. Time and observers stay: they are told
@@ -160,6 +173,8 @@ impl Platform {
         if let Some(watch) = self.watch.get() {
             watch.restart(self.simulation.now());
         }
+        self.faults.restart();
+        self.connect_faults(0);
         Ok(())
     }
 
@@ -232,6 +247,11 @@ impl Platform {
     /// The stream that feeds the device, if it has one.
     pub fn input_stream(&self) -> Option<&Rc<InputStream>> {
         self.hardware.device.input_stream()
+    }
+
+    /// The faults that are armed ([`Platform::arm`]).
+    pub fn faults(&self) -> &Rc<Faults> {
+        &self.faults
     }
 
     /// All ports.
@@ -358,6 +378,7 @@ impl Platform {
         statistics.count("events", self.hash.count(), "events");
         statistics.count("kernel.activations", self.simulation.activations(), "activations");
         statistics.count("warnings", self.chronicle.warnings().borrow().reported(), "warnings");
+        self.faults.fill(&mut statistics);
         self.hardware.device.count(period, &mut statistics);
         for (index, layer) in self.chronicle.layers().iter().enumerate() {
             let LayerRecord { unit, group, shape, begin, end } = layer;

@@ -83,6 +83,9 @@ pub struct RegisterError {
 /// Is told of an answer, and the edge at which it is on the bus.
 pub type AnswerListener = Box<dyn Fn(Time, RegisterResponse)>;
 
+/// Is told of an access, by its byte address.
+pub type AccessListener = Box<dyn Fn(u32)>;
+
 /// A register bus, as the CPU's side sees it.
 ///
 /// Requests are accepted and take effect in the order in which they were sent, and are answered in that order.
@@ -103,6 +106,11 @@ pub trait RegisterBus {
     /// Says who is told when the bus stops accepting requests, and when it goes on: from which edge on, ahead of it. One that
     /// accepts a request an edge tells nothing.
     fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {
+        let _ = told;
+    }
+
+    /// Says who is told the address of each access when it has taken effect, where the registers are in this platform.
+    fn on_access(&self, told: AccessListener) {
         let _ = told;
     }
 

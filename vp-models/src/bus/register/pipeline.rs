@@ -7,7 +7,7 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
-use super::{AnswerListener, RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
+use super::{AccessListener, AnswerListener, RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
 use crate::bus::DelayLine;
 
 type Responder = Box<dyn Fn(RegisterResponse)>;
@@ -26,6 +26,7 @@ pub(in crate::bus) struct Pipeline {
     answers: DelayLine<RegisterResponse>,
     responder: RefCell<Option<Responder>>,
     answer_listener: RefCell<Option<AnswerListener>>,
+    access_listener: RefCell<Option<AccessListener>>,
     unanswered: Cell<usize>,
 }
 
@@ -51,6 +52,7 @@ impl Pipeline {
             answers: DelayLine::new(sim, format!("{name}.answer_pipe"), Time::ZERO),
             responder: RefCell::default(),
             answer_listener: RefCell::default(),
+            access_listener: RefCell::default(),
             unanswered: Cell::new(0),
         })
     }
@@ -83,6 +85,10 @@ impl Pipeline {
 
     pub(in crate::bus) fn on_answer(&self, told: Option<AnswerListener>) {
         *self.answer_listener.borrow_mut() = told;
+    }
+
+    pub(in crate::bus) fn on_access(&self, told: AccessListener) {
+        *self.access_listener.borrow_mut() = Some(told);
     }
 
     pub(in crate::bus) fn backlog(&self) -> usize {
@@ -122,6 +128,9 @@ impl Pipeline {
                 }
             };
             self.sim.report(self.source, What::Register { write, address, value });
+            if let Some(told) = &*self.access_listener.borrow() {
+                told(address);
+            }
             if access.is_answered() {
                 let cycles = u64::from(self.answer + target.distance(address));
                 let due = self.sim.now() + self.period * cycles;
