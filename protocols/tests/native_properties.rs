@@ -182,6 +182,7 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         (reaction(), any::<u32>())
             .prop_map(|(reaction, quantum)| (Request::Clock { reaction, quantum }, vec![])),
         text(16).prop_map(|token| (Request::Authenticate { token: Token::new(token) }, vec![])),
+        vec(any::<u8>(), 1..100).prop_map(|text| (Request::Inject { length: text.len() as u32 }, text)),
     ]
 }
 

@@ -344,8 +344,15 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             reply(1, 0, Reply::Failed { code: ErrorCode::NotPermitted, reason: LACKING.into() }),
             none(),
         ),
+        (
+            "inject",
+            request(2, Request::Inject { length: FAULTS.len() as u32 }),
+            FAULTS.as_bytes().to_vec(),
+        ),
     ]
 }
+
+const FAULTS: &str = "[[fault]]\nkind = 'lost-interrupt'\nafter = 1\n";
 
 const LACKING: &str = "`lab-memory` lacks the right `cpu`: registers, and letting time move";
 

@@ -91,7 +91,8 @@ impl Wanted {
             | Request::ShareMemory(_)
             | Request::OpenRing(_)
             | Request::Clock { .. }
-            | Request::Authenticate { .. } => Self::Done,
+            | Request::Authenticate { .. }
+            | Request::Inject { .. } => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
             Request::Statistics { .. } => Self::Statistics,

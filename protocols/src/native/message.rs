@@ -135,6 +135,12 @@ pub enum Request {
         /// What the server knows the client by.
         token: Token,
     },
+    /// Client → server: have things go wrong from now on; payload is a TOML text that says what. [`Reply::Done`]: they are armed.
+    /// Needs [`Capabilities::FAULTS`](super::Capabilities::FAULTS).
+    Inject {
+        /// Bytes of the text: at least 1.
+        length: u32,
+    },
 }
 
 /// A secret, at most [`MAX_TOKEN`](super::MAX_TOKEN) bytes long. [`Debug`](fmt::Debug) does not show it.
@@ -492,6 +498,7 @@ impl Message {
         let length = payload.len() as u64;
         let asked = match self {
             Self::Request { request: Request::MemoryRead(read), .. } => Some(read.length),
+            Self::Request { request: Request::Inject { length }, .. } => Some(*length),
             _ => self.memory_write().map(|write| write.length),
         };
         match asked {
@@ -508,6 +515,7 @@ impl Message {
         }
         let expected = match self {
             Self::Reply { reply: Reply::Data | Reply::Statistics { .. }, .. } => Payload::Any,
+            Self::Request { request: Request::Inject { length }, .. } => Payload::Exactly((*length).into()),
             _ => Payload::Exactly(self.memory_write().map_or(0, MemoryWrite::payload_length)),
         };
         match expected {
@@ -564,6 +572,7 @@ impl Request {
             Self::Step { .. } => "Step",
             Self::Clock { .. } => "Clock",
             Self::Authenticate { .. } => "Authenticate",
+            Self::Inject { .. } => "Inject",
         }
     }
 

@@ -12,7 +12,7 @@ use vp_models::host::loadable::Loadable;
 use vp_models::host::network::{Network, Plan};
 use vp_models::host::trace::recording::Dimg;
 use vp_models::host::trace::{Language, Trace};
-use vp_models::platform::Description;
+use vp_models::platform::{Description, Platform};
 use vp_study::rtl::{distribution, log, table::Table};
 use vp_study::{Store, Study};
 
@@ -25,7 +25,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 15] = [
+pub const FORMATS: [(&str, Read); 16] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -44,6 +44,7 @@ pub const FORMATS: [(&str, Read); 15] = [
     ("rtl-log", |bytes| in_file(&packed(bytes), "log.csv.gz", |path| log::read(path).is_ok())),
     ("rtl-distribution", |bytes| in_file(bytes, "kept.csv", |path| distribution::read(path).is_ok())),
     ("points", |bytes| in_file(bytes, "points.jsonl", |path| Store::open(path).is_ok())),
+    ("faults", faults),
 ];
 
 /// Runs a case; one file.
@@ -96,6 +97,15 @@ fn platform(bytes: &[u8]) -> bool {
     let again = Description::parse(&description.to_toml()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(again.to_toml(), description.to_toml());
     true
+}
+
+/// Faults, which say again what they are when they are armed.
+fn faults(bytes: &[u8]) -> bool {
+    let description = Description::named("nv_small").unwrap_or_else(|error| panic!("{error}"));
+    let platform = Platform::build(&description).unwrap_or_else(|error| panic!("{error}"));
+    let is_armed = text(bytes).is_some_and(|text| platform.arm(text).is_ok());
+    assert!(is_armed || platform.faults().report().is_empty());
+    is_armed
 }
 
 fn network(bytes: &[u8]) -> bool {

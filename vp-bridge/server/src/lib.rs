@@ -43,6 +43,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use vp_models::faults::FaultsError;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
 use vp_models::memory::MemoryPool;
@@ -128,6 +129,8 @@ pub struct Options {
     pub ended: Option<Sender<EndedPlatform>>,
     /// Who is told what is driven at ports that partners hold ([`vp_models::hub::Hub::on_driven`]).
     pub pins: Option<Sender<PinEvent>>,
+    /// What goes wrong at each platform from its beginning on ([`vp_models::faults`]), as a TOML text.
+    pub faults: Option<Arc<str>>,
 }
 
 /// A platform whose last session has left.
@@ -163,6 +166,7 @@ impl Default for Options {
             access: Access::default(),
             ended: None,
             pins: None,
+            faults: None,
         }
     }
 }
@@ -200,6 +204,9 @@ pub enum BindError {
         /// What is wrong.
         source: DescriptionError,
     },
+    /// A fault that cannot be armed at the platform.
+    #[error(transparent)]
+    Faults(#[from] FaultsError),
 }
 
 /// Who is told of platforms.
@@ -309,8 +316,9 @@ impl Server {
     ) -> Result<Self, BindError> {
         let name = description.name.clone();
         let platform = Platform::build(&description);
-        let offer = platform.map(|platform| instance::offer(&platform));
-        let offer = offer.map_err(|source| BindError::Description { name, source })?;
+        let platform = platform.map_err(|source| BindError::Description { name, source })?;
+        platform.arm(options.faults.as_deref().unwrap_or_default())?;
+        let offer = instance::offer(&platform);
         let listener = Listener::bind(address, &options.access).await?;
         options.max_sessions = files::sessions_within_limit(options.max_sessions, address);
         let house = House {
@@ -319,6 +327,7 @@ impl Server {
                 options.patience(),
                 options.one_platform,
                 options.memory(),
+                options.faults.clone(),
                 options.listeners(),
             ),
             offer: Offer { agent: options.agent.clone(), ..offer },

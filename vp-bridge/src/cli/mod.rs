@@ -11,6 +11,7 @@ mod child;
 mod compare;
 mod compare_rtl;
 mod demo;
+mod fault_args;
 mod hosts;
 mod memory;
 mod memory_limit;

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
+use super::fault_args::FaultArgs;
 use super::memory_limit::MemoryArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
@@ -43,6 +44,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     parts: PartArgs,
+
+    #[command(flatten)]
+    faults: FaultArgs,
 
     /// The QEMU to start
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
@@ -80,6 +84,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         None => find_plugin()?,
     };
     let address = own_address();
+    let faults = args.faults.text()?;
     let (ended, platforms) = mpsc::channel();
     let runtime = super::runtime::builder()?.enable_all().build()?;
     let status = runtime.block_on(async {
@@ -87,8 +92,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let (memory_limit, access) = (args.memory.limit(), args.parts.access());
         let ended = Some(ended);
         let server =
-            Options { ended, owner_timeout, one_platform, memory_limit, access, ..Options::default() };
-        let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
+            Options { ended, owner_timeout, one_platform, memory_limit, access, faults, ..Options::default() };
+        let bound = Server::bind(&address, description, server).await;
+        let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
         parts.meet(&mut server).await?;
         let _programs = parts.start(server.local_address())?;
         let mut command = command(args, &options, &plugin, &address);

@@ -1,5 +1,6 @@
 //! `vp serve`: offers a platform to programs that connect.
 
+use super::fault_args::FaultArgs;
 use super::memory_limit::{self, MemoryArgs};
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
@@ -79,6 +80,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     parts: PartArgs,
+
+    #[command(flatten)]
+    faults: FaultArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -141,12 +145,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         idle_timeout: args.idle_timeout.duration(),
         one_platform: !parts.is_empty(),
         access: args.access()?,
+        faults: args.faults.text()?,
         ..Options::default()
     };
     allow_files_for(args.max_sessions, &args.listen);
     let runtime = super::runtime::builder()?.enable_all().build()?;
     runtime.block_on(async {
-        let mut server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
+        let bound = Server::bind(&args.listen, description, options).await;
+        let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
         // The line that scripts wait for, on standard output: it names the port that was really taken.
         anstream::println!("listening on {}", server.local_address());
         info!("serving {what}");

@@ -265,7 +265,7 @@ mod tests {
         let drawn = |seed| struck(When::Drawn { probability: 0.5, seed }, u64::MAX);
         assert_eq!(drawn(1), drawn(1));
         assert_ne!(drawn(1), drawn(2));
-        assert_eq!(struck(When::Drawn { probability: 0.0, seed: 1 }, u64::MAX), []);
+        assert_eq!(struck(When::Drawn { probability: 0.0, seed: 1 }, u64::MAX), [0_u64; 0]);
         assert_eq!(struck(When::Drawn { probability: 1.0, seed: 1 }, 2), [1, 2]);
     }
 }

@@ -31,6 +31,9 @@ pub(crate) use line::FaultyLine;
 /// Faults of one platform, at most.
 pub const MOST_FAULTS: usize = 256;
 
+/// Bytes of a text of faults, at most.
+pub const MOST_FAULTS_TEXT: usize = 64 << 10;
+
 /// Registers that can be made to hold something else.
 pub trait FlippableRegisters {
     /// Inverts the bits of `mask` where the register at this byte address is stored; `group` chooses among the copies of one that has

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Platform;
 use super::carried::DeviceDescription;
 use crate::faults::{
-    Armed, BurstFaults, FaultsError, FaultyLine, Kind, MOST_FAULTS, Surroundings, parse,
+    Armed, BurstFaults, FaultsError, FaultyLine, Kind, MOST_FAULTS, MOST_FAULTS_TEXT, Surroundings, parse,
 };
 
 impl Platform {
@@ -18,6 +18,11 @@ impl Platform {
             DeviceDescription::Nvdla(nvdla) => Some(&nvdla.config),
             DeviceDescription::FpgaAiSuite(_) | DeviceDescription::Outside(_) => None,
         };
+        if text.len() > MOST_FAULTS_TEXT {
+            let bytes = text.len();
+            let what = format!("{bytes} bytes: a text of faults has at most {MOST_FAULTS_TEXT}");
+            return Err(FaultsError { line: 1, what });
+        }
         let (ports, known) = (self.ports(), self.faults().count());
         let faults = parse(text, &Surroundings { ports: &ports, nvdla, room: MOST_FAULTS - known })?;
         self.faults().add(faults);

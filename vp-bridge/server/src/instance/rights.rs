@@ -86,6 +86,7 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::MemoryWrite(write) => [Some(memory(write.port, Right::WriteMemory)), moves(write.at)],
         Request::ShareMemory(_) => one(Right::OwnMemory),
         Request::Reset => one(Right::Reset),
+        Request::Inject { .. } => one(Right::Faults),
         Request::Status | Request::Statistics { .. } => one(Right::Statistics),
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
