@@ -344,11 +344,7 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             reply(1, 0, Reply::Failed { code: ErrorCode::NotPermitted, reason: LACKING.into() }),
             none(),
         ),
-        (
-            "inject",
-            request(2, Request::Inject { length: FAULTS.len() as u32 }),
-            FAULTS.as_bytes().to_vec(),
-        ),
+        ("inject", request(2, Request::Inject { length: FAULTS.len() as u32 }), FAULTS.as_bytes().to_vec()),
     ]
 }
 

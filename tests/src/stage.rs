@@ -105,7 +105,9 @@ fn fault(kind: u8, number: u16, now: Time) -> String {
         9 => format!("kind = 'spurious-interrupt'\ncycles = 5\nat = '{at} ps'"),
         10 => format!("kind = 'memory-flip'\nport = 'dbb0'\naddress = 0x80000001\nbit = 3\nat = '{at} ps'"),
         11 => "kind = 'memory-flip'\nport = 'dbb0'\naddress = 0x80000001\nbit = 3\nevery = 1".to_owned(),
-        12 => format!("kind = 'register-flip'\nregister = 'SDP.D_DATA_CUBE_WIDTH'\nbit = 0\nafter = {number}"),
+        12 => {
+            format!("kind = 'register-flip'\nregister = 'SDP.D_DATA_CUBE_WIDTH'\nbit = 0\nafter = {number}")
+        }
         13 => format!("kind = 'silent-partner'\nport = 'dbb0'\nafter = {}", number % 200),
         14 => format!("kind = 'failing-partner'\nport = 'dbb0'\nat = '{at} ps'"),
         _ => "kind = 'nothing'".to_owned(),

@@ -35,7 +35,8 @@ fn a_lost_interrupt_ends_the_run_with_a_sentence() {
     for (name, configuration, script) in all() {
         let trace = Trace::load(&script).unwrap_or_else(|error| panic!("{error}"));
         let description = Description::named(&configuration).expect("a built-in platform");
-        let mut host = LocalHost::new(Platform::build(&description).unwrap_or_else(|error| panic!("{error}")));
+        let mut host =
+            LocalHost::new(Platform::build(&description).unwrap_or_else(|error| panic!("{error}")));
         host.inject_faults("[[fault]]\nkind = 'lost-interrupt'\n").unwrap_or_else(|error| panic!("{error}"));
         let map = host.map();
         let error = match player::play(&trace, &mut host, &map, &PlayOptions::default()) {

@@ -32,7 +32,8 @@ fn vp(arguments: &[&str], faults: &str) -> (Output, String) {
         .arg(&file)
         .output()
         .unwrap();
-    let text = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
+    let text =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
     (output, text.replace(&file.display().to_string(), "faults.toml"))
 }
 
@@ -42,9 +43,12 @@ fn a_run_lists_each_fault_that_struck_and_each_that_did_not() {
                   [[fault]]\nkind = 'lost-interrupt'\nafter = 7\n";
     let (output, text) = vp(&["run", POOLING], faults);
     assert!(!output.status.success(), "what the layer leaves is wrong: {text}");
-    let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{text}"));
+    let line =
+        |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{text}"));
     let first = line("fault 1");
-    assert!(first.starts_with("fault 1    error at dbb0, at 0x80000000 to 0x80000000: SLVERR; once: struck at "));
+    assert!(
+        first.starts_with("fault 1    error at dbb0, at 0x80000000 to 0x80000000: SLVERR; once: struck at ")
+    );
     assert!(first.ends_with("read of 8 bytes at 0x80000000 with id 2 answered with SLVERR"), "{first}");
     assert_eq!(line("fault 2"), "fault 2    lost-interrupt; after 7; once: never struck");
     assert!(text.contains("wrong: "), "{text}");
@@ -65,7 +69,8 @@ fn a_file_that_is_wrong_is_refused_with_line_and_key() {
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert_eq!(text, "error: faults.toml: line 4: probability = 2: from 0 to 1\n");
     }
-    let missing = Command::new(env!("CARGO_BIN_EXE_vp")).args(["run", "--faults", "/none.toml"]).output().unwrap();
+    let missing =
+        Command::new(env!("CARGO_BIN_EXE_vp")).args(["run", "--faults", "/none.toml"]).output().unwrap();
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert_eq!(said, "error: /none.toml: No such file or directory (os error 2)\n");
 }
@@ -118,7 +123,10 @@ fn a_client_injects_faults_as_a_program_in_the_same_process_does() {
     }
     let mut host = served.host(MemoryPlace::Inside);
     let refused = host.inject_faults("[[fault]]\nkind = 'eror'\n").unwrap_err();
-    assert!(matches!(&refused, HostError::Refused(why) if why.contains("line 2: kind = \"eror\"")), "{refused}");
+    assert!(
+        matches!(&refused, HostError::Refused(why) if why.contains("line 2: kind = \"eror\"")),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -152,7 +160,8 @@ fn a_silent_owner_of_a_memory_is_put_out_and_a_failing_one_too() {
     let served = Served::at("tcp:127.0.0.1:0", options);
     for (kind, said) in [("silent", "was not answered within 0.05 s"), ("failing", "it fails, by fault 1")] {
         let mut host = served.host(MemoryPlace::Client);
-        host.inject_faults(&format!("[[fault]]\nkind = '{kind}-partner'\nport = 'dbb0'\nafter = 3\n")).unwrap();
+        host.inject_faults(&format!("[[fault]]\nkind = '{kind}-partner'\nport = 'dbb0'\nafter = 3\n"))
+            .unwrap();
         start_copy(&mut host, 8, 8, 32);
         let error = host.wait_interrupt().unwrap_err().to_string();
         assert!(error.contains(said), "{kind}: {error}");

@@ -8,8 +8,8 @@ use vp_models::host::trace::Trace;
 use vp_models::host::trace::player::{self, Outcome, PlayOptions};
 use vp_models::host::{Host, HostError, Memory};
 use vp_models::hub::{
-    Access, Activity, Completion, Hub, Input, MemoryPromise, Operation, Output, PartyCommand, PartyId, PortIndex,
-    Ran, Recorded, Role, Tag, TimeMode, Until, replay,
+    Access, Activity, Completion, Hub, Input, MemoryPromise, Operation, Output, PartyCommand, PartyId,
+    PortIndex, Ran, Recorded, Role, Tag, TimeMode, Until, replay,
 };
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
@@ -121,7 +121,8 @@ fn a_write_that_is_answered_with_an_error_is_lost() {
 fn a_channel_that_stands_delays_the_layer_by_that_much() {
     let plain = run(&[]).cycles.unwrap();
     for channel in ["ar", "r", "aw", "w", "b"] {
-        let fault = format!("kind = 'stall'\nport = 'dbb0'\nchannel = '{channel}'\ncycles = 20000\nafter = 3");
+        let fault =
+            format!("kind = 'stall'\nport = 'dbb0'\nchannel = '{channel}'\ncycles = 20000\nafter = 3");
         let ran = run(&[&fault]);
         assert!(ran.passed(), "{channel}: {:?}", ran.outcome);
         let later = ran.cycles.unwrap() - plain;
@@ -232,7 +233,8 @@ fn a_bit_of_a_register_flips_after_it_is_written() {
     assert_eq!(host.read(host.map().find("SDP.D_DATA_CUBE_WIDTH").unwrap().address), Ok(1 << 12));
 }
 
-const DRAWN: &str = "[[fault]]\nkind = 'stall'\nport = 'dbb0'\nchannel = 'r'\ncycles = 30\nprobability = 0.05\nseed = ";
+const DRAWN: &str =
+    "[[fault]]\nkind = 'stall'\nport = 'dbb0'\nchannel = 'r'\ncycles = 30\nprobability = 0.05\nseed = ";
 
 #[test]
 fn the_same_seed_is_the_same_run_and_another_is_another() {
@@ -246,7 +248,8 @@ fn a_text_that_is_refused_arms_nothing() {
     let mut host = host_with("");
     let text = "[[fault]]\nkind = 'lost-interrupt'\n[[fault]]\nkind = 'error'\nport = 'dbb1'\n";
     let refused = host.inject_faults(text).unwrap_err();
-    let said = HostError::Refused("line 5: port = \"dbb1\": of this platform, error can be at dbb0".to_owned());
+    let said =
+        HostError::Refused("line 5: port = \"dbb1\": of this platform, error can be at dbb0".to_owned());
     assert_eq!(refused, said);
     assert!(host.platform().faults().report().is_empty());
     assert!(host.inject_faults(&"#".repeat(1 << 17)).is_err());
@@ -256,7 +259,7 @@ fn a_text_that_is_refused_arms_nothing() {
 fn a_reset_leaves_faults_armed_and_what_they_have_counted() {
     let mut host = host_with("[[fault]]\nkind = 'lost-interrupt'\nafter = 1\n");
     let map = host.map();
-    let mut play = |host: &mut LocalHost| player::play(&trace(), host, &map, &PlayOptions::default());
+    let play = |host: &mut LocalHost| player::play(&trace(), host, &map, &PlayOptions::default());
     assert!(play(&mut host).unwrap().passed());
     host.reset().unwrap();
     assert!(play(&mut host).unwrap_err().to_string().contains("nothing left to simulate"));
@@ -287,7 +290,8 @@ struct Outside {
 impl Outside {
     fn new(faults: &str) -> Outside {
         let platform = Platform::build(&Description::named("nv_small").unwrap()).unwrap();
-        let mut outside = Outside { hub: Hub::new(platform, TimeMode::Lockstep), outputs: Vec::new(), answered: 0 };
+        let mut outside =
+            Outside { hub: Hub::new(platform, TimeMode::Lockstep), outputs: Vec::new(), answered: 0 };
         for (party, name) in [(CPU, "the CPU"), (OWNER, "the owner")] {
             outside.hub.handle(Input::Enter { party, name: name.into(), memory: MemoryPromise::default() });
         }
@@ -349,7 +353,10 @@ impl Outside {
         let status = map.find("GLB.S_INTR_STATUS").unwrap().address;
         for (address, value) in writes.0.into_iter().filter(|(address, _)| *address != status) {
             let operation = Operation::RegisterWrite { address: address.into(), value };
-            self.hub.handle(Input::Posted { party: CPU, access: Access { port: PortIndex(0), at: None, operation } });
+            self.hub.handle(Input::Posted {
+                party: CPU,
+                access: Access { port: PortIndex(0), at: None, operation },
+            });
         }
         let until = Until::Interrupt { port: PortIndex(1), limit: None };
         self.hub.handle(Input::Command { party: CPU, tag: Tag(1), command: PartyCommand::Advance(until) });
@@ -362,7 +369,8 @@ impl Outside {
             let mut is_any = false;
             while let Some(output) = self.hub.poll() {
                 if let Output::Request { party, request, access, .. } = &output {
-                    let zeros = if access.write.is_none() { vec![0; access.length as usize] } else { Vec::new() };
+                    let zeros =
+                        if access.write.is_none() { vec![0; access.length as usize] } else { Vec::new() };
                     let result = Ok(Bytes::from(zeros));
                     self.hub.handle(Input::Answer { party: *party, request: *request, result });
                     self.answered += 1;
@@ -372,7 +380,10 @@ impl Outside {
             }
             if ran == Ran::Waiting && !is_any {
                 let is_over = |output: &Output| {
-                    matches!(output, Output::Completed { tag: Tag(1), result: Ok(Completion::Reached(_)), .. })
+                    matches!(
+                        output,
+                        Output::Completed { tag: Tag(1), result: Ok(Completion::Reached(_)), .. }
+                    )
                 };
                 return self.outputs.iter().any(is_over);
             }

@@ -91,8 +91,15 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let owner_timeout = args.parts.owner_timeout();
         let (memory_limit, access) = (args.memory.limit(), args.parts.access());
         let ended = Some(ended);
-        let server =
-            Options { ended, owner_timeout, one_platform, memory_limit, access, faults, ..Options::default() };
+        let server = Options {
+            ended,
+            owner_timeout,
+            one_platform,
+            memory_limit,
+            access,
+            faults,
+            ..Options::default()
+        };
         let bound = Server::bind(&address, description, server).await;
         let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
         parts.meet(&mut server).await?;

@@ -76,9 +76,10 @@ impl BurstFaults {
     pub(crate) fn miss_at_pins(&self, write: bool, burst: &Burst) {
         for armed in self.errors.iter().chain(&self.stalls).chain(&self.flips) {
             let (is_there, range) = match armed.kind() {
-                Kind::Error { direction, range, .. } => {
-                    (direction.is_none_or(|direction| (direction == Direction::Write) == write), range.clone())
-                }
+                Kind::Error { direction, range, .. } => (
+                    direction.is_none_or(|direction| (direction == Direction::Write) == write),
+                    range.clone(),
+                ),
                 Kind::Stall { channel, range, .. } => {
                     let behind = match write {
                         true => &[AxiChannel::WriteData, AxiChannel::WriteResponse][..],

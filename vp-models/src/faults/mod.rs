@@ -24,8 +24,8 @@ use crate::counters::Statistics;
 pub(crate) use burst::BurstFaults;
 pub use description::FaultsError;
 pub(crate) use description::{Surroundings, parse};
-pub(crate) use fault::{Fault, Kind};
 use fault::Trigger;
+pub(crate) use fault::{Fault, Kind};
 pub(crate) use line::FaultyLine;
 
 /// Faults of one platform, at most.

@@ -11,7 +11,8 @@ use crate::faults::{Armed, Kind};
 impl Hub {
     /// Arms faults.
     pub(super) fn inject(&mut self, faults: &str) -> Result<(), Failure> {
-        let refuse = |error: crate::faults::FaultsError| Failure::new(FailureKind::Unsupported, error.to_string());
+        let refuse =
+            |error: crate::faults::FaultsError| Failure::new(FailureKind::Unsupported, error.to_string());
         self.platform.arm(faults).map_err(refuse)
     }
 
@@ -32,8 +33,10 @@ impl Hub {
             _ => return false,
         };
         if counts {
-            let held: Vec<&str> = self.answered_for().filter(|(of, _)| *of == party).map(|(_, name)| name).collect();
-            let is_theirs = |kind: &Kind| kind.is_of_a_partner() && kind.port().is_some_and(|port| held.contains(&port));
+            let held: Vec<&str> =
+                self.answered_for().filter(|(of, _)| *of == party).map(|(_, name)| name).collect();
+            let is_theirs =
+                |kind: &Kind| kind.is_of_a_partner() && kind.port().is_some_and(|port| held.contains(&port));
             let armed = self.platform.faults().of(is_theirs);
             for armed in armed.iter().filter(|armed| armed.moment().is_none()) {
                 if self.platform.faults().strikes(armed) {
@@ -47,13 +50,16 @@ impl Hub {
     /// The moment of a partner's fault has come.
     pub(super) fn partner_fault(&mut self, number: usize) {
         let faults = self.platform.faults().clone();
-        let found: Option<Rc<Armed>> = faults.of(Kind::is_of_a_partner).into_iter().find(|it| it.number() == number);
+        let found: Option<Rc<Armed>> =
+            faults.of(Kind::is_of_a_partner).into_iter().find(|it| it.number() == number);
         let Some(armed) = found else { return };
         let port = armed.kind().port().unwrap_or_default();
         let party = self.answered_for().find(|(_, name)| *name == port).map(|(party, _)| party);
         match party {
             Some(party) => self.strike_party(&armed, party),
-            None => faults.miss(&armed, format_args!("{port} is nobody's who has a clock or owns its memory")),
+            None => {
+                faults.miss(&armed, format_args!("{port} is nobody's who has a clock or owns its memory"))
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use vp_core::Time;
+
 use super::Platform;
 use super::carried::DeviceDescription;
 use crate::faults::{
@@ -76,6 +78,9 @@ impl Platform {
     /// Starts the process of a fault that strikes at a moment.
     fn start_moment(&self, armed: Rc<Armed>) {
         let Some(at) = armed.moment() else { return };
+        // Whoever has a clock sees things at its edges only.
+        let period = self.description().period.as_ps();
+        let at = Time::ps(at.as_ps().div_ceil(period) * period);
         let (sim, faults) = (self.sim(), self.faults().clone());
         let strike: Box<dyn Fn(&Armed)> = match *armed.kind() {
             Kind::SpuriousInterrupt { .. } => {

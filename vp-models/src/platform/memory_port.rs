@@ -28,7 +28,10 @@ impl Switch {
     /// Inverts bits of a byte of the RAM inside, and gives what it was and is.
     fn flip(&self, address: u64, mask: u8) -> Result<[u8; 2], String> {
         if self.outside.borrow().is_some() {
-            return Err("the memory is outside the platform, where only what is read can be changed, on its way".to_owned());
+            return Err(
+                "the memory is outside the platform, where only what is read can be changed, on its way"
+                    .to_owned(),
+            );
         }
         let mut before = [0];
         self.ram.read(address, &mut before).map_err(|error| error.to_string())?;

@@ -174,7 +174,8 @@ pub(in crate::cli) fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result
 fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
     const SHOWN: usize = 8;
     // What faults do is listed apart.
-    let warnings: Vec<&Warning> = warnings.iter().filter(|warning| !warning.text.starts_with("faults: ")).collect();
+    let warnings: Vec<&Warning> =
+        warnings.iter().filter(|warning| !warning.text.starts_with("faults: ")).collect();
     let more = warnings.len().saturating_sub(SHOWN);
     let more = (more > 0).then(|| format!("{more} more like these"));
     let lines = warnings.into_iter().take(SHOWN).map(ToString::to_string).chain(more);

@@ -7,7 +7,9 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
-use super::{AccessListener, AnswerListener, RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
+use super::{
+    AccessListener, AnswerListener, RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget,
+};
 use crate::bus::DelayLine;
 
 type Responder = Box<dyn Fn(RegisterResponse)>;
