@@ -109,7 +109,9 @@ impl AxiTarget for Switch {
     }
 
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
-        if let Some(refused) = self.faults.borrow().as_ref().and_then(|faults| faults.error(true, burst)) {
+        if self.has_faults.get()
+            && let Some(refused) = self.faults.borrow().as_ref().and_then(|faults| faults.error(true, burst))
+        {
             return Answer::Now(Err(refused));
         }
         match &*self.outside.borrow() {

@@ -74,8 +74,10 @@ pub(super) struct Writes {
     pub(super) partners: RefCell<Partners>,
     /// …and whether anybody is.
     pub(super) has_partners: Cell<bool>,
-    /// What goes wrong here.
+    /// What goes wrong here…
     faults: RefCell<Option<Rc<BurstFaults>>>,
+    /// …and whether anything does.
+    has_faults: Cell<bool>,
 }
 
 /// The arbiter and what is behind it.
@@ -134,16 +136,22 @@ impl Writes {
             partners: RefCell::default(),
             has_partners: Cell::new(false),
             faults: RefCell::default(),
+            has_faults: Cell::new(false),
         }
     }
 
     /// Has faults strike from now on.
     pub(super) fn set_faults(&self, faults: Rc<BurstFaults>) {
         *self.faults.borrow_mut() = Some(faults);
+        self.has_faults.set(true);
     }
 
     /// How long a fault holds up a channel before a burst.
+    #[inline]
     fn held_up(&self, channel: AxiChannel, burst: &Burst) -> Time {
+        if !self.has_faults.get() {
+            return Time::ZERO;
+        }
         self.faults.borrow().as_ref().map_or(Time::ZERO, |faults| faults.stall(channel, burst))
     }
 
