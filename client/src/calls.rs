@@ -78,6 +78,20 @@ impl<H: Handler> Client<H> {
     }
 }
 
+/// Faults.
+impl<H: Handler> Client<H> {
+    /// Has things go wrong at the platform from now on: what, a TOML text says (docs/inside.md, "Fault injection"). All of it is armed, or
+    /// none.
+    ///
+    /// # Errors
+    /// [`Error`]: among others, [`Error::Refused`] with the line of a fault that cannot be, and [`Error::Unsent`] where the server
+    /// injects none.
+    pub fn inject_faults(&mut self, faults: &str) -> Result<(), Error> {
+        let Ok(length @ 1..) = u32::try_from(faults.len()) else { return Ok(()) };
+        self.ask(Request::Inject { length }, faults.as_bytes()).map(|_| ())
+    }
+}
+
 /// Registers.
 impl<H: Handler> Client<H> {
     /// Has registers of a port accessed through a ring from now on, which shows the level of an interrupt line as well.

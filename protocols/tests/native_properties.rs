@@ -193,6 +193,7 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
             Request::RegisterPoke(RegisterPoke { port, address, value }),
             vec![]
         )),
+        vec(any::<u8>(), 1..100).prop_map(|text| (Request::Inject { length: text.len() as u32 }, text)),
     ]
 }
 

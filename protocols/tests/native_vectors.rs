@@ -361,8 +361,12 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             none(),
         ),
         ("hello-observer", Message::Hello(Box::new(observer)), none()),
+        ("inject", request(2, Request::Inject { length: FAULTS.len() as u32 }), FAULTS.as_bytes().to_vec()),
+        ("inject", request(2, Request::Inject { length: FAULTS.len() as u32 }), FAULTS.as_bytes().to_vec()),
     ]
 }
+
+const FAULTS: &str = "[[fault]]\nkind = 'lost-interrupt'\nafter = 1\n";
 
 const LACKING: &str = "`lab-memory` lacks the right `cpu`: registers, and letting time move";
 
@@ -435,8 +439,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 19 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 19 + 9 + 2 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 20 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 20 + 9 + 2 + 2 + 2, "{seen:?}");
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub enum Act {
     Scheduled(u8, u16),
     /// A party wants a reset.
     Reset(u8),
+    /// A party injects one of several faults, with a number in it.
+    Inject(u8, u8, u16),
     /// The owners answer so many of what they were asked, or refuse it.
     Answer(u8, bool),
     /// Time may move so many cycles.
@@ -83,6 +85,36 @@ pub struct Stage {
     /// What is left of the layer's register writes.
     pub writes: VecDeque<(u64, u32)>,
     next_tag: u64,
+}
+
+/// One of several faults, as a text.
+fn fault(kind: u8, number: u16, now: Time) -> String {
+    let at = (now + CYCLE * u64::from(number)).as_ps();
+    let probability = f64::from(number) / f64::from(u16::MAX);
+    let fault = match kind {
+        0 => format!("kind = 'error'\nport = 'dbb0'\nprobability = {probability:.3}\nseed = {number}"),
+        1..6 => {
+            let channel = ["ar", "r", "aw", "w", "b"][usize::from(kind) - 1];
+            format!(
+                "kind = 'stall'\nport = 'dbb0'\nchannel = '{channel}'\ncycles = {}\nevery = {}",
+                1 + number % 300,
+                1 + number % 7
+            )
+        }
+        6 => "kind = 'stall'\nport = 'dbb0'\nchannel = 'r'\nafter = 30".to_owned(),
+        7 => format!("kind = 'lost-interrupt'\nevery = {}", 1 + number % 3),
+        8 => format!("kind = 'delayed-interrupt'\nevery = 1\ncycles = {}", 1 + number),
+        9 => format!("kind = 'spurious-interrupt'\ncycles = 5\nat = '{at} ps'"),
+        10 => format!("kind = 'memory-flip'\nport = 'dbb0'\naddress = 0x80000001\nbit = 3\nat = '{at} ps'"),
+        11 => "kind = 'memory-flip'\nport = 'dbb0'\naddress = 0x80000001\nbit = 3\nevery = 1".to_owned(),
+        12 => {
+            format!("kind = 'register-flip'\nregister = 'SDP.D_DATA_CUBE_WIDTH'\nbit = 0\nafter = {number}")
+        }
+        13 => format!("kind = 'silent-partner'\nport = 'dbb0'\nafter = {}", number % 200),
+        14 => format!("kind = 'failing-partner'\nport = 'dbb0'\nat = '{at} ps'"),
+        _ => "kind = 'nothing'".to_owned(),
+    };
+    format!("[[fault]]\n{fault}\n")
 }
 
 impl Stage {
@@ -257,6 +289,10 @@ impl Stage {
                 self.command(PartyId(party.into()), PartyCommand::Access(access));
             }
             Act::Reset(party) => self.command(PartyId(party.into()), PartyCommand::Reset),
+            Act::Inject(party, kind, number) => {
+                let faults = fault(kind, number, now);
+                self.command(PartyId(party.into()), PartyCommand::Inject { faults });
+            }
             Act::Answer(count, refuse) => (0..count).for_each(|_| self.answer(refuse)),
             Act::Run(cycles) => {
                 // In the middle of an instant nothing may come, or no replay finds its place again.

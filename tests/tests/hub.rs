@@ -33,6 +33,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (party(), any::<u16>(), any::<bool>()).prop_map(|(p, at, register)| Act::Beside(p, at, register)),
         1 => (party(), any::<u16>()).prop_map(|(p, cycles)| Act::Scheduled(p, cycles)),
         1 => party().prop_map(Act::Reset),
+        1 => (party(), 0_u8..16, any::<u16>()).prop_map(|(p, kind, number)| Act::Inject(p, kind, number)),
         8 => (1_u8..50, prop::bool::weighted(0.05)).prop_map(|(count, refuse)| Act::Answer(count, refuse)),
         10 => (0_u16..2_000).prop_map(Act::Run),
     ]

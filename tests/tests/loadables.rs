@@ -31,6 +31,25 @@ fn parsed(script: &Path) -> Loadable {
 }
 
 #[test]
+fn a_lost_interrupt_ends_the_run_with_a_sentence() {
+    for (name, configuration, script) in all() {
+        let trace = Trace::load(&script).unwrap_or_else(|error| panic!("{error}"));
+        let description = Description::named(&configuration).expect("a built-in platform");
+        let mut host =
+            LocalHost::new(Platform::build(&description).unwrap_or_else(|error| panic!("{error}")));
+        host.inject_faults("[[fault]]\nkind = 'lost-interrupt'\n").unwrap_or_else(|error| panic!("{error}"));
+        let map = host.map();
+        let error = match player::play(&trace, &mut host, &map, &PlayOptions::default()) {
+            Err(error) => error.to_string(),
+            Ok(outcome) => panic!("{name}: {outcome:?}"),
+        };
+        assert!(error.contains("nothing left to simulate"), "{name}: {error}");
+        let report = host.platform().faults().report();
+        assert!(report[0].starts_with("lost-interrupt; once: struck at "), "{name}: {report:?}");
+    }
+}
+
+#[test]
 fn what_they_leave_is_what_the_runtime_left() {
     let mut lacking = Vec::new();
     for (name, configuration, script) in all() {

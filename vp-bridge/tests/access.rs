@@ -185,6 +185,7 @@ fn deeds() -> Vec<(&'static str, Request)> {
         ("cpu", Request::Advance { until: Until::Time(Time(1)) }),
         ("cpu", Request::Step { to: Time(1) }),
         ("reset", Request::Reset),
+        ("faults", Request::Inject { length: 1 }),
         ("own-memory", attach(DBB, Role::Target)),
         ("read-memory", Request::MemoryRead(read)),
         ("cpu", Request::MemoryRead(MemoryRead { at: Some(Time(0)), ..read })),
@@ -214,7 +215,8 @@ fn a_role_does_what_it_has_a_right_to_and_is_told_what_it_lacks() {
             if needed == "device" && client.clock(Reaction::NextEdge, 0).is_err() {
                 continue;
             }
-            let result = client.ask(deed.clone(), &[]);
+            let payload: &[u8] = if matches!(deed, Request::Inject { .. }) { b"#" } else { &[] };
+            let result = client.ask(deed.clone(), payload);
             let lacks = match &result {
                 Err(Error::Refused { code: ErrorCode::NotPermitted, reason }) => {
                     assert!(reason.contains("lacks the right `"), "{reason}");

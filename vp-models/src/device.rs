@@ -12,6 +12,7 @@ use crate::bus::irq::IrqLine;
 use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
+use crate::faults::FlippableRegisters;
 use crate::occupancy::Occupancy;
 use vp_core::{Sim, Time};
 
@@ -91,6 +92,11 @@ pub trait Device {
     /// What is begun, or asked for and not begun, a phrase each: what it must come to the end of to be quiescent. `open` is
     /// what it has reported as begun.
     fn unfinished(&self, open: &[OpenWork<'_>]) -> Vec<String>;
+
+    /// Its registers, where they are stored, if they can be made to hold something else.
+    fn flippable(&self) -> Option<Rc<dyn FlippableRegisters>> {
+        None
+    }
 
     /// Adds the device's counters; `cycle` is the length of one.
     fn count(&self, cycle: Time, statistics: &mut Statistics);

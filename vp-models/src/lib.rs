@@ -6,6 +6,7 @@ pub mod registers;
 pub mod bus;
 pub mod counters;
 pub mod device;
+pub mod faults;
 pub mod fpga_ai_suite;
 pub mod host;
 pub mod hub;

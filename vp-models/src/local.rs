@@ -299,6 +299,10 @@ impl Host for LocalHost {
         self.platform().identity().kind
     }
 
+    fn inject_faults(&mut self, faults: &str) -> Result<(), HostError> {
+        self.command(PartyCommand::Inject { faults: faults.to_owned() }).map(drop)
+    }
+
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         Ok(self.hub.statistics())
     }

@@ -352,6 +352,7 @@ impl Session {
                 request: Request::Inspect { .. } | Request::RegisterPeek(_) | Request::RegisterPoke(_),
                 ..
             } => Capabilities::INSPECTION,
+            Message::Request { request: Request::Inject { .. }, .. } => Capabilities::FAULTS,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

@@ -93,7 +93,8 @@ impl Wanted {
             | Request::OpenRing(_)
             | Request::Clock { .. }
             | Request::Authenticate { .. }
-            | Request::RegisterPoke(_) => Self::Done,
+            | Request::RegisterPoke(_)
+            | Request::Inject { .. } => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
             Request::Statistics { .. } | Request::Inspect { .. } => Self::Statistics,

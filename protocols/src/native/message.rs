@@ -147,6 +147,12 @@ pub enum Request {
     /// Client → server: write a register now, beside the bus. [`Reply::Done`]. Needs
     /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
     RegisterPoke(RegisterPoke),
+    /// Client → server: have things go wrong from now on; payload is a TOML text that says what. [`Reply::Done`]: they are armed.
+    /// Needs [`Capabilities::FAULTS`](super::Capabilities::FAULTS).
+    Inject {
+        /// Bytes of the text: at least 1.
+        length: u32,
+    },
 }
 
 /// Look at registers that follow each other.
@@ -536,6 +542,7 @@ impl Message {
         let asked = match self {
             Self::Request { request: Request::MemoryRead(read), .. } => Some(read.length),
             Self::Request { request: Request::RegisterPeek(peek), .. } => Some(peek.bytes()),
+            Self::Request { request: Request::Inject { length }, .. } => Some(*length),
             _ => self.memory_write().map(|write| write.length),
         };
         match asked {
@@ -552,6 +559,7 @@ impl Message {
         }
         let expected = match self {
             Self::Reply { reply: Reply::Data | Reply::Statistics { .. }, .. } => Payload::Any,
+            Self::Request { request: Request::Inject { length }, .. } => Payload::Exactly((*length).into()),
             _ => Payload::Exactly(self.memory_write().map_or(0, MemoryWrite::payload_length)),
         };
         match expected {
@@ -611,6 +619,7 @@ impl Request {
             Self::Inspect { .. } => "Inspect",
             Self::RegisterPeek(_) => "RegisterPeek",
             Self::RegisterPoke(_) => "RegisterPoke",
+            Self::Inject { .. } => "Inject",
         }
     }
 

@@ -270,6 +270,10 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
     let points = finished().into_bytes();
     let study = "name = 'two'\nframes = 2\nlimit = '1 ms'\n[fixed]\nnetwork = 'digits'\n[sweep]\n\
                  'dbb0.read_latency' = [10, '60 ns']\n'dbb0.read_outstanding' = { from = 8, to = 64, factor = 2 }\n";
+    let faults = "[[fault]]\nkind = \"error\"\nport = \"dbb0\"\naddress = 0x80000100\nbytes = 64\n[[fault]]\n\
+                  kind = \"stall\"\nport = \"dbb0\"\nchannel = \"r\"\ncycles = 500\nprobability = 0.01\nseed = 7\n\
+                  [[fault]]\nkind = \"register-flip\"\nregister = \"PDP.D_DATA_CUBE_IN_WIDTH\"\nbit = 3\n\
+                  at = \"2 us\"\n[[fault]]\nkind = \"lost-interrupt\"\nafter = 1\ntimes = 2\n";
     let recording = "W 1000c ffffffff\nR 1000 31303030\nI 3\n";
     let contents: Vec<(&str, Vec<u8>)> = vec![
         ("platform", described("nv_small")),
@@ -291,6 +295,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("points", points),
         ("inputs", recordings::inputs()),
         ("inputs-in-blocks", recordings::entries()),
+        ("faults", faults.into()),
     ];
     let mut files = Vec::new();
     for (name, contents) in contents {

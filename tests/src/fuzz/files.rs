@@ -12,7 +12,7 @@ use vp_models::host::loadable::Loadable;
 use vp_models::host::network::{Network, Plan};
 use vp_models::host::trace::recording::Dimg;
 use vp_models::host::trace::{Language, Trace};
-use vp_models::platform::Description;
+use vp_models::platform::{Description, Platform};
 use vp_study::rtl::{distribution, log, table::Table};
 use vp_study::{Store, Study};
 
@@ -25,7 +25,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 17] = [
+pub const FORMATS: [(&str, Read); 18] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -46,6 +46,7 @@ pub const FORMATS: [(&str, Read); 17] = [
     ("points", |bytes| in_file(bytes, "points.jsonl", |path| Store::open(path).is_ok())),
     ("inputs", recordings::is_replayed),
     ("inputs-in-blocks", |bytes| recordings::is_replayed(&recordings::in_blocks(bytes))),
+    ("faults", faults),
 ];
 
 /// Runs a case; one file.
@@ -98,6 +99,15 @@ fn platform(bytes: &[u8]) -> bool {
     let again = Description::parse(&description.to_toml()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(again.to_toml(), description.to_toml());
     true
+}
+
+/// Faults, which say again what they are when they are armed.
+fn faults(bytes: &[u8]) -> bool {
+    let description = Description::named("nv_small").unwrap_or_else(|error| panic!("{error}"));
+    let platform = Platform::build(&description).unwrap_or_else(|error| panic!("{error}"));
+    let is_armed = text(bytes).is_some_and(|text| platform.arm(text).is_ok());
+    assert!(is_armed || platform.faults().report().is_empty());
+    is_armed
 }
 
 fn network(bytes: &[u8]) -> bool {

@@ -52,6 +52,7 @@ fn act(choices: &mut Choices<'_>) -> Act {
         15 => Act::Step(party, choices.u16()),
         16 => Act::Debug(party, choices.u16(), flag),
         17 => Act::Scheduled(party, choices.u16()),
+        18 if flag => Act::Inject(party, who >> 2 & 15, choices.u16()),
         18 => Act::Reset(party),
         19..22 => Act::Answer(1 + choices.byte() % 50, who.is_multiple_of(16)),
         22..26 => Act::Run(choices.u16() % 2000),

@@ -13,9 +13,10 @@ pub fn entered(entry: &Recorded) -> u64 {
     let bytes = match entry {
         Recorded::Accessed(Some(data)) => data.len(),
         Recorded::Input(input) => match input {
-            Input::Command { command: PartyCommand::Access(access), .. } | Input::Posted { access, .. } => {
-                return by_access(access);
-            }
+            Input::Command { command: PartyCommand::Access(access), .. }
+            | Input::Posted { access, .. }
+            | Input::Debug { access, .. } => return by_access(access),
+            Input::Command { command: PartyCommand::Inject { faults }, .. } => faults.len(),
             Input::Answer { result: Ok(data), .. } => data.len(),
             Input::Driven { event, .. } => match event {
                 PortEvent::Axi(AxiEvent::ReadData { data, .. } | AxiEvent::WriteData { data, .. }) => {

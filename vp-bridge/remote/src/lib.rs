@@ -439,6 +439,10 @@ impl Host for RemoteHost {
         self.client.welcome().device.as_ref().map_or("", |device| &device.kind)
     }
 
+    fn inject_faults(&mut self, faults: &str) -> Result<(), HostError> {
+        self.client.inject_faults(faults).map_err(failed)
+    }
+
     fn statistics(&mut self) -> Result<Statistics, HostError> {
         self.counters("")
     }

@@ -46,6 +46,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use vp_models::faults::FaultsError;
 use vp_models::host::Statistics;
 use vp_models::hub::PinEvent;
 use vp_models::memory::MemoryPool;
@@ -136,6 +137,8 @@ pub struct Options {
     pub pins: Option<Sender<PinEvent>>,
     /// Who looks on at each platform, and for as long as it is there.
     pub observe: Option<Arc<dyn ObservePlatforms>>,
+    /// What goes wrong at each platform from its beginning on ([`vp_models::faults`]), as a TOML text.
+    pub faults: Option<Arc<str>>,
 }
 
 /// A platform whose last session has left.
@@ -173,6 +176,7 @@ impl Default for Options {
             ended: None,
             pins: None,
             observe: None,
+            faults: None,
         }
     }
 }
@@ -211,6 +215,9 @@ pub enum BindError {
         /// What is wrong.
         source: DescriptionError,
     },
+    /// A fault that cannot be armed at the platform.
+    #[error(transparent)]
+    Faults(#[from] FaultsError),
 }
 
 /// Who is told of platforms.
@@ -330,8 +337,9 @@ impl Server {
     ) -> Result<Self, BindError> {
         let name = description.name.clone();
         let platform = Platform::build(&description);
-        let offer = platform.map(|platform| instance::offer(&platform));
-        let offer = offer.map_err(|source| BindError::Description { name, source })?;
+        let platform = platform.map_err(|source| BindError::Description { name, source })?;
+        platform.arm(options.faults.as_deref().unwrap_or_default())?;
+        let offer = instance::offer(&platform);
         let listener = Listener::bind(address, &options.access).await?;
         let (sessions, newcomers) = files::sessions_and_newcomers_within_limit(options.max_sessions, address);
         options.max_sessions = sessions;
@@ -341,6 +349,7 @@ impl Server {
                 options.patience(),
                 options.one_platform,
                 options.memory(),
+                options.faults.clone(),
                 options.listeners(),
             ),
             offer: Offer { agent: options.agent.clone(), ..offer },

@@ -22,6 +22,8 @@ pub(super) struct Registry {
     /// Whether all sessions have one platform.
     is_one: bool,
     memory: PlatformMemory,
+    /// What goes wrong at each platform.
+    faults: Option<Arc<str>>,
     listeners: Listeners,
     platforms: Mutex<Platforms>,
 }
@@ -91,11 +93,12 @@ impl Registry {
         patience: Patience,
         one_platform: bool,
         memory: PlatformMemory,
+        faults: Option<Arc<str>>,
         listeners: Listeners,
     ) -> Self {
         let is_outside = matches!(description.device, DeviceDescription::Outside(_));
         let is_one = one_platform || is_outside;
-        Self { description, patience, is_one, memory, listeners, platforms: Mutex::default() }
+        Self { description, patience, is_one, memory, faults, listeners, platforms: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -121,7 +124,8 @@ impl Registry {
         let start = |name| -> Result<Instance, EnterError> {
             let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
             let (description, listeners) = (self.description.clone(), self.listeners.clone());
-            Ok(Instance::start(name, description, budget, mode, self.patience, listeners)?)
+            let faults = self.faults.clone();
+            Ok(Instance::start(name, description, budget, mode, self.patience, faults, listeners)?)
         };
         let Some(name) = self.shared_name(tenant.platform) else {
             let instance = start(&self.description.name)?;

@@ -12,6 +12,7 @@ mod compare;
 mod compare_rtl;
 mod demo;
 mod diff;
+mod fault_args;
 mod hosts;
 mod inputs;
 mod live;

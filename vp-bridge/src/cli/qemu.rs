@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
+use super::fault_args::FaultArgs;
 use super::memory_limit::MemoryArgs;
 use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
@@ -53,6 +54,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
 
+    #[command(flatten)]
+    faults: FaultArgs,
+
     /// The QEMU to start
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
     qemu: PathBuf,
@@ -90,6 +94,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     };
     let observe = args.observing.of_server(&description)?;
     let listen = args.listen.clone().unwrap_or_else(own_address);
+    let faults = args.faults.text()?;
     let (ended, platforms) = mpsc::channel();
     let runtime = super::runtime::builder()?.enable_all().build()?;
     let status = runtime.block_on(async {
@@ -103,9 +108,11 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             memory_limit,
             access,
             observe,
+            faults,
             ..Options::default()
         };
-        let mut server = Server::bind(&listen, description, server).await.map_err(Failure::new)?;
+        let bound = Server::bind(&listen, description, server).await;
+        let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
         parts.meet(&mut server).await?;
         let address = server.local_address();
         let _programs = parts.start(address)?;

@@ -1,5 +1,6 @@
 //! `vp serve`: offers a platform to programs that connect.
 
+use super::fault_args::FaultArgs;
 use super::memory_limit::{self, MemoryArgs};
 use super::observing::ObserveArgs;
 use super::parts::PartArgs;
@@ -83,6 +84,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     parts: PartArgs,
+
+    #[command(flatten)]
+    faults: FaultArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -146,12 +150,14 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         one_platform: !parts.is_empty(),
         access: args.access()?,
         observe: args.observing.of_server(&description)?,
+        faults: args.faults.text()?,
         ..Options::default()
     };
     allow_files_for(args.max_sessions, &args.listen);
     let runtime = super::runtime::builder()?.enable_all().build()?;
     let served = runtime.block_on(async {
-        let mut server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
+        let bound = Server::bind(&args.listen, description, options).await;
+        let mut server = bound.map_err(|error| args.faults.bind_failure(error))?;
         // The line that scripts wait for, on standard output: it names the port that was really taken.
         anstream::println!("listening on {}", server.local_address());
         info!("serving {what}");

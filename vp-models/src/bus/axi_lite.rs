@@ -8,7 +8,7 @@ use std::rc::Rc;
 use vp_core::{Sim, Time};
 
 use super::register::{
-    AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
+    AccessListener, AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
 };
 
 /// How long the bus takes, in clock cycles.
@@ -63,6 +63,10 @@ impl RegisterBus for AxiLite {
 
     fn poke(&self, address: u32, value: u32) {
         self.0.poke(address, value);
+    }
+
+    fn on_access(&self, told: AccessListener) {
+        self.0.on_access(told);
     }
 
     fn backlog(&self) -> usize {

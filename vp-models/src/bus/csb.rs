@@ -8,7 +8,7 @@
 //! Architecture text, "Configuration Space Bus"; cycles as seen on the RTL (see [`CsbTiming`]).
 
 use super::register::{
-    AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
+    AccessListener, AnswerListener, Pipeline, RegisterBus, RegisterRequest, RegisterResponse, RegisterTarget,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -90,6 +90,10 @@ impl RegisterBus for Csb {
 
     fn poke(&self, address: u32, value: u32) {
         self.pipeline.poke(address, value);
+    }
+
+    fn on_access(&self, told: AccessListener) {
+        self.pipeline.on_access(told);
     }
 
     fn backlog(&self) -> usize {

@@ -1,5 +1,6 @@
 //! The interrupt line: one wire, level high.
 
+use crate::faults::FaultyLine;
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
@@ -16,13 +17,15 @@ pub struct IrqLine {
     source: Source,
     level: Signal<bool>,
     sinks: Rc<RefCell<Vec<Sink>>>,
+    /// What is between the device and the line, if faults are.
+    faulty: Rc<RefCell<Option<Rc<FaultyLine>>>>,
 }
 
 impl IrqLine {
     /// A line, low.
     pub fn new(sim: &Sim, name: &str) -> IrqLine {
         let (level, source) = (Signal::line(sim, name, false), sim.source(name, SourceKind::LINE));
-        let line = IrqLine { sim: sim.clone(), source, level, sinks: Rc::default() };
+        let line = IrqLine { sim: sim.clone(), source, level, sinks: Rc::default(), faulty: Rc::default() };
         let (level, sinks) = (line.level.clone(), line.sinks.clone());
         sim.method(format!("{name}.changed")).sensitive(line.level.changed()).dont_initialize().run(
             move |sim| {
@@ -43,7 +46,15 @@ impl IrqLine {
 
     /// Drives the line.
     pub fn drive(&self, level: bool) {
-        self.level.write(level);
+        match &*self.faulty.borrow() {
+            None => self.level.write(level),
+            Some(faulty) => faulty.drive(level),
+        }
+    }
+
+    /// What is between the device and the line; made from what is seen of it if nothing was.
+    pub(crate) fn faulty(&self, make: impl FnOnce(Signal<bool>) -> Rc<FaultyLine>) -> Rc<FaultyLine> {
+        self.faulty.borrow_mut().get_or_insert_with(|| make(self.level.clone())).clone()
     }
 
     /// The level now.

@@ -79,6 +79,15 @@ pub trait Host {
     /// What device is on the other side: `nvdla`, `fpga-ai-suite` ([`Identity::kind`](crate::device::Identity::kind)).
     fn device(&self) -> &str;
 
+    /// Arms faults ([`crate::faults`]) behind those that are, from a TOML text.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`]: one of them cannot be, by its line, and none is armed; or there is no way to do so.
+    fn inject_faults(&mut self, faults: &str) -> Result<(), HostError> {
+        let _ = faults;
+        Err(HostError::Refused("there is no way to inject faults here".to_owned()))
+    }
+
     /// The platform's counters at this moment.
     fn statistics(&mut self) -> Result<Statistics, HostError>;
 

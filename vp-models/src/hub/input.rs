@@ -186,6 +186,11 @@ pub enum PartyCommand {
     },
     /// That everything goes back to power-on. Time goes on, ports stay attached.
     Reset,
+    /// That things go wrong from now on ([`crate::faults`]). Takes its turn among the party's accesses.
+    Inject {
+        /// What, as a TOML text.
+        faults: String,
+    },
 }
 
 /// An access to registers, memory or a stream.

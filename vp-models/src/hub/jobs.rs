@@ -42,6 +42,7 @@ enum Task {
     Memory(Access),
     Advance(Until),
     Step(Time),
+    Inject(String),
     /// A register access that fails, in its turn: answers of a port keep request order.
     Fail(Failure),
 }
@@ -134,6 +135,11 @@ impl Hub {
             Ok(task) => self.enqueue(party, Job { tag: Some(tag), at: None, task }),
             Err(failure) => self.fail(party, Some(tag), failure),
         }
+    }
+
+    /// Takes faults, which can reach partners at once: they wait for what those were promised.
+    pub(super) fn take_faults(&mut self, party: PartyId, tag: Tag, faults: String) {
+        self.enqueue(party, Job { tag: Some(tag), at: None, task: Task::Inject(faults) });
     }
 
     fn enqueue(&mut self, party: PartyId, job: Job) {
@@ -315,6 +321,12 @@ impl Hub {
                     }
                     Until::Interrupt { limit, .. } => self.pursue(party, Goal::Interrupt(limit, tag)),
                     Until::Idle => self.pursue(party, Goal::Idle(tag)),
+                }
+            }
+            Task::Inject(faults) => {
+                let done = self.inject(&faults);
+                if let Some(tag) = tag {
+                    self.complete(party, tag, done.map(|()| Completion::Done));
                 }
             }
             Task::Step(to) => {

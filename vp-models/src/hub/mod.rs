@@ -33,6 +33,7 @@
 //! ```
 
 mod debug;
+mod faults;
 mod goals;
 mod input;
 mod jobs;
@@ -49,7 +50,7 @@ mod time;
 mod told;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
@@ -100,6 +101,10 @@ enum Happened {
         result: Result<u32, RegisterError>,
         at: Time,
     },
+    /// The moment of a partner's fault, by its number, has come.
+    Fault {
+        number: usize,
+    },
 }
 
 /// A platform with its parties.
@@ -117,6 +122,8 @@ pub struct Hub {
     parties: Parties,
     /// The parties that have a clock.
     partners: BTreeMap<PartyId, Partner>,
+    /// Of whom a fault lets nothing come any more.
+    silent: BTreeSet<PartyId>,
     driven: Rc<DrivenEvents>,
     reset_round: ResetRound,
     /// How many events of partners have taken effect.
@@ -166,6 +173,7 @@ impl Hub {
             holdings: Vec::new(),
             parties: Parties::default(),
             partners: BTreeMap::new(),
+            silent: BTreeSet::new(),
             driven: Rc::default(),
             reset_round: ResetRound::default(),
             applied: 0,
@@ -200,6 +208,8 @@ impl Hub {
         }));
         let happened = self.happened();
         self.platform.irq().connect(move |level, time| happened(Happened::Level { level, time }));
+        let happened = self.happened();
+        self.platform.faults().on_partner(Box::new(move |number| happened(Happened::Fault { number })));
     }
 
     /// Takes what happens at ports, and ends the run.
@@ -296,6 +306,9 @@ impl Hub {
     /// Takes an input. It takes effect at the present simulated time.
     pub fn handle(&mut self, input: Input) {
         self.record(&input);
+        if self.is_lost(&input) {
+            return;
+        }
         match input {
             Input::Enter { party, name, memory } => {
                 // To who comes, what repeats is new.
@@ -352,6 +365,7 @@ impl Hub {
             PartyCommand::Detach { port } => self.detach(party, port),
             PartyCommand::Reset => self.may_rule(party).and_then(|()| self.reset(None)),
             PartyCommand::Access(access) => return self.take_access(party, Some(tag), access),
+            PartyCommand::Inject { faults } => return self.take_faults(party, tag, faults),
             PartyCommand::Advance(_) | PartyCommand::Step { .. } => {
                 return self.take_time_command(party, tag, &command);
             }
@@ -375,6 +389,7 @@ impl Hub {
         }
         self.parties.remove(party);
         self.partners.remove(&party);
+        self.silent.remove(&party);
         self.review_trust();
     }
 
@@ -495,6 +510,7 @@ impl Hub {
                 Happened::Level { level, time } => self.level_changed(level, time),
                 Happened::Answer { bus_tag, result, time } => self.answered(bus_tag, result, time),
                 Happened::AnswerDriven { bus_tag, result, at } => self.answer_driven(bus_tag, result, at),
+                Happened::Fault { number } => self.partner_fault(number),
             }
         }
     }

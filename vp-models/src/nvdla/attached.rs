@@ -9,6 +9,7 @@ use crate::bus::csb::Csb;
 use crate::bus::register::RegisterBus;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, OpenWork, Wiring};
+use crate::faults::FlippableRegisters;
 use crate::platform::NvdlaDescription;
 use vp_core::Time;
 
@@ -91,6 +92,10 @@ impl Device for Attached {
             }
         }
         parts
+    }
+
+    fn flippable(&self) -> Option<Rc<dyn FlippableRegisters>> {
+        Some(self.nvdla.clone())
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {

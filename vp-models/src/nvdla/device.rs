@@ -18,6 +18,7 @@ use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
 use crate::bus::irq::IrqLine;
 use crate::bus::register::RegisterTarget;
+use crate::faults::FlippableRegisters;
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
@@ -303,6 +304,20 @@ impl RegisterTarget for Nvdla {
                     self.note_enabled(accepted);
                 }
             }
+        }
+    }
+}
+
+impl FlippableRegisters for Nvdla {
+    fn flip(&self, address: u32, group: usize, mask: u32) {
+        match self.decode(address) {
+            Some((Registers::Glb, offset)) => self.interrupts.flip(offset, mask),
+            Some((Registers::Nocif(nocif), offset)) => nocif.flip(offset, mask),
+            Some((Registers::Bdma(bdma), offset)) => bdma.flip(offset, mask),
+            Some((Registers::Unit(control) | Registers::Bare(control), offset)) => {
+                control.registers().borrow_mut().flip(group, offset, mask);
+            }
+            Some((Registers::Rom(_), _)) | None => {}
         }
     }
 }

@@ -160,6 +160,15 @@ impl Glb {
             _ => {}
         }
     }
+
+    /// Inverts bits of what is stored at a byte offset in the unit.
+    pub fn flip(&mut self, offset: u32, mask: u32) {
+        match offset {
+            MASK => self.mask ^= mask,
+            STATUS => self.status ^= mask,
+            _ => {}
+        }
+    }
 }
 
 fn fields(register: RegisterRef) -> u32 {

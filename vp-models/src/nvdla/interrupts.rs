@@ -33,6 +33,12 @@ impl Interrupts {
         self.last_raised.get()
     }
 
+    /// Bits of a register are others.
+    pub(crate) fn flip(&self, offset: u32, mask: u32) {
+        self.glb.borrow_mut().flip(offset, mask);
+        self.line.drive(self.glb.borrow().level());
+    }
+
     pub(crate) fn read(&self, offset: u32) -> u32 {
         self.glb.borrow().read(offset)
     }

@@ -97,6 +97,12 @@ impl Nocif {
         self.apply();
     }
 
+    /// Bits of a register are others.
+    pub(crate) fn flip(&self, offset: u32, mask: u32) {
+        self.registers.borrow_mut().flip(0, offset, mask);
+        self.apply();
+    }
+
     fn apply(&self) {
         let registers = self.registers.borrow();
         let settings = registers.group(0);

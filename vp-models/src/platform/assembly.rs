@@ -12,6 +12,7 @@ use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
+use crate::faults::Faults;
 use crate::host::Activity;
 use crate::memory::{MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
@@ -108,6 +109,7 @@ pub struct Platform {
     watch: OnceCell<Watch>,
     /// Who is told of resets.
     on_reset: RefCell<Vec<OnReset>>,
+    faults: Rc<Faults>,
 }
 
 /// Who is told of a reset, and when it was.
@@ -136,8 +138,8 @@ impl Platform {
         let (occupancy, budget) = (Rc::default(), Arc::new(budget));
         let hardware = Hardware::build(&sim, description, &occupancy, &budget)?;
         hardware.memories.iter().for_each(|memory| memory.observe(&sim));
-        let (description, watch) = (description.clone(), OnceCell::new());
         let on_reset = RefCell::default();
+        let (description, watch, faults) = (description.clone(), OnceCell::new(), Rc::new(Faults::new(&sim)));
         Ok(Platform {
             description,
             simulation,
@@ -149,6 +151,7 @@ impl Platform {
             budget,
             watch,
             on_reset,
+            faults,
         })
     }
 
@@ -179,6 +182,8 @@ impl Platform {
             watch.restart(now);
         }
         self.on_reset.borrow().iter().for_each(|told| told(now));
+        self.faults.restart();
+        self.connect_faults(0);
         Ok(())
     }
 
@@ -256,6 +261,11 @@ impl Platform {
     /// The stream that feeds the device, if it has one.
     pub fn input_stream(&self) -> Option<&Rc<InputStream>> {
         self.hardware.device.input_stream()
+    }
+
+    /// The faults that are armed ([`Platform::arm`]).
+    pub fn faults(&self) -> &Rc<Faults> {
+        &self.faults
     }
 
     /// All ports.
@@ -408,6 +418,7 @@ impl Platform {
         statistics.count("events", self.hash.count(), "events");
         statistics.count("kernel.activations", self.simulation.activations(), "activations");
         statistics.count("warnings", self.chronicle.warnings().borrow().reported(), "warnings");
+        self.faults.fill(&mut statistics);
         self.hardware.device.count(period, &mut statistics);
         for (index, layer) in self.chronicle.layers().iter().enumerate() {
             let LayerRecord { unit, group, shape, begin, end } = layer;

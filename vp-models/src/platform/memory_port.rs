@@ -1,8 +1,9 @@
 //! A memory interface as a port of the platform: its RAM inside, or a memory outside in its place.
 
 use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect, Unmapped};
+use crate::faults::BurstFaults;
 use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram, WriteError};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Sim;
 
@@ -10,17 +11,80 @@ use vp_core::Sim;
 struct Switch {
     ram: Rc<Ram>,
     outside: RefCell<Option<Rc<dyn AxiTarget>>>,
+    /// What goes wrong here…
+    faults: RefCell<Option<Rc<BurstFaults>>>,
+    /// …and whether anything does.
+    has_faults: Cell<bool>,
 }
 
-impl AxiTarget for Switch {
-    fn read(&self, burst: &Burst) -> Answer<Vec<u8>> {
+impl Switch {
+    fn read_behind(&self, burst: &Burst) -> Answer<Vec<u8>> {
         match &*self.outside.borrow() {
             Some(outside) => outside.read(burst),
             None => AxiTarget::read(&*self.ram, burst),
         }
     }
 
+    /// Inverts bits of a byte of the RAM inside, and gives what it was and is.
+    fn flip(&self, address: u64, mask: u8) -> Result<[u8; 2], String> {
+        if self.outside.borrow().is_some() {
+            return Err(
+                "the memory is outside the platform, where only what is read can be changed, on its way"
+                    .to_owned(),
+            );
+        }
+        let mut before = [0];
+        self.ram.read(address, &mut before).map_err(|error| error.to_string())?;
+        let after = [before[0] ^ mask];
+        self.ram.write(address, &after).map_err(|error| error.to_string())?;
+        Ok([before[0], after[0]])
+    }
+
+    /// Reads where faults strike.
+    fn read_faulty(&self, faults: &BurstFaults, burst: &Burst) -> Answer<Vec<u8>> {
+        if let Some(refused) = faults.error(false, burst) {
+            return Answer::Now(Err(refused));
+        }
+        // A cell outside is out of reach: what is read of it is wrong on the way.
+        let mut on_the_way: Vec<(usize, u8)> = Vec::new();
+        for (address, mask) in faults.flips(burst) {
+            if self.flip(address, mask).is_err() {
+                on_the_way.push((address.saturating_sub(burst.address) as usize, mask));
+            }
+        }
+        let change = move |data: &mut Vec<u8>| {
+            for (at, mask) in &on_the_way {
+                if let Some(byte) = data.get_mut(*at) {
+                    *byte ^= mask;
+                }
+            }
+        };
+        match self.read_behind(burst) {
+            Answer::Now(Ok(mut data)) => {
+                change(&mut data);
+                Answer::Now(Ok(data))
+            }
+            Answer::Now(refused) => Answer::Now(refused),
+            Answer::Later(completion) => {
+                completion.change(change);
+                Answer::Later(completion)
+            }
+        }
+    }
+}
+
+impl AxiTarget for Switch {
+    fn read(&self, burst: &Burst) -> Answer<Vec<u8>> {
+        match &*self.faults.borrow() {
+            Some(faults) => self.read_faulty(faults, burst),
+            None => self.read_behind(burst),
+        }
+    }
+
     fn read_onto(&self, burst: &Burst, onto: &mut Vec<u8>) -> Option<Result<(), Unmapped>> {
+        if self.has_faults.get() {
+            return None;
+        }
         match &*self.outside.borrow() {
             Some(outside) => outside.read_onto(burst, onto),
             None => self.ram.read_onto(burst, onto),
@@ -28,6 +92,9 @@ impl AxiTarget for Switch {
     }
 
     fn held(&self, address: u64) -> u64 {
+        if self.has_faults.get() {
+            return 0;
+        }
         match &*self.outside.borrow() {
             Some(outside) => outside.held(address),
             None => self.ram.held(address),
@@ -42,6 +109,11 @@ impl AxiTarget for Switch {
     }
 
     fn write(&self, burst: &Burst, data: &[u8]) -> Answer<()> {
+        if self.has_faults.get()
+            && let Some(refused) = self.faults.borrow().as_ref().and_then(|faults| faults.error(true, burst))
+        {
+            return Answer::Now(Err(refused));
+        }
         match &*self.outside.borrow() {
             Some(outside) => outside.write(burst, data),
             None => AxiTarget::write(&*self.ram, burst, data),
@@ -70,7 +142,9 @@ impl MemoryPort {
         model: &MemoryModel,
     ) -> Result<MemoryPort, ModelError> {
         let built = model.build(sim, name, ram.range().start, &config)?;
-        let switch = Rc::new(Switch { ram: Rc::new(ram), outside: RefCell::default() });
+        let ram = Rc::new(ram);
+        let (outside, faults, has_faults) = Default::default();
+        let switch = Rc::new(Switch { ram, outside, faults, has_faults });
         let timed = built.as_ref().map(|built| built.place.clone());
         let interconnect = Interconnect::timed_by(sim, name, config, switch.clone(), timed);
         let statistics = Rc::new(AxiStatistics::new(interconnect.source()));
@@ -119,6 +193,19 @@ impl MemoryPort {
     /// Whether its answers come when a model says, and not after a latency.
     pub fn has_model(&self) -> bool {
         self.built.is_some()
+    }
+
+    /// Has faults strike here from now on.
+    pub(super) fn set_faults(&self, faults: Rc<BurstFaults>) {
+        self.interconnect.set_faults(&faults);
+        *self.switch.faults.borrow_mut() = Some(faults);
+        self.switch.has_faults.set(true);
+    }
+
+    /// What inverts bits of a byte of the RAM inside, and gives what it was and is; or why it cannot.
+    pub(super) fn flips(&self) -> impl Fn(u64, u8) -> Result<[u8; 2], String> + use<> {
+        let switch = self.switch.clone();
+        move |address, mask| switch.flip(address, mask)
     }
 
     /// Puts a memory outside in the place of the RAM inside, or the RAM back (`None`). What is in flight

@@ -39,6 +39,7 @@ rights! {
     Statistics = "statistics", "counters, and who holds which port";
     ReadRegisters = "read-registers", "looking at registers, without what reads do besides";
     PrivatePlatforms = "private-platforms", "looking at a platform that is a session's own";
+    Faults = "faults", "having things go wrong";
 }
 
 impl fmt::Display for Right {

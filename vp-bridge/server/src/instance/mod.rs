@@ -100,6 +100,7 @@ impl Instance {
         budget: MemoryBudget,
         mode: TimeMode,
         patience: Patience,
+        faults: Option<Arc<str>>,
         listeners: Listeners,
     ) -> std::io::Result<Self> {
         let inbox = Arc::new(Inbox::new()?);
@@ -110,7 +111,9 @@ impl Instance {
             let (freed, _running) = (listeners.freed.clone(), listeners.running.token());
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                match PlatformThread::build(&inbox.0, &description, budget, mode, patience) {
+                let built = PlatformThread::build(&inbox.0, &description, budget, mode, patience);
+                let built = built.and_then(|thread| thread.with_faults(faults.as_deref()));
+                match built {
                     Ok(mut thread) => {
                         let Listeners { ended, pins, observe, .. } = listeners;
                         if let Some(observe) = observe {
@@ -122,6 +125,9 @@ impl Instance {
                         }
                         thread.serve();
                         thread.finish_observing();
+                        for (fault, what) in (1..).zip(thread.hub.platform().faults().report()) {
+                            tracing::info!("platform {label}: fault {fault}, {what}");
+                        }
                         if let Some(ended) = ended {
                             let (name, statistics) = (label.clone(), thread.hub.statistics());
                             let _ = ended.send(EndedPlatform { name, statistics });
@@ -216,6 +222,24 @@ impl PlatformThread {
             observer: None,
             has_ended: false,
         })
+    }
+
+    /// Arms the server's own faults.
+    fn with_faults(mut self, faults: Option<&str>) -> Result<Self, String> {
+        /// No session has this number.
+        const OWN: hub::PartyId = hub::PartyId(0);
+        let Some(faults) = faults else { return Ok(self) };
+        let command = hub::PartyCommand::Inject { faults: faults.to_owned() };
+        let memory = MemoryPromise::default();
+        self.hub.handle(Input::Enter { party: OWN, name: "the server".to_owned(), memory });
+        self.hub.handle(Input::Command { party: OWN, tag: Tag(0), command });
+        self.hub.handle(Input::Leave { party: OWN, why: "the faults are armed".to_owned() });
+        while let Some(output) = self.hub.poll() {
+            if let hub::Output::Completed { result: Err(failure), .. } = output {
+                return Err(failure.reason);
+            }
+        }
+        Ok(self)
     }
 
     /// The loop: carry out, run, answer, listen.
@@ -395,10 +419,16 @@ impl PlatformThread {
 
     /// Gives the hub an input, and tells the sessions what comes of it.
     fn handle(&mut self, input: Input) {
-        if let Input::Answer { request, .. } = &input {
+        let answered = match input {
+            Input::Answer { party, request, .. } => Some((party, request)),
+            _ => None,
+        };
+        self.hub.handle(input);
+        if let Some((party, request)) = answered
+            && !self.hub.is_silent(party)
+        {
             self.owners.answered(request.0);
         }
-        self.hub.handle(input);
         self.tell();
     }
 
@@ -607,7 +637,7 @@ mod tests {
         let (mode, patience) = (TimeMode::Lockstep, Patience::default());
         let budget = MemoryBudget::unlimited();
         let instance =
-            Instance::start("p", description, budget, mode, patience, Listeners::default()).unwrap();
+            Instance::start("p", description, budget, mode, patience, None, Listeners::default()).unwrap();
         let (near, _far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         let mut client = Connection::client(Connection::hello("x", None, mode)).unwrap();

@@ -111,6 +111,7 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::Status | Request::Statistics { .. } | Request::Inspect { .. } => one(Right::Statistics),
         Request::RegisterPeek(_) => one(Right::ReadRegisters),
         Request::RegisterPoke(_) => one(Right::Cpu),
+        Request::Inject { .. } => one(Right::Faults),
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
             let parts = [Right::Cpu, Right::OwnMemory];

@@ -148,6 +148,9 @@ pub(super) fn command(
             hub::PartyCommand::Clock(hub::Clock { reaction, quantum })
         }
         Request::Reset => hub::PartyCommand::Reset,
+        Request::Inject { .. } => {
+            hub::PartyCommand::Inject { faults: String::from_utf8_lossy(payload).into_owned() }
+        }
         Request::Status
         | Request::Statistics { .. }
         | Request::Ping

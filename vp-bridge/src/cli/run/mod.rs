@@ -8,6 +8,7 @@ mod tensors;
 
 use self::kind::Kind;
 pub(super) use self::network::bound;
+use super::fault_args::FaultArgs;
 use super::hosts::{HostArgs, OpenedHost};
 use super::rtl::RtlTable;
 use super::text;
@@ -41,6 +42,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     host: HostArgs,
+
+    #[command(flatten)]
+    faults: FaultArgs,
 
     /// A table of RTL cycles to compare with; found by itself in `rtl-golden` beside a folder named `traces`
     #[arg(long, value_name = "CSV")]
@@ -256,11 +260,12 @@ pub(super) fn platform_of(source: &TraceSource) -> &str {
 fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<Ran, Failure> {
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         args.host.open(default)?;
+    args.faults.arm(host.as_mut())?;
     let map = host.map();
     let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
     let outcome = played.map_err(|error| Failure {
         is_lack: is_lack(&error, trace, map),
-        ..Failure::new(report::with_warnings(&error, &host.warnings()))
+        ..Failure::new(report::with_what_happened(&error, host.as_mut()))
     })?;
     let statistics = host.statistics().map_err(Failure::new)?;
     let mut warnings = host.warnings();

@@ -1,6 +1,6 @@
 //! `vp run` of a network: layer by layer as a driver would, and where its time went.
 
-use super::{Args, MOST_INPUT};
+use super::{Args, MOST_INPUT, report};
 use crate::cli::hosts::OpenedHost;
 use crate::cli::platform_args::nvdla;
 use crate::cli::text::{self, counted, grouped, styled};
@@ -81,6 +81,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     planned.iter().for_each(|plan| host.observing.name_layers(plan));
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         host.open_watched(DEFAULT_PLATFORM)?;
+    args.faults.arm(host.as_mut())?;
     let description = match description {
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,
@@ -92,7 +93,8 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     bar.set_message(network.name.clone());
     let measured = Measured::on(&network, &plan, host.as_mut(), description.period, &inputs, || bar.inc(1));
     bar.finish_and_clear();
-    let measured = measured.map_err(Failure::new)?;
+    let measured =
+        measured.map_err(|error| Failure::new(report::with_what_happened(&error, host.as_mut())))?;
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
         vp_observers::write_whole(file, bytes)
@@ -203,7 +205,7 @@ fn show(
         )?;
     }
     writeln!(out, "{:<10} {}", "event hash", measured.statistics.text("events.hash").unwrap_or("-"))?;
-    Ok(())
+    report::show_faults(&mut out, &measured.statistics)
 }
 
 /// Where the time went, layer by layer.

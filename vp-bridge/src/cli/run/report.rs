@@ -7,8 +7,8 @@ use std::fmt;
 use std::io::Write;
 use vp_core::Time;
 use vp_models::host::loadable::Execution;
-use vp_models::host::trace::player::{Left, PlayError};
-use vp_models::host::{Statistics, Warning};
+use vp_models::host::trace::player::Left;
+use vp_models::host::{Host, Statistics, Warning};
 use vp_models::platform::DeviceDescription;
 
 /// The verdict, which stands even if nobody reads the report to its end.
@@ -44,6 +44,7 @@ fn show_one(name: &str, ran: &Ran) -> Result<(), Failure> {
         show_result(&mut out, left)?;
     }
     show_hash(&mut out, statistics)?;
+    show_faults(&mut out, statistics)?;
     warn(&mut out, warnings)?;
     for failure in &outcome.failures {
         writeln!(out, "{} {failure}", styled(text::RED, "wrong:"))?;
@@ -65,7 +66,8 @@ pub(in crate::cli) fn platform(
         DeviceDescription::Nvdla(_) | DeviceDescription::Outside(_) => show_time(&mut out, statistics, None)?,
     }
     show_traffic(&mut out, statistics)?;
-    show_hash(&mut out, statistics)
+    show_hash(&mut out, statistics)?;
+    show_faults(&mut out, statistics)
 }
 
 /// The layers, and how long all of it took.
@@ -117,6 +119,21 @@ fn show_hash(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failur
     Ok(writeln!(out, "{:<10} {}", "event hash", statistics.text("events.hash").unwrap_or("-"))?)
 }
 
+/// The faults that were armed: what each is, and what it has done.
+pub(super) fn show_faults(out: &mut impl Write, statistics: &Statistics) -> Result<(), Failure> {
+    for line in faults(statistics) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn faults(statistics: &Statistics) -> impl Iterator<Item = String> {
+    (1..).map_while(|number| {
+        let text = statistics.text(&format!("fault.{number}"))?;
+        Some(format!("{:<10} {text}", format!("fault {number}")))
+    })
+}
+
 /// How long a loadable's operations ran, and how long the CPU kept them waiting.
 fn show_split(out: &mut impl Write, execution: &Execution, period: Time) -> Result<(), Failure> {
     let Execution { register_writes, register_reads, interrupts, bus, time, .. } = execution;
@@ -156,15 +173,23 @@ pub(in crate::cli) fn warn(out: &mut impl Write, warnings: &[Warning]) -> Result
 /// The first warnings, and how many more there are, a line each.
 fn lines(warnings: &[Warning]) -> impl Iterator<Item = String> {
     const SHOWN: usize = 8;
+    // What faults do is listed apart.
+    let warnings: Vec<&Warning> =
+        warnings.iter().filter(|warning| !warning.text.starts_with("faults: ")).collect();
     let more = warnings.len().saturating_sub(SHOWN);
     let more = (more > 0).then(|| format!("{more} more like these"));
-    let lines = warnings.iter().take(SHOWN).map(ToString::to_string).chain(more);
-    lines.map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
+    let lines = warnings.into_iter().take(SHOWN).map(ToString::to_string).chain(more);
+    let lines: Vec<String> = lines.collect();
+    lines.into_iter().map(|line| format!("{} {line}", styled(text::YELLOW, "warning:")))
 }
 
-/// Why a trace could not be played to its end, and what the platform warned of until then.
-pub(super) fn with_warnings(error: &PlayError, warnings: &[Warning]) -> String {
-    std::iter::once(error.to_string()).chain(lines(warnings)).collect::<Vec<_>>().join("\n")
+/// Why a program could not be run to its end, and what happened until then: warnings, and faults that were injected.
+pub(super) fn with_what_happened(error: &dyn fmt::Display, host: &mut dyn Host) -> String {
+    let warnings = host.warnings();
+    // Where there is no way to a server any more, there is nothing to be said of faults.
+    let statistics = host.statistics().unwrap_or_default();
+    let happened = lines(&warnings).chain(faults(&statistics));
+    std::iter::once(error.to_string()).chain(happened).collect::<Vec<_>>().join("\n")
 }
 
 fn traffic(
@@ -276,7 +301,10 @@ fn show_many(runs: &[Run], tally: &Tally, left_out: usize) -> Result<(), Failure
         table.add_row(cells.into_iter().enumerate().filter(|(index, _)| shown(*index)).map(|(_, cell)| cell));
     }
     writeln!(out, "{}", table.trim_fmt())?;
-    let warned = |run: &Run| matches!(&run.result, Ok(ran) if !ran.warnings.is_empty());
+    let warned = |run: &Run| {
+        let of = |ran: &Ran| !ran.warnings.is_empty() || faults(&ran.statistics).next().is_some();
+        matches!(&run.result, Ok(ran) if of(ran))
+    };
     if tally.passed < runs.len() || runs.iter().any(warned) {
         writeln!(out)?;
         for run in runs {
@@ -335,6 +363,9 @@ fn explain(out: &mut impl Write, run: &Run) -> Result<(), Failure> {
                     more => format!(" ({} more)", counted(more as u64, "warning")),
                 };
                 writeln!(out, "{} {name}: {first}{more}", styled(text::YELLOW, "warning:"))?;
+            }
+            for fault in faults(&ran.statistics) {
+                writeln!(out, "{name}: {fault}")?;
             }
             for failure in &ran.outcome.failures {
                 // Names the script and the line itself.

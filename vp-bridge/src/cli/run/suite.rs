@@ -43,6 +43,7 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
     }
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         args.host.open(DEFAULT_PLATFORM)?;
+    args.faults.arm(host.as_mut())?;
     let description = match description {
         Some(description) => description,
         None => {
@@ -135,6 +136,7 @@ fn show(
     if let Some(hash) = statistics.text("events.hash") {
         writeln!(out, "event hash  {hash}")?;
     }
+    super::report::show_faults(&mut out, statistics)?;
     let mut verdict = Verdict::Right;
     if let Some(labels) = &job.labels {
         let right = inferences.iter().zip(labels).filter(|(it, label)| digits::answer(&it.output) == **label);

@@ -12,6 +12,7 @@ use super::read_pins::Partners;
 use super::write::Writes;
 use super::write_client::WriteClient;
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
+use crate::faults::BurstFaults;
 use std::cell::Cell;
 use std::rc::Rc;
 use vp_core::observe::{BufferedSource, Kinds, Source, SourceKind, Warning, What};
@@ -161,6 +162,13 @@ impl Interconnect {
         self.writes.set_outstanding(writes);
         // There may be room earlier.
         self.due.iter().for_each(|due| due.set(Time::ZERO));
+    }
+
+    /// Has faults strike its channels from now on.
+    pub(crate) fn set_faults(&self, faults: &Rc<BurstFaults>) {
+        self.reads.set_faults(faults.clone());
+        self.writes.set_faults(faults.clone());
+        self.wake_both();
     }
 
     /// Puts the pins of a memory outside in the place of the memory behind the interface, or takes them away: for `why` its

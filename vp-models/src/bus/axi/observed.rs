@@ -99,7 +99,7 @@ impl Observed {
         if self.sim.is_observed(Kinds::WARNINGS) {
             self.tell(now);
             let Unmapped { address, bytes, ref why } = *refused;
-            let text = &format!("no memory there: {why}; {became}");
+            let text = &format!("not served: {why}; {became}");
             let warning = Warning::Access { client, write, address, bytes, text };
             self.sim.report(self.source, What::Warning(warning));
         }

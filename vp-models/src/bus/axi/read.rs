@@ -8,7 +8,8 @@ use super::read_pins::{Driving, Partners, Queued};
 use super::read_pipeline::{Chosen, ReadPipeline};
 use super::read_run::Granting;
 use super::turn::{Clients, Turn};
-use super::{Answer, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
+use super::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
+use crate::faults::BurstFaults;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -86,6 +87,10 @@ pub(super) struct Reads {
     pub(super) partners: RefCell<Partners>,
     /// …and whether anybody is.
     pub(super) has_partners: Cell<bool>,
+    /// What goes wrong here…
+    faults: RefCell<Option<Rc<BurstFaults>>>,
+    /// …and whether anything does.
+    has_faults: Cell<bool>,
 }
 
 /// The arbiter and what is behind it.
@@ -115,6 +120,20 @@ pub(super) struct Channel {
     pub(super) granting: Vec<Granting>,
     /// What the memory has answered to those whose data is not in its place yet.
     pub(super) answers: VecDeque<Answer<Vec<u8>>>,
+    stall: Stall,
+}
+
+/// What faults do to AR and R.
+#[derive(Default)]
+struct Stall {
+    /// From when on AR takes an address…
+    address: Time,
+    /// …and whether that was asked for the next one.
+    is_asked: bool,
+    /// How much later the next data is on R, of a memory with a time of its own.
+    data: Time,
+    /// No data comes any more.
+    is_dead: bool,
 }
 
 impl Channel {
@@ -161,6 +180,7 @@ impl Reads {
             tags: 0,
             granting: Vec::new(),
             answers: VecDeque::new(),
+            stall: Stall::default(),
         };
         Reads {
             config: config.clone(),
@@ -173,7 +193,15 @@ impl Reads {
             channel: RefCell::new(channel),
             partners: RefCell::default(),
             has_partners: Cell::new(false),
+            faults: RefCell::default(),
+            has_faults: Cell::new(false),
         }
+    }
+
+    /// Has faults strike from now on.
+    pub(super) fn set_faults(&self, faults: Rc<BurstFaults>) {
+        *self.faults.borrow_mut() = Some(faults);
+        self.has_faults.set(true);
     }
 
     /// Adds a client; gives its number.
@@ -284,7 +312,8 @@ impl Reads {
     /// Whether nothing is left to do for reads that were granted.
     #[inline]
     fn rests(&self, channel: &Channel) -> bool {
-        self.timed.is_none() && !self.has_partners.get() && channel.in_flight.is_empty()
+        let is_plain = self.timed.is_none() && !self.has_partners.get() && !self.has_faults.get();
+        is_plain && channel.in_flight.is_empty()
     }
 
     /// Has clients make reads; tells when the next of them will.
@@ -335,7 +364,7 @@ impl Reads {
         if self.timed.as_ref().is_some_and(|timed| !timed.has_room(false)) {
             return Time::MAX;
         }
-        let room = channel.outstanding.room();
+        let room = channel.outstanding.room().max(channel.stall.address);
         match self.has_partners.get() {
             true => self.partners.borrow().memory.as_ref().map_or(room, |pins| room.max(pins.read_room(now))),
             false => room,
@@ -363,6 +392,7 @@ impl Reads {
         }
         if self.next_issue(channel, now) <= now
             && let Some((&Chosen { client, burst, .. }, _)) = channel.pipeline.counted()
+            && !self.stands(channel, client, &burst, now)
         {
             channel.pipeline.issue(now);
             if let Some(number) = client {
@@ -371,6 +401,28 @@ impl Reads {
             has_moved = true;
         }
         has_moved
+    }
+
+    /// Whether a fault holds up AR before this address.
+    #[inline]
+    fn stands(&self, channel: &mut Channel, client: Option<usize>, burst: &Burst, now: Time) -> bool {
+        if !self.has_faults.get() || client.is_none() {
+            return false;
+        }
+        if let Some(faults) = &*self.faults.borrow()
+            && !std::mem::replace(&mut channel.stall.is_asked, true)
+        {
+            channel.stall.address = now + faults.stall(AxiChannel::ReadAddress, burst);
+        }
+        let stands = channel.stall.address > now;
+        channel.stall.is_asked = stands;
+        stands
+    }
+
+    /// How long a fault holds up the data of a burst.
+    fn held_up(&self, burst: &Burst) -> Time {
+        let faults = self.faults.borrow();
+        faults.as_ref().map_or(Time::ZERO, |faults| faults.stall(AxiChannel::ReadData, burst))
     }
 
     /// Has the arbiter choose a read, if there is one and a place for it.
@@ -406,7 +458,16 @@ impl Reads {
         let memory = self.partners.borrow().memory.clone();
         if let Some(memory) = &memory {
             observed.see(now, Stage::Request, false, now, &burst);
+            if let Some(faults) = &*self.faults.borrow() {
+                faults.miss_at_pins(false, &burst);
+            }
             return self.ask_pins(memory, channel, (number, burst), client, now);
+        }
+        let held_up = if self.has_faults.get() { self.held_up(&burst) } else { Time::ZERO };
+        channel.stall.is_dead |= held_up == Time::MAX;
+        if channel.stall.is_dead {
+            channel.outstanding.add_open();
+            return observed.see(now, Stage::Request, false, now, &burst);
         }
         let is_outside = client.is_outside();
         let is_open = self.timed.is_some() || is_outside || Self::is_bus_open(channel);
@@ -423,17 +484,18 @@ impl Reads {
                 InFlight { burst, client: number, requested: now, first, last, place, placed, generation };
             let Some(timed) = &self.timed else {
                 let served = self.config.serve(&channel.memory_free, now, &burst);
-                let ready = served + self.config.period * channel.latency.draw();
+                let ready = served + self.config.period * channel.latency.draw() + held_up;
                 channel.bus_queue.push_back(Queued { ready, read, answer });
                 return;
             };
+            channel.stall.data += held_up;
             let tag = channel.tags;
             channel.tags += 1;
             channel.ids.insert(tag, burst.id);
             channel.asked.entry(burst.id).or_default().push_back(Asked { tag, read, answer, served: false });
             return timed.request(false, tag, &burst);
         }
-        let (first, last) = self.request(channel, &burst, client, now);
+        let (first, last) = self.request(channel, &burst, client, now, held_up);
         let (place, answer) = client.read(&*self.target, &burst);
         let placed = answer.is_none();
         if placed && channel.in_flight.is_empty() {
@@ -456,7 +518,7 @@ impl Reads {
         }
     }
 
-    /// Asks for a burst now; tells when its first and its last beat are on the bus.
+    /// Asks for a burst now, whose data is held up for so long; tells when its first and its last beat are on the bus.
     #[inline(always)]
     pub(super) fn request(
         &self,
@@ -464,10 +526,12 @@ impl Reads {
         burst: &Burst,
         client: &ReadClient,
         now: Time,
+        held_up: Time,
     ) -> (Time, Time) {
         let served = self.config.serve(&channel.memory_free, now, burst);
         // In order, one beat a cycle.
-        let first = (served + self.config.period * channel.latency.draw()).max(channel.bus_free);
+        let ready = served + self.config.period * channel.latency.draw() + held_up;
+        let first = ready.max(channel.bus_free);
         let (first, last) = self.on_bus(channel, first, burst, client);
         channel.outstanding.add(last);
         channel.beats.close(burst.beats, first, last);
@@ -504,6 +568,10 @@ impl Reads {
         while queue.front().is_some_and(|asked| asked.served)
             && let Some(Asked { read, answer, .. }) = queue.pop_front()
         {
+            if channel.stall.is_dead {
+                continue;
+            }
+            let now = now + std::mem::take(&mut channel.stall.data);
             if clients[read.client].is_outside() || Self::is_bus_open(channel) {
                 channel.bus_queue.push_back(Queued { ready: now, read, answer });
                 continue;

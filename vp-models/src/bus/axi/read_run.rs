@@ -101,7 +101,7 @@ impl Reads {
                 }
                 reading |= 1 << number;
                 channel.pipeline.issue(now);
-                let (first, last) = self.request(channel, &burst, client, now);
+                let (first, last) = self.request(channel, &burst, client, now, Time::ZERO);
                 observed.expect(now, false, first, last, &burst);
                 observed.tell_much(now);
                 client.deliver(&burst, first);

@@ -29,18 +29,28 @@ pub enum Answer<T> {
 pub struct Completion<T> {
     value: RefCell<Option<Result<T, Unmapped>>>,
     done: Event,
+    /// What a fault makes of it.
+    change: RefCell<Option<Box<dyn FnOnce(&mut T)>>>,
 }
 
 impl<T> Completion<T> {
     /// An answer that has not come yet.
     pub fn new(sim: &Sim, name: &str) -> Rc<Completion<T>> {
-        Rc::new(Completion { value: RefCell::new(None), done: sim.event(name) })
+        Rc::new(Completion { value: RefCell::new(None), done: sim.event(name), change: RefCell::default() })
     }
 
     /// The answer has come.
-    pub fn complete(&self, value: Result<T, Unmapped>) {
+    pub fn complete(&self, mut value: Result<T, Unmapped>) {
+        if let (Ok(value), Some(change)) = (&mut value, self.change.take()) {
+            change(value);
+        }
         *self.value.borrow_mut() = Some(value);
         self.done.notify_delta();
+    }
+
+    /// Has the answer changed before it is there, if it is none of an error.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut T) + 'static) {
+        *self.change.borrow_mut() = Some(Box::new(change));
     }
 
     /// The answer, if it has come.

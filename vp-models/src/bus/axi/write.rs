@@ -9,7 +9,8 @@ use super::read_pins::Partners;
 use super::turn::{Clients, Turn};
 use super::write_client::WriteClient;
 use super::write_pins;
-use super::{Answer, AxiConfig, AxiTarget, Burst, TimedPort};
+use super::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, TimedPort};
+use crate::faults::BurstFaults;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -73,6 +74,10 @@ pub(super) struct Writes {
     pub(super) partners: RefCell<Partners>,
     /// …and whether anybody is.
     pub(super) has_partners: Cell<bool>,
+    /// What goes wrong here…
+    faults: RefCell<Option<Rc<BurstFaults>>>,
+    /// …and whether anything does.
+    has_faults: Cell<bool>,
 }
 
 /// The arbiter and what is behind it.
@@ -91,6 +96,10 @@ pub(super) struct Channel {
     /// …and which id a tag belongs to.
     ids: BTreeMap<u64, u32>,
     tags: u64,
+    /// A write that was granted, of whose client, and from when on AW takes its address: a fault holds it up.
+    standing: Option<(Burst, usize, Time)>,
+    /// How much later the next response is on B, of a memory with a time of its own.
+    response_held_up: Time,
 }
 
 impl Writes {
@@ -113,6 +122,8 @@ impl Writes {
             asked: BTreeMap::new(),
             ids: BTreeMap::new(),
             tags: 0,
+            standing: None,
+            response_held_up: Time::ZERO,
         };
         Writes {
             config: config.clone(),
@@ -124,7 +135,24 @@ impl Writes {
             channel: RefCell::new(channel),
             partners: RefCell::default(),
             has_partners: Cell::new(false),
+            faults: RefCell::default(),
+            has_faults: Cell::new(false),
         }
+    }
+
+    /// Has faults strike from now on.
+    pub(super) fn set_faults(&self, faults: Rc<BurstFaults>) {
+        *self.faults.borrow_mut() = Some(faults);
+        self.has_faults.set(true);
+    }
+
+    /// How long a fault holds up a channel before a burst.
+    #[inline]
+    fn held_up(&self, channel: AxiChannel, burst: &Burst) -> Time {
+        if !self.has_faults.get() {
+            return Time::ZERO;
+        }
+        self.faults.borrow().as_ref().map_or(Time::ZERO, |faults| faults.stall(channel, burst))
     }
 
     /// Adds a client; gives its number.
@@ -209,6 +237,9 @@ impl Writes {
 
     /// The clients that have a whole burst in their buffers, and when the arbiter can grant one, of these or of others.
     fn next_grant(&self, channel: &Channel, clients: &[Rc<WriteClient>], now: Time) -> (Clients, Time) {
+        if let Some((.., until)) = channel.standing {
+            return (0, until);
+        }
         let room = self.room(channel, now);
         if room == Time::MAX {
             return (0, Time::MAX);
@@ -252,10 +283,20 @@ impl Writes {
         if at > now {
             return at;
         }
-        let Some(client) = channel.turn.next(asking, |client| clients[client].weight.get()) else {
-            return at;
+        let (burst, client) = match channel.standing.take() {
+            Some((burst, client, _)) => (burst, client),
+            None => {
+                let weight = |client: usize| clients[client].weight.get();
+                let Some(client) = channel.turn.next(asking, weight) else { return at };
+                let burst = clients[client].grant(now);
+                let held_up = self.held_up(AxiChannel::WriteAddress, &burst);
+                if held_up > Time::ZERO {
+                    channel.standing = Some((burst, client, now + held_up));
+                    return now;
+                }
+                (burst, client)
+            }
         };
-        let burst = clients[client].grant(now);
         channel.free = now + self.config.period * u64::from(burst.beats);
         if clients[client].is_outside() {
             // Its data comes when it comes.
@@ -290,22 +331,32 @@ impl Writes {
         let last_beat = now + config.period * u64::from(burst.beats - 1);
         let moving = Moving { stored: last_beat, ..Moving::open(burst, client, now) };
         if let Some(memory) = &self.partners.borrow().memory {
+            if let Some(faults) = &*self.faults.borrow() {
+                faults.miss_at_pins(true, &burst);
+            }
             channel.outstanding.add_open();
             observed.see(now, Stage::Request, true, now, &burst);
             clients[client].give(&burst, |data| memory.write(now, &burst, data));
             channel.moving.push_back(Moving { is_sent: true, ..moving });
             return Self::await_response(channel, (burst, client, now), 0);
         }
-        if self.timed.is_some() {
+        let held_up = self.held_up(AxiChannel::WriteData, &burst);
+        let response_held_up = self.held_up(AxiChannel::WriteResponse, &burst);
+        channel.free += held_up;
+        let last_beat = last_beat + held_up;
+        // Of data that never comes the memory knows nothing.
+        if self.timed.is_some() || held_up == Time::MAX {
+            channel.response_held_up += response_held_up;
             channel.outstanding.add_open();
             observed.see(now, Stage::Request, true, now, &burst);
-            channel.moving.push_back(moving);
+            channel.moving.push_back(Moving { stored: last_beat, ..moving });
             return;
         }
         let stored = config.serve(&channel.memory_free, last_beat, &burst);
         let latency = config.period * channel.latency.draw();
         // B has one response an edge.
         let acknowledged = (stored + latency).max(channel.last_acknowledged + config.period);
+        let acknowledged = acknowledged + response_held_up;
         channel.last_acknowledged = acknowledged;
         channel.outstanding.add(acknowledged);
         observed.see(now, Stage::Request, true, now, &burst);
@@ -373,6 +424,7 @@ impl Writes {
             && let Some(Asked { given, .. }) = queue.pop_front()
         {
             let latency = self.config.period * channel.latency.draw();
+            let latency = latency + std::mem::take(&mut channel.response_held_up);
             let acknowledged = (now + latency).max(channel.last_acknowledged + self.config.period);
             channel.last_acknowledged = acknowledged;
             channel.outstanding.close(acknowledged);

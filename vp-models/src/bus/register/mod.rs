@@ -92,6 +92,9 @@ pub struct RegisterError {
 /// Is told of an answer, and the edge at which it is on the bus.
 pub type AnswerListener = Box<dyn Fn(Time, RegisterResponse)>;
 
+/// Is told of an access, by its byte address.
+pub type AccessListener = Box<dyn Fn(u32)>;
+
 /// A register bus, as the CPU's side sees it.
 ///
 /// Requests are accepted and take effect in the order in which they were sent, and are answered in that order.
@@ -124,6 +127,11 @@ pub trait RegisterBus {
     /// without a [`target`](RegisterBus::target).
     fn poke(&self, address: u32, value: u32) {
         let _ = (address, value);
+    }
+
+    /// Says who is told the address of each access when it has taken effect, where the registers are in this platform.
+    fn on_access(&self, told: AccessListener) {
+        let _ = told;
     }
 
     /// How many requests wait to be accepted.

@@ -7,7 +7,9 @@ use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time};
 
-use super::{AnswerListener, RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget};
+use super::{
+    AccessListener, AnswerListener, RegisterAccess, RegisterRequest, RegisterResponse, RegisterTarget,
+};
 use crate::bus::DelayLine;
 
 type Responder = Box<dyn Fn(RegisterResponse)>;
@@ -26,6 +28,7 @@ pub(in crate::bus) struct Pipeline {
     answers: DelayLine<RegisterResponse>,
     responder: RefCell<Option<Responder>>,
     answer_listener: RefCell<Option<AnswerListener>>,
+    access_listener: RefCell<Option<AccessListener>>,
     unanswered: Cell<usize>,
     target: Rc<dyn RegisterTarget>,
 }
@@ -53,6 +56,7 @@ impl Pipeline {
             answers: DelayLine::new(sim, format!("{name}.answer_pipe"), Time::ZERO),
             responder: RefCell::default(),
             answer_listener: RefCell::default(),
+            access_listener: RefCell::default(),
             unanswered: Cell::new(0),
             target,
         })
@@ -98,6 +102,10 @@ impl Pipeline {
         self.sim.report(self.source, What::Register { write: true, address, value });
     }
 
+    pub(in crate::bus) fn on_access(&self, told: AccessListener) {
+        *self.access_listener.borrow_mut() = Some(told);
+    }
+
     pub(in crate::bus) fn backlog(&self) -> usize {
         self.queue.borrow().len()
     }
@@ -136,6 +144,9 @@ impl Pipeline {
                 }
             };
             self.sim.report(self.source, What::Register { write, address, value });
+            if let Some(told) = &*self.access_listener.borrow() {
+                told(address);
+            }
             if access.is_answered() {
                 let cycles = u64::from(self.answer + target.distance(address));
                 let due = self.sim.now() + self.period * cycles;

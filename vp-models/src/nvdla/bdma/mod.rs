@@ -117,6 +117,11 @@ impl Bdma {
         self.control.registers().borrow().peek(offset, None)
     }
 
+    /// Bits of a register are others.
+    pub(crate) fn flip(&self, offset: u32, mask: u32) {
+        self.control.registers().borrow_mut().flip(0, offset, mask);
+    }
+
     /// A write from the bus; true if it launched a group.
     pub(crate) fn write(&self, offset: u32, value: u32) -> bool {
         self.control.write(offset, value);

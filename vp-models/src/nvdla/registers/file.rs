@@ -167,6 +167,17 @@ impl RegisterFile {
         }
     }
 
+    /// Inverts bits of a register at a byte offset in the unit, whoever's it is.
+    ///
+    /// # Panics
+    ///
+    /// When `group` is neither 0 nor 1.
+    pub fn flip(&mut self, group: usize, offset: u32, mask: u32) {
+        if let Some(register) = self.unit().register_at(offset) {
+            self.set(group, register, self.groups[group].word(register) ^ mask);
+        }
+    }
+
     /// Sets one field from the hardware's side; see [`RegisterFile::set`].
     pub fn set_field(&mut self, group: usize, field: FieldRef, value: u32) {
         if let Some(register) = self.unit().register_at(u32::from(field.offset)) {

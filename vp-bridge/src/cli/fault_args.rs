@@ -1,0 +1,51 @@
+//! Which faults to inject.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use vp_models::faults::MOST_FAULTS_TEXT;
+use vp_models::host::{Host, HostError, read_text_at_most};
+use vp_server::BindError;
+
+use super::Failure;
+
+/// Options that have things go wrong.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct FaultArgs {
+    /// Have things go wrong, as a TOML file of faults says (docs/inside.md, "Fault injection")
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
+}
+
+impl FaultArgs {
+    /// What the file says, if one is given.
+    pub(super) fn text(&self) -> Result<Option<Arc<str>>, Failure> {
+        let Some(file) = &self.faults else { return Ok(None) };
+        match read_text_at_most(file, MOST_FAULTS_TEXT as u64) {
+            Ok(text) => Ok(Some(text.into())),
+            Err(error) => Err(self.refused(error)),
+        }
+    }
+
+    /// Arms them at a platform.
+    pub(super) fn arm(&self, host: &mut dyn Host) -> Result<(), Failure> {
+        let Some(text) = self.text()? else { return Ok(()) };
+        host.inject_faults(&text).map_err(|error| match error {
+            HostError::Refused(reason) => self.refused(reason),
+            error => Failure::new(error),
+        })
+    }
+
+    /// Why a server does not start.
+    pub(super) fn bind_failure(&self, error: BindError) -> Failure {
+        match error {
+            BindError::Faults(error) => self.refused(error),
+            error => Failure::new(error),
+        }
+    }
+
+    fn refused(&self, what: impl std::fmt::Display) -> Failure {
+        let file = self.faults.as_deref().unwrap_or_else(|| std::path::Path::new("")).display();
+        Failure::new(format!("{file}: {what}"))
+    }
+}

@@ -1,0 +1,113 @@
+//! Faults at one memory interface: errors, channels that stand, bits that flip.
+
+use std::fmt;
+use std::rc::Rc;
+
+use vp_core::Time;
+
+use super::fault::{Direction, touches};
+use super::{Armed, Faults, Kind};
+use crate::bus::axi::{AxiChannel, Burst, Unmapped};
+
+/// Those of one interface.
+pub(crate) struct BurstFaults {
+    faults: Rc<Faults>,
+    period: Time,
+    errors: Vec<Rc<Armed>>,
+    stalls: Vec<Rc<Armed>>,
+    flips: Vec<Rc<Armed>>,
+}
+
+/// A burst as a person is told of it.
+struct Said<'a>(bool, &'a Burst);
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Said(write, Burst { id, address, bytes, .. }) = self;
+        let what = if *write { "write" } else { "read" };
+        write!(f, "{what} of {bytes} bytes at 0x{address:x} with id {id}")
+    }
+}
+
+impl BurstFaults {
+    /// Those at the port of that name; `None`: there are none.
+    pub(crate) fn at(port: &str, period: Time, faults: &Rc<Faults>) -> Option<Rc<BurstFaults>> {
+        let of = |is: fn(&Kind) -> bool| faults.of(|kind| kind.port() == Some(port) && is(kind));
+        let errors = of(|kind| matches!(kind, Kind::Error { .. }));
+        let stalls = of(|kind| matches!(kind, Kind::Stall { .. }));
+        let flips = of(|kind| matches!(kind, Kind::MemoryFlip { .. }));
+        let is_any = !(errors.is_empty() && stalls.is_empty() && flips.is_empty());
+        is_any.then(|| Rc::new(BurstFaults { faults: faults.clone(), period, errors, stalls, flips }))
+    }
+
+    /// What a burst is answered in place of the memory, if a fault strikes it.
+    pub(crate) fn error(&self, write: bool, burst: &Burst) -> Option<Unmapped> {
+        let mut struck = None;
+        for armed in &self.errors {
+            let Kind::Error { direction, range, response, .. } = armed.kind() else { continue };
+            let is_asked = direction.is_none_or(|direction| (direction == Direction::Write) == write);
+            if is_asked && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
+                let response = response.name();
+                self.faults.strike(armed, format_args!("{} answered with {response}", Said(write, burst)));
+                let why = format!("{response}, by fault {}", armed.number());
+                let Burst { address, bytes, .. } = *burst;
+                struck.get_or_insert(Unmapped { address, bytes, why });
+            }
+        }
+        struck
+    }
+
+    /// How long a channel stands before a burst goes over it; [`Time::MAX`]: for ever.
+    pub(crate) fn stall(&self, channel: AxiChannel, burst: &Burst) -> Time {
+        let mut stall = Time::ZERO;
+        for armed in &self.stalls {
+            let Kind::Stall { channel: of, range, cycles, .. } = armed.kind() else { continue };
+            if *of == channel && touches(burst, range.as_ref()) && self.faults.strikes(armed) {
+                use AxiChannel::{WriteAddress, WriteData, WriteResponse};
+                let write = matches!(channel, WriteAddress | WriteData | WriteResponse);
+                self.faults.strike(armed, format_args!("before the {}", Said(write, burst)));
+                stall += cycles.map_or(Time::MAX, |cycles| self.period * cycles);
+            }
+        }
+        stall
+    }
+
+    /// A burst goes to a memory that is a partner's, where only its address can be held up.
+    pub(crate) fn miss_at_pins(&self, write: bool, burst: &Burst) {
+        for armed in self.errors.iter().chain(&self.stalls).chain(&self.flips) {
+            let (is_there, range) = match armed.kind() {
+                Kind::Error { direction, range, .. } => (
+                    direction.is_none_or(|direction| (direction == Direction::Write) == write),
+                    range.clone(),
+                ),
+                Kind::Stall { channel, range, .. } => {
+                    let behind = match write {
+                        true => &[AxiChannel::WriteData, AxiChannel::WriteResponse][..],
+                        false => &[AxiChannel::ReadData],
+                    };
+                    (behind.contains(channel), range.clone())
+                }
+                Kind::MemoryFlip { address, .. } => (!write, Some(*address..address.saturating_add(1))),
+                _ => continue,
+            };
+            let is_struck = is_there && touches(burst, range.as_ref()) && armed.moment().is_none();
+            if is_struck && self.faults.strikes(armed) {
+                self.faults.miss(armed, "a partner with a clock is the memory: it answers as it likes");
+            }
+        }
+    }
+
+    /// The bits that flip before a read: an address and a mask each.
+    pub(crate) fn flips<'a>(&'a self, burst: &'a Burst) -> impl Iterator<Item = (u64, u8)> + 'a {
+        self.flips.iter().filter_map(move |armed| {
+            let Kind::MemoryFlip { address, bit, .. } = *armed.kind() else { return None };
+            let is_read = touches(burst, Some(&(address..address.saturating_add(1))));
+            // One that flips at a moment has a process for that.
+            if !is_read || armed.moment().is_some() || !self.faults.strikes(armed) {
+                return None;
+            }
+            self.faults.strike(armed, format_args!("before the {}", Said(false, burst)));
+            Some((address, 1 << bit))
+        })
+    }
+}

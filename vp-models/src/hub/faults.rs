@@ -1,0 +1,88 @@
+//! Faults at a hub: arming them, and those of the parties themselves.
+
+use std::rc::Rc;
+
+use super::Hub;
+use super::input::{Input, PartyId, PortIndex, Role};
+use super::output::{Failure, FailureKind};
+use super::partner::Broken;
+use crate::faults::{Armed, Kind};
+
+impl Hub {
+    /// Arms faults.
+    pub(super) fn inject(&mut self, faults: &str) -> Result<(), Failure> {
+        let refuse =
+            |error: crate::faults::FaultsError| Failure::new(FailureKind::Unsupported, error.to_string());
+        self.platform.arm(faults).map_err(refuse)
+    }
+
+    /// Whether a fault lets nothing come any more of a party.
+    #[must_use]
+    pub fn is_silent(&self, party: PartyId) -> bool {
+        self.silent.contains(&party)
+    }
+
+    /// Counts what comes of a partner, or of who owns a memory; whether a fault loses it.
+    pub(super) fn is_lost(&mut self, input: &Input) -> bool {
+        if !self.platform.faults().has_partners() {
+            return false;
+        }
+        let (party, counts) = match input {
+            Input::Answer { party, .. } | Input::Driven { party, .. } => (*party, true),
+            Input::Promised { party, .. } => (*party, false),
+            _ => return false,
+        };
+        if counts {
+            let held: Vec<&str> =
+                self.answered_for().filter(|(of, _)| *of == party).map(|(_, name)| name).collect();
+            let is_theirs =
+                |kind: &Kind| kind.is_of_a_partner() && kind.port().is_some_and(|port| held.contains(&port));
+            let armed = self.platform.faults().of(is_theirs);
+            for armed in armed.iter().filter(|armed| armed.moment().is_none()) {
+                if self.platform.faults().strikes(armed) {
+                    self.strike_party(armed, party);
+                }
+            }
+        }
+        self.silent.contains(&party)
+    }
+
+    /// The moment of a partner's fault has come.
+    pub(super) fn partner_fault(&mut self, number: usize) {
+        let faults = self.platform.faults().clone();
+        let found: Option<Rc<Armed>> =
+            faults.of(Kind::is_of_a_partner).into_iter().find(|it| it.number() == number);
+        let Some(armed) = found else { return };
+        let port = armed.kind().port().unwrap_or_default();
+        let party = self.answered_for().find(|(_, name)| *name == port).map(|(party, _)| party);
+        match party {
+            Some(party) => self.strike_party(&armed, party),
+            None => {
+                faults.miss(&armed, format_args!("{port} is nobody's who has a clock or owns its memory"))
+            }
+        }
+    }
+
+    /// Who holds a port so that the platform waits for it, and the port's name.
+    fn answered_for(&self) -> impl Iterator<Item = (PartyId, &'static str)> {
+        let theirs = self.holdings.iter().filter(|held| held.is_timed || held.role == Role::Target);
+        theirs.filter_map(|held| Some((held.party, self.ports.get(usize::from(held.port.0))?.name)))
+    }
+
+    fn strike_party(&mut self, armed: &Armed, party: PartyId) {
+        let (faults, name) = (self.platform.faults().clone(), self.parties.name(party));
+        match *armed.kind() {
+            Kind::SilentPartner { .. } => {
+                self.silent.insert(party);
+                faults.strike(armed, format_args!("nothing comes any more of {name}"));
+            }
+            Kind::FailingPartner { port } => {
+                faults.strike(armed, format_args!("{name} is put out"));
+                let index = self.ports.iter().position(|described| described.name == port);
+                let index = index.map(|index| PortIndex(index as u16));
+                self.expel(party, index, &Broken::Pins(format!("it fails, by fault {}", armed.number())));
+            }
+            _ => {}
+        }
+    }
+}
