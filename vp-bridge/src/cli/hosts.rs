@@ -5,10 +5,11 @@ use super::memory_limit::MemoryArgs;
 use super::observing::{ObserveArgs, Observed};
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
+use vp_client::native::TimeMode;
 use vp_client::{Credentials, SilenceLimit};
 use vp_core::Time;
 use vp_models::host::Host;
-use vp_models::hub::{Hub, TimeMode};
+use vp_models::hub::{self, Hub};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
@@ -46,6 +47,16 @@ pub(super) struct HostArgs {
     #[arg(long, value_name = "ADDR", conflicts_with = "connect", help_heading = "Parts in other programs")]
     pub(super) listen: Option<Address>,
 
+    /// How simulated time moves at the server: lockstep is reproducible, free is not
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "lockstep",
+        requires = "connect",
+        help_heading = "Server"
+    )]
+    pub(super) time_mode: WantedTimeMode,
+
     /// Keep the RAM on this side of the connection: the device's DMA crosses it
     #[arg(long, requires = "connect", help_heading = "Server")]
     pub(super) own_memory: bool,
@@ -53,6 +64,24 @@ pub(super) struct HostArgs {
     /// How long the server may be silent while it is waited for: seconds, or `none`, such as for a server in a debugger
     #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE, help_heading = "Server")]
     pub(super) heartbeat: SilenceLimit,
+}
+
+/// How simulated time is to move at a server. A shared platform that is there already keeps its own way.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum WantedTimeMode {
+    /// With the requests of this program only: the same run each time
+    Lockstep,
+    /// Whenever the platform has work: times differ from run to run
+    Free,
+}
+
+impl From<WantedTimeMode> for TimeMode {
+    fn from(mode: WantedTimeMode) -> TimeMode {
+        match mode {
+            WantedTimeMode::Lockstep => TimeMode::Lockstep,
+            WantedTimeMode::Free => TimeMode::Free,
+        }
+    }
 }
 
 /// A CPU's place at a platform, and what is known of that platform.
@@ -126,7 +155,7 @@ impl HostArgs {
                 let platform =
                     Platform::build_within(&description, self.memory.budget()).map_err(Failure::new)?;
                 let headline = headline(&description);
-                let mut hub = Hub::new(platform, TimeMode::Lockstep);
+                let mut hub = Hub::new(platform, hub::TimeMode::Lockstep);
                 let observed = Some(self.observing.attach(&mut hub)?);
                 let host = LocalHost::at(hub);
                 if watched {
@@ -146,6 +175,7 @@ impl HostArgs {
             memory,
             memory_limit: self.memory.limit(),
             platform: self.shared.clone(),
+            time_mode: self.time_mode.into(),
             credentials: Credentials::from_environment().map_err(Failure::new)?,
             heartbeat: self.heartbeat,
             ..RemoteOptions::default()
@@ -156,7 +186,8 @@ impl HostArgs {
             host.reset().map_err(Failure::new)?;
         }
         let whose = if self.own_memory { ", memory on this side" } else { "" };
-        let headline = format!("{} at {address}{whose}", host.welcome().platform);
+        let welcome = host.welcome();
+        let headline = format!("{} at {address}{whose}, {}", welcome.platform, welcome.time_mode);
         Ok(OpenedHost { parts: None, host: Box::new(host), description: None, headline, observed: None })
     }
 }
