@@ -158,12 +158,15 @@ fn warnings_that_a_host_asks_for_in_the_middle_of_a_run_are_asked_for_again() {
     let mut hub_of_host = hub(&description, TimeMode::Lockstep);
     hub_of_host.record_to(move |entry| told.borrow_mut().push(entry));
     let mut host = LocalHost::at(hub_of_host);
+    // A layer whose input is not in memory: each of its bursts fails.
+    let source = host.map().find("SDP_RDMA.D_SRC_BASE_ADDR_LOW").unwrap().address;
+    for (address, value) in Stage::new(3, TimeMode::Lockstep).writes {
+        let is_source = address == u64::from(source);
+        host.write(address as u32, if is_source { 0x1000 } else { value }).unwrap();
+    }
     let mut warnings = 0;
-    for _ in 0..3 {
-        for _ in 0..5 {
-            // There is no such register.
-            host.write_acknowledged(0x3_fff8, 1).unwrap();
-        }
+    for _ in 0..12 {
+        host.read(0x1000).unwrap();
         warnings += host.warnings().len();
     }
     assert!(warnings > 3, "{warnings}");

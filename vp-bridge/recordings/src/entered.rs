@@ -36,7 +36,7 @@ fn by_access(access: &Access) -> u64 {
     match &access.operation {
         Operation::RegisterRead { .. } | Operation::RegisterWrite { .. } => REGISTER_ACCESS,
         Operation::MemoryWrite { data, strobes, .. } => {
-            (data.len() + strobes.as_ref().map_or(0, |strobes| strobes.len())) as u64
+            (data.len() + strobes.as_ref().map_or(0, bytes::Bytes::len)) as u64
         }
         Operation::StreamSend { data, .. } => data.len() as u64,
         Operation::MemoryRead { .. } => 0,

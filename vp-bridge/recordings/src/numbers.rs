@@ -30,12 +30,12 @@ fn number(difference: u64, to: u64) -> u64 {
 
 impl Numbers {
     /// Puts differences in the places of numbers.
-    pub(crate) fn to_differences(&mut self, entry: &mut Recorded) {
+    pub(crate) fn make_differences(&mut self, entry: &mut Recorded) {
         self.convert(entry, difference, |number, _| number);
     }
 
     /// Puts the numbers back.
-    pub(crate) fn to_numbers(&mut self, entry: &mut Recorded) {
+    pub(crate) fn make_numbers(&mut self, entry: &mut Recorded) {
         self.convert(entry, number, |_, number| number);
     }
 

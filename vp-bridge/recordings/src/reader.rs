@@ -205,7 +205,7 @@ impl<R: Read> Reader<R> {
                 let Ok((mut entry, &[])) = postcard::take_from_bytes(image) else {
                     return Err(self.damaged("no entry"));
                 };
-                self.numbers.to_numbers(&mut entry);
+                self.numbers.make_numbers(&mut entry);
                 return Ok(Some(self.counted(entry)));
             }
             if self.end.is_some() {

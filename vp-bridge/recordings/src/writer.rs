@@ -70,7 +70,7 @@ impl<W: Write> Writer<W> {
             };
         }
         self.add_accesses()?;
-        self.numbers.to_differences(&mut entry);
+        self.numbers.make_differences(&mut entry);
         self.append(&entry, None)
     }
 

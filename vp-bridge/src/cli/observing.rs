@@ -129,13 +129,13 @@ impl ObserveArgs {
         for note in notes {
             anstream::eprintln!("{} {note}", text::styled(text::YELLOW, "note:"));
         }
-        let errors = errors.iter().map(ToString::to_string).chain(self.not_recorded()).collect();
-        wrong_with(errors, verdict)
+        let errors: Vec<_> = errors.iter().map(ToString::to_string).chain(self.not_recorded()).collect();
+        wrong_with(&errors, verdict)
     }
 
     /// What came of a server: wrong if something is not recorded. Its log has the rest.
     pub(super) fn conclude_server(&self, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
-        wrong_with(self.not_recorded().collect(), verdict)
+        wrong_with(&self.not_recorded().collect::<Vec<_>>(), verdict)
     }
 
     fn not_recorded(&self) -> impl Iterator<Item = String> + use<> {
@@ -144,7 +144,7 @@ impl ObserveArgs {
 }
 
 /// A verdict, or these errors.
-fn wrong_with(errors: Vec<String>, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
+fn wrong_with(errors: &[String], verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
     match verdict {
         verdict if errors.is_empty() => verdict,
         Ok(_) => Err(Failure { what: errors.join("\n"), ..Failure::new("") }),

@@ -44,11 +44,11 @@ pub(super) type FilePlayer = Player<BufReader<File>>;
 /// Opens a recording, and builds its platform.
 pub(super) fn open(path: &Path) -> Result<FilePlayer, Failure> {
     let file = File::open(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-    Player::new(BufReader::new(file)).map_err(|error| wrong(path, error))
+    Player::new(BufReader::new(file)).map_err(|error| wrong(path, &error))
 }
 
 /// Says what is wrong with a recording.
-pub(super) fn wrong(path: &Path, error: PlayError) -> Failure {
+pub(super) fn wrong(path: &Path, error: &PlayError) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
@@ -132,7 +132,7 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
             Ok(Step::Done(_)) => {}
             Ok(Step::Stopped) => break None,
             Ok(Step::Ended(end)) => break Some(end),
-            Err(error) => return Err(explained(path, error, &player)),
+            Err(error) => return Err(explained(path, &error, &player)),
         }
     };
     drop(observed);
@@ -190,7 +190,7 @@ fn replay(args: &Args) -> Result<Verdict, Failure> {
 }
 
 /// What a recording that does not run again may have of it.
-fn explained(path: &Path, error: PlayError, player: &FilePlayer) -> Failure {
+fn explained(path: &Path, error: &PlayError, player: &FilePlayer) -> Failure {
     let header = player.reader().header();
     let is_same = header.build.is_some() && header.build == recording::build();
     let failure = wrong(path, error);

@@ -96,7 +96,7 @@ fn run(path: &Path, kept: Option<u64>) -> Result<Rc<Watched>, Failure> {
     player.hub().platform().sim().observe(watched.clone());
     let until = kept.map_or(Time::MAX, |kept| Time::ps((kept + 2).saturating_mul(1 << WINDOW)));
     loop {
-        match player.step(until, &mut |_| {}).map_err(|error| replay::wrong(path, error))? {
+        match player.step(until, &mut |_| {}).map_err(|error| replay::wrong(path, &error))? {
             Step::Done(_) => {}
             Step::Stopped | Step::Ended(_) => return Ok(watched),
         }
