@@ -117,6 +117,9 @@ impl Names {
             }
             PartyCommand::Step { to } => format!("steps to {to}"),
             PartyCommand::Reset => "resets the platform".to_owned(),
+            PartyCommand::Inject { faults } => {
+                format!("has things go wrong, in {} of TOML", counted(faults.len() as u64, "byte"))
+            }
         }
     }
 
