@@ -33,9 +33,9 @@ impl AxiLite {
         timing: AxiLiteTiming,
         target: Rc<dyn RegisterTarget>,
     ) -> Rc<AxiLite> {
-        let pipeline = Pipeline::new(sim, name, period, window, timing.answer);
+        let pipeline = Pipeline::new(sim, name, period, window, timing.answer, target);
         sim.server(format!("{name}.accept"), accept(sim.clone(), pipeline.clone(), period, timing.effect));
-        pipeline.start(target);
+        pipeline.start();
         Rc::new(AxiLite(pipeline))
     }
 }
@@ -55,6 +55,15 @@ impl RegisterBus for AxiLite {
 
     fn on_answer(&self, told: Option<AnswerListener>) {
         self.0.on_answer(told);
+    }
+
+    fn target(&self) -> Option<&dyn RegisterTarget> {
+        Some(self.0.target())
+    }
+
+    fn poke(&self, address: u32, value: u32) -> bool {
+        self.0.poke(address, value);
+        true
     }
 
     fn backlog(&self) -> usize {
@@ -88,6 +97,9 @@ mod tests {
 
     impl RegisterTarget for Echo {
         fn read(&self, address: u32) -> u32 {
+            address
+        }
+        fn peek(&self, address: u32, _: Option<usize>) -> u32 {
             address
         }
         fn write(&self, _: u32, _: u32, _: Time) {}

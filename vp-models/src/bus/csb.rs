@@ -54,11 +54,11 @@ impl Csb {
         timing: CsbTiming,
         target: Rc<dyn RegisterTarget>,
     ) -> Rc<Csb> {
-        let pipeline = Pipeline::new(sim, name, period, WINDOW, timing.answer);
+        let pipeline = Pipeline::new(sim, name, period, WINDOW, timing.answer, target);
         let ready = Told::default();
         let accept = accept(sim.clone(), (pipeline.clone(), ready.clone()), period, timing);
         sim.server(format!("{name}.accept"), accept);
-        pipeline.start(target);
+        pipeline.start();
         Rc::new(Csb { pipeline, ready })
     }
 }
@@ -82,6 +82,15 @@ impl RegisterBus for Csb {
 
     fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {
         *self.ready.borrow_mut() = Some(told);
+    }
+
+    fn target(&self) -> Option<&dyn RegisterTarget> {
+        Some(self.pipeline.target())
+    }
+
+    fn poke(&self, address: u32, value: u32) -> bool {
+        self.pipeline.poke(address, value);
+        true
     }
 
     fn backlog(&self) -> usize {
@@ -145,6 +154,9 @@ mod tests {
     impl RegisterTarget for Store {
         fn read(&self, address: u32) -> u32 {
             self.0.borrow().get(&address).copied().unwrap_or(0)
+        }
+        fn peek(&self, address: u32, _: Option<usize>) -> u32 {
+            self.read(address)
         }
         fn write(&self, address: u32, value: u32, _: Time) {
             self.0.borrow_mut().insert(address, value);

@@ -290,6 +290,10 @@ impl RegisterTarget for Suite {
         self.csr.borrow().read(address)
     }
 
+    fn peek(&self, address: u32, _: Option<usize>) -> u32 {
+        self.read(address)
+    }
+
     fn write(&self, address: u32, value: u32, _: Time) {
         let asked = self.csr.borrow_mut().write(address, value);
         if let Some(asked) = asked {

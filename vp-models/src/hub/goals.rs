@@ -36,6 +36,11 @@ impl Hub {
         self.current = Some(Current { party, goal });
     }
 
+    /// What the current job waits for, if it is this party's.
+    pub(super) fn current_of(&self, party: PartyId) -> Option<&Goal> {
+        self.current.as_ref().filter(|current| current.party == party).map(|current| &current.goal)
+    }
+
     /// Ends the current job if it is this party's.
     pub(super) fn end_current_of(&mut self, party: PartyId) {
         if self.current.as_ref().is_some_and(|current| current.party == party) {

@@ -127,6 +127,17 @@ pub enum Input {
         /// What.
         promise: Promise,
     },
+    /// Somebody who need be no party accesses registers or memory beside the buses, at once, and is told by one
+    /// [`Output::Completed`](super::Output::Completed) what came of it. What only looks at what is inside the platform is no
+    /// input: [`Hub::peek_registers`](super::Hub::peek_registers), [`Hub::peek_memory`](super::Hub::peek_memory).
+    Debug {
+        /// Who.
+        party: PartyId,
+        /// By which name the completion comes.
+        tag: Tag,
+        /// What; its `at` is not looked at.
+        access: Access,
+    },
 }
 
 /// What the hub may rely on if a party owns a memory.

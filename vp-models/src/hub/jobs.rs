@@ -194,18 +194,7 @@ impl Hub {
 
     /// The address of a register, if there may be one.
     fn register(&self, party: PartyId, port: PortIndex, address: u64) -> Result<u32, Failure> {
-        let port = self.initiated(party, port, &[PortKind::Registers])?;
-        if !address.is_multiple_of(4) {
-            let reason = format!("register address 0x{address:x}: registers are words, at multiples of 4");
-            return Err(Failure::new(FailureKind::Misaligned, reason));
-        }
-        let register = (address.checked_sub(port.base).filter(|offset| *offset < port.size))
-            .and_then(|offset| u32::try_from(offset).ok());
-        register.ok_or_else(|| {
-            let (name, size) = (port.name, port.size);
-            let reason = format!("register address 0x{address:x}: {name} ends at 0x{size:x}");
-            Failure::new(FailureKind::DecodeError, reason)
-        })
+        register_of(self.initiated(party, port, &[PortKind::Registers])?, address)
     }
 
     fn check_window(
@@ -220,13 +209,7 @@ impl Hub {
             let reason = format!("{}: a stream takes whole writes only", port.name);
             return Err(Failure::new(FailureKind::Unsupported, reason));
         }
-        let end = port.base.saturating_add(port.size);
-        if address >= port.base && address.checked_add(length).is_some_and(|last| last <= end) {
-            return Ok(());
-        }
-        let (name, from, to) = (port.name, port.base, end - 1);
-        let reason = format!("{length} bytes at 0x{address:x}: {name} spans 0x{from:x} to 0x{to:x}");
-        Err(Failure::new(FailureKind::BadRange, reason))
+        check_bytes(port, address, length)
     }
 
     // Jobs in their turn.
@@ -374,6 +357,32 @@ impl Hub {
             }
         }
     }
+}
+
+/// The address of a register in its bus's space, if there may be one.
+pub(super) fn register_of(port: &Port, address: u64) -> Result<u32, Failure> {
+    if !address.is_multiple_of(4) {
+        let reason = format!("register address 0x{address:x}: registers are words, at multiples of 4");
+        return Err(Failure::new(FailureKind::Misaligned, reason));
+    }
+    let register = (address.checked_sub(port.base).filter(|offset| *offset < port.size))
+        .and_then(|offset| u32::try_from(offset).ok());
+    register.ok_or_else(|| {
+        let (name, size) = (port.name, port.size);
+        let reason = format!("register address 0x{address:x}: {name} ends at 0x{size:x}");
+        Failure::new(FailureKind::DecodeError, reason)
+    })
+}
+
+/// Refuses bytes that are not all a memory's.
+pub(super) fn check_bytes(port: &Port, address: u64, length: u64) -> Result<(), Failure> {
+    let end = port.base.saturating_add(port.size);
+    if address >= port.base && address.checked_add(length).is_some_and(|last| last <= end) {
+        return Ok(());
+    }
+    let (name, from, to) = (port.name, port.base, end - 1);
+    let reason = format!("{length} bytes at 0x{address:x}: {name} spans 0x{from:x} to 0x{to:x}");
+    Err(Failure::new(FailureKind::BadRange, reason))
 }
 
 fn within_horizon(time: Time) -> Result<(), Failure> {

@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod debug;
 mod goals;
 mod input;
 mod jobs;
@@ -52,6 +53,7 @@ use std::rc::Rc;
 use vp_core::observe::Warning;
 use vp_core::{Simulation, Time};
 
+pub use debug::MOST_REGISTERS;
 pub use input::{
     Access, AccessKind, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role,
     Tag, Until,
@@ -306,6 +308,7 @@ impl Hub {
                     self.take_access(party, None, access);
                 }
             }
+            Input::Debug { party, tag, access } => self.debug(party, tag, access),
             Input::Answer { party, request, result } => {
                 if let Some(news) = Requests::answer(&self.requests, party, request, result) {
                     self.tell_news(news);

@@ -262,6 +262,23 @@ impl RegisterTarget for Nvdla {
         }
     }
 
+    fn peek(&self, address: u32, group: Option<usize>) -> u32 {
+        match self.decode(address) {
+            None => 0,
+            Some((Registers::Rom(words), offset)) => words.get(offset as usize / 4).copied().unwrap_or(0),
+            Some((Registers::Glb, offset)) => self.interrupts.read(offset),
+            Some((Registers::Nocif(nocif), offset)) => nocif.peek(offset),
+            Some((Registers::Bdma(bdma), offset)) => bdma.peek(offset),
+            Some((Registers::Unit(control) | Registers::Bare(control), offset)) => {
+                control.registers().borrow().peek(offset, group)
+            }
+        }
+    }
+
+    fn groups(&self) -> usize {
+        2
+    }
+
     fn distance(&self, address: u32) -> u32 {
         // RTL, `NV_NVDLA_RT_csb2cmac.v`, `NV_NVDLA_RT_csb2cacc.v`: three registers there and three back. Writes go the same way,
         // and nothing waits for theirs.

@@ -78,9 +78,18 @@ impl Nocif {
     }
 
     pub(crate) fn read(&self, offset: u32) -> u32 {
-        let mut registers = self.registers.borrow_mut();
-        registers.set_field(0, mcif::status::IDLE, u32::from(self.interconnect.is_idle()));
-        registers.read(offset)
+        self.show_status();
+        self.registers.borrow_mut().read(offset)
+    }
+
+    pub(crate) fn peek(&self, offset: u32) -> u32 {
+        self.show_status();
+        self.registers.borrow().peek(offset, None)
+    }
+
+    fn show_status(&self) {
+        let idle = u32::from(self.interconnect.is_idle());
+        self.registers.borrow_mut().set_field(0, mcif::status::IDLE, idle);
     }
 
     pub(crate) fn write(&self, offset: u32, value: u32) {

@@ -20,7 +20,7 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
-use vp_core::{Sim, Simulation, Time};
+use vp_core::{Name, Sim, Simulation, Time};
 
 /// What kind of interface a port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -271,6 +271,11 @@ impl Platform {
     /// The layers that ran, oldest first.
     pub fn layers(&self) -> Vec<LayerRecord> {
         self.chronicle.layers()
+    }
+
+    /// Units that began layers, in the order of their names, and how many each began.
+    pub(super) fn begun(&self) -> impl Iterator<Item = (Name, u64)> + use<> {
+        self.chronicle.units().into_iter().map(|unit| (unit.unit, unit.layers))
     }
 
     /// Keeps from now on what datapaths and memory interfaces do, for [`Platform::take_activity`].

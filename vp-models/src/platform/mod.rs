@@ -7,6 +7,7 @@ mod activity;
 mod assembly;
 mod carried;
 mod description;
+mod inspection;
 mod memory_port;
 mod observers;
 mod settings;

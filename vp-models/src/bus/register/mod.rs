@@ -21,6 +21,15 @@ pub trait RegisterTarget {
     /// The value of a register.
     fn read(&self, address: u32) -> u32;
 
+    /// What a read would give, without what it does besides: nothing that can be observed changes. With a group, which is
+    /// below [`groups`](RegisterTarget::groups), it is that of the group, whichever one accesses go to.
+    fn peek(&self, address: u32, group: Option<usize>) -> u32;
+
+    /// How many groups of registers there are at the same addresses.
+    fn groups(&self) -> usize {
+        1
+    }
+
     /// Stores a value; `accepted` is when the bus took the request.
     fn write(&self, address: u32, value: u32, accepted: Time);
 
@@ -104,6 +113,18 @@ pub trait RegisterBus {
     /// accepts a request an edge tells nothing.
     fn on_ready(&self, told: Box<dyn Fn(Time, bool)>) {
         let _ = told;
+    }
+
+    /// The registers, to be looked at beside the bus, as debuggers do; `None`: they are outside the platform.
+    fn target(&self) -> Option<&dyn RegisterTarget> {
+        None
+    }
+
+    /// Writes a register at once, beside the bus: it does all that a CPU's write does, and is reported like one. `false`:
+    /// the registers are outside the platform.
+    fn poke(&self, address: u32, value: u32) -> bool {
+        let _ = (address, value);
+        false
     }
 
     /// How many requests wait to be accepted.

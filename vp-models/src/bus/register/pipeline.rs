@@ -27,16 +27,18 @@ pub(in crate::bus) struct Pipeline {
     responder: RefCell<Option<Responder>>,
     answer_listener: RefCell<Option<AnswerListener>>,
     unanswered: Cell<usize>,
+    target: Rc<dyn RegisterTarget>,
 }
 
 impl Pipeline {
-    /// A pipeline in front of `window` bytes of registers, whose answers take so many cycles.
+    /// A pipeline in front of `target`, `window` bytes of registers, whose answers take so many cycles.
     pub(in crate::bus) fn new(
         sim: &Sim,
         name: &'static str,
         period: Time,
         window: u32,
         answer: u32,
+        target: Rc<dyn RegisterTarget>,
     ) -> Rc<Pipeline> {
         let address_bits = window.next_power_of_two().ilog2();
         Rc::new(Pipeline {
@@ -52,13 +54,14 @@ impl Pipeline {
             responder: RefCell::default(),
             answer_listener: RefCell::default(),
             unanswered: Cell::new(0),
+            target,
         })
     }
 
-    /// Starts the processes behind the acceptance: the decoder in front of `target`, and the way back.
-    pub(in crate::bus) fn start(self: &Rc<Self>, target: Rc<dyn RegisterTarget>) {
+    /// Starts the processes behind the acceptance: the decoder in front of the target, and the way back.
+    pub(in crate::bus) fn start(self: &Rc<Self>) {
         let name = self.name;
-        self.sim.server(format!("{name}.decode"), self.clone().decode(target));
+        self.sim.server(format!("{name}.decode"), self.clone().decode());
         self.sim.server(format!("{name}.answer"), self.clone().give_answers());
     }
 
@@ -83,6 +86,16 @@ impl Pipeline {
 
     pub(in crate::bus) fn on_answer(&self, told: Option<AnswerListener>) {
         *self.answer_listener.borrow_mut() = told;
+    }
+
+    pub(in crate::bus) fn target(&self) -> &dyn RegisterTarget {
+        &*self.target
+    }
+
+    /// Writes a register at once, beside what is under way.
+    pub(in crate::bus) fn poke(&self, address: u32, value: u32) {
+        self.target.write(address, value, self.sim.now());
+        self.sim.report(self.source, What::Register { write: true, address, value });
     }
 
     pub(in crate::bus) fn backlog(&self) -> usize {
@@ -111,7 +124,8 @@ impl Pipeline {
         self.in_flight.push_at(accepted + self.period * u64::from(cycles), (request, accepted));
     }
 
-    async fn decode(self: Rc<Self>, target: Rc<dyn RegisterTarget>) {
+    async fn decode(self: Rc<Self>) {
+        let target = &self.target;
         loop {
             let (RegisterRequest { address, access, tag }, accepted) = self.in_flight.next().await;
             let (write, value) = match access {

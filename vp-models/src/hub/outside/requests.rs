@@ -90,6 +90,11 @@ impl Requests {
         self.ordered = ordered;
     }
 
+    /// How many requests an owner has not answered.
+    pub(in crate::hub) fn unanswered_of(&self, owner: PartyId) -> usize {
+        self.unanswered.get(&owner).copied().unwrap_or(0)
+    }
+
     pub(super) fn is_trusted(&self, owner: PartyId) -> bool {
         let unanswered = self.unanswered.get(&owner).copied().unwrap_or(0);
         self.ordered.is_some_and(|ordered| ordered.party == owner && unanswered < ordered.at_once)

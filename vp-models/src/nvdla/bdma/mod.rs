@@ -111,6 +111,12 @@ impl Bdma {
         self.control.registers().borrow_mut().read(offset)
     }
 
+    /// What a read would give.
+    pub(crate) fn peek(&self, offset: u32) -> u32 {
+        self.show_status();
+        self.control.registers().borrow().peek(offset, None)
+    }
+
     /// A write from the bus; true if it launched a group.
     pub(crate) fn write(&self, offset: u32, value: u32) -> bool {
         self.control.write(offset, value);

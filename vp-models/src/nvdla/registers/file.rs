@@ -118,7 +118,7 @@ impl RegisterFile {
 
     /// A software read of a word. Reading a lookup table's data port moves its index.
     pub fn read(&mut self, offset: u32) -> u32 {
-        let value = self.peek(offset);
+        let value = self.peek(offset, None);
         if self.is_lut_register(offset, s_lut_access_data::LUT_DATA) {
             if let Some(lut) = &mut self.lut {
                 lut.read();
@@ -128,15 +128,20 @@ impl RegisterFile {
         value
     }
 
-    /// What a read would return, without its side effects: for debuggers.
-    pub fn peek(&self, offset: u32) -> u32 {
+    /// What a read would return, without its side effects: for debuggers. Of that group, or else of the one that software's
+    /// accesses reach.
+    ///
+    /// # Panics
+    ///
+    /// When `group` is neither 0 nor 1.
+    pub fn peek(&self, offset: u32, group: Option<usize>) -> u32 {
         if self.is_lut_register(offset, s_lut_access_data::LUT_DATA)
             && let Some(lut) = &self.lut
         {
             return u32::from(lut.peek() as u16);
         }
         let Some(register) = self.unit().register_at(offset) else { return 0 };
-        self.rights[register.index()].read(self.groups[self.producer].word(register))
+        self.rights[register.index()].read(self.groups[group.unwrap_or(self.producer)].word(register))
     }
 
     /// All registers a layer of that group sees.
@@ -484,7 +489,7 @@ mod tests {
             let lut = file.lut().unwrap();
             assert_eq!((lut.lo()[0], lut.lo()[255], lut.lo()[256]), (-256, -1, 0));
             file.write(at(cfg), 0x1_0002);
-            assert_eq!(file.peek(at(data)), 0xff02);
+            assert_eq!(file.peek(at(data), None), 0xff02);
             assert_eq!((file.read(at(data)), file.read(at(data))), (0xff02, 0xff03));
             let index = if unit == Unit::Sdp { 2 } else { 4 };
             assert_eq!(file.read(at(cfg)), 0x1_0000 + index);

@@ -1,0 +1,30 @@
+//! How things stand at a platform, in the form of counters: for people who look in while it runs or stands.
+
+use super::assembly::Platform;
+use super::observers::LayerRecord;
+use crate::counters::Statistics;
+
+impl Platform {
+    /// What units do, the line, and what is unfinished. Whoever asks changes nothing.
+    pub fn inspect(&self) -> Statistics {
+        let mut seen = Statistics::default();
+        seen.count("time", self.simulation().now().as_ps(), "ps");
+        seen.count("period", self.description().period.as_ps(), "ps");
+        seen.count("line.irq0", self.irq().level().into(), "");
+        let layers = self.layers();
+        for (unit, begun) in self.begun() {
+            let open = layers.iter().rev().find(|layer| layer.unit == unit && layer.end.is_none());
+            let state = match open {
+                None => format!("idle, {begun} begun and ended"),
+                Some(LayerRecord { group, shape, begin, .. }) => {
+                    format!("busy with {shape}, {} {group}, number {begun}, since {begin}", self.device().numbering())
+                }
+            };
+            seen.note(format!("unit.{unit}"), state);
+        }
+        if let Some(unfinished) = self.unfinished() {
+            seen.note("unfinished", unfinished);
+        }
+        seen
+    }
+}
