@@ -33,6 +33,7 @@
 //! ```
 
 mod debug;
+mod debugger;
 mod goals;
 mod input;
 mod jobs;
@@ -54,6 +55,10 @@ use vp_core::observe::Warning;
 use vp_core::{Simulation, Time};
 
 pub use debug::MOST_REGISTERS;
+pub use debugger::{
+    Accesses, BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, Seen, SetBreakpoint, StepBy,
+    StopReport, StopWhy,
+};
 pub use input::{
     Access, AccessKind, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role,
     Tag, Until,
@@ -70,6 +75,7 @@ pub use time::{Activity, Pace, Ran, TimeMode};
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::platform::{Platform, Port, Warned};
+use debugger::Debugging;
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
@@ -137,6 +143,8 @@ pub struct Hub {
     standstill: Option<Failure>,
     /// Whether a memory owner's answer is needed before time may move on.
     is_held: bool,
+    /// What debuggers have asked for, while there are any.
+    debugging: Option<Box<Debugging>>,
     outputs: VecDeque<Output>,
     /// How many outputs have been polled.
     polled: u64,
@@ -178,6 +186,7 @@ impl Hub {
             long_instant: (Time::ZERO, 0),
             standstill: None,
             is_held: false,
+            debugging: None,
             outputs: VecDeque::new(),
             polled: 0,
             recorder: None,
@@ -309,6 +318,7 @@ impl Hub {
                 }
             }
             Input::Debug { party, tag, access } => self.debug(party, tag, access),
+            Input::Debugger { party, tag, command } => self.debugger_command(party, tag, command),
             Input::Answer { party, request, result } => {
                 if let Some(news) = Requests::answer(&self.requests, party, request, result) {
                     self.tell_news(news);
@@ -346,6 +356,7 @@ impl Hub {
     }
 
     fn leave(&mut self, party: PartyId, why: &str) {
+        self.debugger_leaves(party);
         if !self.parties.contains(party) {
             return;
         }
@@ -387,6 +398,7 @@ impl Hub {
         self.port_events.borrow_mut().clear();
         self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
+        self.review_watcher();
         for holding in self.holdings.clone() {
             match holding.is_timed {
                 true => self.connect_partner(&holding),

@@ -9,6 +9,8 @@ use vp_core::{Name, Sim, Time};
 
 /// How many layers are kept; older ones are forgotten.
 const KEPT: usize = 4096;
+/// How many register accesses.
+const KEPT_ACCESSES: usize = 16;
 
 /// A hardware layer that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,19 @@ pub struct LayerRecord {
     pub begin: Time,
     /// When its interrupt came; `None` while it runs.
     pub end: Option<Time>,
+}
+
+/// A register access over the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegisterRecord {
+    /// When it took effect.
+    pub time: Time,
+    /// Whether it was a write.
+    pub write: bool,
+    /// Byte address.
+    pub address: u32,
+    /// The value read or written.
+    pub value: u32,
 }
 
 /// How much a unit worked.
@@ -75,6 +90,7 @@ pub(super) struct Chronicle {
     layers: RefCell<VecDeque<(Source, LayerRecord)>>,
     units: RefCell<Vec<(Source, UnitRecord)>>,
     warnings: RefCell<Warnings>,
+    accesses: RefCell<VecDeque<RegisterRecord>>,
 }
 
 impl Chronicle {
@@ -84,6 +100,7 @@ impl Chronicle {
             layers: RefCell::default(),
             units: RefCell::default(),
             warnings: RefCell::default(),
+            accesses: RefCell::default(),
         }
     }
 
@@ -108,6 +125,11 @@ impl Chronicle {
         }
         units.sort_by(|a, b| a.unit.cmp(&b.unit));
         units
+    }
+
+    /// The last register accesses, oldest first.
+    pub(super) fn accesses(&self) -> Vec<RegisterRecord> {
+        self.accesses.borrow().iter().copied().collect()
     }
 
     /// A layer begins.
@@ -145,7 +167,7 @@ impl Chronicle {
 
 impl Observer for Chronicle {
     fn wants(&self) -> Kinds {
-        Kinds::WORK | Kinds::WARNINGS
+        Kinds::WORK | Kinds::WARNINGS | Kinds::REGISTERS
     }
 
     fn observe(&self, observation: &Observation<'_>) {
@@ -166,6 +188,13 @@ impl Observer for Chronicle {
                 if let Some((_, layer)) = open {
                     layer.end = Some(time);
                 }
+            }
+            What::Register { write, address, value } => {
+                let mut accesses = self.accesses.borrow_mut();
+                if accesses.len() == KEPT_ACCESSES {
+                    accesses.pop_front();
+                }
+                accesses.push_back(RegisterRecord { time, write, address, value });
             }
             What::Warning(warning) => {
                 self.warnings.borrow_mut().add(time, &self.sim.source_name(source), &warning);
