@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
     Access, Attach, Capabilities, Counter, ErrorCode, MemoryRead, MemoryWrite, OpenRing, Port, PortId,
-    PortKind, Posted, Range, Reaction, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
+    PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
     ShareMemory, SharedRegion, StatusReport, Time, TimeMode, Until, Why,
 };
 use vp_shm::ring;
@@ -156,6 +156,32 @@ impl<H: Handler> Client<H> {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// What `count` registers from an address on hold, without what reads do besides: of that group, or else of the one that
+    /// accesses go to. The session need not be attached to the port.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn peek_registers(
+        &mut self,
+        port: PortId,
+        address: u64,
+        count: u32,
+        group: Option<u8>,
+    ) -> Result<Vec<u32>, Error> {
+        let peek = RegisterPeek { port, address, count, group };
+        let payload = self.ask(Request::RegisterPeek(peek), &[])?.payload;
+        let words = payload.chunks_exact(4).filter_map(|word| word.first_chunk());
+        Ok(words.map(|word| u32::from_le_bytes(*word)).collect())
+    }
+
+    /// Writes a register at once, beside the bus: with all that a write does. The session need not be attached to the port.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn poke_register(&mut self, port: PortId, address: u64, value: u32) -> Result<(), Error> {
+        self.ask(Request::RegisterPoke(RegisterPoke { port, address, value }), &[]).map(|_| ())
     }
 
     fn has_ring(&self, port: PortId) -> bool {
@@ -395,10 +421,22 @@ impl<H: Handler> Client<H> {
     /// # Errors
     /// [`Error`].
     pub fn counters(&mut self, prefix: &str) -> Result<Vec<Counter>, Error> {
+        self.all_counters(|first| Request::Statistics { prefix: prefix.to_owned(), first })
+    }
+
+    /// How things stand: sessions, ports, what is at work. An observer that has named no platform is told which there are.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn inspect(&mut self) -> Result<Vec<Counter>, Error> {
+        self.all_counters(|first| Request::Inspect { first })
+    }
+
+    fn all_counters(&mut self, request: impl Fn(u32) -> Request) -> Result<Vec<Counter>, Error> {
         let (mut counters, mut bytes) = (Vec::<Counter>::new(), 0);
         loop {
             let first = u32::try_from(counters.len()).unwrap_or(u32::MAX);
-            let answer = self.ask(Request::Statistics { prefix: prefix.to_owned(), first }, &[])?;
+            let answer = self.ask(request(first), &[])?;
             let Reply::Statistics { total, count } = answer.reply else {
                 return Err(Error::Unfit(answer.reply.name()));
             };

@@ -69,6 +69,14 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Only to look at a platform, which others use, or, without a name, to ask the server which platforms there are.
+    pub fn observer(agent: impl Into<String>, platform: Option<String>) -> Self {
+        let capabilities = Capabilities::INSPECTION.union(Capabilities::OBSERVER).union(Capabilities::DEVICE);
+        Self { platform, capabilities, share: false, ..Self::new(agent) }
+    }
+}
+
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {

@@ -182,6 +182,17 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         (reaction(), any::<u32>())
             .prop_map(|(reaction, quantum)| (Request::Clock { reaction, quantum }, vec![])),
         text(16).prop_map(|token| (Request::Authenticate { token: Token::new(token) }, vec![])),
+        any::<u32>().prop_map(|first| (Request::Inspect { first }, vec![])),
+        (port(), any::<u64>(), 1..=MAX_PEEKED, option::of(any::<u8>())).prop_map(
+            |(port, address, count, group)| (
+                Request::RegisterPeek(RegisterPeek { port, address, count, group }),
+                vec![]
+            )
+        ),
+        (port(), any::<u64>(), any::<u32>()).prop_map(|(port, address, value)| (
+            Request::RegisterPoke(RegisterPoke { port, address, value }),
+            vec![]
+        )),
     ]
 }
 

@@ -150,6 +150,8 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
     let busy = "dbb0 is held as target by session 3; detach it there first";
     let deadlock = "pdp waits for dbb0 read data that no request asks for";
     let paced = TimeMode::Paced { picoseconds_per_nanosecond: 1000 };
+    let observer =
+        Hello { capabilities: Capabilities::from_bits(0x1800), ..hello(Some("lab"), TimeMode::Lockstep) };
     let none = Vec::new;
     vec![
         ("hello-private-lockstep", Message::Hello(Box::new(hello(None, TimeMode::Lockstep))), none()),
@@ -344,6 +346,21 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             reply(1, 0, Reply::Failed { code: ErrorCode::NotPermitted, reason: LACKING.into() }),
             none(),
         ),
+        ("inspect", request(20, Request::Inspect { first: 0 }), none()),
+        (
+            "register-peek",
+            request(
+                21,
+                Request::RegisterPeek(RegisterPeek { port: csb, address: 0xb000, count: 4, group: Some(1) }),
+            ),
+            none(),
+        ),
+        (
+            "register-poke",
+            request(22, Request::RegisterPoke(RegisterPoke { port: csb, address: 0xb010, value: 1 })),
+            none(),
+        ),
+        ("hello-observer", Message::Hello(Box::new(observer)), none()),
     ]
 }
 
@@ -418,8 +435,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 16 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 16 + 9 + 2 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 19 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 19 + 9 + 2 + 2 + 2, "{seen:?}");
 }
 
 #[test]

@@ -284,8 +284,14 @@ impl Capabilities {
     /// Answers the server's Pings at any time, also between two calls. A promise that the caller has to give, so it is not in
     /// [`ALL`](Self::ALL).
     pub const HEARTBEAT: Self = Self(1 << 10);
+    /// Takes [`Inspect`](super::Request::Inspect), [`RegisterPeek`](super::Request::RegisterPeek) and
+    /// [`RegisterPoke`](super::Request::RegisterPoke).
+    pub const INSPECTION: Self = Self(1 << 11);
+    /// The session only looks at a platform that others use. What kind of session it is, and not what a client can do, so it is
+    /// not in [`ALL`](Self::ALL).
+    pub const OBSERVER: Self = Self(1 << 12);
     /// All that this crate knows and any client and stream can do.
-    pub const ALL: Self = Self(0b1_1010_0111);
+    pub const ALL: Self = Self(0b1001_1010_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);
 

@@ -84,6 +84,7 @@ impl Wanted {
             Request::RegisterRead(read) => Self::Value(read.port),
             Request::RegisterWrite(write) => Self::Written(write.port),
             Request::MemoryRead(read) => Self::Data(read.length),
+            Request::RegisterPeek(peek) => Self::Data(peek.bytes()),
             Request::Attach(_)
             | Request::Detach { .. }
             | Request::MemoryWrite(_)
@@ -91,10 +92,11 @@ impl Wanted {
             | Request::ShareMemory(_)
             | Request::OpenRing(_)
             | Request::Clock { .. }
-            | Request::Authenticate { .. } => Self::Done,
+            | Request::Authenticate { .. }
+            | Request::RegisterPoke(_) => Self::Done,
             Request::Advance { .. } => Self::Reached,
             Request::Status => Self::Status,
-            Request::Statistics { .. } => Self::Statistics,
+            Request::Statistics { .. } | Request::Inspect { .. } => Self::Statistics,
             Request::Ping => Self::Pong,
             Request::Step { .. } => Self::Stepped,
         }

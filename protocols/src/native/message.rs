@@ -135,6 +135,49 @@ pub enum Request {
         /// What the server knows the client by.
         token: Token,
     },
+    /// Client → server: how do things stand at the platform, or at the server? [`Reply::Statistics`]. Needs
+    /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
+    Inspect {
+        /// As in [`Request::Statistics`].
+        first: u32,
+    },
+    /// Client → server: what registers hold, without what reads do besides. [`Reply::Data`]: the words, little endian. Needs
+    /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
+    RegisterPeek(RegisterPeek),
+    /// Client → server: write a register now, beside the bus. [`Reply::Done`]. Needs
+    /// [`Capabilities::INSPECTION`](super::Capabilities::INSPECTION).
+    RegisterPoke(RegisterPoke),
+}
+
+/// Look at registers that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterPeek {
+    /// A CSB port. The session need not be attached to it.
+    pub port: PortId,
+    /// Byte address of the first one.
+    pub address: u64,
+    /// How many: at least 1, at most [`MAX_PEEKED`](super::MAX_PEEKED).
+    pub count: u32,
+    /// Of which group; `None`: of the one that accesses go to.
+    pub group: Option<u8>,
+}
+
+impl RegisterPeek {
+    /// Length of the words, in bytes.
+    pub fn bytes(&self) -> u32 {
+        self.count.saturating_mul(4)
+    }
+}
+
+/// Write one 32-bit register at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterPoke {
+    /// A CSB port. The session need not be attached to it.
+    pub port: PortId,
+    /// Byte address.
+    pub address: u64,
+    /// The word.
+    pub value: u32,
 }
 
 /// A secret, at most [`MAX_TOKEN`](super::MAX_TOKEN) bytes long. [`Debug`](fmt::Debug) does not show it.
@@ -492,6 +535,7 @@ impl Message {
         let length = payload.len() as u64;
         let asked = match self {
             Self::Request { request: Request::MemoryRead(read), .. } => Some(read.length),
+            Self::Request { request: Request::RegisterPeek(peek), .. } => Some(peek.bytes()),
             _ => self.memory_write().map(|write| write.length),
         };
         match asked {
@@ -564,6 +608,9 @@ impl Request {
             Self::Step { .. } => "Step",
             Self::Clock { .. } => "Clock",
             Self::Authenticate { .. } => "Authenticate",
+            Self::Inspect { .. } => "Inspect",
+            Self::RegisterPeek(_) => "RegisterPeek",
+            Self::RegisterPoke(_) => "RegisterPoke",
         }
     }
 

@@ -63,5 +63,7 @@ pub const HARD_MAX_IN_FLIGHT: u32 = 4096;
 pub const MAX_BEAT: usize = 128;
 /// Free text (reasons, reports, warnings) is cut to this many bytes of UTF-8 by [`Connection`], so that it fits a header.
 pub const MAX_TEXT: usize = 2048;
+/// Registers that are looked at together, at most.
+pub const MAX_PEEKED: u32 = 1024;
 /// Bytes of a [`Token`], at most.
 pub const MAX_TOKEN: usize = 256;

@@ -8,6 +8,7 @@ use vp_protocols::native::{SessionId, TimeMode};
 use super::House;
 use super::instance::{AdaptedNewcomer, PlatformCommand};
 use crate::adapters::Adapter;
+use crate::registry::Tenant;
 use crate::session::{End, Stay};
 use crate::stream::Stream;
 
@@ -31,7 +32,8 @@ async fn stay(
     id: SessionId,
     name: &str,
 ) -> End {
-    let instance = match house.registry.enter(None, time_mode) {
+    let tenant = Tenant { session: id, holder: None, platform: None };
+    let instance = match house.registry.enter(tenant, time_mode) {
         Ok(instance) => instance,
         Err(error) => return End::Wrong(error.to_string()),
     };
@@ -40,12 +42,12 @@ async fn stay(
     let sockets = match sockets {
         Ok(sockets) => sockets,
         Err(error) => {
-            house.registry.leave(None, &instance);
+            house.registry.leave(tenant, &instance);
             return End::Wrong(error.to_string());
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let mut stay = Stay { house, platform: None, instance: &instance, id, sockets: &sockets, is_over: false };
+    let mut stay = Stay { house, tenant: Some(tenant), instance: &instance, id, sockets: &sockets, is_over: false };
     let (name_of, sockets) = (name.to_owned(), sockets.clone());
     let newcomer = AdaptedNewcomer { id, name: name_of, time_mode, sockets, adapter, ended };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.

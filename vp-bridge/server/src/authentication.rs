@@ -30,6 +30,14 @@ pub(crate) struct Newcomer<'a> {
     pub(crate) hello: &'a Hello,
 }
 
+impl Newcomer<'_> {
+    /// The shared platform that it would join. What an observer may look at is decided when it is known who that is.
+    fn joins(&self) -> Option<&str> {
+        let is_observer = self.hello.capabilities.contains(Capabilities::OBSERVER);
+        self.hello.platform.as_deref().filter(|_| !is_observer)
+    }
+}
+
 /// Who a session is, as its platform has to know it.
 #[derive(Debug)]
 pub(crate) struct Guest {
@@ -48,6 +56,16 @@ impl Default for Guest {
 }
 
 impl Guest {
+    /// Whose session it is, if the server asks.
+    pub(crate) fn holder(&self) -> Option<&str> {
+        self.presence.as_ref().map(|presence| &*presence.holder().name)
+    }
+
+    /// Whether it may join the shared platform of that name.
+    pub(crate) fn may_join(&self, platform: &str) -> bool {
+        self.presence.as_ref().is_none_or(|presence| presence.holder().may_join(platform))
+    }
+
     /// Its name in texts.
     pub(crate) fn name(&self) -> &str {
         self.presence.as_ref().map_or("the session", |presence| &presence.holder().name)
@@ -63,7 +81,7 @@ pub(crate) fn enter(
     holder: &Arc<Holder>,
     connection: &mut Connection,
 ) -> Result<Guest, End> {
-    match holder.enter(newcomer.hello.platform.as_deref()) {
+    match holder.enter(newcomer.joins()) {
         Ok(presence) => Ok(Guest { rights: holder.rights, presence: Some(presence), welcome: None }),
         Err(reason) => {
             connection.refuse(ErrorCode::PlatformUnavailable, reason.clone());
@@ -190,7 +208,7 @@ async fn check(
     }
     match house.options.access.tokens.holder_of(token) {
         Some(holder) => {
-            let entered = holder.enter(newcomer.hello.platform.as_deref());
+            let entered = holder.enter(newcomer.joins());
             entered.map_err(|reason| (ErrorCode::NotPermitted, reason))
         }
         None => {

@@ -25,6 +25,7 @@ mod files;
 mod freed;
 mod instance;
 mod listener;
+mod lobby;
 mod meeting;
 mod refused_connections;
 mod registry;
@@ -156,7 +157,8 @@ impl Default for Options {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
                     .union(Capabilities::MEMORY_IN_ORDER)
-                    .union(Capabilities::HEARTBEAT),
+                    .union(Capabilities::HEARTBEAT)
+                    .union(Capabilities::OBSERVER),
                 ..Terms::default()
             },
             agent: concat!("vp ", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -1,16 +1,18 @@
 //! Which platforms there are, by name, and how many sessions each has.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 use tokio::sync::Notify;
 use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
-use vp_protocols::native::{ErrorCode, TimeMode};
+use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
 
 use super::instance::{Instance, Patience, PlatformCommand};
 use super::{Listeners, files};
+use crate::access::Right;
+use crate::authentication::Guest;
 
 /// All platforms of a server.
 pub(super) struct Registry {
@@ -20,7 +22,37 @@ pub(super) struct Registry {
     is_one: bool,
     memory: PlatformMemory,
     listeners: Listeners,
-    shared: Mutex<HashMap<String, Shared>>,
+    platforms: Mutex<Platforms>,
+}
+
+#[derive(Default)]
+struct Platforms {
+    shared: HashMap<String, Shared>,
+    /// Those that are one session's own.
+    own: BTreeMap<SessionId, Own>,
+}
+
+struct Own {
+    instance: Instance,
+    /// Whose session it is, if the server asks.
+    holder: Option<String>,
+}
+
+/// A session that has, or wants, a platform.
+#[derive(Clone, Copy)]
+pub(super) struct Tenant<'a> {
+    pub(super) session: SessionId,
+    /// Whose session it is, if the server asks.
+    pub(super) holder: Option<&'a str>,
+    /// The shared platform that it wants; none: one of its own.
+    pub(super) platform: Option<&'a str>,
+}
+
+/// A platform as observers know it.
+pub(super) struct Listed {
+    /// What an observer calls it.
+    pub(super) name: String,
+    pub(super) is_shared: bool,
 }
 
 /// What the RAM of platforms may take of the host's memory: of all together, and of each.
@@ -62,7 +94,7 @@ impl Registry {
     ) -> Self {
         let is_outside = matches!(description.device, DeviceDescription::Outside(_));
         let is_one = one_platform || is_outside;
-        Self { description, patience, is_one, memory, listeners, shared: Mutex::default() }
+        Self { description, patience, is_one, memory, listeners, platforms: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
@@ -74,19 +106,24 @@ impl Registry {
         self.listeners.freed.clone()
     }
 
-    fn shared(&self) -> MutexGuard<'_, HashMap<String, Shared>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    fn platforms(&self) -> MutexGuard<'_, Platforms> {
+        self.platforms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A platform for one more session: a fresh one without a name, else that of the name, made when it is not there.
-    pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> Result<Instance, EnterError> {
-        let start = |name| {
+    pub(super) fn enter(&self, tenant: Tenant<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
+        let start = |name| -> Result<Instance, EnterError> {
             let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
             let (description, listeners) = (self.description.clone(), self.listeners.clone());
             Ok(Instance::start(name, description, budget, mode, self.patience, listeners)?)
         };
-        let Some(name) = self.shared_name(name) else { return start(&self.description.name) };
-        let mut shared = self.shared();
+        let Some(name) = self.shared_name(tenant.platform) else {
+            let instance = start(&self.description.name)?;
+            let own = Own { instance: instance.clone(), holder: tenant.holder.map(str::to_owned) };
+            self.platforms().own.insert(tenant.session, own);
+            return Ok(instance);
+        };
+        let shared = &mut self.platforms().shared;
         if let Some(found) = shared.get_mut(name)
             && found.instance.inbox().is_open()
         {
@@ -107,13 +144,40 @@ impl Registry {
 
     /// The platform that a session would share, if it is there.
     pub(super) fn find(&self, name: Option<&str>) -> Option<Instance> {
-        self.shared().get(self.shared_name(name)?).map(|found| found.instance.clone())
+        self.platforms().shared.get(self.shared_name(name)?).map(|found| found.instance.clone())
+    }
+
+    /// The platform that an observer names: a shared one by its name, one that is a session's own by `#` and the session's number.
+    ///
+    /// # Errors
+    /// There is none, or it may not look at that one, which is not told apart.
+    pub(super) fn observed(&self, name: &str, observer: &Guest) -> Result<Instance, String> {
+        let platforms = self.platforms();
+        let shared = platforms.shared.get(name).filter(|_| observer.may_join(name));
+        let own = || {
+            let session = name.strip_prefix('#')?.parse().ok()?;
+            platforms.own.get(&SessionId(session)).filter(|own| may_see(observer, own))
+        };
+        let found = shared.map(|shared| &shared.instance).or_else(|| own().map(|own| &own.instance));
+        let open = found.filter(|instance| instance.inbox().is_open()).cloned();
+        open.ok_or_else(|| format!("no platform `{name}` is there to be looked at: `vp status` lists those that are"))
+    }
+
+    /// The platforms that an observer may look at: shared ones by name, then those of sessions.
+    pub(super) fn list(&self, observer: &Guest) -> Vec<Listed> {
+        let platforms = self.platforms();
+        let shared = platforms.shared.keys().filter(|name| observer.may_join(name));
+        let mut shared: Vec<String> = shared.cloned().collect();
+        shared.sort_unstable();
+        let own = platforms.own.iter().filter(|(_, own)| may_see(observer, own));
+        let own = own.map(|(session, _)| Listed { name: format!("#{}", session.0), is_shared: false });
+        shared.into_iter().map(|name| Listed { name, is_shared: true }).chain(own).collect()
     }
 
     /// A session has left; with its last session a platform ends.
-    pub(super) fn leave(&self, name: Option<&str>, instance: &Instance) {
-        if let Some(name) = self.shared_name(name) {
-            let mut shared = self.shared();
+    pub(super) fn leave(&self, tenant: Tenant<'_>, instance: &Instance) {
+        if let Some(name) = self.shared_name(tenant.platform) {
+            let shared = &mut self.platforms().shared;
             if let Some(found) = shared.get_mut(name)
                 && found.instance.is(instance)
             {
@@ -126,8 +190,15 @@ impl Registry {
                 // It failed and another has its name: its thread has ended by itself.
                 return;
             }
+        } else {
+            self.platforms().own.remove(&tenant.session);
         }
         // A closed inbox: the thread has ended already.
         let _ = instance.inbox().send(PlatformCommand::End);
     }
+}
+
+fn may_see(observer: &Guest, own: &Own) -> bool {
+    let is_theirs = observer.holder().is_some_and(|holder| own.holder.as_deref() == Some(holder));
+    is_theirs || observer.rights.contains(Right::PrivatePlatforms)
 }

@@ -14,10 +14,11 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
-use super::House;
+use super::{House, lobby};
 use super::instance::{Instance, Newcomer, PlatformCommand};
 use crate::access::{Known, Origin};
 use crate::authentication::{self, Guest};
+use crate::registry::Tenant;
 use crate::stream::Stream;
 
 /// Why a session ended: for the log.
@@ -212,7 +213,7 @@ async fn greet(
 /// Gives the session its platform, and serves it.
 async fn enter(
     house: &House,
-    stream: Stream,
+    mut stream: Stream,
     mut connection: Connection,
     input: BytesMut,
     (id, name): (SessionId, &str),
@@ -220,20 +221,43 @@ async fn enter(
     guest: Guest,
 ) {
     let platform = hello.platform.as_deref();
-    let instance = match house.registry.enter(platform, hello.time_mode) {
+    let holder = guest.holder().map(str::to_owned);
+    let tenant = Tenant { session: id, holder: holder.as_deref(), platform };
+    let is_observer = is_observer(house, &hello);
+    let found = match platform {
+        _ if !is_observer => {
+            let entered = house.registry.enter(tenant, hello.time_mode);
+            entered.map_err(|error| (error.code(), error.to_string()))
+        }
+        Some(observed) => {
+            let found = house.registry.observed(observed, &guest);
+            found.map_err(|reason| (ErrorCode::PlatformUnavailable, reason))
+        }
+        None => {
+            let end = lobby::serve(house, &mut stream, &mut connection, input, (id, &hello), guest).await;
+            return part(house, stream, connection, name, &end).await;
+        }
+    };
+    let instance = match found {
         Ok(instance) => instance,
-        Err(error) => {
-            let reason = error.to_string();
-            connection.bye(Some(error.code()), reason.clone());
+        Err((code, reason)) => {
+            match connection.is_open() {
+                true => connection.bye(Some(code), reason.clone()),
+                false => connection.refuse(code, reason.clone()),
+            }
             let end = End::Wrong(format!("turned away: {reason}"));
             return part(house, stream, connection, name, &end).await;
         }
     };
+    let tenant = Some(tenant).filter(|_| !is_observer);
     let socket = match stream.into_socket(house.options.heartbeat) {
         Ok(socket) => Arc::new(socket),
         Err(error) => {
             tracing::warn!("{name}: {error}; session closed");
-            return house.registry.leave(platform, &instance);
+            if let Some(tenant) = tenant {
+                house.registry.leave(tenant, &instance);
+            }
+            return;
         }
     };
     let (ended, has_ended) = oneshot::channel();
@@ -242,6 +266,7 @@ async fn enter(
         name: name.to_owned(),
         agent: printable(&hello.agent),
         time_mode: hello.time_mode,
+        is_observer,
         socket: socket.clone(),
         connection,
         input,
@@ -251,7 +276,7 @@ async fn enter(
         ended,
     };
     let mut stay =
-        Stay { house, platform, instance: &instance, id, sockets: slice::from_ref(&socket), is_over: false };
+        Stay { house, tenant, instance: &instance, id, sockets: slice::from_ref(&socket), is_over: false };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.
     let _ = instance.inbox().send(PlatformCommand::Join(Box::new(newcomer)));
     let ended = stay.wait(has_ended).await;
@@ -271,7 +296,8 @@ async fn enter(
 /// A session's stay at its platform. However it ends, the platform learns of it.
 pub(crate) struct Stay<'a> {
     pub(crate) house: &'a House,
-    pub(crate) platform: Option<&'a str>,
+    /// What it has the platform as; an observer has none.
+    pub(crate) tenant: Option<Tenant<'a>>,
     pub(crate) instance: &'a Instance,
     pub(crate) id: SessionId,
     pub(crate) sockets: &'a [Arc<Socket>],
@@ -323,8 +349,16 @@ impl Drop for Stay<'_> {
             self.shut_down();
             self.dismiss("its task was given up");
         }
-        self.house.registry.leave(self.platform, self.instance);
+        if let Some(tenant) = self.tenant {
+            self.house.registry.leave(tenant, self.instance);
+        }
     }
+}
+
+/// Whether the session is to look only.
+fn is_observer(house: &House, hello: &Hello) -> bool {
+    let granted = house.options.terms.capabilities.intersection(hello.capabilities);
+    granted.contains(Capabilities::OBSERVER)
 }
 
 /// Why such a session cannot be had, if it cannot.

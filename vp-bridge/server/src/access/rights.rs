@@ -37,6 +37,8 @@ rights! {
     WriteMemory = "write-memory", "writing memory that is the platform's or another session's";
     Stream = "stream", "sending into the device's input stream";
     Statistics = "statistics", "counters, and who holds which port";
+    ReadRegisters = "read-registers", "looking at registers, without what reads do besides";
+    PrivatePlatforms = "private-platforms", "looking at a platform that is a session's own";
 }
 
 impl fmt::Display for Right {
@@ -69,10 +71,11 @@ impl Role {
                 Right::WriteMemory,
                 Right::Stream,
                 Right::Statistics,
+                Right::ReadRegisters,
             ],
             Self::Memory => &[Right::OwnMemory],
             Self::Device => &[Right::Device],
-            Self::Observer => &[Right::Statistics],
+            Self::Observer => &[Right::Statistics, Right::ReadRegisters],
         }
     }
 }
@@ -107,7 +110,7 @@ mod tests {
     fn a_role_has_its_rights_and_no_others() {
         let observer = Rights::of(&[Role::Observer], &[]);
         let seen: Vec<_> = Right::ALL.iter().filter(|right| observer.contains(**right)).collect();
-        assert_eq!(seen, [&Right::Statistics]);
+        assert_eq!(seen, [&Right::Statistics, &Right::ReadRegisters]);
         let both = Rights::of(&[Role::Memory], &[Right::Reset]);
         assert!(both.contains(Right::OwnMemory) && both.contains(Right::Reset) && !both.contains(Right::Cpu));
         assert!(Right::ALL.iter().all(|right| Rights::ALL.contains(*right)));

@@ -69,14 +69,17 @@ pub(crate) struct Holder {
 }
 
 impl Holder {
+    /// Whether it may join the shared platform of that name.
+    pub(crate) fn may_join(&self, platform: &str) -> bool {
+        self.platforms.as_ref().is_none_or(|may| may.iter().any(|name| name == platform))
+    }
+
     /// One more session, on the shared platform of that name or on none.
     ///
     /// # Errors
     /// Why it may not be.
     pub(crate) fn enter(self: &Arc<Self>, platform: Option<&str>) -> Result<Presence, String> {
-        if let (Some(platform), Some(may)) = (platform, &self.platforms)
-            && !may.iter().any(|name| name == platform)
-        {
+        if let Some(platform) = platform.filter(|platform| !self.may_join(platform)) {
             return Err(format!("`{}` lacks the right to join the platform `{platform}`", self.name));
         }
         // Counted first: two at once must not both be the last.

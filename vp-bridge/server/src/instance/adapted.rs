@@ -27,6 +27,10 @@ const SILENCE: Duration = Duration::from_millis(1);
 
 /// A session's sockets and its adapter. When it is dropped the session's task is told.
 pub(super) struct AdaptedSession {
+    /// What the log calls it.
+    pub(super) name: String,
+    /// Since when it is here.
+    pub(super) since: Instant,
     streams: Vec<AdaptedStream>,
     adapter: Box<dyn Adapter>,
     landing: Box<[u8]>,
@@ -54,9 +58,11 @@ impl From<Parting> for End {
 
 impl AdaptedSession {
     pub(super) fn new(newcomer: AdaptedNewcomer) -> AdaptedSession {
-        let AdaptedNewcomer { sockets, adapter, ended, .. } = newcomer;
+        let AdaptedNewcomer { name, sockets, adapter, ended, .. } = newcomer;
         let stream = |socket| AdaptedStream { socket, input: BytesMut::new() };
         AdaptedSession {
+            name,
+            since: Instant::now(),
             streams: sockets.into_iter().map(stream).collect(),
             adapter,
             landing: vec![0; READ].into(),
@@ -192,6 +198,10 @@ pub(super) struct AdaptedSessions {
 impl AdaptedSessions {
     fn get_mut(&mut self, session: SessionId) -> Option<&mut AdaptedSession> {
         self.sessions.iter_mut().find(|(id, _)| *id == session).map(|(_, session)| session)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &AdaptedSession)> {
+        self.sessions.iter().map(|(session, adapted)| (*session, adapted))
     }
 
     pub(super) fn len(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The sessions that share an instance, as it sees them.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
@@ -16,6 +17,13 @@ use crate::authentication::Guest;
 /// A session, seen from its instance.
 pub(super) struct Member {
     pub(super) capabilities: Capabilities,
+    /// What the log calls it, and what it calls itself.
+    pub(super) name: String,
+    pub(super) agent: String,
+    /// Since when it is here.
+    pub(super) since: Instant,
+    /// Whether it is none of the platform's parties, and looks only.
+    pub(super) is_observer: bool,
     /// Who it is.
     pub(super) guest: Guest,
     /// Whether it has said that it has a clock.
@@ -36,9 +44,18 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(capabilities: Capabilities, guest: Guest, stream: SessionStream) -> Self {
+    pub(super) fn new(
+        capabilities: Capabilities,
+        (name, agent): (String, String),
+        guest: Guest,
+        stream: SessionStream,
+    ) -> Self {
         Self {
             capabilities,
+            name,
+            agent,
+            since: Instant::now(),
+            is_observer: false,
             guest,
             has_clock: false,
             stream,

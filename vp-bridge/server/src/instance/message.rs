@@ -50,6 +50,8 @@ pub(crate) struct Newcomer {
     pub(crate) agent: String,
     /// What it asks for; a platform has the mode of the first session that is no partner.
     pub(crate) time_mode: TimeMode,
+    /// Whether it looks only: it takes no part in the platform.
+    pub(crate) is_observer: bool,
     pub(crate) socket: Arc<Socket>,
     /// Waits for an offer, unless it was welcomed when it said who it is.
     pub(crate) connection: Connection,

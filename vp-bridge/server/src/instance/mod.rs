@@ -13,6 +13,7 @@ mod adapted;
 mod files;
 mod idle;
 mod inbox;
+mod inspect;
 mod members;
 mod message;
 mod owners;
@@ -165,6 +166,8 @@ struct PlatformThread {
     postponed: Vec<(SessionId, SessionCommand)>,
     hub: Hub,
     mode: TimeMode,
+    /// Since when there is the platform.
+    began: Instant,
     patience: Patience,
     members: Members,
     turns: Turns,
@@ -196,6 +199,7 @@ impl PlatformThread {
             postponed: Vec::new(),
             hub,
             mode,
+            began: Instant::now(),
             patience,
             members: Members::default(),
             turns: Turns::default(),
@@ -329,7 +333,10 @@ impl PlatformThread {
             PlatformCommand::Dismiss { session, code, reason } => {
                 self.close(session, code, End::Fine(reason.to_owned()));
             }
-            PlatformCommand::End => self.has_ended = true,
+            PlatformCommand::End => {
+                self.part_from_observers();
+                self.has_ended = true;
+            }
             #[cfg(test)]
             PlatformCommand::Do(what) => what(&self.hub.platform().sim()),
         }
@@ -405,15 +412,17 @@ impl PlatformThread {
 
     fn join(&mut self, newcomer: Newcomer) {
         let Newcomer { id, name, agent, time_mode, socket, mut connection, input, .. } = newcomer;
-        let Newcomer { server, platform, mut guest, ended, .. } = newcomer;
+        let Newcomer { server, platform, mut guest, ended, is_observer, .. } = newcomer;
         if ended.is_closed() {
             // Its task was given up.
             return;
         }
-        self.set_mode(time_mode);
+        if !is_observer {
+            self.set_mode(time_mode);
+        }
         let (answered, accepted) = match guest.welcome.take() {
             // The platform that it was told of has gone meanwhile.
-            Some((_, welcome)) if welcome.time_mode != self.time_mode() => {
+            Some((_, welcome)) if welcome.time_mode != self.time_mode() && !is_observer => {
                 let reason = "another platform has the name now, with another mode of time: come again";
                 (None, Err((ErrorCode::ShuttingDown, reason.to_owned())))
             }
@@ -438,10 +447,14 @@ impl PlatformThread {
         };
         let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
         tracing::info!("{name}: {}{agent} on platform {platform}", who.unwrap_or_default());
-        let member = Member::new(welcome.capabilities, guest, stream);
+        let mut member = Member::new(welcome.capabilities, (name, agent), guest, stream);
+        member.is_observer = is_observer;
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
-        self.handle(Input::Enter { party: translate::party(id), name: format!("session {}", id.0), memory });
+        if !is_observer {
+            let name = format!("session {}", id.0);
+            self.handle(Input::Enter { party: translate::party(id), name, memory });
+        }
         if let Some(request) = answered {
             self.reply(id, request, Ok(()));
         }
@@ -481,7 +494,11 @@ impl PlatformThread {
     }
 
     fn leave(&mut self, session: SessionId, why: &str) {
-        if self.members.remove(session).is_some() || self.adapted.remove(session) {
+        let left = self.members.remove(session);
+        if left.as_ref().is_some_and(|member| member.is_observer) {
+            return;
+        }
+        if left.is_some() || self.adapted.remove(session) {
             self.owners.forget(session);
             self.standing.forget(session);
             self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
@@ -509,6 +526,16 @@ impl PlatformThread {
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
             Request::Ping => Reply::Pong,
+            Request::Inspect { first } => {
+                let counters = self.inspect();
+                return self.send(session, ToSession::Statistics { id, time, counters, first });
+            }
+            Request::RegisterPeek(_) | Request::RegisterPoke(_) => {
+                return self.debug(session, id, &request, payload, permit);
+            }
+            Request::MemoryRead(_) | Request::MemoryWrite(_) if self.is_observer(session) => {
+                return self.debug(session, id, &request, payload, permit);
+            }
             Request::Authenticate { .. } => Reply::Failed {
                 code: ErrorCode::Unsupported,
                 reason: "the session is authenticated already".to_owned(),
@@ -621,6 +648,7 @@ mod tests {
             name: "session 1".to_owned(),
             agent: "x".to_owned(),
             time_mode: TimeMode::Lockstep,
+            is_observer: false,
             socket: Arc::new(Socket::Unix(near)),
             connection,
             input,

@@ -2,7 +2,8 @@
 
 use vp_models::platform::{Port, PortKind};
 use vp_protocols::native::{
-    Attach, ErrorCode, PortId, Posted, RegisterRead, RegisterWrite, Request, Role, SessionId,
+    Access, Attach, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead, RegisterWrite, Request,
+    Role, SessionId,
 };
 
 use super::{PlatformThread, SessionCommand};
@@ -16,6 +17,11 @@ impl PlatformThread {
         command: SessionCommand,
     ) -> Option<SessionCommand> {
         let Some(member) = self.members.get_mut(session) else { return Some(command) };
+        if member.is_observer && !is_observers(&command) {
+            let reason = "an observer takes no part: it holds no port and lets no time move".to_owned();
+            self.forbid(session, &command, ErrorCode::WrongRole, reason);
+            return None;
+        }
         let needed = needed(&command, self.hub.ports(), member.guest.rights, member.has_clock);
         let Some(lacking) = needed.into_iter().flatten().find(|right| !member.guest.rights.contains(*right))
         else {
@@ -23,12 +29,11 @@ impl PlatformThread {
             return Some(command);
         };
         let reason = format!("`{}` lacks the right {lacking}", member.guest.name());
-        self.forbid(session, &command, reason);
+        self.forbid(session, &command, ErrorCode::NotPermitted, reason);
         None
     }
 
-    fn forbid(&mut self, session: SessionId, command: &SessionCommand, reason: String) {
-        let code = ErrorCode::NotPermitted;
+    fn forbid(&mut self, session: SessionId, command: &SessionCommand, code: ErrorCode, reason: String) {
         match command {
             SessionCommand::Request { id, .. } | SessionCommand::Share { id, .. } => {
                 self.reply(session, *id, Err((code, reason)));
@@ -39,6 +44,23 @@ impl PlatformThread {
             // Nothing that has no answer is forbidden but posted writes.
             _ => {}
         }
+    }
+}
+
+/// Whether an observer may ask it: what changes nothing, and what debuggers do beside the buses.
+fn is_observers(command: &SessionCommand) -> bool {
+    let SessionCommand::Request { request, .. } = command else { return false };
+    match request {
+        Request::Status
+        | Request::Statistics { .. }
+        | Request::Ping
+        | Request::Authenticate { .. }
+        | Request::Inspect { .. }
+        | Request::RegisterPeek(_)
+        | Request::RegisterPoke(_) => true,
+        Request::MemoryRead(MemoryRead { access, at, .. })
+        | Request::MemoryWrite(MemoryWrite { access, at, .. }) => (*access, *at) == (Access::Debug, None),
+        _ => false,
     }
 }
 
@@ -86,7 +108,9 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::MemoryWrite(write) => [Some(memory(write.port, Right::WriteMemory)), moves(write.at)],
         Request::ShareMemory(_) => one(Right::OwnMemory),
         Request::Reset => one(Right::Reset),
-        Request::Status | Request::Statistics { .. } => one(Right::Statistics),
+        Request::Status | Request::Statistics { .. } | Request::Inspect { .. } => one(Right::Statistics),
+        Request::RegisterPeek(_) => one(Right::ReadRegisters),
+        Request::RegisterPoke(_) => one(Right::Cpu),
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
             let parts = [Right::Cpu, Right::OwnMemory];

@@ -139,7 +139,8 @@ impl PlatformThread {
         let sessions: Vec<SessionId> = self.members.iter().map(|(session, _)| session).collect();
         let mut is_told = false;
         for session in sessions {
-            is_told |= self.warn(session, translate::time(time), text.to_owned());
+            // An observer is somebody else than those whose terminal shows the log.
+            is_told |= self.warn(session, translate::time(time), text.to_owned()) && !self.is_observer(session);
         }
         let name = self.name();
         match (severity, is_told) {

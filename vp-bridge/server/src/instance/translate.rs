@@ -153,7 +153,10 @@ pub(super) fn command(
         | Request::Ping
         | Request::ShareMemory(_)
         | Request::OpenRing(_)
-        | Request::Authenticate { .. } => return None,
+        | Request::Authenticate { .. }
+        | Request::Inspect { .. }
+        | Request::RegisterPeek(_)
+        | Request::RegisterPoke(_) => return None,
     })
 }
 

@@ -1,0 +1,140 @@
+//! Sessions that look in: how things stand, and what debuggers do beside the buses.
+
+use bytes::Bytes;
+use vp_core::Time;
+use vp_models::hub::{self, Completion, Input, Tag};
+use vp_protocols::native::{
+    Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId, TimeMode,
+};
+
+use super::permits::Permit;
+use super::{PlatformThread, ToSession, counters, translate};
+use crate::session::End;
+
+impl PlatformThread {
+    pub(super) fn is_observer(&self, session: SessionId) -> bool {
+        self.members.get(session).is_some_and(|member| member.is_observer)
+    }
+
+    /// The platform ends: nobody is left but who looks at it.
+    pub(super) fn part_from_observers(&mut self) {
+        let observers: Vec<SessionId> =
+            self.members.iter().filter(|(_, member)| member.is_observer).map(|(session, _)| session).collect();
+        for session in observers {
+            let why = "the platform has ended: its last session has left";
+            self.close(session, ErrorCode::ShuttingDown, End::Fine(why.to_owned()));
+        }
+    }
+
+    /// How things stand: the platform, its sessions, its ports.
+    pub(super) fn inspect(&self) -> Vec<Counter> {
+        let mut seen = vec![
+            text("platform", self.name()),
+            text("time.mode", &mode_text(self.time_mode())),
+            text("activity", &format!("{:?}", self.hub.activity()).to_lowercase()),
+            real("wall", "s", self.began.elapsed().as_secs_f64()),
+        ];
+        for (index, port) in self.hub.ports().iter().enumerate() {
+            let held = self.hub.holdings().filter(|(_, of, _)| usize::from(of.0) == index);
+            let held = held.map(|(party, _, role)| format!("{} session {}", role.name(), party.0));
+            seen.push(text(&format!("port.{}", port.name), &held.collect::<Vec<_>>().join(", ")));
+        }
+        for (session, member) in self.members.iter() {
+            let name = format!("session.{}", session.0);
+            seen.push(text(&name, &member.name));
+            seen.push(text(&format!("{name}.agent"), &member.agent));
+            if let Some(holder) = member.guest.holder() {
+                seen.push(text(&format!("{name}.token"), holder));
+            }
+            seen.push(real(&format!("{name}.since"), "s", member.since.elapsed().as_secs_f64()));
+            match member.is_observer {
+                true => seen.push(text(&format!("{name}.observer"), "looks only")),
+                false => self.inspect_party(session, &mut seen),
+            }
+        }
+        for (session, adapted) in self.adapted.iter() {
+            let name = format!("session.{}", session.0);
+            seen.push(text(&name, &adapted.name));
+            seen.push(real(&format!("{name}.since"), "s", adapted.since.elapsed().as_secs_f64()));
+            self.inspect_party(session, &mut seen);
+        }
+        seen.extend(counters(&self.hub.platform().inspect(), ""));
+        seen
+    }
+
+    fn inspect_party(&self, session: SessionId, seen: &mut Vec<Counter>) {
+        let party = translate::party(session);
+        if let Some(waits) = self.hub.waits_for(party) {
+            seen.push(text(&format!("session.{}.waits", session.0), &waits));
+        }
+        let owes = self.hub.owes(party);
+        if owes > 0 {
+            let (name, value) = (format!("session.{}.owes", session.0), CounterValue::Count(owes as u64));
+            seen.push(Counter { name, unit: "answers".to_owned(), value });
+        }
+    }
+
+    /// Carries out what is asked beside the buses.
+    pub(super) fn debug(
+        &mut self,
+        session: SessionId,
+        id: RequestId,
+        request: &Request,
+        payload: &Bytes,
+        permit: Permit,
+    ) {
+        let Some(member) = self.members.get_mut(session) else { return };
+        let looked = match *request {
+            Request::RegisterPeek(RegisterPeek { port, address, count, group }) => {
+                let words = self.hub.peek_registers(translate::port_index(port), address, count, group);
+                words.map(|words| Some(words.iter().flat_map(|word| word.to_le_bytes()).collect()))
+            }
+            Request::MemoryRead(read) => {
+                self.hub.peek_memory(translate::port_index(read.port), read.address, read.length)
+            }
+            _ => Ok(None),
+        };
+        let looked = match looked {
+            Ok(None) => None,
+            Ok(Some(data)) => Some(Ok(Completion::Data(data))),
+            Err(failure) => Some(Err(failure)),
+        };
+        if let Some(result) = looked {
+            let (reply, payload) = translate::reply(result);
+            let time = translate::time(self.hub.now());
+            return self.send(session, ToSession::Reply { id, time, reply, payload, permit: Some(permit) });
+        }
+        let access = match *request {
+            Request::RegisterPoke(RegisterPoke { port, address, value }) => {
+                let operation = hub::Operation::RegisterWrite { address, value };
+                Some(hub::Access { port: translate::port_index(port), at: None, operation })
+            }
+            _ => match translate::command(request, payload, member.capabilities, self.hub.ports()) {
+                Some(hub::PartyCommand::Access(access)) => Some(access),
+                _ => None,
+            },
+        };
+        let Some(access) = access else { return };
+        let tag = Tag(id.0.into());
+        member.held_permits.insert(tag, permit);
+        self.handle(Input::Debug { party: translate::party(session), tag, access });
+    }
+}
+
+fn text(name: &str, text: &str) -> Counter {
+    Counter { name: name.to_owned(), unit: String::new(), value: CounterValue::Text(text.to_owned()) }
+}
+
+fn real(name: &str, unit: &str, value: f64) -> Counter {
+    Counter { name: name.to_owned(), unit: unit.to_owned(), value: CounterValue::Real(value) }
+}
+
+fn mode_text(mode: TimeMode) -> String {
+    match mode {
+        TimeMode::Free => "free".to_owned(),
+        TimeMode::Lockstep => "lockstep".to_owned(),
+        TimeMode::Paced { picoseconds_per_nanosecond } => {
+            format!("paced, {} of simulated time in 1 ns", Time::ps(picoseconds_per_nanosecond))
+        }
+    }
+}

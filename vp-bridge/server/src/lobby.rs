@@ -1,0 +1,124 @@
+//! Observers that look at no platform: they ask the server which there are.
+
+use std::io;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use vp_protocols::native::statistics::emit_counters;
+use vp_protocols::native::{
+    Connection, Counter, CounterValue, ErrorCode, Event, Hello, Offer, Reply, Request, SessionId, Time,
+};
+
+use super::House;
+use crate::access::Right;
+use crate::authentication::Guest;
+use crate::session::{End, SHUTDOWN};
+use crate::stream::Stream;
+
+/// Serves such a session until it leaves, or asks nothing for as long as a newcomer may be silent.
+pub(super) async fn serve(
+    house: &House,
+    stream: &mut Stream,
+    connection: &mut Connection,
+    mut input: BytesMut,
+    (id, hello): (SessionId, &Hello),
+    mut guest: Guest,
+) -> End {
+    let begun = match guest.welcome.take() {
+        Some((request, _)) => connection.reply(request, Time(0), Reply::Done, &[]).map_err(|error| error.to_string()),
+        None => {
+            let offer = Offer { session: id, time_mode: hello.time_mode, ..house.offer.clone() };
+            connection.accept(offer).map(drop).map_err(|error| error.to_string())
+        }
+    };
+    if let Err(error) = begun {
+        return End::Wrong(format!("turned away: {error}"));
+    }
+    let waited = house.options.handshake_timeout;
+    loop {
+        let is_all = match answer_all(house, connection, &mut input, &guest) {
+            Ok(is_all) => is_all,
+            Err(end) => return end,
+        };
+        let heard = async {
+            stream.write_all_buf(connection.output()).await?;
+            if is_all { stream.read_buf(&mut input).await } else { Ok(input.len()) }
+        };
+        let heard = tokio::select! {
+            biased;
+            () = house.shutdown.cancelled() => {
+                connection.bye(Some(ErrorCode::ShuttingDown), SHUTDOWN);
+                return End::Fine(SHUTDOWN.to_owned());
+            }
+            heard = timeout(waited, heard) => heard,
+        };
+        match heard {
+            Ok(Ok(0)) => return End::Fine("left".to_owned()),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return broken(&error),
+            Err(_) => {
+                let reason = format!("asked nothing for {} s", waited.as_secs_f64());
+                connection.bye(Some(ErrorCode::Idle), reason.clone());
+                return End::Fine(reason);
+            }
+        }
+    }
+}
+
+/// Answers what has come. `false`: not all of it, for answers wait to be written.
+fn answer_all(
+    house: &House,
+    connection: &mut Connection,
+    input: &mut BytesMut,
+    guest: &Guest,
+) -> Result<bool, End> {
+    while !connection.is_backlogged() {
+        let Some(event) = connection.receive(input)? else { return Ok(true) };
+        let (id, request) = match event {
+            Event::Request { id, request, .. } => (id, request),
+            Event::Bye(bye) => return Err(End::Fine(bye.reason)),
+            // What needs no answer is lost.
+            _ => continue,
+        };
+        let failed = |code, reason| (Reply::Failed { code, reason }, BytesMut::new());
+        let (reply, payload) = match request {
+            Request::Ping => (Reply::Pong, BytesMut::new()),
+            Request::Inspect { first } if guest.rights.contains(Right::Statistics) => {
+                let counters = platforms(house, guest);
+                let total = u32::try_from(counters.len()).unwrap_or(u32::MAX);
+                let limit = connection.max_payload() as usize;
+                let (payload, count) = emit_counters(counters.iter().skip(first as usize), limit);
+                (Reply::Statistics { total, count }, payload)
+            }
+            Request::Inspect { .. } => {
+                let reason = format!("`{}` lacks the right {}", guest.name(), Right::Statistics);
+                failed(ErrorCode::NotPermitted, reason)
+            }
+            request => {
+                let reason = format!("{}: this session looks at no platform; name one", request.name());
+                failed(ErrorCode::Unsupported, reason)
+            }
+        };
+        let answered = connection.reply(id, Time(0), reply, payload.freeze());
+        answered.map_err(|error| End::Wrong(format!("cannot answer: {error}")))?;
+    }
+    Ok(false)
+}
+
+/// The platforms that it may look at, a counter each: 1 if it is shared.
+fn platforms(house: &House, guest: &Guest) -> Vec<Counter> {
+    let listed = house.registry.list(guest).into_iter();
+    let counter = |(name, unit, value): (String, &str, u64)| Counter {
+        name,
+        unit: unit.to_owned(),
+        value: CounterValue::Count(value),
+    };
+    listed
+        .map(|listed| counter((format!("platform.{}", listed.name), "shared", listed.is_shared.into())))
+        .collect()
+}
+
+fn broken(error: &io::Error) -> End {
+    End::Wrong(format!("stream broken: {error}"))
+}
