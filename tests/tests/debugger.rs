@@ -480,7 +480,7 @@ fn what_no_breakpoint_can_be_is_refused() {
     let (kind, reason) = refused(&mut bench, BreakOn::Time(Time::us(1)));
     assert_eq!((kind, &*reason), (FailureKind::BadRange, "1 us is over: it is 900 us"));
     assert_eq!(refused(&mut bench, BreakOn::Time(Time::ps(u64::MAX))).0, FailureKind::BadRange);
-    let unit = "x".repeat(65);
+    let unit = "x".repeat(33);
     assert_eq!(refused(&mut bench, BreakOn::Layer { unit, end: true }).0, FailureKind::BadRange);
     assert_eq!(bench.refused(DebugCommand::Clear { number: 1 }).1, "there is no breakpoint 1");
     assert_eq!(bench.refused(DebugCommand::Step { by: StepBy::Event, count: 0 }).0, FailureKind::BadRange);

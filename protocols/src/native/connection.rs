@@ -352,6 +352,9 @@ impl Session {
                 request: Request::Inspect { .. } | Request::RegisterPeek(_) | Request::RegisterPoke(_),
                 ..
             } => Capabilities::INSPECTION,
+            Message::Request { request: Request::Debug { .. }, .. } | Message::Notice(Notice::Stopped(_)) => {
+                Capabilities::DEBUGGING
+            }
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

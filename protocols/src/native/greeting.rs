@@ -290,8 +290,10 @@ impl Capabilities {
     /// The session only looks at a platform that others use. What kind of session it is, and not what a client can do, so it is
     /// not in [`ALL`](Self::ALL).
     pub const OBSERVER: Self = Self(1 << 12);
+    /// Takes [`Debug`](super::Request::Debug).
+    pub const DEBUGGING: Self = Self(1 << 21);
     /// All that this crate knows and any client and stream can do.
-    pub const ALL: Self = Self(0b1001_1010_0111);
+    pub const ALL: Self = Self(0b1001_1010_0111 | 1 << 21);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);
 

@@ -10,6 +10,7 @@
 //! wall clock, and what a session may take of the server.
 
 mod adapted;
+mod debugger;
 mod files;
 mod idle;
 mod inbox;
@@ -496,6 +497,9 @@ impl PlatformThread {
     fn leave(&mut self, session: SessionId, why: &str) {
         let left = self.members.remove(session);
         if left.as_ref().is_some_and(|member| member.is_observer) {
+            if self.hub.is_debugger(translate::party(session)) {
+                self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+            }
             return;
         }
         if left.is_some() || self.adapted.remove(session) {
@@ -530,6 +534,7 @@ impl PlatformThread {
                 let counters = self.inspect();
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
+            Request::Debug { command } => return self.debugger_command(session, id, command, permit),
             Request::RegisterPeek(_) | Request::RegisterPoke(_) => {
                 return self.debug(session, id, &request, payload, permit);
             }

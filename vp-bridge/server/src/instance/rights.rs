@@ -2,7 +2,7 @@
 
 use vp_models::platform::{Port, PortKind};
 use vp_protocols::native::{
-    Access, Attach, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead, RegisterWrite, Request,
+    Access, Attach, DebugCommand, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead, RegisterWrite, Request,
     Role, SessionId,
 };
 
@@ -57,7 +57,8 @@ fn is_observers(command: &SessionCommand) -> bool {
         | Request::Authenticate { .. }
         | Request::Inspect { .. }
         | Request::RegisterPeek(_)
-        | Request::RegisterPoke(_) => true,
+        | Request::RegisterPoke(_)
+        | Request::Debug { .. } => true,
         Request::MemoryRead(MemoryRead { access, at, .. })
         | Request::MemoryWrite(MemoryWrite { access, at, .. }) => (*access, *at) == (Access::Debug, None),
         _ => false,
@@ -111,6 +112,8 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::Status | Request::Statistics { .. } | Request::Inspect { .. } => one(Right::Statistics),
         Request::RegisterPeek(_) => one(Right::ReadRegisters),
         Request::RegisterPoke(_) => one(Right::Cpu),
+        Request::Debug { command: DebugCommand::State } => one(Right::Statistics),
+        Request::Debug { .. } => one(Right::Debug),
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
             let parts = [Right::Cpu, Right::OwnMemory];

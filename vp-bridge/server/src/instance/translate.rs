@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
+use super::debugger;
 use vp_models::device::Identity;
 use vp_models::hub;
 use vp_models::platform;
@@ -156,7 +157,8 @@ pub(super) fn command(
         | Request::Authenticate { .. }
         | Request::Inspect { .. }
         | Request::RegisterPeek(_)
-        | Request::RegisterPoke(_) => return None,
+        | Request::RegisterPoke(_)
+        | Request::Debug { .. } => return None,
     })
 }
 
@@ -248,6 +250,7 @@ pub(super) fn reply(result: Result<hub::Completion, hub::Failure>) -> (Reply, By
         Ok(hub::Completion::Value(value)) => Reply::Value { value },
         Ok(hub::Completion::Data(data)) => return (Reply::Data, data),
         Ok(hub::Completion::Stepped { next }) => Reply::Stepped { next: next.map(time) },
+        Ok(hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(debugger::report(report))),
         Ok(hub::Completion::Reached(why)) => Reply::Reached {
             why: match why {
                 hub::Why::Time => Why::Time,

@@ -22,8 +22,9 @@ pub(super) use stopping::Debugging;
 pub const MOST_BREAKPOINTS: usize = 32;
 /// What is told of one stop, at most.
 const MOST_HITS: usize = 8;
-/// Bytes of a layer's label, or of a unit's name, at most.
-const MOST_TEXT: usize = 64;
+/// Bytes of a layer's label, and of a unit's name, at most.
+const MOST_LABEL: usize = 64;
+const MOST_UNIT: usize = 32;
 
 /// What a debugger wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use vp_core::observe::Subscription;
 
 use super::watcher::{Watched, Watcher};
 use super::{
-    BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, MOST_TEXT, Seen, SetBreakpoint, StepBy,
+    BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, MOST_UNIT, Seen, SetBreakpoint, StepBy,
     StopReport, StopWhy,
 };
 use crate::hub::input::{PartyId, PortIndex, Tag};
@@ -49,6 +49,12 @@ impl Hub {
     #[must_use]
     pub fn stopped(&self) -> Option<&StopReport> {
         self.debugging.as_ref()?.stopped.as_ref()
+    }
+
+    /// Whether it has debugged, and has not left.
+    #[must_use]
+    pub fn is_debugger(&self, party: PartyId) -> bool {
+        self.debugging.as_ref().is_some_and(|debugging| debugging.debuggers.contains(&party))
     }
 
     /// The breakpoints that are set, in the order of their numbers.
@@ -179,8 +185,8 @@ impl Hub {
                 let port = port.ok_or_else(|| Failure::new(FailureKind::NoSuchPort, "no registers"))?;
                 register_of(port, *address)?;
             }
-            BreakOn::Layer { unit, .. } if unit.len() > MOST_TEXT => {
-                let reason = format!("a unit's name of {} bytes: at most {MOST_TEXT}", unit.len());
+            BreakOn::Layer { unit, .. } if unit.len() > MOST_UNIT => {
+                let reason = format!("a unit's name of {} bytes: at most {MOST_UNIT}", unit.len());
                 return Err(Failure::new(FailureKind::BadRange, reason));
             }
             BreakOn::Interrupt | BreakOn::Layer { .. } => {}

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, Stage, Transfer, What};
 use vp_core::{Name, Sim};
 
-use super::{BreakOn, Hit, MOST_HITS, MOST_TEXT, Seen, SetBreakpoint, StepBy};
+use super::{BreakOn, Hit, MOST_HITS, MOST_LABEL, MOST_UNIT, Seen, SetBreakpoint, StepBy};
 use crate::platform::Port;
 
 /// An observer that ends a run at what it was told to look for.
@@ -109,8 +109,8 @@ impl Watcher {
             What::Begin { label, id } | What::End { label, id } => {
                 let end = matches!(observation.what, What::End { .. });
                 let name = name()?;
-                let unit = cut(name.rsplit('.').next().unwrap_or_default());
-                Some(Seen::Layer { end, unit, number: id, label: cut(label) })
+                let unit = cut(name.rsplit('.').next().unwrap_or_default(), MOST_UNIT);
+                Some(Seen::Layer { end, unit, number: id, label: cut(label, MOST_LABEL) })
             }
             What::Transfer(Transfer { stage, write, id, address, bytes, .. }) => {
                 let is_meant = stage == if write { Stage::Response } else { Stage::Request };
@@ -174,7 +174,7 @@ fn is_meant(on: &BreakOn, seen: &Seen) -> bool {
     }
 }
 
-fn cut(text: &str) -> String {
-    let end = (0..=text.len().min(MOST_TEXT)).rev().find(|&end| text.is_char_boundary(end));
+fn cut(text: &str, most: usize) -> String {
+    let end = (0..=text.len().min(most)).rev().find(|&end| text.is_char_boundary(end));
     text[..end.unwrap_or(0)].to_owned()
 }
