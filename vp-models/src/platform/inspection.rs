@@ -11,7 +11,7 @@ impl Platform {
         seen.count("time", self.simulation().now().as_ps(), "ps");
         seen.count("period", self.description().period.as_ps(), "ps");
         seen.count("line.irq0", self.irq().level().into(), "");
-        seen.count("line.irq0.since", self.irq().since().as_ps(), "ps");
+        seen.count("irq.since", self.irq().since().as_ps(), "ps");
         // The last ones, oldest first: for whoever asks what the driver waits for.
         for (index, RegisterRecord { time, write, address, value }) in self.accesses().iter().enumerate() {
             let how = if *write { "write" } else { "read" };
