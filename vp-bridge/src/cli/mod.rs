@@ -3,6 +3,7 @@
 //! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
 //! an exit status. Results go to standard output, everything else to standard error.
 
+mod attach;
 mod attach_device;
 mod certificates;
 mod check_peer;
@@ -12,6 +13,7 @@ mod compare;
 mod compare_rtl;
 mod demo;
 mod hosts;
+mod live;
 mod memory;
 mod memory_limit;
 mod parts;
@@ -51,6 +53,10 @@ enum Command {
     Serve(serve::Args),
     /// Be a part of a served platform: its device, or a memory with its times
     AttachDevice(attach_device::Args),
+    /// Debug a served platform: look at it, stop its time, step it, have it stop where something happens
+    Attach(attach::Args),
+    /// Show where a served platform's driver waits, and what its device waits for
+    Where(attach::whereabouts::Args),
     /// Check which rules of a protocol another program keeps, rule by rule
     CheckPeer(check_peer::Args),
     /// Start QEMU with a platform's device in its guest
@@ -58,8 +64,16 @@ enum Command {
     Qemu(qemu::Args),
     /// Be a co-simulated peripheral of Renode, which starts this program
     Renode(renode::Args),
-    /// Show the register map, whole or what matches
+    /// Show the register map, whole or what matches, or what registers of a served platform hold
     Regs(regs::Args),
+    /// Show what goes on at a server's platforms: sessions, ports, units, time
+    Status(live::status::Args),
+    /// Show the counters of a served platform
+    Stats(live::stats::Args),
+    /// Show bytes of a served platform's memory
+    Peek(live::memory::Args),
+    /// Set bytes of a served platform's memory, or one of its registers
+    Poke(live::poke::Args),
     /// Run traces with a part of the platform in another program and with the model, and name the first transaction that differs
     Compare(compare::Args),
     /// Compare the model's cycles and memory traffic with measurements of the vendor's RTL
@@ -133,11 +147,17 @@ pub(super) fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
         Command::CheckPeer(args) => check_peer::main(&args),
+        Command::Attach(args) => attach::main(&args),
+        Command::Where(args) => attach::whereabouts::main(&args),
         Command::AttachDevice(args) => attach_device::main(&args),
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),
         Command::Renode(args) => renode::main(&args),
         Command::Regs(args) => regs::main(&args),
+        Command::Status(args) => live::status::main(&args),
+        Command::Stats(args) => live::stats::main(&args),
+        Command::Peek(args) => live::memory::main(&args),
+        Command::Poke(args) => live::poke::main(&args),
         Command::Compare(args) => compare::main(&args),
         Command::CompareRtl(args) => compare_rtl::main(&args),
         Command::Study(args) => study::main(&args),

@@ -10,6 +10,7 @@ mod description;
 mod inspection;
 mod memory_port;
 mod observers;
+mod registers;
 mod settings;
 mod warnings;
 
@@ -20,5 +21,6 @@ pub use description::{Arithmetic, Description, DescriptionError, MemoryDescripti
 
 pub use memory_port::MemoryPort;
 pub use observers::{LayerRecord, RegisterRecord};
+pub use registers::{Assignment, DecodedField, DeviceRegisters, NamedKind, NamedRegister, NoSuchRegister};
 pub use settings::SettingError;
 pub use warnings::{Warned, Warnings};

@@ -10,7 +10,7 @@ use vp_core::Time;
 pub(super) enum Command {
     Help(Option<String>),
     Status,
-    Registers { pattern: Option<String>, group: Option<u8> },
+    Registers(Option<String>),
     Set(String),
     Memory { port: String, address: u64, length: u64 },
     Units,
@@ -57,7 +57,7 @@ const fn described(name: &'static str, usage: &'static str, what: &'static str) 
 pub(super) const ALL: &[Described] = &[
     described("status", "", "sessions, units, the interrupt line, whether time stands"),
     described("where", "", "where the driver waits, and what the device waits for"),
-    described("regs", "[NAME] [group N]", "registers with their fields: a unit, a part of a name, 0x…"),
+    described("regs", "[NAME]", "registers with their fields: a unit, a part of a name, 0x…"),
     described("set", "REG[.FIELD]=VALUE", "write a register now, beside the bus"),
     described("mem", "PORT ADDRESS [LENGTH]", "bytes of a memory"),
     described("units", "", "what each unit does, and what is unfinished"),
@@ -214,15 +214,7 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, Wrong> {
         "help" => Command::Help(words.next().map(str::to_owned)),
         "status" => Command::Status,
         "where" => Command::Where,
-        "regs" => {
-            let is_group = words.left.front() == Some(&"group");
-            let pattern = if is_group { None } else { words.next().map(str::to_owned) };
-            let group = match words.take("group") {
-                true => Some(small(words.need("the group, 0 or 1,")?)?),
-                false => None,
-            };
-            Command::Registers { pattern, group }
-        }
+        "regs" => Command::Registers(words.next().map(str::to_owned)),
         "set" => {
             let text = words.left.drain(..).collect::<Vec<_>>().join(" ");
             match text.is_empty() {
@@ -368,9 +360,7 @@ mod tests {
         assert_eq!(read("step 5"), Command::Step(StepBy::Event, 5));
         assert_eq!(read("step accesses 5"), Command::Step(StepBy::Access, 5));
         assert_eq!(read("s cycles 5"), Command::Step(StepBy::Cycle, 5));
-        assert_eq!(read("regs group 1"), Command::Registers { pattern: None, group: Some(1) });
-        let pattern = Some("SDP".to_owned());
-        assert_eq!(read("r SDP group 0"), Command::Registers { pattern, group: Some(0) });
+        assert_eq!(read("r SDP"), Command::Registers(Some("SDP".into())));
         assert_eq!(read("set SDP.S_POINTER = 1"), Command::Set("SDP.S_POINTER = 1".into()));
         let port = "dbb0".to_owned();
         assert_eq!(read("mem dbb0 0x80000000"), Command::Memory { port, address: 0x8000_0000, length: 64 });

@@ -69,7 +69,7 @@ impl Debugger {
     ) -> Result<Debugger, Failure> {
         let platform = which.platform(address)?;
         let extra = Capabilities::DEBUGGING.union(Capabilities::WARNINGS);
-        let mut session = which.open(address, Some(platform), extra, Told::default())?;
+        let mut session = which.open_with(address, Some(platform), extra, Told::default())?;
         if !session.welcome().capabilities.contains(Capabilities::DEBUGGING) {
             let agent = &session.welcome().agent;
             return Err(Failure::new(format!("the server at {address}, {agent}, has no debugger")));
@@ -131,7 +131,7 @@ impl Debugger {
         match command {
             Command::Help(name) => write!(out, "{}", command::help(name.as_deref()).map_err(Failure::new)?)?,
             Command::Status => self.status(out)?,
-            Command::Registers { pattern, group } => self.show_registers(pattern.as_deref(), group, out)?,
+            Command::Registers(pattern) => self.show_registers(pattern.as_deref(), out)?,
             Command::Set(text) => self.set(&text, out)?,
             Command::Memory { port, address, length } => self.show_memory(&port, address, length, out)?,
             Command::Units => self.units(out)?,
@@ -383,24 +383,11 @@ impl Debugger {
 
     // Looking.
 
-    fn show_registers(
-        &mut self,
-        pattern: Option<&str>,
-        group: Option<u8>,
-        out: &mut impl Write,
-    ) -> Result<(), Failure> {
+    fn show_registers(&mut self, pattern: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
         let found = self.registers.matching(pattern).map_err(Failure::new)?;
-        for named in &found {
-            let words = self.session.peek_registers(self.port, named.address.into(), 1, group);
-            let word = words.map_err(Failure::new)?.first().copied().unwrap_or(0);
-            writeln!(out, "{:#07x}  {:<38} {word:#010x}", named.address, named.to_string())?;
-            if pattern.is_some() {
-                for field in named.decode(self.registers.family(), word) {
-                    writeln!(out, "         {field}")?;
-                }
-            }
-        }
-        Ok(())
+        let held = live::registers::peek(&mut self.session, self.port, &found)?;
+        let shown = live::registers::Shown { brief: false, all: false, json: false };
+        live::registers::show(out, &self.registers, &held, pattern.is_some(), shown)
     }
 
     fn set(&mut self, text: &str, out: &mut impl Write) -> Result<(), Failure> {

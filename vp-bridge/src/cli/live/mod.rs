@@ -1,0 +1,164 @@
+//! A look at platforms that a server serves, while they run: `vp status`, `stats`, `peek`, `poke`, and `regs --connect`.
+//!
+//! The sessions are observers: they hold no port, let no time move, and keep no platform alive.
+
+pub(super) mod memory;
+pub(super) mod poke;
+pub(super) mod registers;
+pub(super) mod stats;
+pub(super) mod status;
+
+use super::Failure;
+use vp_client::native::{Capabilities, Counter, CounterValue, PortId, PortKind};
+use vp_client::{Client, Credentials, Handler, Options, SilenceLimit};
+use vp_models::platform::{Description, DeviceRegisters};
+use vp_transport::Address;
+
+/// Options that say where to look.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct LookArgs {
+    /// The server's address: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDR")]
+    pub(super) connect: Address,
+
+    #[command(flatten)]
+    pub(super) which: WhichArgs,
+}
+
+/// Options that say at which of a server's platforms.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct WhichArgs {
+    /// The platform of that name, or, for one that is a session's own, `#` and the session's number, as `vp status` lists them. Left
+    /// out: the only one there is
+    #[arg(long, value_name = "NAME")]
+    pub(super) shared: Option<String>,
+
+    /// How long the server may be silent while it is waited for: seconds, or `none`, such as for a server in a debugger
+    #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE)]
+    pub(super) heartbeat: SilenceLimit,
+}
+
+/// Is told nothing: observers have no ports.
+pub(super) struct Nobody;
+
+impl Handler for Nobody {}
+
+/// A session that looks.
+pub(super) type Look = Client<Nobody>;
+
+impl WhichArgs {
+    /// A session that looks at a platform, or, without a name, one that asks the server.
+    fn open(&self, address: &Address, platform: Option<String>) -> Result<Look, Failure> {
+        self.open_with(address, platform, Capabilities::NONE, Nobody)
+    }
+
+    /// The same, that does more besides.
+    pub(super) fn open_with<H: Handler>(
+        &self,
+        address: &Address,
+        platform: Option<String>,
+        more: Capabilities,
+        handler: H,
+    ) -> Result<Client<H>, Failure> {
+        let credentials = Credentials::from_environment().map_err(Failure::new)?;
+        let agent = concat!("vp ", env!("CARGO_PKG_VERSION"));
+        let options = Options::observer(agent, platform);
+        let capabilities = options.capabilities.union(more);
+        let options = Options { credentials, heartbeat: self.heartbeat, capabilities, ..options };
+        let look = Client::connect(address, &options, handler).map_err(Failure::connection)?;
+        match look.welcome().capabilities.contains(Capabilities::INSPECTION.union(Capabilities::OBSERVER)) {
+            true => Ok(look),
+            false => Err(Failure::new(format!("the server at {address}, {}, lets nobody look in", look.welcome().agent))),
+        }
+    }
+
+    /// The platforms of a server, by the names that observers have for them.
+    fn platforms(&self, address: &Address) -> Result<Vec<String>, Failure> {
+        let mut server = self.open(address, None)?;
+        let listed = server.inspect().map_err(Failure::new)?;
+        Ok(listed.iter().filter_map(|counter| counter.name.strip_prefix("platform.")).map(str::to_owned).collect())
+    }
+
+    /// A session that looks at the platform that is meant.
+    pub(super) fn look(&self, address: &Address) -> Result<Look, Failure> {
+        let platform = self.platform(address)?;
+        self.open(address, Some(platform))
+    }
+
+    /// The platform that is meant.
+    pub(super) fn platform(&self, address: &Address) -> Result<String, Failure> {
+        if let Some(name) = &self.shared {
+            return Ok(name.clone());
+        }
+        let mut names = self.platforms(address)?;
+        match (names.pop(), names.as_slice()) {
+            (Some(only), []) => Ok(only),
+            (None, _) => Err(Failure::new(format!("{address} has no platform: one begins with its first session"))),
+            (Some(last), others) => {
+                let names = [others, &[last]].concat().join(", ");
+                Err(Failure::new(format!("{address} has several platforms: {names}")).hint("say which: --shared NAME"))
+            }
+        }
+    }
+}
+
+/// What the platform is built from, as the server says.
+fn description<H: Handler>(look: &mut Client<H>) -> Result<Description, Failure> {
+    let name = "platform.description";
+    let counters = look.counters(name).map_err(Failure::new)?;
+    let text = counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
+        CounterValue::Text(text) => Some(text),
+        _ => None,
+    });
+    let text = text.ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
+    Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
+}
+
+/// The registers of the platform's device, by name, and their port.
+pub(super) fn device_registers<H: Handler>(look: &mut Client<H>) -> Result<(DeviceRegisters, PortId), Failure> {
+    let registers = DeviceRegisters::of(&description(look)?);
+    let port = look.first(PortKind::Csb).ok_or_else(|| Failure::new("the platform has no registers"))?;
+    Ok((registers, port))
+}
+
+fn json(counters: &[Counter]) -> serde_json::Value {
+    let entry = |counter: &Counter| {
+        let value = match &counter.value {
+            CounterValue::Count(count) => (*count).into(),
+            CounterValue::Real(real) => (*real).into(),
+            CounterValue::Text(text) => text.as_str().into(),
+        };
+        (counter.name.clone(), value)
+    };
+    serde_json::Value::Object(counters.iter().map(entry).collect())
+}
+
+pub(super) fn count(counters: &[Counter], name: &str) -> Option<u64> {
+    counters.iter().find(|counter| counter.name == name).and_then(|counter| match counter.value {
+        CounterValue::Count(count) => Some(count),
+        _ => None,
+    })
+}
+
+pub(super) fn text<'a>(counters: &'a [Counter], name: &str) -> Option<&'a str> {
+    counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
+        CounterValue::Text(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+fn real(counters: &[Counter], name: &str) -> Option<f64> {
+    counters.iter().find(|counter| counter.name == name).and_then(|counter| match counter.value {
+        CounterValue::Real(real) => Some(real),
+        _ => None,
+    })
+}
+
+/// A number as people write it.
+fn number(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| format!("`{text}` is no number: write 4096 or 0x1000"))
+}

@@ -1,0 +1,76 @@
+//! `vp poke`: sets bytes of a served platform's memory, or one of its registers.
+
+use super::super::{Failure, Verdict};
+use super::memory::memory_port;
+use super::{LookArgs, device_registers, number};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(in super::super) struct Args {
+    /// A register and its value, `SDP.S_POINTER=1` or `SDP.S_POINTER.PRODUCER=1`: written at once, with all that a CPU's write does.
+    /// Or a memory's port, `dbb0`
+    what: String,
+
+    /// The first byte's address
+    #[arg(value_parser = number)]
+    address: Option<u64>,
+
+    /// The bytes in hexadecimal, such as `01020304` or `01 02 03 04`
+    bytes: Vec<String>,
+
+    #[command(flatten)]
+    look: LookArgs,
+
+    /// The bytes of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "bytes")]
+    file: Option<PathBuf>,
+}
+
+pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    match (args.what.contains('='), args.address) {
+        (true, None) => poke_register(args),
+        (false, Some(address)) => poke_memory(args, address),
+        (true, Some(_)) => Err(Failure::new("a register's value has no address behind it")),
+        (false, None) => {
+            let right = "write `vp poke REGISTER=VALUE`, or `vp poke PORT ADDRESS BYTES`";
+            Err(Failure::new(format!("`{}` is not to be set like that", args.what)).hint(right))
+        }
+    }
+}
+
+fn poke_register(args: &Args) -> Result<Verdict, Failure> {
+    let mut look = args.look.which.look(&args.look.connect)?;
+    let (registers, port) = device_registers(&mut look)?;
+    let assignment = registers.assignment(&args.what).map_err(Failure::new)?;
+    let address = u64::from(assignment.register.address);
+    let present = match assignment.keeps_bits() {
+        true => look.peek_registers(port, address, 1, None).map_err(Failure::new)?,
+        false => Vec::new(),
+    };
+    let word = assignment.word(registers.family(), present.first().copied().unwrap_or(0));
+    look.poke_register(port, address, word).map_err(Failure::new)?;
+    Ok(Verdict::Right)
+}
+
+fn poke_memory(args: &Args, address: u64) -> Result<Verdict, Failure> {
+    let bytes = match &args.file {
+        Some(path) => {
+            std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?
+        }
+        None => bytes_of(&args.bytes.concat())?,
+    };
+    if bytes.is_empty() {
+        return Err(Failure::new("no bytes to write").hint("name them in hexadecimal, or a file: --file FILE"));
+    }
+    let mut look = args.look.which.look(&args.look.connect)?;
+    let port = memory_port(&look, &args.what)?;
+    look.write_memory(port, address, &bytes).map_err(Failure::new)?;
+    Ok(Verdict::Right)
+}
+
+fn bytes_of(text: &str) -> Result<Vec<u8>, Failure> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
+    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| Failure::new(format!("`{text}` is no bytes: two hexadecimal digits each, such as 01ff")))
+}

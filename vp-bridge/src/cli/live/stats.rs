@@ -1,0 +1,98 @@
+//! `vp stats`: the counters of a platform that runs.
+
+use super::super::{Failure, Verdict, text};
+use super::{Look, LookArgs, json};
+use std::io::Write;
+use std::time::{Duration, Instant};
+use vp_client::native::{Counter, CounterValue};
+use vp_models::counters::explanation;
+
+#[derive(Debug, clap::Args)]
+pub(in super::super) struct Args {
+    /// Only counters whose names begin so, such as `dbb0.read`
+    #[arg(default_value = "")]
+    prefix: String,
+
+    #[command(flatten)]
+    look: LookArgs,
+
+    /// Again after so many seconds, until the platform ends, with how much more each counter has come to
+    #[arg(long, value_name = "SECONDS", value_parser = interval)]
+    watch: Option<Duration>,
+
+    /// As JSON: one object, and with --watch one in each line
+    #[arg(long)]
+    json: bool,
+
+    /// Say what each counter counts
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("`{text}`: 0.01 to 86400 seconds"))
+}
+
+pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let mut look = args.look.which.look(&args.look.connect)?;
+    let mut before = read(&mut look, args)?;
+    show(args, &before, &[])?;
+    let Some(interval) = args.watch else { return Ok(Verdict::Right) };
+    loop {
+        // Served meanwhile, so that the end of the platform is not found out late.
+        let until = Instant::now() + interval;
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            look.set_deadline(None);
+            std::thread::sleep(left.min(Duration::from_millis(200)));
+            if look.progress().is_err() {
+                break;
+            }
+        }
+        if look.check().is_err() && look.bye().is_some() {
+            anstream::eprintln!("{}", look.bye().map_or("", |bye| &bye.reason));
+            return Ok(Verdict::Right);
+        }
+        let now = read(&mut look, args)?;
+        show(args, &now, &before)?;
+        before = now;
+    }
+}
+
+fn read(look: &mut Look, args: &Args) -> Result<Vec<Counter>, Failure> {
+    look.counters(&args.prefix).map_err(Failure::new)
+}
+
+fn show(args: &Args, counters: &[Counter], before: &[Counter]) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    if args.json {
+        match args.watch {
+            None => writeln!(out, "{:#}", json(counters))?,
+            Some(_) => writeln!(out, "{}", json(counters))?,
+        }
+        return Ok(out.flush()?);
+    }
+    // It is many lines, and `vp platform` shows it.
+    let shown = counters.iter().filter(|counter| counter.name != "platform.description");
+    for counter in shown {
+        let Counter { name, unit, value } = counter;
+        let line = match value {
+            CounterValue::Count(count) => {
+                let more = super::count(before, name).map_or(0, |before| count.saturating_sub(before));
+                let more = if more > 0 { format!("  +{}", text::grouped(more)) } else { String::new() };
+                format!("{:>20} {unit:<11}{more}", text::grouped(*count))
+            }
+            CounterValue::Real(real) => format!("{real:>20.3} {unit}"),
+            CounterValue::Text(text) => format!("  {text}"),
+        };
+        writeln!(out, "{name:<32} {}", line.trim_end())?;
+        if args.explain {
+            let explained = explanation(name).unwrap_or("of a server that knows more counters than this program");
+            writeln!(out, "    {}", text::styled(text::DIM, explained))?;
+        }
+    }
+    if args.watch.is_some() {
+        writeln!(out)?;
+    }
+    Ok(out.flush()?)
+}
