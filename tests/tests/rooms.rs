@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 16] = [
+const ROOMS: [(&str, &str, &[&str]); 17] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -13,6 +13,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
     ("vp-client", "client", &["vp-protocols", "vp-shm", "vp-transport"]),
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
     ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
+    ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-models"]),
     (
         "vp-server",
         "vp-bridge/server",
@@ -22,7 +23,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
     ("vp-partner", "clients/partner", &["vp-client", "vp-core", "vp-models", "vp-native-values"]),
     ("vp-check", "vp-bridge/check", &["vp-protocols", "vp-transport"]),
     ("vp-remote", "vp-bridge/remote", &["vp-client", "vp-core", "vp-models", "vp-shm"]),
-    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models"]),
+    ("vp-study", "vp-bridge/study", &["vp-core", "vp-models", "vp-observers"]),
     (
         "vp-bridge",
         "vp-bridge",
@@ -31,6 +32,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
             "vp-client",
             "vp-core",
             "vp-models",
+            "vp-observers",
             "vp-partner",
             "vp-protocols",
             "vp-remote",
@@ -56,7 +58,7 @@ const ROOMS: [(&str, &str, &[&str]); 16] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 11] = [
+const BLOCKING: [&str; 12] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -66,6 +68,7 @@ const BLOCKING: [&str; 11] = [
     "vp-transport",
     "vp-client",
     "vp-native-values",
+    "vp-observers",
     "vp-partner",
     "vp-qemu",
 ];

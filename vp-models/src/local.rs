@@ -77,6 +77,11 @@ impl LocalHost {
         self.hub.platform()
     }
 
+    /// The hub, such as to have its inputs recorded.
+    pub fn hub_mut(&mut self) -> &mut Hub {
+        &mut self.hub
+    }
+
     /// Links ports of another hub in this thread to the platform's, as a partner of that name and clock: a memory, a device
     /// or a further master that is elsewhere.
     ///

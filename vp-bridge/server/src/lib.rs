@@ -27,6 +27,7 @@ mod instance;
 mod listener;
 mod lobby;
 mod meeting;
+mod observe;
 mod refused_connections;
 mod registry;
 mod session;
@@ -59,6 +60,7 @@ use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
+pub use observe::{ObservePlatforms, PlatformObserver};
 use refused_connections::RefusedConnections;
 use registry::{PlatformMemory, Registry};
 use session::End;
@@ -129,6 +131,8 @@ pub struct Options {
     pub ended: Option<Sender<EndedPlatform>>,
     /// Who is told what is driven at ports that partners hold ([`vp_models::hub::Hub::on_driven`]).
     pub pins: Option<Sender<PinEvent>>,
+    /// Who looks on at each platform, and for as long as it is there.
+    pub observe: Option<Arc<dyn ObservePlatforms>>,
 }
 
 /// A platform whose last session has left.
@@ -165,6 +169,7 @@ impl Default for Options {
             access: Access::default(),
             ended: None,
             pins: None,
+            observe: None,
         }
     }
 }
@@ -184,7 +189,8 @@ impl Options {
     }
 
     fn listeners(&self) -> Listeners {
-        Listeners { freed: Arc::default(), ended: self.ended.clone(), pins: self.pins.clone() }
+        let Options { ended, pins, observe, .. } = self.clone();
+        Listeners { freed: Arc::default(), ended, pins, observe, running: TaskTracker::new() }
     }
 }
 
@@ -211,6 +217,9 @@ struct Listeners {
     freed: Arc<Notify>,
     ended: Option<Sender<EndedPlatform>>,
     pins: Option<Sender<PinEvent>>,
+    observe: Option<Arc<dyn ObservePlatforms>>,
+    /// The platforms' threads that run.
+    running: TaskTracker,
 }
 
 /// What all sessions share.
@@ -441,5 +450,11 @@ impl Server {
         house.shutdown.cancel();
         tasks.close();
         tasks.wait().await;
+        if house.options.observe.is_some() {
+            // Whoever looks on has something to complete.
+            let running = house.registry.running();
+            running.close();
+            running.wait().await;
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
 use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
@@ -104,6 +105,11 @@ impl Registry {
     /// Notified when a platform has ended and its memory is free.
     pub(super) fn freed(&self) -> Arc<Notify> {
         self.listeners.freed.clone()
+    }
+
+    /// The platforms' threads that run.
+    pub(super) fn running(&self) -> &TaskTracker {
+        &self.listeners.running
     }
 
     fn platforms(&self) -> MutexGuard<'_, Platforms> {

@@ -135,7 +135,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     match args.json.as_deref() {
         Some(path) if path.as_os_str() == "-" => anstream::println!("{}", json()?),
         Some(path) => {
-            vp_study::write_whole(path, json()? + "\n").map_err(|error| {
+            vp_observers::write_whole(path, json()? + "\n").map_err(|error| {
                 Failure::new(format!("cannot write the findings to {}: {error}", path.display()))
             })?;
             anstream::println!("{report}");

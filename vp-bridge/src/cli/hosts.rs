@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::memory_limit::MemoryArgs;
+use super::observing::{ObserveArgs, Observed};
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
 use vp_client::{Credentials, SilenceLimit};
@@ -34,6 +35,9 @@ pub(super) struct HostArgs {
     pub(super) limit: Option<Time>,
 
     #[command(flatten)]
+    pub(super) observing: ObserveArgs,
+
+    #[command(flatten)]
     pub(super) parts: PartArgs,
 
     /// Where parts that somebody else starts attach, such as with `vp attach-device ADDR`: tcp:HOST:PORT or unix:PATH. Left out:
@@ -59,6 +63,8 @@ pub(super) struct OpenedHost {
     pub(super) description: Option<Description>,
     /// The platform in one line.
     pub(super) headline: String,
+    /// What writes files about it, if it is in this thread; to be dropped before the host.
+    pub(super) observed: Option<Observed>,
 }
 
 impl HostArgs {
@@ -67,6 +73,7 @@ impl HostArgs {
         if self.connect.is_some()
             && let Some(option) = (self.platform.first_given())
                 .or((self.memory.is_given() && !self.own_memory).then_some("--memory-limit"))
+                .or(self.observing.first_given())
                 .or(self.parts.first_given())
         {
             return Err(Failure::new(format!("{option} is the server's to say when --connect is given"))
@@ -85,6 +92,11 @@ impl HostArgs {
         self.limited(self.open_unlimited(default, true)?)
     }
 
+    /// The same, of which no files are written: to look at the platform only.
+    pub(super) fn open_unobserved(&self, default: &str) -> Result<OpenedHost, Failure> {
+        HostArgs { observing: ObserveArgs::default(), ..self.clone() }.open(default)
+    }
+
     fn limited(&self, mut place: OpenedHost) -> Result<OpenedHost, Failure> {
         if let Some(limit) = self.limit {
             place.host.set_limit(limit);
@@ -97,7 +109,9 @@ impl HostArgs {
             None => {
                 let mut description = self.platform.description(default)?;
                 let (listen, memory_limit) = (self.listen.as_ref(), self.memory.limit());
-                if let Some((host, parts)) = self.parts.open(&mut description, listen, memory_limit, None)? {
+                let observing = (&self.observing, None);
+                let opened = self.parts.open(&mut description, listen, memory_limit, observing)?;
+                if let Some((host, parts)) = opened {
                     let headline = self.parts.headline(&description);
                     let description = Some(description);
                     return Ok(OpenedHost {
@@ -105,16 +119,19 @@ impl HostArgs {
                         host: Box::new(host),
                         description,
                         headline,
+                        observed: None,
                     });
                 }
                 let platform =
                     Platform::build_within(&description, self.memory.budget()).map_err(Failure::new)?;
                 let headline = headline(&description);
-                let host = LocalHost::new(platform);
+                let mut host = LocalHost::new(platform);
+                let observed = Some(self.observing.attach(host.hub_mut())?);
                 if watched {
                     host.watch();
                 }
-                Ok(OpenedHost { parts: None, host: Box::new(host), description: Some(description), headline })
+                let (host, description) = (Box::new(host), Some(description));
+                Ok(OpenedHost { parts: None, host, description, headline, observed })
             }
             Some(address) => self.open_remote(address),
         }
@@ -138,7 +155,7 @@ impl HostArgs {
         }
         let whose = if self.own_memory { ", memory on this side" } else { "" };
         let headline = format!("{} at {address}{whose}", host.welcome().platform);
-        Ok(OpenedHost { parts: None, host: Box::new(host), description: None, headline })
+        Ok(OpenedHost { parts: None, host: Box::new(host), description: None, headline, observed: None })
     }
 }
 

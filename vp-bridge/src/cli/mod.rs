@@ -16,6 +16,7 @@ mod hosts;
 mod live;
 mod memory;
 mod memory_limit;
+mod observing;
 mod parts;
 mod platform;
 mod platform_args;

@@ -15,6 +15,7 @@ use vp_server::{EndedPlatform, Options, Server};
 use vp_transport::Address;
 
 use super::memory_limit::MemoryArgs;
+use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::run::report;
@@ -40,6 +41,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     memory: MemoryArgs,
+
+    #[command(flatten)]
+    observing: ObserveArgs,
 
     #[command(flatten)]
     parts: PartArgs,
@@ -79,6 +83,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         Some(plugin) => plugin.clone(),
         None => find_plugin()?,
     };
+    let observe = args.observing.of_server(&description)?;
     let address = own_address();
     let (ended, platforms) = mpsc::channel();
     let runtime = super::runtime::builder()?.enable_all().build()?;
@@ -86,8 +91,15 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let owner_timeout = args.parts.owner_timeout();
         let (memory_limit, access) = (args.memory.limit(), args.parts.access());
         let ended = Some(ended);
-        let server =
-            Options { ended, owner_timeout, one_platform, memory_limit, access, ..Options::default() };
+        let server = Options {
+            ended,
+            owner_timeout,
+            one_platform,
+            memory_limit,
+            access,
+            observe,
+            ..Options::default()
+        };
         let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
         parts.meet(&mut server).await?;
         let _programs = parts.start(server.local_address())?;

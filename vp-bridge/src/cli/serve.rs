@@ -1,6 +1,7 @@
 //! `vp serve`: offers a platform to programs that connect.
 
 use super::memory_limit::{self, MemoryArgs};
+use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict, certificates};
@@ -78,6 +79,9 @@ pub(super) struct Args {
     remote_port_time: RemotePortTime,
 
     #[command(flatten)]
+    observing: ObserveArgs,
+
+    #[command(flatten)]
     parts: PartArgs,
 }
 
@@ -141,6 +145,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         idle_timeout: args.idle_timeout.duration(),
         one_platform: !parts.is_empty(),
         access: args.access()?,
+        observe: args.observing.of_server(&description)?,
         ..Options::default()
     };
     allow_files_for(args.max_sessions, &args.listen);

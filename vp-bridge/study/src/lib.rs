@@ -24,7 +24,6 @@ mod store;
 mod sweep;
 pub mod table;
 mod watch;
-mod whole_file;
 mod written;
 
 pub use bench::{Bench, Job, OnHost, Open, Outside};
@@ -37,5 +36,4 @@ pub use results::{Row, curve, ends, rounded, rows};
 pub use run::{Planned, Shard, missing, none_runs, plan, run};
 pub use store::{Differs, Finished, Store, StoreError, program};
 pub use sweep::{Assignment, Product, SweepError};
-pub use whole_file::{WholeFile, write_whole};
 pub use written::write;

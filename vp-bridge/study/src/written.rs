@@ -4,8 +4,8 @@ use super::file::Study;
 use super::layout::Layout;
 use super::results::Row;
 use super::{report, table};
-use crate::write_whole;
 use std::path::Path;
+use vp_observers::write_whole;
 
 /// Writes tables and report into a folder.
 ///

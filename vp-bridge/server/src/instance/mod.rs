@@ -17,6 +17,7 @@ mod inbox;
 mod inspect;
 mod members;
 mod message;
+mod observed;
 mod owners;
 mod partners;
 mod permits;
@@ -59,7 +60,7 @@ use silence::Watch;
 use turns::Turns;
 
 use super::session::End;
-use super::{EndedPlatform, Listeners};
+use super::{EndedPlatform, Listeners, PlatformObserver};
 use crate::adapters::Beginning;
 
 /// What is said of a platform in a welcome, whoever comes.
@@ -110,17 +111,21 @@ impl Instance {
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let inbox = CloseAtEnd(inside);
-            let freed = listeners.freed.clone();
+            let (freed, _running) = (listeners.freed.clone(), listeners.running.token());
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 match PlatformThread::build(&inbox.0, &description, budget, mode, patience) {
                     Ok(mut thread) => {
-                        let Listeners { ended, pins, .. } = listeners;
+                        let Listeners { ended, pins, observe, .. } = listeners;
+                        if let Some(observe) = observe {
+                            thread.begin_observing(&*observe, &label);
+                        }
                         if let Some(pins) = pins {
                             // Who does not listen any more does not want to know.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
                         }
                         thread.serve();
+                        thread.finish_observing();
                         if let Some(ended) = ended {
                             let (name, statistics) = (label.clone(), thread.hub.platform().statistics());
                             let _ = ended.send(EndedPlatform { name, statistics });
@@ -179,6 +184,8 @@ struct PlatformThread {
     pace: Option<(Instant, hub::Pace)>,
     looks: Looks,
     watch: Watch,
+    /// What looks on.
+    observer: Option<Box<dyn PlatformObserver>>,
     has_ended: bool,
 }
 
@@ -210,6 +217,7 @@ impl PlatformThread {
             pace: None,
             looks: Looks::SOON,
             watch: Watch::new(&patience),
+            observer: None,
             has_ended: false,
         })
     }

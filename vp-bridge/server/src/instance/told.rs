@@ -35,6 +35,7 @@ impl PlatformThread {
 
     /// Tells the sessions what the hub has told.
     pub(super) fn tell(&mut self) {
+        self.let_observer_keep_up();
         while let Some(output) = self.hub.poll() {
             match output {
                 output if self.is_adapted(&output) => self.tell_adapted(output),

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use vp_study::WholeFile;
+use vp_observers::WholeFile;
 
 use super::difference::pairs_of_all;
 use super::transactions::{Content, Kind, Step, Stream, Transaction};

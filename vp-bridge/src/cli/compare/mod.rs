@@ -22,6 +22,7 @@ use vp_models::platform::{Description, DeviceDescription, Platform, Port};
 
 use super::attach_device::device_end;
 use super::memory_limit;
+use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::PlatformArgs;
 use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform_of};
@@ -130,7 +131,8 @@ fn compare(name: &str, trace: &Trace, description: &Description, args: &Args) ->
     let model = run(told, &ports, period, played);
     let (tell, told) = mpsc::channel();
     let mut around = description.clone();
-    let opened = args.parts.open(&mut around, None, memory_limit::usual(), Some(tell))?;
+    let opened =
+        args.parts.open(&mut around, None, memory_limit::usual(), (&ObserveArgs::default(), Some(tell)))?;
     let Some((mut host, parts)) = opened else { return Err(Failure::new("no part is in another program")) };
     let limit = args.limit.unwrap_or(Time::ps(model.end.as_ps().saturating_mul(10)) + Time::us(100));
     let played = play(trace, &mut host, limit)?;

@@ -3,7 +3,7 @@
 use super::networks::{ComparedNetwork, Figure};
 use super::{Compared, Failure};
 use std::path::Path;
-use vp_study::WholeFile;
+use vp_observers::WholeFile;
 
 const HEADER: [&str; 13] = [
     "table",

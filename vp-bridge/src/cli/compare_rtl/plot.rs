@@ -34,7 +34,7 @@ type Point = (f64, f64);
 pub(super) fn write(path: &Path, compared: &[Compared<'_>]) -> Result<(), Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
     let svg = draw(&points(compared)).map_err(|error| wrong(&error))?;
-    vp_study::write_whole(path, svg).map_err(|error| wrong(&error))
+    vp_observers::write_whole(path, svg).map_err(|error| wrong(&error))
 }
 
 fn points<'a>(compared: &'a [Compared<'a>]) -> Vec<(&'a str, Vec<Point>)> {

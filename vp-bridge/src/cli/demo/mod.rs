@@ -37,8 +37,13 @@ struct Ran {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
+    args.host.observing.conclude(run(args))
+}
+
+fn run(args: &Args) -> Result<Verdict, Failure> {
     let samples = chosen(args.images)?;
-    let OpenedHost { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
+        args.host.open(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => described(host.as_mut())?,

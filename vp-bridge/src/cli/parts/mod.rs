@@ -21,6 +21,7 @@ use vp_transport::{Address, AddressError, MeetingPlace};
 
 use super::Failure;
 use super::memory_limit;
+use super::observing::ObserveArgs;
 use super::platform_args::{headline, headline_with};
 pub(super) use program::CONNECT;
 use program::Program;
@@ -283,8 +284,9 @@ impl PartArgs {
         for part in &mut parts.0 {
             part.name = format!("point {point}: {}", part.name);
         }
+        let looked_at = (&ObserveArgs::default(), None);
         let (mut host, outside) =
-            self.serve(&parts, description, None, memory_limit::usual(), None).map_err(told)?;
+            self.serve(&parts, description, None, memory_limit::usual(), looked_at).map_err(told)?;
         let ran = run(&mut host);
         drop(host);
         drop(outside);
@@ -360,19 +362,20 @@ impl PartArgs {
     }
 
     /// Serves a platform of which parts are in other programs, and waits until they are attached. `None`: all of it is in
-    /// this process, whose RAM takes so many bytes at most. What is driven between platform and parts is told to `pins`.
+    /// this process, whose RAM takes so many bytes at most. Who looks on, and who is told what is driven between platform
+    /// and parts, is `looked_at`.
     pub(super) fn open(
         &self,
         description: &mut Description,
         listen: Option<&Address>,
         memory_limit: u64,
-        pins: Option<Sender<PinEvent>>,
+        looked_at: (&ObserveArgs, Option<Sender<PinEvent>>),
     ) -> Result<Option<(RemoteHost, PartsOutside)>, Failure> {
         let parts = self.of(description)?;
         if parts.is_empty() && listen.is_none() {
             return Ok(None);
         }
-        self.serve(&parts, description.clone(), listen, memory_limit, pins).map(Some)
+        self.serve(&parts, description.clone(), listen, memory_limit, looked_at).map(Some)
     }
 
     fn serve(
@@ -381,12 +384,19 @@ impl PartArgs {
         description: Description,
         listen: Option<&Address>,
         memory_limit: u64,
-        pins: Option<Sender<PinEvent>>,
+        (observing, pins): (&ObserveArgs, Option<Sender<PinEvent>>),
     ) -> Result<(RemoteHost, PartsOutside), Failure> {
         let owner_timeout = self.owner_timeout();
-        let access = self.access();
-        let options =
-            Options { one_platform: true, owner_timeout, memory_limit, pins, access, ..Options::default() };
+        let (access, observe) = (self.access(), observing.of_server(&description)?);
+        let options = Options {
+            one_platform: true,
+            owner_timeout,
+            memory_limit,
+            pins,
+            access,
+            observe,
+            ..Options::default()
+        };
         let server = PlatformServer::start(listen, description, options, parts)?;
         let mut host =
             RemoteHost::connect(server.address(), RemoteOptions::default()).map_err(Failure::connection)?;

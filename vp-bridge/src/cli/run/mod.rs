@@ -156,6 +156,10 @@ fn only_for_networks(args: &Args) -> Result<(), Failure> {
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     args.host.check()?;
+    args.host.observing.conclude(run(args))
+}
+
+fn run(args: &Args) -> Result<Verdict, Failure> {
     if let [path] = args.traces.as_slice()
         && suite::is_job(path)
         && kind::of(path, || asked(args))? == Kind::Suite
@@ -223,7 +227,7 @@ fn asked(args: &Args) -> Result<Option<Kind>, Failure> {
     if args.host.connect.is_none() && args.host.platform.platform.is_none() {
         return Ok(None);
     }
-    let place = args.host.open(DEFAULT_PLATFORM)?;
+    let place = args.host.open_unobserved(DEFAULT_PLATFORM)?;
     let is_suite = place.host.device() == "fpga-ai-suite";
     Ok(Some(if is_suite { Kind::Suite } else { Kind::Network }))
 }
@@ -250,7 +254,8 @@ pub(super) fn platform_of(source: &TraceSource) -> &str {
 }
 
 fn play(trace: &Trace, default: &str, args: &Args, tables: &mut Tables) -> Result<Ran, Failure> {
-    let OpenedHost { parts: _parts, mut host, description, headline } = args.host.open(default)?;
+    let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
+        args.host.open(default)?;
     let map = host.map();
     let played = player::play(trace, host.as_mut(), &map, &PlayOptions::default());
     let outcome = played.map_err(|error| Failure {

@@ -66,7 +66,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         }
         host.platform.also("arithmetic=skipped");
     }
-    let OpenedHost { parts: _parts, mut host, description, headline } =
+    let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         host.open_watched(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
@@ -86,7 +86,7 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
     let measured = measured.map_err(Failure::new)?;
     if let Some(file) = &args.output {
         let bytes: Vec<u8> = measured.output.iter().map(|element| *element as u8).collect();
-        vp_study::write_whole(file, bytes)
+        vp_observers::write_whole(file, bytes)
             .map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     }
     show(&headline, &network, &plan, &description, &measured)?;

@@ -41,7 +41,8 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
         return Err(Failure::new(format!("{} has no inputs", job.model.name))
             .hint(format!("give --input FILE, of {elements} bytes an input, or a job file")));
     }
-    let OpenedHost { parts: _parts, mut host, description, headline } = args.host.open(DEFAULT_PLATFORM)?;
+    let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
+        args.host.open(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => {
@@ -58,7 +59,7 @@ pub(super) fn main(path: Option<&Path>, args: &Args) -> Result<Verdict, Failure>
     if let Some(path) = &args.output {
         let bytes: Vec<u8> =
             inferences.iter().flat_map(|it| it.output.iter().map(|value| *value as u8)).collect();
-        vp_study::write_whole(path, bytes)
+        vp_observers::write_whole(path, bytes)
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     }
     let statistics = host.statistics().map_err(Failure::new)?;

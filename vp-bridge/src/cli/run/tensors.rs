@@ -101,7 +101,8 @@ pub(super) fn take(outcome: &Outcome, file: Option<&Path>) -> Result<(), Failure
         let elements = output.tensor.as_ref().and_then(|tensor| tensor.unpack(&output.bytes));
         elements.unwrap_or_else(|| output.bytes.clone())
     };
-    vp_study::write_whole(file, bytes).map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+    vp_observers::write_whole(file, bytes)
+        .map_err(|error| Failure::new(format!("{}: {error}", file.display())))
 }
 
 #[cfg(test)]

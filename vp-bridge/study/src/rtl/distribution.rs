@@ -1,9 +1,9 @@
 //! How far the model is from the RTL over many rows, and how far it may be.
 
 use super::RtlError;
-use crate::WholeFile;
 use std::fmt;
 use std::path::Path;
+use vp_observers::WholeFile;
 
 /// A row's error in parts per million of the RTL's cycles, rounded up.
 #[must_use]

@@ -5,8 +5,8 @@ mod parquet;
 
 pub use columns::{layers, points};
 
-use crate::WholeFile;
 use std::path::Path;
+use vp_observers::WholeFile;
 
 /// A column: its name, and a cell a row.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! A table as a Parquet file: a column has the narrowest type that holds all its cells, and any may be null.
 
 use super::{Cell, Column, Table};
-use crate::WholeFile;
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use ::parquet::errors::Result;
@@ -10,6 +9,7 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 use std::path::Path;
 use std::sync::Arc;
+use vp_observers::WholeFile;
 
 pub(super) fn write(table: &Table, path: &Path) -> Result<()> {
     let fields = table.columns.iter().map(|column| field(column).map(Arc::new)).collect::<Result<_>>()?;

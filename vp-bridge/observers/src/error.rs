@@ -1,0 +1,42 @@
+//! Why a file about a run cannot be written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use vp_models::platform::DescriptionError;
+
+/// Why a file about a run cannot be written, or has not been.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ObserveError {
+    /// The disk is full, the folder is not there, or may not be written to.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// An option asks for what there is not.
+    #[error("{option} {given}: {why}")]
+    Option {
+        /// Such as `--trace-start`.
+        option: &'static str,
+        /// What was given to it.
+        given: String,
+        /// What is wrong with that, and what would be right.
+        why: String,
+    },
+    /// The platform to look at cannot be built.
+    #[error(transparent)]
+    Platform(#[from] DescriptionError),
+}
+
+impl ObserveError {
+    /// A file's.
+    #[must_use]
+    pub fn write(path: &Path, source: io::Error) -> ObserveError {
+        ObserveError::Write { path: path.to_owned(), source }
+    }
+}

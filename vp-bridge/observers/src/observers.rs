@@ -1,0 +1,63 @@
+//! The observers of one platform that write files.
+
+use std::rc::Rc;
+
+use vp_core::observe::{Observer, Subscription};
+use vp_core::{Sim, Time};
+
+use crate::ObserveError;
+
+/// An observer that writes a file.
+pub(crate) trait FileObserver: Observer {
+    /// All has been told that happened up to `now`: completes the file and gives it its name, or says why not. Gives what a
+    /// person should know of the file, in one line.
+    fn finish(&self, now: Time) -> Result<Option<String>, ObserveError>;
+}
+
+/// The observers of one platform that write files. If they are dropped before they have finished, there are no files.
+#[must_use = "without `finish` there are no files"]
+pub struct Observers {
+    sim: Sim,
+    attached: Vec<(Subscription, Rc<dyn FileObserver>)>,
+}
+
+/// What came of the files.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// What a person should know of them, a line each.
+    pub notes: Vec<String>,
+    /// Those that could not be written.
+    pub errors: Vec<ObserveError>,
+}
+
+impl Observers {
+    pub(crate) fn new(sim: Sim) -> Observers {
+        Observers { sim, attached: Vec::new() }
+    }
+
+    /// Has another one look on.
+    #[allow(dead_code, reason = "the first one comes with the next commit")]
+    pub(crate) fn attach(&mut self, observer: Rc<dyn FileObserver>) {
+        self.attached.push((self.sim.observe(observer.clone()), observer));
+    }
+
+    /// Ends them, where the run is, and puts their files in their places.
+    #[must_use]
+    pub fn finish(mut self) -> Finished {
+        let (now, mut finished) = (self.sim.now(), Finished::default());
+        for (subscription, observer) in self.attached.drain(..) {
+            subscription.cancel();
+            match observer.finish(now) {
+                Ok(note) => finished.notes.extend(note),
+                Err(error) => finished.errors.push(error),
+            }
+        }
+        finished
+    }
+}
+
+impl Drop for Observers {
+    fn drop(&mut self) {
+        self.attached.drain(..).for_each(|(subscription, _)| subscription.cancel());
+    }
+}

@@ -1,0 +1,41 @@
+//! Who looks on at the platform.
+
+use vp_core::observe::Warning;
+
+use super::PlatformThread;
+use crate::ObservePlatforms;
+
+impl PlatformThread {
+    /// The platform has been built.
+    pub(super) fn begin_observing(&mut self, observe: &dyn ObservePlatforms, name: &str) {
+        match observe.begin(name, &mut self.hub) {
+            Ok(observer) => self.observer = Some(observer),
+            Err(error) => self.not_observed(&error),
+        }
+    }
+
+    /// Answers are about to go out.
+    #[inline]
+    pub(super) fn let_observer_keep_up(&mut self) {
+        if let Some(observer) = &mut self.observer
+            && let Err(error) = observer.before_answers()
+        {
+            self.not_observed(&error);
+            self.finish_observing();
+        }
+    }
+
+    /// The platform has ended, or nobody can look on any more.
+    pub(super) fn finish_observing(&mut self) {
+        if let Some(observer) = self.observer.take()
+            && let Err(error) = observer.finish()
+        {
+            self.not_observed(&error);
+        }
+    }
+
+    fn not_observed(&self, error: &str) {
+        tracing::error!("platform {}: {error}", self.name());
+        self.hub.platform().warn("observing", &Warning::Once(error));
+    }
+}
