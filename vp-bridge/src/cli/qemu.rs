@@ -48,6 +48,10 @@ pub(super) struct Args {
     #[command(flatten)]
     parts: PartArgs,
 
+    /// Where the platform listens besides for QEMU, such as for `vp attach` and `vp where`: unix:PATH or tcp:127.0.0.1:PORT
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<Address>,
+
     /// The QEMU to start
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-aarch64")]
     qemu: PathBuf,
@@ -84,7 +88,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         None => find_plugin()?,
     };
     let observe = args.observing.of_server(&description)?;
-    let address = own_address();
+    let address = args.listen.clone().unwrap_or_else(own_address);
     let (ended, platforms) = mpsc::channel();
     let runtime = super::runtime::builder()?.enable_all().build()?;
     let status = runtime.block_on(async {
@@ -103,7 +107,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
         parts.meet(&mut server).await?;
         let _programs = parts.start(server.local_address())?;
-        let mut command = command(args, &options, &plugin, &address);
+        let mut command = command(args, &options, &plugin, server.local_address());
         child::end_with_parent(command.as_std_mut());
         let mut child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))

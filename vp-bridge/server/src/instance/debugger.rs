@@ -10,6 +10,9 @@ use vp_protocols::native::{
 use super::permits::Permit;
 use super::{PlatformThread, ToSession, translate};
 
+/// Who has time stand from the beginning on: no session's number.
+const NOBODY: hub::PartyId = hub::PartyId(0);
+
 impl PlatformThread {
     /// Carries out what a debugger wants.
     pub(super) fn debugger_command(
@@ -28,6 +31,25 @@ impl PlatformThread {
         let tag = Tag(id.0.into());
         member.held_permits.insert(tag, permit);
         self.handle(Input::Debugger { party: translate::party(session), tag, command });
+    }
+
+    /// Has time stand from the beginning on, by nobody's will who might leave.
+    pub(super) fn stop_at_the_beginning(&mut self) {
+        let command = hub::DebugCommand::Stop;
+        self.hub.handle(Input::Debugger { party: NOBODY, tag: Tag(0), command });
+        // There is nobody yet who could be told.
+        while self.hub.poll().is_some() {}
+    }
+
+    /// Tells who comes while time stands why nothing moves.
+    pub(super) fn tell_that_time_stands(&mut self, session: SessionId) {
+        let Some(report) = self.hub.stopped() else { return };
+        let by = match report.by {
+            NOBODY => "from the beginning".to_owned(),
+            by => format!("by session {}'s debugger", by.0),
+        };
+        let (time, text) = (translate::time(report.time), format!("time is stopped {by}, until a debugger lets it go on"));
+        self.warn(session, time, text);
     }
 
     fn debug_state(&self) -> DebugState {

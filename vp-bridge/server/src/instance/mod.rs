@@ -80,6 +80,8 @@ pub(super) struct Patience {
     pub(super) delta_limit: u64,
     pub(super) heartbeat: Option<Duration>,
     pub(super) idle_timeout: Option<Duration>,
+    /// Whether time stands until a debugger lets it go on.
+    pub(super) is_stopped: bool,
 }
 
 #[cfg(test)]
@@ -123,6 +125,9 @@ impl Instance {
                         if let Some(pins) = pins {
                             // Who does not listen any more does not want to know.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
+                        }
+                        if patience.is_stopped {
+                            thread.stop_at_the_beginning();
                         }
                         thread.serve();
                         thread.finish_observing();
@@ -460,6 +465,7 @@ impl PlatformThread {
         member.is_observer = is_observer;
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
+        self.tell_that_time_stands(id);
         if !is_observer {
             let name = format!("session {}", id.0);
             self.handle(Input::Enter { party: translate::party(id), name, memory });

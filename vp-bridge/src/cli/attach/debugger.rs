@@ -236,8 +236,11 @@ impl Debugger {
     fn stop_line(&self, report: &StopReport) -> String {
         let StopReport { by, time, why, hits } = report;
         let mut text = format!("stopped at {}", Time::ps(time.0));
-        if *by != self.session.welcome().session {
-            text += &format!(" by session {}", by.0);
+        match *by {
+            // Time stands from the beginning on: `vp serve --stopped`.
+            SessionId(0) => {}
+            by if by == self.session.welcome().session => {}
+            by => text += &format!(" by session {}", by.0),
         }
         let what: Vec<String> = hits.iter().map(|hit| self.hit(hit, *time)).collect();
         match (what.is_empty(), why) {
