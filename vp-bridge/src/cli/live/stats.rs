@@ -5,7 +5,7 @@ use super::{Look, LookArgs, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
 use vp_client::native::{Counter, CounterValue};
-fn explanation(_: &str) -> Option<&'static str> { None }
+use vp_models::counters::explanation;
 
 #[derive(Debug, clap::Args)]
 pub(in super::super) struct Args {
