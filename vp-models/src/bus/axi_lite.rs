@@ -61,9 +61,8 @@ impl RegisterBus for AxiLite {
         Some(self.0.target())
     }
 
-    fn poke(&self, address: u32, value: u32) -> bool {
+    fn poke(&self, address: u32, value: u32) {
         self.0.poke(address, value);
-        true
     }
 
     fn backlog(&self) -> usize {

@@ -88,9 +88,8 @@ impl RegisterBus for Csb {
         Some(self.pipeline.target())
     }
 
-    fn poke(&self, address: u32, value: u32) -> bool {
+    fn poke(&self, address: u32, value: u32) {
         self.pipeline.poke(address, value);
-        true
     }
 
     fn backlog(&self) -> usize {

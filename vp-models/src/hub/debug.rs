@@ -71,7 +71,7 @@ impl Hub {
                 self.peek_registers(port, address, 1, None).map(|words| Completion::Value(words[0]))
             }
             Operation::RegisterWrite { address, value } => {
-                self.poke_register(port, address, value).map(|()| Completion::Done)
+                self.poke_register(party, port, address, value).map(|()| Completion::Done)
             }
             Operation::StreamSend { .. } => {
                 Err(Failure::new(FailureKind::Unsupported, "a stream is sent into by those who are attached to it"))
@@ -86,16 +86,24 @@ impl Hub {
         self.complete(party, tag, done);
     }
 
-    fn poke_register(&mut self, port: PortIndex, address: u64, value: u32) -> Result<(), Failure> {
+    fn poke_register(
+        &mut self,
+        party: PartyId,
+        port: PortIndex,
+        address: u64,
+        value: u32,
+    ) -> Result<(), Failure> {
         let port = self.register_port(port)?;
         let register = register_of(port, address)?;
         if let Some(standstill) = &self.standstill {
             return Err(standstill.clone());
         }
-        match self.platform.registers().poke(register, value) {
-            true => Ok(()),
-            false => Err(outside(port)),
+        if self.platform.registers().target().is_none() {
+            return Err(outside(port));
         }
+        self.note_asker_beside(party);
+        self.platform.registers().poke(register, value);
+        Ok(())
     }
 
     fn check_memory(&self, port: PortIndex, operation: &Operation) -> Result<(), Failure> {

@@ -288,6 +288,7 @@ impl Hub {
                     None => RegisterAccess::Read,
                     Some(value) => RegisterAccess::Write { value, posted: tag.is_none() },
                 };
+                self.note_asker(party);
                 self.platform.registers().send(RegisterRequest { address, access, tag: bus_tag });
                 let Some(tag) = tag else { return };
                 self.on_bus.push_back(OnBus { bus_tag, party, tag, write: write.is_some(), failure: None });

@@ -72,7 +72,12 @@ impl Hub {
         match &operation {
             Operation::MemoryWrite { data, strobes, .. } => {
                 match strobes {
-                    None => memory.poke(address, data)?,
+                    None => {
+                        memory.poke(address, data)?;
+                        if let Some(told) = &self.load_listener {
+                            told(memory.name(), address, data);
+                        }
+                    }
                     Some(strobes) => {
                         // As a whole, lest a part of it be refused.
                         let mut bytes = memory.peeked(address, data.len())?;
@@ -80,6 +85,9 @@ impl Hub {
                             bytes[run.clone()].copy_from_slice(&data[run]);
                         }
                         memory.poke(address, &bytes)?;
+                        if let Some(told) = &self.load_listener {
+                            told(memory.name(), address, &bytes);
+                        }
                     }
                 }
                 Ok(Some(Completion::Done))

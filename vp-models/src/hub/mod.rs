@@ -46,6 +46,7 @@ mod party;
 mod ports;
 mod record;
 mod time;
+mod told;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -70,6 +71,7 @@ pub use outside::{DirectMemory, DirectRange};
 pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
+pub use told::{Askers, LoadListener};
 pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
@@ -150,6 +152,8 @@ pub struct Hub {
     polled: u64,
     recorder: Option<Recorder>,
     pin_watcher: Option<PinWatcher>,
+    askers: Option<Askers>,
+    load_listener: Option<LoadListener>,
     /// What came of direct accesses, and is to be recorded.
     accessed: Accessed,
     /// Whether the present instant is done, as far as nothing new comes.
@@ -191,6 +195,8 @@ impl Hub {
             polled: 0,
             recorder: None,
             pin_watcher: None,
+            askers: None,
+            load_listener: None,
             accessed: Accessed::default(),
             is_instant_over: true,
             has_run: false,
@@ -396,6 +402,9 @@ impl Hub {
         self.collect();
         self.requests.borrow_mut().forget_bursts();
         self.port_events.borrow_mut().clear();
+        if let Some(askers) = &self.askers {
+            askers.clear();
+        }
         self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
         self.review_watcher();

@@ -411,6 +411,11 @@ fn traffic(statistics: &mut Statistics, name: &str, traffic: &Traffic, period: T
         statistics.count(format!("{name}.latency.least"), least.cycles(period), "cycles");
         statistics.count(format!("{name}.latency.mean"), mean.cycles(period), "cycles");
         statistics.count(format!("{name}.latency.most"), traffic.latency_max.cycles(period), "cycles");
+        for (part, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
+            if let Some(latency) = traffic.latency_quantile(quantile) {
+                statistics.count(format!("{name}.latency.{part}"), latency.cycles(period), "cycles");
+            }
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
 use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
 
@@ -12,8 +14,51 @@ struct Client {
     bursts: u64,
 }
 
+/// Decimal digits to which latencies are counted.
+const DIGITS: u8 = 3;
+
+/// How long bursts took, in picoseconds.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Latencies {
+    counted: Option<Box<Histogram<u64>>>,
+    /// The last one, and how often it came in a row: mostly the next one is the same.
+    last: (Time, u64),
+}
+
+impl Latencies {
+    #[inline]
+    fn add(&mut self, latency: Time) {
+        if self.last.0 == latency {
+            self.last.1 += 1;
+        } else {
+            self.count_last();
+            self.last = (latency, 1);
+        }
+    }
+
+    fn count_last(&mut self) {
+        if self.last.1 == 0 {
+            return;
+        }
+        if self.counted.is_none() {
+            // It takes up to five digits.
+            self.counted = Histogram::new(DIGITS).ok().map(Box::new);
+        }
+        if let Some(counted) = &mut self.counted {
+            counted.auto(true);
+            counted.saturating_record_n(self.last.0.as_ps(), self.last.1);
+        }
+    }
+
+    fn quantile(&self, quantile: f64) -> Option<Time> {
+        let mut all = self.clone();
+        all.count_last();
+        all.counted.map(|counted| Time::ps(counted.value_at_quantile(quantile)))
+    }
+}
+
 /// The traffic of one direction of one interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Traffic {
     /// Bursts.
     pub bursts: u64,
@@ -33,6 +78,7 @@ pub struct Traffic {
     pub latency_min: Option<Time>,
     /// …and the longest.
     pub latency_max: Time,
+    latencies: Latencies,
     outstanding: u64,
     /// The time that `outstanding` belongs to.
     at: Time,
@@ -46,6 +92,11 @@ impl Traffic {
     /// The mean latency of completed bursts.
     pub fn latency_mean(&self) -> Option<Time> {
         (self.completed > 0).then(|| self.latency_sum / self.completed)
+    }
+
+    /// The latency within which this part of the completed bursts was, 0 to 1; to three digits.
+    pub fn latency_quantile(&self, quantile: f64) -> Option<Time> {
+        Some(self.latencies.quantile(quantile)?.min(self.latency_max))
     }
 
     /// Most bursts outstanding at the end of a cycle.
@@ -109,6 +160,7 @@ impl Traffic {
         self.latency_sum += latency;
         self.latency_min = Some(self.latency_min.map_or(latency, |least| least.min(latency)));
         self.latency_max = self.latency_max.max(latency);
+        self.latencies.add(latency);
     }
 
     #[inline]

@@ -120,11 +120,10 @@ pub trait RegisterBus {
         None
     }
 
-    /// Writes a register at once, beside the bus: it does all that a CPU's write does, and is reported like one. `false`:
-    /// the registers are outside the platform.
-    fn poke(&self, address: u32, value: u32) -> bool {
+    /// Writes a register at once, beside the bus: it does all that a CPU's write does, and is reported like one. Nothing happens
+    /// without a [`target`](RegisterBus::target).
+    fn poke(&self, address: u32, value: u32) {
         let _ = (address, value);
-        false
     }
 
     /// How many requests wait to be accepted.

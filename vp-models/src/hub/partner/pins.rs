@@ -178,6 +178,7 @@ impl Hub {
                 if access.is_answered() {
                     self.driven_accesses.push_back((tag, party, port));
                 }
+                self.note_asker(party);
                 self.platform.registers().send(RegisterRequest { address, access, tag });
                 Ok(())
             }

@@ -1,4 +1,8 @@
-//! Counters: what a device, a memory interface or a platform has done, by name.
+//! Counters: what a device, a memory interface or a platform has done, by name. [`EXPLANATIONS`] says what each counts.
+
+mod explanations;
+
+pub use explanations::{EXPLANATIONS, Explanation, explanation, page};
 
 /// Counters of a platform, in the platform's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
