@@ -4,9 +4,10 @@ use std::os::fd::BorrowedFd;
 
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
-    Access, Attach, Breakpoint, Capabilities, Counter, DebugCommand, DebugState, ErrorCode, MemoryRead, MemoryWrite, OpenRing, Port, PortId,
-    PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke, RegisterRead, RegisterWrite, Reply, Request, RequestId, Role,
-    ShareMemory, SharedRegion, StatusReport, StepBy, StopReport, Time, TimeMode, Until, Why,
+    Access, Attach, Breakpoint, Capabilities, Counter, DebugCommand, DebugState, ErrorCode, MemoryRead,
+    MemoryWrite, OpenRing, Port, PortId, PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke,
+    RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, ShareMemory, SharedRegion, StatusReport,
+    StepBy, StopReport, Time, TimeMode, Until, Why,
 };
 use vp_shm::ring;
 

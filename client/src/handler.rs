@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use vp_protocols::native::{
-    Driven, ErrorCode, MemoryWrite, PortId, Posted, Promised, Reply, Request, RequestId, StopReport,
-    Time,
+    Driven, ErrorCode, MemoryWrite, PortId, Posted, Promised, Reply, Request, RequestId, StopReport, Time,
 };
 
 /// Why a request of the platform is not carried out.

@@ -224,27 +224,39 @@ fn breakpoint() -> impl Strategy<Value = Breakpoint> {
 }
 
 fn stop_report() -> impl Strategy<Value = StopReport> {
-    let seen = prop_oneof![
-        (any::<bool>(), any::<u64>(), any::<u32>())
-            .prop_map(|(write, address, value)| Seen::Register { write, address, value }),
-        Just(Seen::Interrupt),
-        (any::<bool>(), text(8), any::<u64>(), text(16))
-            .prop_map(|(end, unit, number, label)| Seen::Layer { end, unit, number, label }),
-        (port(), any::<bool>(), any::<u32>(), any::<u64>(), any::<u32>())
-            .prop_map(|(port, write, id, address, bytes)| Seen::Burst { port, write, id, address, bytes }),
-        Just(Seen::Time),
-    ];
-    let hit = (option::of(any::<u32>()), time(), seen)
-        .prop_map(|(breakpoint, time, seen)| Hit { breakpoint, time, seen });
+    let seen =
+        prop_oneof![
+            (any::<bool>(), any::<u64>(), any::<u32>()).prop_map(|(write, address, value)| Seen::Register {
+                write,
+                address,
+                value
+            }),
+            Just(Seen::Interrupt),
+            (any::<bool>(), text(8), any::<u64>(), text(16))
+                .prop_map(|(end, unit, number, label)| Seen::Layer { end, unit, number, label }),
+            (port(), any::<bool>(), any::<u32>(), any::<u64>(), any::<u32>()).prop_map(
+                |(port, write, id, address, bytes)| Seen::Burst { port, write, id, address, bytes }
+            ),
+            Just(Seen::Time),
+        ];
+    let hit = (option::of(any::<u32>()), time(), seen).prop_map(|(breakpoint, time, seen)| Hit {
+        breakpoint,
+        time,
+        seen,
+    });
     let why = prop_oneof![Just(StopWhy::Asked), Just(StopWhy::Stepped), Just(StopWhy::Breakpoint)];
-    (any::<u64>(), time(), why, vec(hit, 0..8))
-        .prop_map(|(by, time, why, hits)| StopReport { by: SessionId(by), time, why, hits })
+    (any::<u64>(), time(), why, vec(hit, 0..8)).prop_map(|(by, time, why, hits)| StopReport {
+        by: SessionId(by),
+        time,
+        why,
+        hits,
+    })
 }
 
 fn debug_state() -> impl Strategy<Value = DebugState> {
-    let set = (any::<u32>(), any::<u64>(), breakpoint(), any::<u32>()).prop_map(|(number, by, breakpoint, hits)| {
-        SetBreakpoint { number, session: SessionId(by), breakpoint, hits }
-    });
+    let set = (any::<u32>(), any::<u64>(), breakpoint(), any::<u32>()).prop_map(
+        |(number, by, breakpoint, hits)| SetBreakpoint { number, session: SessionId(by), breakpoint, hits },
+    );
     (option::of(stop_report()), vec(set, 0..32))
         .prop_map(|(stopped, breakpoints)| DebugState { stopped, breakpoints })
 }

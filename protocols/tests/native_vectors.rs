@@ -393,7 +393,11 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         ("debug-stopped", reply(23, 1_300_000, Reply::Stopped(Box::new(report(vec![])))), none()),
         (
             "debug-state-report",
-            reply(23, 1_300_000, Reply::DebugState(Box::new(DebugState { stopped: None, breakpoints: vec![set] }))),
+            reply(
+                23,
+                1_300_000,
+                Reply::DebugState(Box::new(DebugState { stopped: None, breakpoints: vec![set] })),
+            ),
             none(),
         ),
         ("stop-notice", Message::Notice(Notice::Stopped(Box::new(report(hits)))), none()),

@@ -9,8 +9,8 @@ use vp_core::Time;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
     Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
-    MemoryAccess, MemoryPromise, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise, Ran,
-    Reaction, Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until, replay,
+    MemoryAccess, MemoryPromise, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise,
+    Ran, Reaction, Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until, replay,
 };
 use vp_models::platform::{Description, Platform};
 
@@ -48,6 +48,8 @@ pub enum Act {
     Step(u8, u16),
     /// A party reads memory beside the bus, or writes it.
     Debug(u8, u16, bool),
+    /// Somebody looks at registers and memory, and sets a register or memory, beside the buses.
+    Beside(u8, u16, bool),
     /// A party reads a register in so many cycles.
     Scheduled(u8, u16),
     /// A party wants a reset.
@@ -232,6 +234,26 @@ impl Stage {
                 };
                 let access = Access { port: MEMORY, at: None, operation };
                 self.command(PartyId(party.into()), PartyCommand::Access(access));
+            }
+            Act::Beside(party, offset, register) => {
+                let (address, data) = (0x8000_0000 + u64::from(offset), Bytes::copy_from_slice(&[party; 5]));
+                let group = Some(party).filter(|_| register);
+                // They may be refused, and change nothing.
+                drop(self.hub.peek_registers(CSB, u64::from(offset) * 4, 1 + u32::from(party) * 300, group));
+                drop(self.hub.peek_memory(MEMORY, address, 9));
+                let (port, operation) = match register {
+                    true => (
+                        CSB,
+                        Operation::RegisterWrite { address: (u64::from(offset) & 0x3fff) * 4, value: 1 },
+                    ),
+                    false => {
+                        let kind = AccessKind::Debug;
+                        (MEMORY, Operation::MemoryWrite { address, data, strobes: None, kind })
+                    }
+                };
+                self.next_tag += 1;
+                let access = Access { port, at: None, operation };
+                self.handle(Input::Debug { party: PartyId(party.into()), tag: Tag(self.next_tag), access });
             }
             Act::Scheduled(party, cycles) => {
                 let operation = Operation::RegisterRead { address: 0x1000 };

@@ -100,7 +100,9 @@ impl Bench {
     fn poll(&mut self) {
         while let Some(output) = self.hub.poll() {
             match &output {
-                Output::Completed { party, result, .. } if *party == DEBUGGER => self.done.push(result.clone()),
+                Output::Completed { party, result, .. } if *party == DEBUGGER => {
+                    self.done.push(result.clone())
+                }
                 Output::Completed { .. } => {
                     self.is_waiting = false;
                     self.told.push(output.clone());
@@ -233,9 +235,7 @@ fn a_step_goes_as_far_as_it_says() {
     // All commands but three Attaches and two Advances.
     assert_eq!(accesses.len(), expected - 5);
     let enable = register(&bench.hub, Unit::Sdp, sdp::D_OP_ENABLE);
-    let is_enable = |report: &&StopReport| {
-        matches!(report.hits[0].seen, Seen::Register { write: true, address, value: 1 } if address == enable)
-    };
+    let is_enable = |report: &&StopReport| matches!(report.hits[0].seen, Seen::Register { write: true, address, value: 1 } if address == enable);
     assert_eq!(accesses.iter().filter(is_enable).count(), 1);
     assert!(accesses.iter().all(|report| report.hits[0].time == report.time));
 
@@ -344,7 +344,11 @@ fn a_breakpoint_at_memory_stops_in_the_instant_of_the_burst() {
 fn what_a_breakpoint_at_memory_does_not_touch_goes_on() {
     let mut bench = Bench::new(TimeMode::Lockstep);
     let range = 0x8000_0000..0x8000_0001;
-    bench.set_with(BreakOn::Memory { port: MEMORY, range: 0xbfff_0000..0xbfff_0001, access: Accesses::Any }, 0, true);
+    bench.set_with(
+        BreakOn::Memory { port: MEMORY, range: 0xbfff_0000..0xbfff_0001, access: Accesses::Any },
+        0,
+        true,
+    );
     bench.set_with(BreakOn::Memory { port: MEMORY, range, access: Accesses::Any }, u32::MAX, true);
     bench.run();
     assert_eq!((bench.hub.stopped(), bench.outcome()), (None, plain().outcome()));
@@ -414,9 +418,7 @@ fn a_step_waits_for_whoever_lets_time_move_and_a_stop_ends_it() {
     let (kind, reason) = bench.refused(DebugCommand::Step { by: StepBy::Event, count: 1 });
     assert_eq!((kind, &*reason), (FailureKind::PortBusy, "session 9 steps: stop first"));
     bench.debug(DebugCommand::Stop);
-    let stopped = |done: &Result<Completion, Failure>| {
-        matches!(done, Ok(Completion::Stopped(report)) if report.why == StopWhy::Asked)
-    };
+    let stopped = |done: &Result<Completion, Failure>| matches!(done, Ok(Completion::Stopped(report)) if report.why == StopWhy::Asked);
     // The step's end, and the stop's.
     assert!(bench.done[1..].iter().all(stopped) && bench.done.len() == 3, "{:?}", bench.done);
     bench.debug(DebugCommand::Step { by: StepBy::Cycle, count: 1 });
@@ -465,9 +467,8 @@ fn a_reset_leaves_breakpoints_and_a_stop() {
 fn what_no_breakpoint_can_be_is_refused() {
     let mut bench = Bench::new(TimeMode::Lockstep);
     bench.run();
-    let refused = |bench: &mut Bench, on| {
-        bench.refused(DebugCommand::Break(Breakpoint { on, skip: 0, once: false }))
-    };
+    let refused =
+        |bench: &mut Bench, on| bench.refused(DebugCommand::Break(Breakpoint { on, skip: 0, once: false }));
     let any = Accesses::Any;
     let register = |address| BreakOn::Register { address, access: Accesses::Any, value: None };
     assert_eq!(refused(&mut bench, register(2)).0, FailureKind::Misaligned);

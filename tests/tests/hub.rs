@@ -19,6 +19,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (party(), 0_u8..4, any::<u16>()).prop_map(|(p, kind, cycles)| Act::Advance(p, kind, cycles)),
         2 => (party(), any::<u16>()).prop_map(|(p, cycles)| Act::Step(p, cycles)),
         3 => (party(), any::<u16>(), any::<bool>()).prop_map(|(p, at, write)| Act::Debug(p, at, write)),
+        2 => (party(), any::<u16>(), any::<bool>()).prop_map(|(p, at, register)| Act::Beside(p, at, register)),
         1 => (party(), any::<u16>()).prop_map(|(p, cycles)| Act::Scheduled(p, cycles)),
         1 => party().prop_map(Act::Reset),
         8 => (1_u8..50, prop::bool::weighted(0.05)).prop_map(|(count, refuse)| Act::Answer(count, refuse)),

@@ -19,8 +19,8 @@ use vp_models::host::trace::Trace;
 use vp_models::host::{Host, Statistics};
 use vp_models::nvdla::registers::{Unit, glb, pdp};
 use vp_protocols::native::{
-    Accesses, BreakOn, Breakpoint, Capabilities, DebugCommand, ErrorCode, Event, PortId, PortKind,
-    Reply, Request, Role, Seen, StepBy, StopReport, StopWhy, Time, TimeMode, Token,
+    Accesses, BreakOn, Breakpoint, Capabilities, DebugCommand, ErrorCode, Event, PortId, PortKind, Reply,
+    Request, Role, Seen, StepBy, StopReport, StopWhy, Time, TimeMode, Token,
 };
 use vp_remote::{RemoteHost, RemoteOptions};
 use vp_server::{Access, Options, Tokens};
@@ -123,7 +123,9 @@ fn a_layer_that_a_debugger_stops_and_looks_at_is_the_layer_without_it() {
     debugger.debug_continue().unwrap();
 
     let done = next_stop(&mut debugger);
-    assert!(matches!(done.hits[..], [ref hit] if hit.breakpoint == Some(line) && hit.seen == Seen::Interrupt));
+    assert!(
+        matches!(done.hits[..], [ref hit] if hit.breakpoint == Some(line) && hit.seen == Seen::Interrupt)
+    );
     debugger.read_memory(target, common::TARGET.into(), &mut bytes).unwrap();
     assert_eq!(bytes[..], common::pattern(64)[..], "all is written");
     debugger.debug_continue().unwrap();
@@ -160,10 +162,12 @@ fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
         });
         let (mut steps, began) = (0, Instant::now());
         while !is_over.load(Ordering::Acquire) {
-            let id = debugger.send(Request::Debug { command: DebugCommand::Step { by, count } }, &[]).unwrap();
+            let id =
+                debugger.send(Request::Debug { command: DebugCommand::Step { by, count } }, &[]).unwrap();
             // The last step has no end: the program has come to its own.
             let answer = loop {
-                let answer = debugger.wait(Some(Duration::from_millis(20)), |debugger| debugger.take_answer(id));
+                let answer =
+                    debugger.wait(Some(Duration::from_millis(20)), |debugger| debugger.take_answer(id));
                 match answer.unwrap() {
                     Some(answer) => break Some(answer),
                     None if is_over.load(Ordering::Acquire) => break None,
@@ -171,7 +175,10 @@ fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
                 }
             };
             let Some(answer) = answer else { break };
-            assert!(matches!(&answer.reply, Reply::Stopped(report) if report.why == StopWhy::Stepped), "{answer:?}");
+            assert!(
+                matches!(&answer.reply, Reply::Stopped(report) if report.why == StopWhy::Stepped),
+                "{answer:?}"
+            );
             steps += 1;
         }
         let (output, statistics) = program.join().unwrap();
@@ -188,7 +195,14 @@ fn when_the_debugger_goes_time_goes_on_and_the_others_have_been_told() {
     let mut host = host(&served);
     let mut watching = debugger(&served);
     let mut debugger = debugger(&served);
-    set(&mut debugger, BreakOn::Register { address: address(Unit::Pdp, pdp::D_OP_ENABLE), access: Accesses::Write, value: None });
+    set(
+        &mut debugger,
+        BreakOn::Register {
+            address: address(Unit::Pdp, pdp::D_OP_ENABLE),
+            access: Accesses::Write,
+            value: None,
+        },
+    );
     let program = thread::spawn(move || run(&trace, &mut host).1);
     let report = next_stop(&mut debugger);
     // Who has debugged nothing is told by a warning alone.
@@ -261,7 +275,11 @@ fn who_has_not_the_right_looks_and_does_not_stop() {
     let access = Access { tokens: Tokens::read(&path).unwrap(), ..Access::default() };
     let served = Served::at("tcp:127.0.0.1:0", Options { access, ..Options::default() });
     let credentials = |token: &str| Credentials { token: Some(Token::new(token)), tls: None };
-    let cpu = ClientOptions { credentials: credentials(all), platform: Some(LAB.into()), ..ClientOptions::new("cpu 1.0") };
+    let cpu = ClientOptions {
+        credentials: credentials(all),
+        platform: Some(LAB.into()),
+        ..ClientOptions::new("cpu 1.0")
+    };
     let mut cpu = Client::connect(&served.address, &cpu, ()).unwrap();
     let looking = ClientOptions { credentials: credentials(observer), ..options() };
     let mut looking = Client::connect(&served.address, &looking, Told::default()).unwrap();
@@ -394,7 +412,9 @@ fn where_says_that_the_driver_waits_for_an_interrupt_and_what_the_device_does() 
     }
     host.read(u32::try_from(self::address(Unit::Glb, glb::S_INTR_STATUS)).unwrap()).unwrap();
     let (_, shown, _) = vp(&["where", "--connect", &address]);
-    for expected in ["enabled   PDP group 0", "write PDP.D_OP_ENABLE 0x1", "The driver has enabled PDP group 0 and waits"] {
+    for expected in
+        ["enabled   PDP group 0", "write PDP.D_OP_ENABLE 0x1", "The driver has enabled PDP group 0 and waits"]
+    {
         assert!(shown.contains(expected), "{shown}");
     }
     let (_, again, _) = attach(&served, "where");

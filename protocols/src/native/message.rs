@@ -8,8 +8,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, Promised, Reaction, Refused, Role, StopReport,
-    TimeMode, Welcome,
+    DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, Promised, Reaction, Refused,
+    Role, StopReport, TimeMode, Welcome,
 };
 
 /// Simulated time in picoseconds.

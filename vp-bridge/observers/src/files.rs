@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use vp_models::hub::Hub;
 use vp_models::platform::{Description, Platform};
 
+use crate::registers::RegisterLog;
 use crate::{ObserveError, Observers, WholeFile};
 
 /// The files that are to be written about the run of a platform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Files {}
+pub struct Files {
+    /// The log of register accesses: text for people if it ends in `.txt` or `.log`, else JSON, which can be played again.
+    pub registers: Option<PathBuf>,
+}
 
 impl Files {
     /// Whether there are none.
@@ -19,15 +23,14 @@ impl Files {
     }
 
     fn paths(&self) -> impl Iterator<Item = &Path> {
-        std::iter::empty()
+        self.registers.iter().map(PathBuf::as_path)
     }
 
     /// Those of a command's platform of that number, from 0: the first has the names as they are, the second `run-2.fst` in place
     /// of `run.fst`.
     #[must_use]
     pub fn of_platform(&self, number: usize) -> Files {
-        let _ = number;
-        self.clone()
+        Files { registers: self.registers.as_deref().map(|path| numbered(path, number)) }
     }
 
     /// Whether they can be written about such a platform: before anything runs.
@@ -57,13 +60,15 @@ impl Files {
     /// [`ObserveError`]: a file cannot be begun, or something that is named is not there.
     pub fn attach(&self, hub: &mut Hub) -> Result<Observers, ObserveError> {
         self.check_names(hub.platform())?;
-        let observers = Observers::new(hub.platform().sim());
+        let mut observers = Observers::new(hub.platform().sim());
+        if let Some(path) = &self.registers {
+            observers.attach(RegisterLog::begin(path, hub)?);
+        }
         Ok(observers)
     }
 }
 
 /// The name of a further file: `run-2.fst` of `run.fst`.
-#[allow(dead_code, reason = "the first file comes with the next commit")]
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();

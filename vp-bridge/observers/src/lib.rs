@@ -8,6 +8,7 @@
 mod error;
 mod files;
 mod observers;
+mod registers;
 mod whole_file;
 
 pub use error::ObserveError;

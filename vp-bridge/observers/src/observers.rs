@@ -36,7 +36,6 @@ impl Observers {
     }
 
     /// Has another one look on.
-    #[allow(dead_code, reason = "the first one comes with the next commit")]
     pub(crate) fn attach(&mut self, observer: Rc<dyn FileObserver>) {
         self.attached.push((self.sim.observe(observer.clone()), observer));
     }

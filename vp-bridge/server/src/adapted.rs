@@ -47,7 +47,8 @@ async fn stay(
         }
     };
     let (ended, has_ended) = oneshot::channel();
-    let mut stay = Stay { house, tenant: Some(tenant), instance: &instance, id, sockets: &sockets, is_over: false };
+    let mut stay =
+        Stay { house, tenant: Some(tenant), instance: &instance, id, sockets: &sockets, is_over: false };
     let (name_of, sockets) = (name.to_owned(), sockets.clone());
     let newcomer = AdaptedNewcomer { id, name: name_of, time_mode, sockets, adapter, ended };
     // If the platform's thread has ended the newcomer is dropped, as it is when the thread ends later.

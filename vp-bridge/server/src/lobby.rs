@@ -26,7 +26,9 @@ pub(super) async fn serve(
     mut guest: Guest,
 ) -> End {
     let begun = match guest.welcome.take() {
-        Some((request, _)) => connection.reply(request, Time(0), Reply::Done, &[]).map_err(|error| error.to_string()),
+        Some((request, _)) => {
+            connection.reply(request, Time(0), Reply::Done, &[]).map_err(|error| error.to_string())
+        }
         None => {
             let offer = Offer { session: id, time_mode: hello.time_mode, ..house.offer.clone() };
             connection.accept(offer).map(drop).map_err(|error| error.to_string())

@@ -166,7 +166,9 @@ impl Registry {
         };
         let found = shared.map(|shared| &shared.instance).or_else(|| own().map(|own| &own.instance));
         let open = found.filter(|instance| instance.inbox().is_open()).cloned();
-        open.ok_or_else(|| format!("no platform `{name}` is there to be looked at: `vp status` lists those that are"))
+        open.ok_or_else(|| {
+            format!("no platform `{name}` is there to be looked at: `vp status` lists those that are")
+        })
     }
 
     /// The platforms that an observer may look at: shared ones by name, then those of sessions.

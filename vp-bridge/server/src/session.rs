@@ -14,8 +14,8 @@ use vp_protocols::native::{
 };
 use vp_transport::Socket;
 
-use super::{House, lobby};
 use super::instance::{Instance, Newcomer, PlatformCommand};
+use super::{House, lobby};
 use crate::access::{Known, Origin};
 use crate::authentication::{self, Guest};
 use crate::registry::Tenant;

@@ -1,5 +1,6 @@
 //! Options about files that are written while a platform runs, and what came of the files.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +15,11 @@ use super::{Failure, Verdict, text};
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Observing")]
 pub(super) struct ObserveArgs {
+    /// Write each register access to this file, with time, name, fields, and who asked: as JSON, which `vp run FILE.jsonl` plays again,
+    /// or, if the name ends in .txt or .log, as text
+    #[arg(long, value_name = "FILE")]
+    registers: Option<PathBuf>,
+
     /// What came of the files of all platforms.
     #[arg(skip)]
     outcome: Arc<Outcome>,
@@ -42,11 +48,11 @@ impl Outcome {
 impl ObserveArgs {
     /// The first of these options that is given.
     pub(super) fn first_given(&self) -> Option<&'static str> {
-        None
+        self.registers.as_ref().map(|_| "--registers")
     }
 
     fn files(&self) -> Files {
-        Files {}
+        Files { registers: self.registers.clone() }
     }
 
     /// Puts observers beside a platform of this process.

@@ -48,7 +48,8 @@ pub(super) struct Args {
     #[command(flatten)]
     parts: PartArgs,
 
-    /// Where the platform listens besides for QEMU, such as for `vp attach` and `vp where`: unix:PATH or tcp:127.0.0.1:PORT
+    /// Where the platform is served, to QEMU and to others who look in or take part: unix:PATH or tcp:HOST:PORT. Left out: an address of
+    /// its own
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
 
@@ -88,7 +89,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         None => find_plugin()?,
     };
     let observe = args.observing.of_server(&description)?;
-    let address = args.listen.clone().unwrap_or_else(own_address);
+    let listen = args.listen.clone().unwrap_or_else(own_address);
     let (ended, platforms) = mpsc::channel();
     let runtime = super::runtime::builder()?.enable_all().build()?;
     let status = runtime.block_on(async {
@@ -104,10 +105,11 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             observe,
             ..Options::default()
         };
-        let mut server = Server::bind(&address, description, server).await.map_err(Failure::new)?;
+        let mut server = Server::bind(&listen, description, server).await.map_err(Failure::new)?;
         parts.meet(&mut server).await?;
-        let _programs = parts.start(server.local_address())?;
-        let mut command = command(args, &options, &plugin, server.local_address());
+        let address = server.local_address();
+        let _programs = parts.start(address)?;
+        let mut command = command(args, &options, &plugin, address);
         child::end_with_parent(command.as_std_mut());
         let mut child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", args.qemu.display()))

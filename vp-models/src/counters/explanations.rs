@@ -89,6 +89,7 @@ explanations! {
     "{port}.PRE" ["times"] "A row was closed.";
     "{port}.PREA" ["times"] "All rows were closed.";
     "{port}.REF" ["times"] "A refresh.";
+    "time.mode" [""] "Who lets time move: `lockstep`, whose runs are alike, or `free`.";
 }
 
 impl Explanation {
@@ -98,7 +99,9 @@ impl Explanation {
         match self.name.split_once("{port}") {
             None => fits(self.name, counter),
             // A memory model's parts have dots in their names.
-            Some((_, behind)) => counter.match_indices('.').any(|(at, _)| at > 0 && fits(behind, &counter[at..])),
+            Some((_, behind)) => {
+                counter.match_indices('.').any(|(at, _)| at > 0 && fits(behind, &counter[at..]))
+            }
         }
     }
 }
@@ -120,9 +123,9 @@ fn part_fits(pattern: &str, name: &str) -> bool {
     }
     match pattern.strip_suffix("{n}") {
         None => pattern == name,
-        Some(before) => name.strip_prefix(before).is_some_and(|number| {
-            !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-        }),
+        Some(before) => name
+            .strip_prefix(before)
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())),
     }
 }
 
@@ -165,7 +168,9 @@ mod tests {
         assert_eq!(found("layer.17"), Some("layer.{n}"));
         assert_eq!(found("unit.sdp.busy"), Some("unit.{unit}.busy"));
         assert_eq!(found("dbb0.memory.channel1.ACT"), Some("{port}.ACT"));
-        for unknown in ["", ".ACT", "read.bytes.more", "layer.x", "layer.", "dbb0.read.idx.bursts", "unit..busy"] {
+        for unknown in
+            ["", ".ACT", "read.bytes.more", "layer.x", "layer.", "dbb0.read.idx.bursts", "unit..busy"]
+        {
             assert_eq!(found(unknown), None, "{unknown}");
         }
     }
@@ -174,7 +179,8 @@ mod tests {
     fn no_counter_is_explained_twice() {
         for (index, entry) in EXPLANATIONS.iter().enumerate() {
             let example = entry.name.replace("{port}", "dbb0").replace("{n}", "3").replace("{unit}", "sdp");
-            let found: Vec<usize> = (0..EXPLANATIONS.len()).filter(|at| EXPLANATIONS[*at].is_of(&example)).collect();
+            let found: Vec<usize> =
+                (0..EXPLANATIONS.len()).filter(|at| EXPLANATIONS[*at].is_of(&example)).collect();
             assert_eq!(found, [index], "{example}");
         }
     }

@@ -49,12 +49,7 @@ impl Hub {
     ///
     /// # Errors
     /// There are no such bytes.
-    pub fn peek_memory(
-        &self,
-        port: PortIndex,
-        address: u64,
-        length: u32,
-    ) -> Result<Option<Bytes>, Failure> {
+    pub fn peek_memory(&self, port: PortIndex, address: u64, length: u32) -> Result<Option<Bytes>, Failure> {
         check_bytes(self.memory_port(port)?, address, length.into())?;
         if self.owner(port, address, length)?.is_some() {
             return Ok(None);
@@ -73,9 +68,10 @@ impl Hub {
             Operation::RegisterWrite { address, value } => {
                 self.poke_register(party, port, address, value).map(|()| Completion::Done)
             }
-            Operation::StreamSend { .. } => {
-                Err(Failure::new(FailureKind::Unsupported, "a stream is sent into by those who are attached to it"))
-            }
+            Operation::StreamSend { .. } => Err(Failure::new(
+                FailureKind::Unsupported,
+                "a stream is sent into by those who are attached to it",
+            )),
             operation @ (Operation::MemoryRead { .. } | Operation::MemoryWrite { .. }) => {
                 match self.check_memory(port, &operation) {
                     Ok(()) => return self.access_memory(party, Some(tag), Access { port, at, operation }),
@@ -166,7 +162,9 @@ impl Hub {
 }
 
 fn outside(port: &Port) -> Failure {
-    let reason =
-        format!("the device behind {} is outside the platform: its registers are seen by reads only", port.name);
+    let reason = format!(
+        "the device behind {} is outside the platform: its registers are seen by reads only",
+        port.name
+    );
     Failure::new(FailureKind::Unsupported, reason)
 }

@@ -71,11 +71,12 @@ pub use outside::{DirectMemory, DirectRange};
 pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
 pub use record::{Position, Recorded, ReplayError, replay};
-pub use told::{Askers, LoadListener};
 pub use time::{Activity, Pace, Ran, TimeMode};
+pub use told::{Askers, LoadListener};
 
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
+use crate::host::Statistics;
 use crate::platform::{Platform, Port, Warned};
 use debugger::Debugging;
 use goals::Current;
@@ -251,6 +252,14 @@ impl Hub {
     #[must_use]
     pub fn mode(&self) -> TimeMode {
         self.mode
+    }
+
+    /// The platform's counters, and who lets its time move.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.platform.statistics();
+        statistics.note("time.mode", self.mode.name());
+        statistics
     }
 
     /// The simulated time.

@@ -23,7 +23,10 @@ impl Platform {
             let state = match open {
                 None => format!("idle, {begun} begun and ended"),
                 Some(LayerRecord { group, shape, begin, .. }) => {
-                    format!("busy with {shape}, {} {group}, number {begun}, since {begin}", self.device().numbering())
+                    format!(
+                        "busy with {shape}, {} {group}, number {begun}, since {begin}",
+                        self.device().numbering()
+                    )
                 }
             };
             seen.note(format!("unit.{unit}"), state);

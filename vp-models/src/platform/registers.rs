@@ -188,7 +188,8 @@ impl DeviceRegisters {
             DeviceDescription::FpgaAiSuite(_) => suite::REGISTERS,
             _ => &[],
         };
-        let named = |register: &RegisterRef| NamedRegister::of(register.unit, register, register.offset.into());
+        let named =
+            |register: &RegisterRef| NamedRegister::of(register.unit, register, register.offset.into());
         let registers = registers.iter().map(named).collect();
         DeviceRegisters { map: SUITE, family: Family::Small, nvdla: None, registers }
     }
@@ -291,7 +292,10 @@ impl DeviceRegisters {
             wrong(format!("`{value}` is no value: a number as 10 or 0xa{names}"))
         })?;
         if width < 32 && number >> width != 0 {
-            return Err(wrong(format!("{number} does not fit {width} bits: at most {}", (1_u32 << width) - 1)));
+            return Err(wrong(format!(
+                "{number} does not fit {width} bits: at most {}",
+                (1_u32 << width) - 1
+            )));
         }
         Ok(Assignment { register, field, value: number })
     }

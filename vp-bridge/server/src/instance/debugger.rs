@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use vp_models::hub::{self, Input, Tag};
 use vp_protocols::native::{
-    self, Accesses, BreakOn, DebugCommand, DebugState, Hit, Reply, RequestId, Seen, SessionId, StepBy, StopReport,
-    StopWhy,
+    self, Accesses, BreakOn, DebugCommand, DebugState, Hit, Reply, RequestId, Seen, SessionId, StepBy,
+    StopReport, StopWhy,
 };
 
 use super::permits::Permit;
@@ -25,7 +25,8 @@ impl PlatformThread {
         let Some(command) = to_command(command) else {
             let reply = Reply::DebugState(Box::new(self.debug_state()));
             let time = translate::time(self.hub.now());
-            return self.send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
+            return self
+                .send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
         };
         let Some(member) = self.members.get_mut(session) else { return };
         let tag = Tag(id.0.into());
@@ -48,7 +49,8 @@ impl PlatformThread {
             NOBODY => "from the beginning".to_owned(),
             by => format!("by session {}'s debugger", by.0),
         };
-        let (time, text) = (translate::time(report.time), format!("time is stopped {by}, until a debugger lets it go on"));
+        let (time, text) =
+            (translate::time(report.time), format!("time is stopped {by}, until a debugger lets it go on"));
         self.warn(session, time, text);
     }
 

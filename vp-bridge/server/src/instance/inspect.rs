@@ -1,14 +1,15 @@
 //! Sessions that look in: how things stand, and what debuggers do beside the buses.
 
 use bytes::Bytes;
-use vp_core::Time;
+use vp_models::host::{Statistics, Value};
 use vp_models::hub::{self, Completion, Input, Tag};
 use vp_protocols::native::{
-    Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId, TimeMode,
+    Attached, Counter, CounterValue, ErrorCode, RegisterPeek, RegisterPoke, Request, RequestId, SessionId,
+    StatusReport,
 };
 
 use super::permits::Permit;
-use super::{PlatformThread, ToSession, counters, translate};
+use super::{PlatformThread, ToSession, translate};
 use crate::session::End;
 
 impl PlatformThread {
@@ -18,11 +19,34 @@ impl PlatformThread {
 
     /// The platform ends: nobody is left but who looks at it.
     pub(super) fn part_from_observers(&mut self) {
-        let observers: Vec<SessionId> =
-            self.members.iter().filter(|(_, member)| member.is_observer).map(|(session, _)| session).collect();
+        let observers: Vec<SessionId> = self
+            .members
+            .iter()
+            .filter(|(_, member)| member.is_observer)
+            .map(|(session, _)| session)
+            .collect();
         for session in observers {
             let why = "the platform has ended: its last session has left";
             self.close(session, ErrorCode::ShuttingDown, End::Fine(why.to_owned()));
+        }
+    }
+
+    /// The state of the platform, of which the session knows its part.
+    pub(super) fn status(&self) -> StatusReport {
+        let attached = self.hub.holdings().map(|(party, port, role)| Attached {
+            port: translate::port_id(port),
+            role: translate::role(role),
+            session: translate::session(party),
+        });
+        StatusReport {
+            time_mode: self.time_mode(),
+            activity: translate::activity(self.hub.activity()),
+            sessions: u32::try_from(self.sessions()).unwrap_or(u32::MAX),
+            // The session knows.
+            in_flight: 0,
+            events: self.hub.platform().simulation().activations(),
+            // A status report is a header: as many as fit with certainty.
+            attached: attached.take(200).collect(),
         }
     }
 
@@ -30,7 +54,7 @@ impl PlatformThread {
     pub(super) fn inspect(&self) -> Vec<Counter> {
         let mut seen = vec![
             text("platform", self.name()),
-            text("time.mode", &mode_text(self.time_mode())),
+            text("time.mode", &self.time_mode().to_string()),
             text("activity", &format!("{:?}", self.hub.activity()).to_lowercase()),
             real("wall", "s", self.began.elapsed().as_secs_f64()),
         ];
@@ -124,20 +148,24 @@ impl PlatformThread {
     }
 }
 
+/// Those whose names begin so, as the protocol has them.
+pub(super) fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
+    let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));
+    let counter = |counter: &vp_models::host::Counter| Counter {
+        name: counter.name.clone(),
+        unit: counter.unit.clone(),
+        value: match &counter.value {
+            Value::Count(count) => CounterValue::Count(*count),
+            Value::Text(text) => CounterValue::Text(text.clone()),
+        },
+    };
+    chosen.map(counter).collect()
+}
+
 fn text(name: &str, text: &str) -> Counter {
     Counter { name: name.to_owned(), unit: String::new(), value: CounterValue::Text(text.to_owned()) }
 }
 
 fn real(name: &str, unit: &str, value: f64) -> Counter {
     Counter { name: name.to_owned(), unit: unit.to_owned(), value: CounterValue::Real(value) }
-}
-
-fn mode_text(mode: TimeMode) -> String {
-    match mode {
-        TimeMode::Free => "free".to_owned(),
-        TimeMode::Lockstep => "lockstep".to_owned(),
-        TimeMode::Paced { picoseconds_per_nanosecond } => {
-            format!("paced, {} of simulated time in 1 ns", Time::ps(picoseconds_per_nanosecond))
-        }
-    }
 }

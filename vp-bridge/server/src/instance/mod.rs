@@ -37,14 +37,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use vp_models::host::{Statistics, Value};
 use vp_models::hub::{self, Hub, Input, MemoryPromise, RequestId as HubRequest, Tag};
 use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
-use vp_protocols::native::{
-    Attached, Counter, CounterValue, ErrorCode, Offer, Reply, Request, RequestId, SessionId, StatusReport,
-    TimeMode,
-};
+use vp_protocols::native::{ErrorCode, Offer, Reply, Request, RequestId, SessionId, TimeMode};
 
 use adapted::{AdaptedSession, AdaptedSessions};
 pub(super) use inbox::{Inbox, PlatformCommand};
@@ -132,7 +128,7 @@ impl Instance {
                         thread.serve();
                         thread.finish_observing();
                         if let Some(ended) = ended {
-                            let (name, statistics) = (label.clone(), thread.hub.platform().statistics());
+                            let (name, statistics) = (label.clone(), thread.hub.statistics());
                             let _ = ended.send(EndedPlatform { name, statistics });
                         }
                     }
@@ -460,7 +456,8 @@ impl PlatformThread {
             Err((code, reason)) => return stream.close(code, End::Wrong(reason)),
         };
         let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
-        tracing::info!("{name}: {}{agent} on platform {platform}", who.unwrap_or_default());
+        let mode = welcome.time_mode;
+        tracing::info!("{name}: {}{agent} on platform {platform}, {mode}", who.unwrap_or_default());
         let mut member = Member::new(welcome.capabilities, (name, agent), guest, stream);
         member.is_observer = is_observer;
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
@@ -491,7 +488,7 @@ impl PlatformThread {
         }
         self.set_mode(newcomer.time_mode);
         let (id, name) = (newcomer.id, format!("session {}", newcomer.id.0));
-        tracing::info!("{} on platform {}", newcomer.name, self.name());
+        tracing::info!("{} on platform {}, {}", newcomer.name, self.name(), self.time_mode());
         let memory = MemoryPromise::default();
         self.handle(Input::Enter { party: translate::party(id), name, memory });
         let platform = self.hub.platform();
@@ -540,7 +537,7 @@ impl PlatformThread {
         let answer = match request {
             Request::Status => Reply::Status(Box::new(self.status())),
             Request::Statistics { prefix, first } => {
-                let counters = counters(&self.hub.platform().statistics(), &prefix);
+                let counters = inspect::counters(&self.hub.statistics(), &prefix);
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
             Request::Ping => Reply::Pong,
@@ -599,37 +596,6 @@ impl PlatformThread {
             _ => self.mode,
         }
     }
-
-    fn status(&self) -> StatusReport {
-        let attached = self.hub.holdings().map(|(party, port, role)| Attached {
-            port: translate::port_id(port),
-            role: translate::role(role),
-            session: translate::session(party),
-        });
-        StatusReport {
-            time_mode: self.time_mode(),
-            activity: translate::activity(self.hub.activity()),
-            sessions: u32::try_from(self.sessions()).unwrap_or(u32::MAX),
-            // The session knows.
-            in_flight: 0,
-            events: self.hub.platform().simulation().activations(),
-            // A status report is a header: as many as fit with certainty.
-            attached: attached.take(200).collect(),
-        }
-    }
-}
-
-fn counters(statistics: &Statistics, prefix: &str) -> Vec<Counter> {
-    let chosen = statistics.counters.iter().filter(|counter| counter.name.starts_with(prefix));
-    let counter = |counter: &vp_models::host::Counter| Counter {
-        name: counter.name.clone(),
-        unit: counter.unit.clone(),
-        value: match &counter.value {
-            Value::Count(count) => CounterValue::Count(*count),
-            Value::Text(text) => CounterValue::Text(text.clone()),
-        },
-    };
-    chosen.map(counter).collect()
 }
 
 #[cfg(test)]

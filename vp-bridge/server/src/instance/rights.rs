@@ -2,8 +2,8 @@
 
 use vp_models::platform::{Port, PortKind};
 use vp_protocols::native::{
-    Access, Attach, DebugCommand, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead, RegisterWrite, Request,
-    Role, SessionId,
+    Access, Attach, DebugCommand, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead,
+    RegisterWrite, Request, Role, SessionId,
 };
 
 use super::{PlatformThread, SessionCommand};

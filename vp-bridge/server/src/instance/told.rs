@@ -145,7 +145,8 @@ impl PlatformThread {
         let mut is_told = false;
         for session in sessions {
             // An observer is somebody else than those whose terminal shows the log.
-            is_told |= self.warn(session, translate::time(time), text.to_owned()) && !self.is_observer(session);
+            is_told |=
+                self.warn(session, translate::time(time), text.to_owned()) && !self.is_observer(session);
         }
         let name = self.name();
         match (severity, is_told) {

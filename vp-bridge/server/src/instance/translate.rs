@@ -1,8 +1,8 @@
 //! The native protocol's words for what a hub takes and tells, and back.
 
+use super::debugger;
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
-use super::debugger;
 use vp_models::device::Identity;
 use vp_models::hub;
 use vp_models::platform;

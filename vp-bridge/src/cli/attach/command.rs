@@ -77,8 +77,15 @@ pub(super) const ALL: &[Described] = &[
 ];
 
 /// Letters that are enough.
-const SHORT: &[(&str, &str)] =
-    &[("b", "break"), ("c", "continue"), ("d", "delete"), ("q", "quit"), ("s", "step"), ("w", "where"), ("exit", "quit")];
+const SHORT: &[(&str, &str)] = &[
+    ("b", "break"),
+    ("c", "continue"),
+    ("d", "delete"),
+    ("q", "quit"),
+    ("s", "step"),
+    ("w", "where"),
+    ("exit", "quit"),
+];
 
 /// How each is used: all, or those of one name.
 pub(super) fn help(name: Option<&str>) -> Result<String, Wrong> {
@@ -127,9 +134,8 @@ fn full_name(word: &str) -> Result<&'static str, Wrong> {
     match begun[..] {
         [only] => Ok(only),
         [] => {
-            let near = names().max_by(|a, b| {
-                strsim::jaro_winkler(word, a).total_cmp(&strsim::jaro_winkler(word, b))
-            });
+            let near = names()
+                .max_by(|a, b| strsim::jaro_winkler(word, a).total_cmp(&strsim::jaro_winkler(word, b)));
             wrong(format!("no command `{word}`: did you mean `{}`? `help` lists all", near.unwrap_or("help")))
         }
         _ => wrong(format!("`{word}` may be {}", begun.join(", "))),
@@ -270,7 +276,10 @@ fn step_by(text: &str) -> Result<StepBy, Wrong> {
     let singular = singular.or_else(|| text.strip_suffix('s').filter(|text| !text.ends_with('s')));
     let word = singular.unwrap_or(text);
     let found = STEPS.iter().find(|(name, _)| *name == word);
-    found.map_or_else(|| wrong(format!("no step by `{text}`: cycle, event, layer or access")), |(_, by)| Ok(*by))
+    found.map_or_else(
+        || wrong(format!("no step by `{text}`: cycle, event, layer or access")),
+        |(_, by)| Ok(*by),
+    )
 }
 
 fn breakpoint(words: &mut Words<'_>) -> Result<Break, Wrong> {
@@ -283,7 +292,8 @@ fn breakpoint(words: &mut Words<'_>) -> Result<Break, Wrong> {
     let on = match first {
         "irq" | "irq0" | "interrupt" => On::Interrupt,
         "layer" => {
-            let is_unit = words.left.front().is_some_and(|word| !["begin", "end", "skip", "once"].contains(word));
+            let is_unit =
+                words.left.front().is_some_and(|word| !["begin", "end", "skip", "once"].contains(word));
             let unit = if is_unit { words.next().unwrap_or_default() } else { "" };
             let unit = unit.to_lowercase();
             let end = match (words.take("begin"), words.take("end")) {
@@ -371,7 +381,9 @@ mod tests {
     #[test]
     fn a_breakpoint_reads_as_it_is_said() {
         let register = |access, value| On::Register { name: "SDP.D_OP_ENABLE".into(), access, value };
-        for line in ["b SDP.D_OP_ENABLE=1 write", "b SDP.D_OP_ENABLE = 1 write", "b SDP.D_OP_ENABLE write =0x1"] {
+        for line in
+            ["b SDP.D_OP_ENABLE=1 write", "b SDP.D_OP_ENABLE = 1 write", "b SDP.D_OP_ENABLE write =0x1"]
+        {
             assert_eq!(on(line), register(Accesses::Write, Some(1)), "{line}");
         }
         assert_eq!(on("b SDP.D_OP_ENABLE"), register(Accesses::Any, None));

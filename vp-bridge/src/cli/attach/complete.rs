@@ -24,7 +24,9 @@ impl Names {
         let before: Vec<&str> = before.split_whitespace().collect();
         let fixed = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let candidates: Vec<String> = match before[..] {
-            [] | ["help"] => ALL.iter().map(|of| of.name.to_owned()).filter(|name| !name.is_empty()).collect(),
+            [] | ["help"] => {
+                ALL.iter().map(|of| of.name.to_owned()).filter(|name| !name.is_empty()).collect()
+            }
             ["regs"] => self.units.iter().chain(&self.registers).cloned().collect(),
             ["set"] => self.registers.clone(),
             ["mem"] | ["break" | "b", "mem"] => self.memories.clone(),

@@ -86,7 +86,8 @@ impl Debugger {
     /// What may be completed.
     pub(super) fn names(&self) -> Names {
         let registers: Vec<String> = self.registers.all().iter().map(ToString::to_string).collect();
-        let mut units: Vec<String> = self.registers.all().iter().map(|register| register.unit.to_owned()).collect();
+        let mut units: Vec<String> =
+            self.registers.all().iter().map(|register| register.unit.to_owned()).collect();
         units.dedup();
         Names { registers, units, memories: self.memories().map(|(_, name)| name.to_owned()).collect() }
     }
@@ -120,7 +121,11 @@ impl Debugger {
         let own = format!("stopped by session {}'s debugger", self.session.welcome().session.0);
         for warning in std::mem::take(&mut self.session.handler_mut().warnings) {
             if !warning.contains(&own) {
-                anstream::eprintln!("{}warning:{} {warning}", show::YELLOW.render(), show::YELLOW.render_reset());
+                anstream::eprintln!(
+                    "{}warning:{} {warning}",
+                    show::YELLOW.render(),
+                    show::YELLOW.render_reset()
+                );
             }
         }
         out.flush()?;
@@ -227,8 +232,10 @@ impl Debugger {
             }
             let waited = began.elapsed().as_secs_f64();
             let time = Time::ps(report.time.0);
-            return Err(Failure::new(format!("nothing has stopped time within {waited:.0} s: it is {time}, and stands now"))
-                .hint("in lockstep time moves only for what other sessions ask"));
+            return Err(Failure::new(format!(
+                "nothing has stopped time within {waited:.0} s: it is {time}, and stands now"
+            ))
+            .hint("in lockstep time moves only for what other sessions ask"));
         }
     }
 
@@ -290,13 +297,22 @@ impl Debugger {
         let Break { on, skip, once } = set;
         let on = match on {
             On::Register { name, access, value } => {
-                let address = self.registers.matching(Some(&name)).map_err(Failure::new).and_then(|found| {
-                    let exact = self.registers.named(&name).ok().or_else(|| found.first().copied().filter(|_| found.len() == 1));
-                    exact.ok_or_else(|| {
-                        let names: Vec<String> = found.iter().take(4).map(ToString::to_string).collect();
-                        Failure::new(format!("`{name}` is part of {} names: {}, …", found.len(), names.join(", ")))
-                    })
-                })?;
+                let address =
+                    self.registers.matching(Some(&name)).map_err(Failure::new).and_then(|found| {
+                        let exact = self
+                            .registers
+                            .named(&name)
+                            .ok()
+                            .or_else(|| found.first().copied().filter(|_| found.len() == 1));
+                        exact.ok_or_else(|| {
+                            let names: Vec<String> = found.iter().take(4).map(ToString::to_string).collect();
+                            Failure::new(format!(
+                                "`{name}` is part of {} names: {}, …",
+                                found.len(),
+                                names.join(", ")
+                            ))
+                        })
+                    })?;
                 BreakOn::Register { address: address.address.into(), access, value }
             }
             On::Interrupt => BreakOn::Interrupt,
@@ -318,7 +334,8 @@ impl Debugger {
 
     /// A unit that the device has not never begins a layer.
     fn check_unit(&self, unit: &str) -> Result<(), Failure> {
-        let mut units: Vec<String> = self.registers.all().iter().map(|register| register.unit.to_lowercase()).collect();
+        let mut units: Vec<String> =
+            self.registers.all().iter().map(|register| register.unit.to_lowercase()).collect();
         units.dedup();
         // A device without units by name does jobs.
         if unit.is_empty() || units.len() < 2 || units.iter().any(|of| of == unit) {
@@ -409,7 +426,13 @@ impl Debugger {
         Ok(())
     }
 
-    fn show_memory(&mut self, port: &str, address: u64, length: u64, out: &mut impl Write) -> Result<(), Failure> {
+    fn show_memory(
+        &mut self,
+        port: &str,
+        address: u64,
+        length: u64,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
         let port = self.memory(port)?;
         if !(1..=MOST_SHOWN).contains(&length) {
             return Err(Failure::new(format!("{length} bytes: 1 to {MOST_SHOWN} are shown at once")));
@@ -424,17 +447,24 @@ impl Debugger {
         let said = |name: &str| text(&standing, name).unwrap_or("?");
         let time = Time::ps(count(&standing, "time").unwrap_or(0));
         let stopped = text(&standing, "stopped").map_or_else(String::new, |by| format!(", stopped by {by}"));
-        writeln!(out, "platform  {}, {}, {}{stopped}", said("platform"), said("time.mode"), said("activity"))?;
+        writeln!(
+            out,
+            "platform  {}, {}, {}{stopped}",
+            said("platform"),
+            said("time.mode"),
+            said("activity")
+        )?;
         writeln!(out, "time      {time}")?;
         for counter in &standing {
-            let Some(number) = counter.name.strip_prefix("session.").filter(|name| !name.contains('.')) else {
+            let Some(number) = counter.name.strip_prefix("session.").filter(|name| !name.contains('.'))
+            else {
                 continue;
             };
             let of = |what: &str| text(&standing, &format!("session.{number}.{what}"));
             let agent = of("agent").unwrap_or("another protocol");
-            let waits = of("waits").map(|waits| format!(": waits for {waits}")).or_else(|| {
-                of("observer").map(|observer| format!(": {observer}"))
-            });
+            let waits = of("waits")
+                .map(|waits| format!(": waits for {waits}"))
+                .or_else(|| of("observer").map(|observer| format!(": {observer}")));
             writeln!(out, "session   {number}, {agent}{}", waits.unwrap_or_default())?;
         }
         let level = if count(&standing, "line.irq0").unwrap_or(0) > 0 { "high" } else { "low" };
@@ -445,7 +475,9 @@ impl Debugger {
     fn units(&mut self, out: &mut impl Write) -> Result<(), Failure> {
         let standing = self.session.inspect().map_err(Failure::new)?;
         for counter in &standing {
-            if let (Some(unit), CounterValue::Text(state)) = (counter.name.strip_prefix("unit."), &counter.value) {
+            if let (Some(unit), CounterValue::Text(state)) =
+                (counter.name.strip_prefix("unit."), &counter.value)
+            {
                 writeln!(out, "{unit:<9} {state}")?;
             }
         }

@@ -78,7 +78,9 @@ fn script(
                 Ok(After::Next) => {}
                 Ok(After::Quit) => return Ok(Verdict::Right),
                 Err(failure) if failure.is_broken_pipe => return Err(failure),
-                Err(failure) => return Err(Failure { what: format!("{}: {failure}", part.trim()), ..failure }),
+                Err(failure) => {
+                    return Err(Failure { what: format!("{}: {failure}", part.trim()), ..failure });
+                }
             }
         }
     }
@@ -109,7 +111,9 @@ fn prompt(mut debugger: Debugger) -> Result<Verdict, Failure> {
             Ok(After::Next) => {}
             Ok(After::Quit) => break Ok(Verdict::Right),
             Err(failure) if debugger.is_over() => break Err(failure),
-            Err(failure) => anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset()),
+            Err(failure) => {
+                anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset())
+            }
         }
     };
     if let Some(path) = history {

@@ -49,7 +49,8 @@ impl Accessed {
         let write = words.next()? == "write";
         let mut number = || u32::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
         let (address, value) = (number()?, number()?);
-        let register = registers.at(address).map_or_else(|| format!("{address:#x}"), |named| named.to_string());
+        let register =
+            registers.at(address).map_or_else(|| format!("{address:#x}"), |named| named.to_string());
         Some(Accessed { time, write, register, value })
     }
 }
@@ -84,9 +85,8 @@ impl Whereabouts {
     ) -> Result<Whereabouts, Failure> {
         let standing: Vec<Counter> = look.inspect().map_err(Failure::new)?;
         let time = |name: &str| Time::ps(count(&standing, name).unwrap_or(0));
-        let phrases = text(&standing, "unfinished").map_or_else(Vec::new, |text| {
-            text.split("; ").map(str::to_owned).collect()
-        });
+        let phrases = text(&standing, "unfinished")
+            .map_or_else(Vec::new, |text| text.split("; ").map(str::to_owned).collect());
         let accesses = (0..).map_while(|index| text(&standing, &format!("access.{index}")));
         let mut seen = Whereabouts {
             now: time("time"),
@@ -104,7 +104,8 @@ impl Whereabouts {
         };
         // Not of another device, nor of one that is outside.
         let (status, mask) = (peek("GLB.S_INTR_STATUS", None), peek("GLB.S_INTR_MASK", None));
-        if let (Some(status), Some(mask), Ok(register)) = (status, mask, registers.named("GLB.S_INTR_STATUS")) {
+        if let (Some(status), Some(mask), Ok(register)) = (status, mask, registers.named("GLB.S_INTR_STATUS"))
+        {
             for field in register.decode(registers.family(), status) {
                 if field.value > 0 {
                     let is_masked = mask & field.bits.mask() != 0;
@@ -168,7 +169,9 @@ impl Whereabouts {
             (false, true) => {
                 sentences.push("The device waits for what does not come by itself: see above.".to_owned());
             }
-            (false, false) if self.is_stopped => sentences.push("The device waits for time to go on.".to_owned()),
+            (false, false) if self.is_stopped => {
+                sentences.push("The device waits for time to go on.".to_owned())
+            }
             (false, false) => sentences.push("The device is at work.".to_owned()),
         }
         sentences
@@ -176,13 +179,14 @@ impl Whereabouts {
 
     fn of_driver(&self) -> String {
         let Some(last) = self.accesses.last() else {
-            return "The driver has not accessed a register: it has not found the device, or does not run.".to_owned();
+            return "The driver has not accessed a register: it has not found the device, or does not run."
+                .to_owned();
         };
         let ago = self.now.since(last.time);
         let is_same = |access: &&Accessed| !access.write && access.register == last.register;
         let polls = self.accesses.iter().rev().take_while(is_same).count();
-        let has_read_status =
-            (self.accesses.iter()).any(|access| access.time >= self.since && access.register == "GLB.S_INTR_STATUS");
+        let has_read_status = (self.accesses.iter())
+            .any(|access| access.time >= self.since && access.register == "GLB.S_INTR_STATUS");
         let masked: Vec<&str> = (self.pending.iter())
             .filter(|(_, is_masked)| *is_masked)
             .map(|(name, _)| name.as_str())
@@ -247,7 +251,8 @@ mod tests {
         let mut seen = seen(vec![access(8, true, "SDP.D_OP_ENABLE", 1)]);
         seen.enabled = vec![("SDP".into(), 0)];
         seen.unfinished = vec!["sdp is enabled (group 0) and has not begun".into()];
-        let expected = "The driver has enabled SDP group 0 and waits for the interrupt; its last access was 2 us ago.";
+        let expected =
+            "The driver has enabled SDP group 0 and waits for the interrupt; its last access was 2 us ago.";
         assert_eq!(seen.conclusions(), [expected, "The device is at work."]);
         seen.is_stuck = true;
         assert!(seen.conclusions()[1].contains("does not come by itself"));
@@ -260,12 +265,20 @@ mod tests {
         let mut seen = seen(vec![access(3, true, "SDP.D_OP_ENABLE", 1)]);
         (seen.is_high, seen.since) = (true, Time::us(5));
         seen.pending = vec![("SDP_DONE_STATUS0".into(), false)];
-        assert!(seen.of_driver().contains("high since 5 us, and the driver has not looked"), "{}", seen.of_driver());
+        assert!(
+            seen.of_driver().contains("high since 5 us, and the driver has not looked"),
+            "{}",
+            seen.of_driver()
+        );
         seen.accesses.push(access(6, false, "GLB.S_INTR_STATUS", 1));
         assert!(seen.of_driver().contains("cleared less than is there"), "{}", seen.of_driver());
         seen.is_high = false;
         seen.pending[0].1 = true;
-        assert!(seen.of_driver().starts_with("SDP_DONE_STATUS0 has ended and is masked"), "{}", seen.of_driver());
+        assert!(
+            seen.of_driver().starts_with("SDP_DONE_STATUS0 has ended and is masked"),
+            "{}",
+            seen.of_driver()
+        );
     }
 
     #[test]
@@ -275,7 +288,11 @@ mod tests {
         assert_eq!(polling, "The driver polls CDMA.S_CBUF_FLUSH_STATUS, which reads 0x0.");
         assert!(seen(vec![]).of_driver().starts_with("The driver has not accessed a register"));
         let idle = seen(vec![access(4, true, "GLB.S_INTR_STATUS", 1)]);
-        assert!(idle.of_driver().ends_with("a write of GLB.S_INTR_STATUS, was 6 us ago."), "{}", idle.of_driver());
+        assert!(
+            idle.of_driver().ends_with("a write of GLB.S_INTR_STATUS, was 6 us ago."),
+            "{}",
+            idle.of_driver()
+        );
         assert_eq!(idle.conclusions()[1], "The device waits for the driver.");
     }
 
@@ -287,7 +304,11 @@ mod tests {
         let mut shown = Vec::new();
         seen.write(&mut shown).unwrap();
         let shown = String::from_utf8(shown).unwrap();
-        for line in ["line      irq0 low since 0 s, for 10 us", "pending   PDP_DONE_STATUS0 (masked)", "enabled   SDP group 0"] {
+        for line in [
+            "line      irq0 low since 0 s, for 10 us",
+            "pending   PDP_DONE_STATUS0 (masked)",
+            "enabled   SDP group 0",
+        ] {
             assert!(shown.lines().any(|shown| shown == line), "{shown}");
         }
         assert!(shown.contains("accesses            2 us ago  write SDP.D_OP_ENABLE 0x1"), "{shown}");

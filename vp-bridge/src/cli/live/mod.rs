@@ -68,7 +68,10 @@ impl WhichArgs {
         let look = Client::connect(address, &options, handler).map_err(Failure::connection)?;
         match look.welcome().capabilities.contains(Capabilities::INSPECTION.union(Capabilities::OBSERVER)) {
             true => Ok(look),
-            false => Err(Failure::new(format!("the server at {address}, {}, lets nobody look in", look.welcome().agent))),
+            false => Err(Failure::new(format!(
+                "the server at {address}, {}, lets nobody look in",
+                look.welcome().agent
+            ))),
         }
     }
 
@@ -76,7 +79,11 @@ impl WhichArgs {
     fn platforms(&self, address: &Address) -> Result<Vec<String>, Failure> {
         let mut server = self.open(address, None)?;
         let listed = server.inspect().map_err(Failure::new)?;
-        Ok(listed.iter().filter_map(|counter| counter.name.strip_prefix("platform.")).map(str::to_owned).collect())
+        Ok(listed
+            .iter()
+            .filter_map(|counter| counter.name.strip_prefix("platform."))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// A session that looks at the platform that is meant.
@@ -93,10 +100,13 @@ impl WhichArgs {
         let mut names = self.platforms(address)?;
         match (names.pop(), names.as_slice()) {
             (Some(only), []) => Ok(only),
-            (None, _) => Err(Failure::new(format!("{address} has no platform: one begins with its first session"))),
+            (None, _) => {
+                Err(Failure::new(format!("{address} has no platform: one begins with its first session")))
+            }
             (Some(last), others) => {
                 let names = [others, &[last]].concat().join(", ");
-                Err(Failure::new(format!("{address} has several platforms: {names}")).hint("say which: --shared NAME"))
+                Err(Failure::new(format!("{address} has several platforms: {names}"))
+                    .hint("say which: --shared NAME"))
             }
         }
     }
@@ -106,16 +116,19 @@ impl WhichArgs {
 fn description<H: Handler>(look: &mut Client<H>) -> Result<Description, Failure> {
     let name = "platform.description";
     let counters = look.counters(name).map_err(Failure::new)?;
-    let text = counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
-        CounterValue::Text(text) => Some(text),
-        _ => None,
-    });
+    let text =
+        counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
+            CounterValue::Text(text) => Some(text),
+            _ => None,
+        });
     let text = text.ok_or_else(|| Failure::new("the server does not say what its platform is"))?;
     Description::parse(text).map_err(|error| Failure::new(format!("the server's platform: {error}")))
 }
 
 /// The registers of the platform's device, by name, and their port.
-pub(super) fn device_registers<H: Handler>(look: &mut Client<H>) -> Result<(DeviceRegisters, PortId), Failure> {
+pub(super) fn device_registers<H: Handler>(
+    look: &mut Client<H>,
+) -> Result<(DeviceRegisters, PortId), Failure> {
     let registers = DeviceRegisters::of(&description(look)?);
     let port = look.first(PortKind::Csb).ok_or_else(|| Failure::new("the platform has no registers"))?;
     Ok((registers, port))

@@ -54,13 +54,14 @@ fn poke_register(args: &Args) -> Result<Verdict, Failure> {
 
 fn poke_memory(args: &Args, address: u64) -> Result<Verdict, Failure> {
     let bytes = match &args.file {
-        Some(path) => {
-            std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?
-        }
-        None => bytes_of(&args.bytes.concat())?,
+        Some(path) => std::fs::read(path)
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?,
+        None => bytes_of(&args.bytes.concat().replace(char::is_whitespace, ""))?,
     };
     if bytes.is_empty() {
-        return Err(Failure::new("no bytes to write").hint("name them in hexadecimal, or a file: --file FILE"));
+        return Err(
+            Failure::new("no bytes to write").hint("name them in hexadecimal, or a file: --file FILE")
+        );
     }
     let mut look = args.look.which.look(&args.look.connect)?;
     let port = memory_port(&look, &args.what)?;
@@ -70,7 +71,11 @@ fn poke_memory(args: &Args, address: u64) -> Result<Verdict, Failure> {
 
 fn bytes_of(text: &str) -> Result<Vec<u8>, Failure> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
+    let byte = |pair: &[u8]| {
+        u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2)
+    };
     let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    bytes.ok_or_else(|| Failure::new(format!("`{text}` is no bytes: two hexadecimal digits each, such as 01ff")))
+    bytes.ok_or_else(|| {
+        Failure::new(format!("`{text}` is no bytes: two hexadecimal digits each, such as 01ff"))
+    })
 }

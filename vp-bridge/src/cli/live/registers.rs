@@ -9,7 +9,6 @@ use vp_models::platform::{DeviceRegisters, NamedRegister};
 use vp_models::registers::Family;
 use vp_transport::Address;
 
-
 /// A register, and the words that it holds: of its one group, or of both.
 pub(in super::super) struct Held {
     register: NamedRegister,
@@ -48,9 +47,8 @@ pub(in super::super) fn peek<H: Handler>(
     for run in registers.chunk_by(|a, b| a.address / (4 * MAX_PEEKED) == b.address / (4 * MAX_PEEKED)) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
         let count = (last.address - first.address) / 4 + 1;
-        let mut words = |group| {
-            look.peek_registers(port, first.address.into(), count, group).map_err(Failure::new)
-        };
+        let mut words =
+            |group| look.peek_registers(port, first.address.into(), count, group).map_err(Failure::new);
         let groups = match run.iter().any(NamedRegister::has_groups) {
             true => vec![words(Some(0))?, words(Some(1))?],
             false => vec![words(None)?],
@@ -85,7 +83,13 @@ pub(in super::super) fn show(
             continue;
         }
         let words: Vec<String> = one.words.iter().map(|word| format!("{word:#010x}")).collect();
-        writeln!(out, "{:#07x}  {:<42} {}", one.register.address, one.register.to_string(), words.join("  "))?;
+        writeln!(
+            out,
+            "{:#07x}  {:<42} {}",
+            one.register.address,
+            one.register.to_string(),
+            words.join("  ")
+        )?;
         if is_asked && !shown.brief {
             write_fields(out, one, family)?;
         }
@@ -114,7 +118,11 @@ fn write_fields(out: &mut impl Write, held: &Held, family: Family) -> std::io::R
 fn as_json(held: &Held, family: Family) -> serde_json::Value {
     let Held { register, words } = held;
     let fields = |word: &u32| -> serde_json::Map<String, serde_json::Value> {
-        register.decode(family, *word).into_iter().map(|field| (field.name.to_owned(), field.value.into())).collect()
+        register
+            .decode(family, *word)
+            .into_iter()
+            .map(|field| (field.name.to_owned(), field.value.into()))
+            .collect()
     };
     serde_json::json!({
         "register": register.to_string(),

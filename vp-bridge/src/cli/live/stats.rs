@@ -43,7 +43,6 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
         // Served meanwhile, so that the end of the platform is not found out late.
         let until = Instant::now() + interval;
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            look.set_deadline(None);
             std::thread::sleep(left.min(Duration::from_millis(200)));
             if look.progress().is_err() {
                 break;
@@ -87,7 +86,8 @@ fn show(args: &Args, counters: &[Counter], before: &[Counter]) -> Result<(), Fai
         };
         writeln!(out, "{name:<32} {}", line.trim_end())?;
         if args.explain {
-            let explained = explanation(name).unwrap_or("of a server that knows more counters than this program");
+            let explained =
+                explanation(name).unwrap_or("of a server that knows more counters than this program");
             writeln!(out, "    {}", text::styled(text::DIM, explained))?;
         }
     }

@@ -64,8 +64,11 @@ fn look_at(args: &Args, name: &str) -> Result<Seen, Failure> {
     let LookArgs { connect, which } = &args.look;
     let mut look = which.open(connect, Some(name.to_owned()))?;
     let standing = look.inspect().map_err(Failure::new)?;
-    let interfaces: Vec<String> =
-        look.ports().filter(|(_, port)| port.kind == PortKind::Axi).map(|(_, port)| port.name.clone()).collect();
+    let interfaces: Vec<String> = look
+        .ports()
+        .filter(|(_, port)| port.kind == PortKind::Axi)
+        .map(|(_, port)| port.name.clone())
+        .collect();
     let mut traffic = Vec::new();
     for interface in &interfaces {
         traffic.extend(look.counters(&format!("{interface}.")).map_err(Failure::new)?);
@@ -77,7 +80,8 @@ fn write_platform(out: &mut impl Write, seen: &Seen) -> std::io::Result<()> {
     let Seen { name, standing, .. } = seen;
     let said = |name: &str| super::text(standing, name).unwrap_or("?");
     writeln!(out, "{name}: {}, {}", said("platform"), said("activity"))?;
-    let (time, wall) = (Time::ps(super::count(standing, "time").unwrap_or(0)), real(standing, "wall").unwrap_or(0.0));
+    let (time, wall) =
+        (Time::ps(super::count(standing, "time").unwrap_or(0)), real(standing, "wall").unwrap_or(0.0));
     let simulated = time.as_ps() as f64 * 1e-12;
     let ratio = if wall > 0.0 { simulated / wall } else { 0.0 };
     writeln!(

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::{TraceError, TraceErrorKind};
-use super::{recording, txn};
+use super::{log, recording, txn};
 
 /// How the names of the vendor's loadables end.
 const FBUF: &str = "_fbuf";
@@ -19,6 +19,8 @@ pub enum Language {
     Txn,
     /// `.trace`, what a driver did.
     Recording,
+    /// `.jsonl`, a log of register accesses.
+    Log,
     /// `.nvdla` or `_fbuf`, what the vendor's compiler made.
     Loadable,
 }
@@ -29,6 +31,7 @@ impl fmt::Display for Language {
             Language::Cfg => "cfg",
             Language::Txn => "txn",
             Language::Recording => "trace",
+            Language::Log => "register log",
             Language::Loadable => "loadable",
         })
     }
@@ -58,6 +61,8 @@ impl TraceSource {
             Some("txn") => Language::Txn,
             Some("trace") => Language::Recording,
             Some("nvdla") => Language::Loadable,
+            // Much else ends so.
+            Some("jsonl") if log::is_log(script) => Language::Log,
             _ if own.ends_with(FBUF) => Language::Loadable,
             _ => return None,
         };
@@ -71,6 +76,7 @@ impl TraceSource {
         };
         let configuration = match language {
             Language::Recording => Some(recording::configuration(&name).to_owned()),
+            Language::Log => log::configuration(script),
             Language::Cfg | Language::Txn | Language::Loadable => {
                 let folders = absolute.ancestors().skip(1).filter_map(name_of);
                 let named = folders.into_iter().find(|name| name.starts_with("nv_"));

@@ -59,7 +59,7 @@ pub enum TraceErrorKind {
     NotBeside(String),
     /// No script of any language, or a folder without one.
     #[error(
-        "no trace here: expected a `.cfg`, an `input.txn`, a recording's `.trace`, or a folder that holds them"
+        "no trace here: expected a `.cfg`, an `input.txn`, a recording's `.trace`, a register log's `.jsonl`, or a folder that holds them"
     )]
     NoTrace,
     /// A file too large to be what it claims.
@@ -72,6 +72,9 @@ pub enum TraceErrorKind {
         /// The largest size accepted.
         limit: u64,
     },
+    /// A line of a log of registers that is none.
+    #[error("{0}")]
+    BadLog(String),
     /// What should come out cannot be told.
     #[error("not a golden: {0}")]
     BadGolden(&'static str),

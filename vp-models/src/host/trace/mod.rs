@@ -31,6 +31,7 @@ mod discover;
 mod error;
 mod interrupt;
 mod loadable;
+pub mod log;
 pub mod player;
 pub mod recording;
 mod registers;
@@ -79,6 +80,8 @@ pub enum Body {
         /// What must come out, if that is known.
         golden: Option<recording::Golden>,
     },
+    /// A log of register accesses.
+    Log(Vec<Line<log::LogCommand>>),
     /// What the vendor's compiler made of a network.
     Loadable {
         /// It.
@@ -121,6 +124,9 @@ impl Trace {
             TraceSource::of(script).ok_or_else(|| TraceError::whole(script, TraceErrorKind::NoTrace))?;
         if source.language == Language::Recording {
             return recording::load(&source.name, script);
+        }
+        if source.language == Language::Log {
+            return log::load(&source.name, script);
         }
         if source.language == Language::Loadable {
             return loadable::load(&source.name, script);
@@ -166,7 +172,9 @@ impl Trace {
                 },
             },
             Language::Recording => Body::Recording { lines: recording::parse(text, script)?, golden: None },
-            Language::Loadable => return Err(TraceError::whole(script, TraceErrorKind::NoTrace)),
+            Language::Loadable | Language::Log => {
+                return Err(TraceError::whole(script, TraceErrorKind::NoTrace));
+            }
         };
         let mut surfaces = BTreeMap::new();
         for (line, file) in body.files() {
@@ -181,7 +189,7 @@ impl Trace {
             let path = script.parent().unwrap_or(Path::new("")).join(file);
             let surface = match language {
                 Language::Cfg => Surface::parse_entries(&text, &path)?,
-                Language::Txn | Language::Recording | Language::Loadable => {
+                Language::Txn | Language::Recording | Language::Loadable | Language::Log => {
                     Surface::parse_dump(&text, &path)?
                 }
             };
@@ -254,6 +262,16 @@ impl Trace {
                 }
                 summary.memory_checks = golden.iter().count();
             }
+            Body::Log(lines) => {
+                for line in lines {
+                    match line.command {
+                        log::LogCommand::Write { .. } => summary.register_writes += 1,
+                        log::LogCommand::Read { .. } => summary.register_reads_checked += 1,
+                        log::LogCommand::Interrupt => summary.interrupts += 1,
+                        log::LogCommand::Load { .. } => {}
+                    }
+                }
+            }
             Body::Loadable { golden, .. } => summary.memory_checks = golden.iter().count(),
             Body::Txn { lines, .. } => {
                 for line in lines {
@@ -304,7 +322,7 @@ impl Body {
                 })
                 .collect(),
             // Its memory is not named in it.
-            Body::Recording { .. } | Body::Loadable { .. } => Vec::new(),
+            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) => Vec::new(),
         }
     }
 }

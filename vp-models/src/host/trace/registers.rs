@@ -1,5 +1,6 @@
 //! Which registers a trace writes, in the order of its script.
 
+use super::log::LogCommand;
 use super::recording::RecordedCommand;
 use super::{Body, Trace};
 use crate::host::trace::{cfg::CfgCommand, txn::TxnCommand};
@@ -31,6 +32,13 @@ impl Trace {
             Body::Recording { lines, .. } => {
                 let writes = lines.iter().filter_map(|line| match line.command {
                     RecordedCommand::Write { address, value } => at(address, value),
+                    _ => None,
+                });
+                writes.collect()
+            }
+            Body::Log(lines) => {
+                let writes = lines.iter().filter_map(|line| match line.command {
+                    LogCommand::Write { address, value, .. } => at(address, value),
                     _ => None,
                 });
                 writes.collect()

@@ -14,6 +14,7 @@ fn assemble(language: Language, text: &str, files: &[(&str, &str)]) -> Result<Tr
         Language::Cfg => "t.cfg",
         Language::Txn => "t.txn",
         Language::Recording => "t.trace",
+        Language::Log => "t.jsonl",
         Language::Loadable => "t.nvdla",
     });
     Trace::assemble("t", script, language, text, None, &mut |name| {
@@ -226,7 +227,9 @@ fn every_vendor_trace_reads_and_holds_what_the_index_says() {
                 assert_eq!(summary.interrupts, waits, "{place}");
                 assert_eq!(summary.memory_checks, count(&fact["check"]), "{place}");
             }
-            Language::Recording | Language::Loadable => panic!("{place} is none of the vendor's"),
+            Language::Recording | Language::Loadable | Language::Log => {
+                panic!("{place} is none of the vendor's")
+            }
         }
         // Every file beside the script reads, also those the script does not use.
         for entry in source.script.parent().unwrap().read_dir().unwrap() {
@@ -241,7 +244,7 @@ fn every_vendor_trace_reads_and_holds_what_the_index_says() {
         let again = match &trace.body {
             Body::Cfg(lines) => cfg::parse(&trace.emit(), &source.script).unwrap() == *lines,
             Body::Txn { lines, .. } => txn::parse(&trace.emit(), &source.script).unwrap() == *lines,
-            Body::Recording { .. } | Body::Loadable { .. } => false,
+            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) => false,
         };
         assert!(again, "{place} reads back as another script");
     }

@@ -114,14 +114,14 @@ impl TraceBuilder {
 
 impl Trace {
     /// The script's text: every command on its own line number, comments left out. Reads back as equal
-    /// commands. A loadable has none.
+    /// commands. A loadable and a log of registers have none.
     #[must_use]
     pub fn emit(&self) -> String {
         match &self.body {
             Body::Cfg(lines) => emit_lines(lines),
             Body::Txn { lines, .. } => emit_lines(lines),
             Body::Recording { lines, .. } => emit_lines(lines),
-            Body::Loadable { .. } => String::new(),
+            Body::Loadable { .. } | Body::Log(_) => String::new(),
         }
     }
 
@@ -131,7 +131,7 @@ impl Trace {
         let surface = self.surfaces.get(name)?;
         Some(match &self.body {
             Body::Cfg(_) => surface.emit_entries(),
-            Body::Recording { .. } | Body::Loadable { .. } => return None,
+            Body::Recording { .. } | Body::Loadable { .. } | Body::Log(_) => return None,
             Body::Txn { .. } => surface.runs().iter().map(|run| emit_dump(&run.bytes)).collect(),
         })
     }
@@ -147,6 +147,7 @@ impl Trace {
             Body::Txn { .. } => "input.txn".to_owned(),
             Body::Recording { .. } => return unsupported("a recording is not written again"),
             Body::Loadable { .. } => return unsupported("a loadable is not written again"),
+            Body::Log(_) => return unsupported("a register log is not written again"),
         });
         std::fs::write(&script, self.emit())?;
         for name in self.surfaces.keys() {

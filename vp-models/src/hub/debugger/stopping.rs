@@ -165,7 +165,8 @@ impl Hub {
         let breakpoint = self.checked(breakpoint)?;
         let debugging = self.debugging_for(party);
         if debugging.watcher.breakpoints.borrow().len() >= MOST_BREAKPOINTS {
-            let reason = format!("there are {MOST_BREAKPOINTS} breakpoints, as many as there may be: clear one");
+            let reason =
+                format!("there are {MOST_BREAKPOINTS} breakpoints, as many as there may be: clear one");
             return Err(Failure::new(FailureKind::Unsupported, reason));
         }
         let number = debugging.next_number;
@@ -265,7 +266,10 @@ impl Hub {
         let holds = debugging.stopped.as_ref().is_some_and(|report| report.by == party);
         if holds {
             debugging.stopped = None;
-            let text = format!("{}, whose debugger has stopped time, is gone: it goes on", self.debugger_name(party));
+            let text = format!(
+                "{}, whose debugger has stopped time, is gone: it goes on",
+                self.debugger_name(party)
+            );
             self.warn(Severity::Note, text);
         }
         self.review_watcher();
@@ -282,7 +286,11 @@ impl Hub {
         debugging.stopped = Some(StopReport { by, time, why, hits });
         debugging.is_untold = true;
         debugging.watcher.step.set(None);
-        debugging.watcher.breakpoints.borrow_mut().retain(|Watched { set, .. }| !set.breakpoint.once || set.hits == 0);
+        debugging
+            .watcher
+            .breakpoints
+            .borrow_mut()
+            .retain(|Watched { set, .. }| !set.breakpoint.once || set.hits == 0);
     }
 
     /// The kernel is about to run.
@@ -412,7 +420,8 @@ impl Hub {
         if let Some(Step { party, tag, .. }) = step {
             self.complete(party, tag, Ok(Completion::Stopped(report.clone())));
         }
-        self.outputs.extend(others.into_iter().map(|party| Output::Stopped { party, report: report.clone() }));
+        self.outputs
+            .extend(others.into_iter().map(|party| Output::Stopped { party, report: report.clone() }));
         self.review_watcher();
     }
 }

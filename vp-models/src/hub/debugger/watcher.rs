@@ -159,9 +159,10 @@ impl Observer for Watcher {
 
 fn is_meant(on: &BreakOn, seen: &Seen) -> bool {
     match (on, seen) {
-        (BreakOn::Register { address, access, value }, Seen::Register { write, address: at, value: word }) => {
-            address == at && access.has(*write) && value.is_none_or(|value| value == *word)
-        }
+        (
+            BreakOn::Register { address, access, value },
+            Seen::Register { write, address: at, value: word },
+        ) => address == at && access.has(*write) && value.is_none_or(|value| value == *word),
         (BreakOn::Interrupt, Seen::Interrupt) => true,
         (BreakOn::Layer { unit, end }, Seen::Layer { end: is_end, unit: of, .. }) => {
             end == is_end && (unit.is_empty() || unit == of)

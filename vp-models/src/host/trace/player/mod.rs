@@ -22,6 +22,7 @@ use crate::nvdla::registers::RegisterMap;
 mod cfg;
 mod golden;
 mod loadable;
+mod log;
 mod memory;
 mod recording;
 mod txn;
@@ -222,6 +223,16 @@ pub enum FailureKind {
         /// Why the wait ended.
         reason: HostError,
     },
+    /// A log of registers names another register than there is at its address.
+    #[error("{address:#x} is {here} here, and not {named}: a log of another register map?")]
+    OtherRegister {
+        /// The byte address.
+        address: u32,
+        /// The name in the log.
+        named: String,
+        /// The register that is there.
+        here: String,
+    },
     /// An interrupt nobody declared, or one more than were declared.
     #[error("unexpected interrupt {interrupt} at {time}")]
     Unexpected {
@@ -339,6 +350,7 @@ pub fn play(
         Body::Recording { lines, golden } => {
             recording::play(lines, golden.as_ref(), trace, &mut desk, options)?;
         }
+        Body::Log(lines) => log::play(lines, &mut desk, options)?,
         Body::Loadable { loadable, inputs, golden } => {
             loadable::play(loadable, inputs, golden.as_ref(), &mut desk)?;
         }

@@ -17,7 +17,7 @@ const MAX_UNEXPECTED: usize = 4;
 
 /// What a value that the driver read tells, and so how one read here must stand to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reading {
+pub(super) enum Reading {
     /// The driver goes by it as it is.
     Exact,
     /// It is polled until it is so.
@@ -31,7 +31,12 @@ enum Reading {
 }
 
 impl Reading {
-    fn of(located: Located) -> Reading {
+    /// The bits of the groups that were idle.
+    pub(super) fn idle_groups(status: u32) -> u32 {
+        [0x0000_0003, 0x0003_0000].into_iter().filter(|group| status & group == 0).sum()
+    }
+
+    pub(super) fn of(located: Located) -> Reading {
         let Located { unit, register, .. } = located;
         let rdma = matches!(unit, Unit::SdpRdma | Unit::PdpRdma | Unit::CdpRdma);
         match unit {
@@ -149,8 +154,7 @@ impl Player<'_, '_> {
                 self.poll_reads.saturating_sub(1)
             }
             Reading::Idle => {
-                let groups = [0x0000_0003, 0x0003_0000];
-                wanted.mask = groups.into_iter().filter(|group| recorded & group == 0).sum();
+                wanted.mask = Reading::idle_groups(recorded);
                 0
             }
         };

@@ -1,0 +1,189 @@
+//! The register log: each access, with who asked for it, and what else it takes to play it again.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use vp_core::Time;
+use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, What};
+use vp_models::host::trace::log::{LogAccess, LogEntry, LogHeader};
+use vp_models::hub::{Askers, Hub};
+use vp_models::platform::{DeviceRegisters, NamedRegister};
+
+use crate::observers::FileObserver;
+use crate::{ObserveError, WholeFile};
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A JSON object a line, which can be played again.
+    Json,
+    /// As a driver's debug print, for people.
+    Text,
+}
+
+impl Form {
+    fn of(path: &Path) -> Form {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("txt" | "log") => Form::Text,
+            _ => Form::Json,
+        }
+    }
+}
+
+/// Writes the log of one platform.
+pub(crate) struct RegisterLog {
+    path: PathBuf,
+    form: Form,
+    registers: DeviceRegisters,
+    askers: Askers,
+    /// The interrupt line.
+    line: Cell<Option<Source>>,
+    /// The group that accesses of a unit go to, where one has been chosen.
+    producers: RefCell<BTreeMap<&'static str, u8>>,
+    /// None once it is in its place, or cannot be written.
+    file: RefCell<Option<WholeFile>>,
+    failed: RefCell<Option<io::Error>>,
+}
+
+impl RegisterLog {
+    /// Begins the log of a hub's platform, which has not run.
+    pub(crate) fn begin(path: &Path, hub: &mut Hub) -> Result<Rc<RegisterLog>, ObserveError> {
+        let file = WholeFile::create(path).map_err(|error| ObserveError::write(path, error))?;
+        let description = hub.platform().description();
+        let (header, registers) = (LogHeader::of(description), DeviceRegisters::of(description));
+        let log = Rc::new(RegisterLog {
+            path: path.to_owned(),
+            form: Form::of(path),
+            registers,
+            askers: hub.askers(),
+            line: Cell::default(),
+            producers: RefCell::default(),
+            file: RefCell::new(Some(file)),
+            failed: RefCell::default(),
+        });
+        match log.form {
+            Form::Json => log.write(|file| json(file, &header)),
+            Form::Text => log.write(|file| writeln!(file, "# registers of {}", header.platform)),
+        }
+        let (loads, sim) = (log.clone(), hub.platform().sim());
+        hub.on_load(Box::new(move |memory, address, bytes| loads.load(sim.now(), memory, address, bytes)));
+        Ok(log)
+    }
+
+    fn write(&self, what: impl FnOnce(&mut WholeFile) -> io::Result<()>) {
+        let mut file = self.file.borrow_mut();
+        if let Some(open) = file.as_mut()
+            && let Err(error) = what(open)
+        {
+            // The run goes on, without the file.
+            *file = None;
+            *self.failed.borrow_mut() = Some(error);
+        }
+    }
+
+    fn load(&self, time: Time, memory: &str, address: u64, bytes: &[u8]) {
+        match self.form {
+            Form::Json => {
+                let entry = LogEntry::load(time.as_ps(), memory, address, bytes);
+                self.write(|file| json(file, &entry));
+            }
+            Form::Text => {
+                let (size, time) = (bytes.len(), time.to_string());
+                self.write(|file| {
+                    writeln!(file, "[{time:>12}] {size} bytes into {memory} at {address:#010x}")
+                });
+            }
+        }
+    }
+
+    fn line_changed(&self, time: Time, level: bool) {
+        match self.form {
+            Form::Json => self.write(|file| json(file, &LogEntry::Line { time: time.as_ps(), level })),
+            Form::Text => {
+                let (level, time) = (if level { "raised" } else { "cleared" }, time.to_string());
+                self.write(|file| writeln!(file, "[{time:>12}] interrupt {level}"));
+            }
+        }
+    }
+
+    /// The group that an access goes to, of a register that is there in groups.
+    fn group(&self, register: &NamedRegister) -> Option<u8> {
+        register.has_groups().then(|| self.producers.borrow().get(register.unit).copied().unwrap_or(0))
+    }
+
+    fn accessed(&self, time: Time, (write, address, value): (bool, u32, u32)) {
+        let who = self.askers.next();
+        let register = self.registers.at(address);
+        let group = register.as_ref().and_then(|register| self.group(register));
+        let fields =
+            register.map_or_else(Vec::new, |register| register.decode(self.registers.family(), value));
+        if let Some(register) = register.filter(|register| write && register.name == "S_POINTER")
+            && let Some(producer) = fields.iter().find(|field| field.name == "PRODUCER")
+        {
+            self.producers.borrow_mut().insert(register.unit, u8::from(producer.value != 0));
+        }
+        let fields = fields.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let name = register.map(|register| register.to_string());
+        match self.form {
+            Form::Json => {
+                let access =
+                    LogAccess { time: time.as_ps(), who, address, register: name, group, value, fields };
+                let entry = if write { LogEntry::Write(access) } else { LogEntry::Read(access) };
+                self.write(|file| json(file, &entry));
+            }
+            Form::Text => {
+                let (who, kind) = (who.unwrap_or_default(), if write { "write" } else { "read " });
+                let (name, time) = (name.unwrap_or_else(|| "no register".to_owned()), time.to_string());
+                let group = group.map_or_else(String::new, |group| format!(", group {group}"));
+                self.write(|file| {
+                    writeln!(
+                        file,
+                        "[{time:>12}] {who}: {kind} {name} ({address:#07x}{group}) = {value:#010x}  {fields}"
+                    )
+                });
+            }
+        }
+    }
+}
+
+fn json(file: &mut WholeFile, line: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *file, line)?;
+    file.write_all(b"\n")
+}
+
+impl Observer for RegisterLog {
+    fn wants(&self) -> Kinds {
+        Kinds::REGISTERS | Kinds::LEVELS
+    }
+
+    fn announced(&self, source: Source, info: &SourceInfo) {
+        if &*info.name == "irq0" {
+            self.line.set(Some(source));
+        }
+    }
+
+    fn observe(&self, observation: &Observation<'_>) {
+        let &Observation { time, source, what, .. } = observation;
+        match what {
+            What::Register { write, address, value } => self.accessed(time, (write, address, value)),
+            What::Level(level) if self.line.get() == Some(source) => self.line_changed(time, level != 0),
+            _ => {}
+        }
+    }
+}
+
+impl FileObserver for RegisterLog {
+    fn finish(&self, _: Time) -> Result<Option<String>, ObserveError> {
+        let write = |error| ObserveError::write(&self.path, error);
+        if let Some(error) = self.failed.borrow_mut().take() {
+            return Err(write(error));
+        }
+        match self.file.borrow_mut().take() {
+            Some(file) => file.keep().map(|()| None).map_err(write),
+            None => Ok(None),
+        }
+    }
+}

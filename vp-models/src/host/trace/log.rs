@@ -1,0 +1,332 @@
+//! Logs of register accesses, a JSON object a line: what happened at a platform's register bus, to be read by people and programs, and
+//! played again.
+//!
+//! The first line is the [`LogHeader`], each further one a [`LogEntry`].
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+use data_encoding::BASE64;
+use serde::{Deserialize, Serialize};
+
+use super::error::{TraceError, TraceErrorKind, clip};
+use super::{Body, Line, MAX_MEMORY_BYTES, Trace};
+use crate::host::Memory;
+
+/// The version of the form.
+const VERSION: u32 = 1;
+/// Largest log read, in bytes.
+const MAX_LOG_BYTES: u64 = 4 << 30;
+/// How the first line begins.
+const BEGINNING: &str = "{\"vp_register_log\":";
+
+/// The first line of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogHeader {
+    /// The version of the form.
+    pub vp_register_log: u32,
+    /// The name of the platform's description.
+    pub platform: String,
+    /// The description, as TOML.
+    pub description: String,
+}
+
+impl LogHeader {
+    /// That of a platform.
+    #[must_use]
+    pub fn of(platform: &crate::platform::Description) -> LogHeader {
+        LogHeader {
+            vp_register_log: VERSION,
+            platform: platform.name.clone(),
+            description: platform.to_toml(),
+        }
+    }
+}
+
+/// A further line of a log: what happened, at which simulated time in picoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "lowercase", deny_unknown_fields)]
+pub enum LogEntry {
+    /// A register was written.
+    Write(LogAccess),
+    /// A register was read.
+    Read(LogAccess),
+    /// The interrupt line has this level.
+    Line {
+        /// When.
+        time: u64,
+        /// Whether it is high.
+        level: bool,
+    },
+    /// Bytes were loaded into a memory inside the platform, beside the bus.
+    Load {
+        /// When.
+        time: u64,
+        /// `dbb0`, or `sram0`.
+        memory: String,
+        /// Where the first one is.
+        address: u64,
+        /// They, in base 64.
+        bytes: String,
+    },
+}
+
+/// An access to a register.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogAccess {
+    /// When it took effect.
+    pub time: u64,
+    /// Who asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// The register's byte address.
+    pub address: u32,
+    /// Its name, if it has one: for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub register: Option<String>,
+    /// The group that the access went to, of a register that is there in groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u8>,
+    /// What was written or read.
+    pub value: u32,
+    /// Its fields, with what their values mean: for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fields: String,
+}
+
+impl LogEntry {
+    /// Bytes that were loaded.
+    #[must_use]
+    pub fn load(time: u64, memory: &str, address: u64, bytes: &[u8]) -> LogEntry {
+        LogEntry::Load { time, memory: memory.to_owned(), address, bytes: BASE64.encode(bytes) }
+    }
+}
+
+/// What is done to play a log again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogCommand {
+    /// Bytes are loaded.
+    Load {
+        /// Into which memory.
+        memory: Memory,
+        /// Where the first one is.
+        address: u64,
+        /// They.
+        bytes: Vec<u8>,
+    },
+    /// A register is written.
+    Write {
+        /// Its byte address.
+        address: u32,
+        /// Its name in the log.
+        register: Option<String>,
+        /// The word.
+        value: u32,
+    },
+    /// A register is read.
+    Read {
+        /// Its byte address.
+        address: u32,
+        /// Its name in the log.
+        register: Option<String>,
+        /// What was read.
+        value: u32,
+    },
+    /// The interrupt line rises.
+    Interrupt,
+}
+
+impl LogCommand {
+    /// Whether a register is accessed.
+    pub(super) fn is_access(&self) -> bool {
+        matches!(self, LogCommand::Write { .. } | LogCommand::Read { .. })
+    }
+}
+
+/// Whether a file's first line is that of a log.
+pub(super) fn is_log(path: &Path) -> bool {
+    let mut beginning = [0; BEGINNING.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
+    read.is_ok() && beginning == *BEGINNING.as_bytes()
+}
+
+/// The platform that a log is of.
+pub(super) fn configuration(path: &Path) -> Option<String> {
+    let mut first = String::new();
+    BufReader::new(File::open(path).ok()?.take(1 << 20)).read_line(&mut first).ok()?;
+    Some(serde_json::from_str::<LogHeader>(&first).ok()?.platform)
+}
+
+/// Reads a log.
+pub(super) fn load(name: &str, script: &Path) -> Result<Trace, TraceError> {
+    let unreadable =
+        |error: std::io::Error| TraceError::whole(script, TraceErrorKind::Unreadable(error.to_string()));
+    let file = File::open(script).map_err(unreadable)?;
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    if bytes > MAX_LOG_BYTES {
+        let kind = TraceErrorKind::FileTooLarge { what: "register log", bytes, limit: MAX_LOG_BYTES };
+        return Err(TraceError::whole(script, kind));
+    }
+    let (mut lines, mut loaded, mut number, mut text) = (Vec::new(), 0, 0, String::new());
+    let mut reader = BufReader::new(file.take(MAX_LOG_BYTES));
+    loop {
+        text.clear();
+        if reader.read_line(&mut text).map_err(unreadable)? == 0 {
+            break;
+        }
+        number += 1;
+        let refuse = |why: String| TraceError::line(script, number, TraceErrorKind::BadLog(why));
+        if number == 1 {
+            check_header(&text).map_err(refuse)?;
+            continue;
+        }
+        if !text.ends_with('\n') {
+            return Err(refuse("the line is cut off: the log was not written to its end".to_owned()));
+        }
+        if let Some(command) = command(&text).map_err(refuse)? {
+            if let LogCommand::Load { bytes, .. } = &command {
+                loaded += bytes.len() as u64;
+            }
+            if loaded > MAX_MEMORY_BYTES {
+                let kind = TraceErrorKind::FileTooLarge {
+                    what: "log's memory",
+                    bytes: loaded,
+                    limit: MAX_MEMORY_BYTES,
+                };
+                return Err(TraceError::line(script, number, kind));
+            }
+            lines.push(Line { number, command });
+        }
+    }
+    let trace = Trace {
+        name: name.to_owned(),
+        script: script.to_owned(),
+        body: Body::Log(lines),
+        surfaces: Default::default(),
+    };
+    super::check::check(&trace)?;
+    Ok(trace)
+}
+
+fn check_header(text: &str) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Version {
+        vp_register_log: u32,
+    }
+    let none = |error: serde_json::Error| format!("no first line of a register log: {error}");
+    let Version { vp_register_log } = serde_json::from_str(text).map_err(none)?;
+    if vp_register_log != VERSION {
+        return Err(format!(
+            "a register log of version {vp_register_log}: this program reads version {VERSION}"
+        ));
+    }
+    serde_json::from_str::<LogHeader>(text).map(drop).map_err(none)
+}
+
+fn command(text: &str) -> Result<Option<LogCommand>, String> {
+    let entry: LogEntry = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let checked = |address: u32| match address.is_multiple_of(4) {
+        true => Ok(address),
+        false => Err(format!("register address {address}: registers are words, at multiples of 4")),
+    };
+    Ok(match entry {
+        LogEntry::Write(LogAccess { address, register, value, .. }) => {
+            Some(LogCommand::Write { address: checked(address)?, register, value })
+        }
+        LogEntry::Read(LogAccess { address, register, value, .. }) => {
+            Some(LogCommand::Read { address: checked(address)?, register, value })
+        }
+        LogEntry::Line { level, .. } => level.then_some(LogCommand::Interrupt),
+        LogEntry::Load { memory, address, bytes, .. } => {
+            let known = [Memory::Primary, Memory::Secondary];
+            let into = known.into_iter().find(|of| of.port() == memory);
+            let into = into.ok_or_else(|| format!("no memory `{}`: dbb0 or sram0", clip(&memory)))?;
+            let bytes = BASE64.decode(bytes.as_bytes()).map_err(|error| format!("bytes: {error}"))?;
+            Some(LogCommand::Load { memory: into, address, bytes })
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Trace, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("l.jsonl");
+        std::fs::write(&path, text).unwrap();
+        let place = format!("{}/", folder.path().display());
+        load("l", &path).map_err(|error| error.to_string().replace(&place, ""))
+    }
+
+    const HEAD: &str = "{\"vp_register_log\":1,\"platform\":\"nv_small\",\"description\":\"\"}\n";
+
+    #[test]
+    fn entries_read_back_as_they_are_written() {
+        let access = |value| LogAccess {
+            time: 9,
+            who: Some("session 1".to_owned()),
+            address: 0x9004,
+            register: Some("SDP.S_POINTER".to_owned()),
+            group: None,
+            value,
+            fields: "PRODUCER=1".to_owned(),
+        };
+        let entries = [
+            LogEntry::load(0, "dbb0", 0x8000_0000, b"bytes"),
+            LogEntry::Write(access(1)),
+            LogEntry::Line { time: 10, level: true },
+            LogEntry::Line { time: 11, level: false },
+            LogEntry::Read(access(2)),
+        ];
+        let lines: String =
+            entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect();
+        let trace = read(&format!("{HEAD}{lines}")).unwrap();
+        let Body::Log(lines) = trace.body() else { panic!("{trace:?}") };
+        let register = Some("SDP.S_POINTER".to_owned());
+        let commands: Vec<LogCommand> = lines.iter().map(|line| line.command.clone()).collect();
+        let wanted = [
+            LogCommand::Load { memory: Memory::Primary, address: 0x8000_0000, bytes: b"bytes".to_vec() },
+            LogCommand::Write { address: 0x9004, register: register.clone(), value: 1 },
+            LogCommand::Interrupt,
+            LogCommand::Read { address: 0x9004, register, value: 2 },
+        ];
+        assert_eq!(commands, wanted);
+        assert_eq!(lines.last().unwrap().number, 6);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line_and_what_would_be_right() {
+        let line = |text: &str| read(&format!("{HEAD}{text}\n")).unwrap_err();
+        for (found, wanted) in [
+            (
+                read("{\"vp_register_log\":2}\n"),
+                "l.jsonl:1: a register log of version 2: this program reads version 1",
+            ),
+            (read("{\"run\":1}\n"), "l.jsonl:1: no first line of a register log"),
+            (read(&format!("{HEAD}{{\"what\":\"line\",\"time\":1,")), "l.jsonl:2: the line is cut off"),
+            (read(HEAD), "l.jsonl"),
+        ] {
+            let found = found.unwrap_err();
+            assert!(found.starts_with(wanted), "{found}");
+        }
+        for (text, wanted) in [
+            (
+                "{\"what\":\"sleep\"}",
+                "unknown variant `sleep`, expected one of `write`, `read`, `line`, `load`",
+            ),
+            ("{\"what\":\"write\",\"time\":1,\"address\":2,\"value\":1}", "multiples of 4"),
+            ("{\"what\":\"write\",\"time\":1,\"value\":1}", "missing field `address`"),
+            (
+                "{\"what\":\"load\",\"time\":1,\"memory\":\"x\",\"address\":2,\"bytes\":\"\"}",
+                "no memory `x`: dbb0 or sram0",
+            ),
+            ("{\"what\":\"load\",\"time\":1,\"memory\":\"dbb0\",\"address\":2,\"bytes\":\"=\"}", "bytes: "),
+        ] {
+            let found = line(text);
+            assert!(found.starts_with("l.jsonl:2: ") && found.contains(wanted), "{found}");
+        }
+    }
+}
