@@ -133,10 +133,10 @@ impl Whereabouts {
             let names: Vec<String> = (self.pending.iter())
                 .map(|(name, is_masked)| if *is_masked { format!("{name} (masked)") } else { name.clone() })
                 .collect();
-            writeln!(out, "pending   {}", names.join(", "))?;
+            write_wrapped(out, "pending", &names.join(", "))?;
         }
         if !self.enabled.is_empty() {
-            writeln!(out, "enabled   {}", self.groups())?;
+            write_wrapped(out, "enabled", &self.groups())?;
         }
         let shown = &self.accesses[self.accesses.len().saturating_sub(SHOWN)..];
         for (index, Accessed { time, write, register, value }) in shown.iter().enumerate() {
@@ -144,13 +144,11 @@ impl Whereabouts {
             let (how, ago) = (if *write { "write" } else { "read" }, ago(*time));
             writeln!(out, "{label:<9} {:>14} ago  {how:<5} {register} {value:#x}", ago.to_string())?;
         }
-        for (index, phrase) in self.unfinished.iter().enumerate() {
-            let label = if index == 0 { "device" } else { "" };
-            writeln!(out, "{label:<9} {phrase}")?;
-        }
-        for (index, sentence) in self.conclusions().iter().enumerate() {
-            let label = if index == 0 { "so" } else { "" };
-            writeln!(out, "{label:<9} {sentence}")?;
+        let sentences = self.conclusions();
+        for (label, texts) in [("device", &self.unfinished), ("so", &sentences)] {
+            for (index, text) in texts.iter().enumerate() {
+                write_wrapped(out, if index == 0 { label } else { "" }, text)?;
+            }
         }
         Ok(())
     }
@@ -221,6 +219,22 @@ impl Whereabouts {
             ),
         }
     }
+}
+
+/// Writes a text behind a label, in lines that a terminal of 80 columns has.
+fn write_wrapped(out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
+    const COLUMNS: usize = 80;
+    let mut line = format!("{label:<9}");
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            writeln!(out, "{line}")?;
+            line = " ".repeat(9);
+        }
+        line = format!("{line} {word}");
+        is_empty = false;
+    }
+    writeln!(out, "{line}")
 }
 
 #[cfg(test)]
@@ -312,5 +326,7 @@ mod tests {
             assert!(shown.lines().any(|shown| shown == line), "{shown}");
         }
         assert!(shown.contains("accesses            2 us ago  write SDP.D_OP_ENABLE 0x1"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        assert!(shown.contains("interrupt; its\n          last access was"), "{shown}");
     }
 }
