@@ -4,13 +4,14 @@ use std::os::fd::BorrowedFd;
 
 use vp_protocols::native::statistics::parse_counters;
 use vp_protocols::native::{
-    Access, Attach, Capabilities, Counter, ErrorCode, MemoryRead, MemoryWrite, OpenRing, Port, PortId,
-    PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke, RegisterRead, RegisterWrite, Reply,
-    Request, RequestId, Role, ShareMemory, SharedRegion, StatusReport, Time, TimeMode, Until, Why,
+    Access, Attach, Breakpoint, Capabilities, Counter, DebugCommand, DebugState, ErrorCode, MemoryRead,
+    MemoryWrite, OpenRing, Port, PortId, PortKind, Posted, Range, Reaction, RegisterPeek, RegisterPoke,
+    RegisterRead, RegisterWrite, Reply, Request, RequestId, Role, ShareMemory, SharedRegion, StatusReport,
+    StepBy, StopReport, Time, TimeMode, Until, Why,
 };
 use vp_shm::ring;
 
-use crate::{Client, Error, Handler, Ring};
+use crate::{Answer, Client, Error, Handler, Ring};
 
 /// Bytes of posted writes that are collected before they are sent without being asked for.
 const COLLECTED: usize = 64 << 10;
@@ -365,6 +366,77 @@ impl<H: Handler> Client<H> {
 fn whole_write(port: PortId, address: u64, length: usize, access: Access) -> MemoryWrite {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     MemoryWrite { port, address, length, access, axi_id: 0, strobes: false, at: None }
+}
+
+/// A debugger: simulated time stands for everybody when it says so. Needs no port, and no part in the platform
+/// ([`Options::observer`](crate::Options::observer)). When the session ends its breakpoints go, and time goes on.
+impl<H: Handler> Client<H> {
+    /// Whether time is stopped, and which breakpoints there are.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn debug_state(&mut self) -> Result<DebugState, Error> {
+        match self.debug(DebugCommand::State)?.reply {
+            Reply::DebugState(state) => Ok(*state),
+            other => Err(Error::Unfit(other.name())),
+        }
+    }
+
+    /// Stops time, if it does not stand.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn debug_stop(&mut self) -> Result<StopReport, Error> {
+        let answer = self.debug(DebugCommand::Stop)?;
+        stopped(answer.reply)
+    }
+
+    /// Lets time go on, as far as others let it move. The [`Handler`] is told when it [stands](Handler::stopped) again.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn debug_continue(&mut self) -> Result<(), Error> {
+        self.debug(DebugCommand::Continue).map(|_| ())
+    }
+
+    /// Lets time go on by so many steps, and waits until it stands again: in lockstep that takes another session which lets it move.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn debug_step(&mut self, by: StepBy, count: u32) -> Result<StopReport, Error> {
+        let answer = self.debug(DebugCommand::Step { by, count })?;
+        stopped(answer.reply)
+    }
+
+    /// Has time stop where something happens, and gives the breakpoint's number.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn debug_break(&mut self, breakpoint: Breakpoint) -> Result<u32, Error> {
+        match self.debug(DebugCommand::Break(breakpoint))?.reply {
+            Reply::Value { value } => Ok(value),
+            other => Err(Error::Unfit(other.name())),
+        }
+    }
+
+    /// Takes a breakpoint away.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn debug_clear(&mut self, number: u32) -> Result<(), Error> {
+        self.debug(DebugCommand::Clear { number }).map(|_| ())
+    }
+
+    fn debug(&mut self, command: DebugCommand) -> Result<Answer, Error> {
+        self.ask(Request::Debug { command }, &[])
+    }
+}
+
+fn stopped(reply: Reply) -> Result<StopReport, Error> {
+    match reply {
+        Reply::Stopped(report) => Ok(*report),
+        other => Err(Error::Unfit(other.name())),
+    }
 }
 
 /// The platform as a whole, and its time.

@@ -569,6 +569,7 @@ impl<H: Handler> Client<H> {
                 }
             }
             Event::Notice(Notice::Warning { time, text }) => self.handler.warning(time, text),
+            Event::Notice(Notice::Stopped(report)) => self.handler.stopped(*report),
             Event::Request { id, request, payload } => {
                 let answered = match request {
                     Request::Ping => Answered::now(Reply::Pong, Bytes::new()),

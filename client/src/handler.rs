@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use vp_protocols::native::{
-    Driven, ErrorCode, MemoryWrite, PortId, Posted, Promised, Reply, Request, RequestId, Time,
+    Driven, ErrorCode, MemoryWrite, PortId, Posted, Promised, Reply, Request, RequestId, StopReport, Time,
 };
 
 /// Why a request of the platform is not carried out.
@@ -63,6 +63,11 @@ pub trait Handler {
     /// The platform has something to say to people.
     fn warning(&mut self, time: Time, text: String) {
         let _ = (time, text);
+    }
+
+    /// Simulated time stands, by a debugger's will: told to a session that has debugged, but where the answer of its own call says so.
+    fn stopped(&mut self, report: StopReport) {
+        let _ = report;
     }
 
     /// Fills `into` from the memory of which this session is the target.

@@ -194,7 +194,72 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
             vec![]
         )),
         vec(any::<u8>(), 1..100).prop_map(|text| (Request::Inject { length: text.len() as u32 }, text)),
+        debug_command().prop_map(|command| (Request::Debug { command }, vec![])),
     ]
+}
+
+fn debug_command() -> impl Strategy<Value = DebugCommand> {
+    let by = prop_oneof![Just(StepBy::Cycle), Just(StepBy::Event), Just(StepBy::Layer), Just(StepBy::Access)];
+    prop_oneof![
+        Just(DebugCommand::State),
+        Just(DebugCommand::Stop),
+        Just(DebugCommand::Continue),
+        (by, any::<u32>()).prop_map(|(by, count)| DebugCommand::Step { by, count }),
+        breakpoint().prop_map(DebugCommand::Break),
+        any::<u32>().prop_map(|number| DebugCommand::Clear { number }),
+    ]
+}
+
+fn breakpoint() -> impl Strategy<Value = Breakpoint> {
+    let access = || prop_oneof![Just(Accesses::Read), Just(Accesses::Write), Just(Accesses::Any)];
+    let on = prop_oneof![
+        (any::<u64>(), access(), option::of(any::<u32>()))
+            .prop_map(|(address, access, value)| BreakOn::Register { address, access, value }),
+        Just(BreakOn::Interrupt),
+        (text(8), any::<bool>()).prop_map(|(unit, end)| BreakOn::Layer { unit, end }),
+        (port(), any::<u64>(), any::<u64>(), access())
+            .prop_map(|(port, base, size, access)| BreakOn::Memory { port, base, size, access }),
+        time().prop_map(|time| BreakOn::Time { time }),
+    ];
+    (on, any::<u32>(), any::<bool>()).prop_map(|(on, skip, once)| Breakpoint { on, skip, once })
+}
+
+fn stop_report() -> impl Strategy<Value = StopReport> {
+    let seen =
+        prop_oneof![
+            (any::<bool>(), any::<u64>(), any::<u32>()).prop_map(|(write, address, value)| Seen::Register {
+                write,
+                address,
+                value
+            }),
+            Just(Seen::Interrupt),
+            (any::<bool>(), text(8), any::<u64>(), text(16))
+                .prop_map(|(end, unit, number, label)| Seen::Layer { end, unit, number, label }),
+            (port(), any::<bool>(), any::<u32>(), any::<u64>(), any::<u32>()).prop_map(
+                |(port, write, id, address, bytes)| Seen::Burst { port, write, id, address, bytes }
+            ),
+            Just(Seen::Time),
+        ];
+    let hit = (option::of(any::<u32>()), time(), seen).prop_map(|(breakpoint, time, seen)| Hit {
+        breakpoint,
+        time,
+        seen,
+    });
+    let why = prop_oneof![Just(StopWhy::Asked), Just(StopWhy::Stepped), Just(StopWhy::Breakpoint)];
+    (any::<u64>(), time(), why, vec(hit, 0..8)).prop_map(|(by, time, why, hits)| StopReport {
+        by: SessionId(by),
+        time,
+        why,
+        hits,
+    })
+}
+
+fn debug_state() -> impl Strategy<Value = DebugState> {
+    let set = (any::<u32>(), any::<u64>(), breakpoint(), any::<u32>()).prop_map(
+        |(number, by, breakpoint, hits)| SetBreakpoint { number, session: SessionId(by), breakpoint, hits },
+    );
+    (option::of(stop_report()), vec(set, 0..32))
+        .prop_map(|(stopped, breakpoints)| DebugState { stopped, breakpoints })
 }
 
 fn status() -> impl Strategy<Value = StatusReport> {
@@ -240,6 +305,8 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
             .prop_map(|(total, count, payload)| (Reply::Statistics { total, count }, payload)),
         Just((Reply::Pong, vec![])),
         option::of(time()).prop_map(|next| (Reply::Stepped { next }, vec![])),
+        stop_report().prop_map(|report| (Reply::Stopped(Box::new(report)), vec![])),
+        debug_state().prop_map(|state| (Reply::DebugState(Box::new(state)), vec![])),
     ]
 }
 
@@ -307,6 +374,7 @@ fn session_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
         1 => (port(), any::<bool>(), time())
             .prop_map(|(port, level, time)| (Message::Notice(Notice::Interrupt { port, level, time }), vec![])),
         1 => (time(), text(64)).prop_map(|(time, text)| (Message::Notice(Notice::Warning { time, text }), vec![])),
+        1 => stop_report().prop_map(|report| (Message::Notice(Notice::Stopped(Box::new(report))), vec![])),
         5 => driven().prop_map(|(driven, payload)| (Message::Driven(driven), payload)),
         1 => (any::<u64>(), option::of(time()))
             .prop_map(|(heard, next)| (Message::Promised(Promised { heard, next }), vec![])),

@@ -153,6 +153,25 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
     let observer =
         Hello { capabilities: Capabilities::from_bits(0x1800), ..hello(Some("lab"), TimeMode::Lockstep) };
     let none = Vec::new;
+    let debug = |name, command| (name, request(23, Request::Debug { command }), Vec::new());
+    let register = BreakOn::Register { address: 0xb038, access: Accesses::Write, value: Some(1) };
+    let memory = BreakOn::Memory { port: dbb, base: 0x8000_1000, size: 64, access: Accesses::Any };
+    let break_on = |skip, on| DebugCommand::Break(Breakpoint { on, skip, once: skip > 0 });
+    let breakpoint = Breakpoint { on: BreakOn::Interrupt, skip: 0, once: false };
+    let set = SetBreakpoint { number: 4, session: SessionId(7), breakpoint, hits: 2 };
+    let report = |hits: Vec<Hit>| {
+        let why = if hits.is_empty() { StopWhy::Asked } else { StopWhy::Breakpoint };
+        StopReport { by: SessionId(7), time: Time(1_300_000), why, hits }
+    };
+    let seen = [
+        Seen::Register { write: true, address: 0xb038, value: 1 },
+        Seen::Interrupt,
+        Seen::Layer { end: true, unit: "sdp".into(), number: 0, label: "32x32x8".into() },
+        Seen::Burst { port: dbb, write: false, id: 5, address: 0x8000_1000, bytes: 64 },
+        Seen::Time,
+    ];
+    let hit = |(number, seen)| Hit { breakpoint: Some(number), time: Time(1_300_000), seen };
+    let hits = (1..).zip(seen).map(hit).collect();
     vec![
         ("hello-private-lockstep", Message::Hello(Box::new(hello(None, TimeMode::Lockstep))), none()),
         ("hello-shared-free", Message::Hello(Box::new(hello(Some("lab"), TimeMode::Free))), none()),
@@ -362,7 +381,27 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
         ),
         ("hello-observer", Message::Hello(Box::new(observer)), none()),
         ("inject", request(2, Request::Inject { length: FAULTS.len() as u32 }), FAULTS.as_bytes().to_vec()),
-        ("inject", request(2, Request::Inject { length: FAULTS.len() as u32 }), FAULTS.as_bytes().to_vec()),
+        debug("debug-state", DebugCommand::State),
+        debug("debug-stop", DebugCommand::Stop),
+        debug("debug-continue", DebugCommand::Continue),
+        debug("debug-step", DebugCommand::Step { by: StepBy::Event, count: 3 }),
+        debug("debug-break-register", break_on(0, register)),
+        debug("debug-break-interrupt", break_on(2, BreakOn::Interrupt)),
+        debug("debug-break-layer", break_on(0, BreakOn::Layer { unit: "sdp".into(), end: true })),
+        debug("debug-break-memory", break_on(0, memory)),
+        debug("debug-break-time", break_on(0, BreakOn::Time { time: Time(1_300_000) })),
+        debug("debug-clear", DebugCommand::Clear { number: 4 }),
+        ("debug-stopped", reply(23, 1_300_000, Reply::Stopped(Box::new(report(vec![])))), none()),
+        (
+            "debug-state-report",
+            reply(
+                23,
+                1_300_000,
+                Reply::DebugState(Box::new(DebugState { stopped: None, breakpoints: vec![set] })),
+            ),
+            none(),
+        ),
+        ("stop-notice", Message::Notice(Notice::Stopped(Box::new(report(hits)))), none()),
     ]
 }
 
@@ -439,8 +478,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 20 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 20 + 9 + 2 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 20 requests, 6 of debuggers, 11 replies, 2 posted writes, 3 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 20 + 6 + 11 + 2 + 3 + 2, "{seen:?}");
 }
 
 #[test]

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use vp_core::Time;
 use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{
-    Access, AccessKind, Clock, Failure, FailureKind, Hub, Input, MemoryAccess, MemoryPromise, Operation,
-    Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise, Ran, Reaction, Recorded, RequestId, Role,
-    Tag, TimeMode, Until, replay,
+    Access, AccessKind, Accesses, BreakOn, Breakpoint, Clock, DebugCommand, Failure, FailureKind, Hub, Input,
+    MemoryAccess, MemoryPromise, Operation, Output, PartyCommand, PartyId, PortEvent, PortIndex, Promise,
+    Ran, Reaction, Recorded, RequestId, Role, StepBy, Tag, TimeMode, Until, replay,
 };
 use vp_models::platform::{Description, Platform};
 
@@ -24,6 +24,8 @@ pub const LINE: PortIndex = PortIndex(1);
 /// Its memory.
 pub const MEMORY: PortIndex = PortIndex(2);
 const CYCLE: Time = Time::ns(1);
+/// Who debugs: no party.
+const DEBUGGER: PartyId = PartyId(4);
 
 /// What a random party does next.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +66,8 @@ pub enum Act {
     Drive(u8, u8, u8, u8, u32),
     /// A partner promises to be silent for so many cycles, having heard all but so many events.
     Promise(u8, u8, u16),
+    /// A debugger wants one of all that it can: a register, a range or a time by a number.
+    Debugger(u8, u16),
 }
 
 /// A hub with parties that do as they are told, and what came of it.
@@ -299,6 +303,11 @@ impl Stage {
                 while self.hub.run(now + at(cycles)) == Ran::InInstant {}
                 self.poll();
             }
+            Act::Debugger(what, value) => {
+                self.next_tag += 1;
+                let command = debugger(what, value, now);
+                self.handle(Input::Debugger { party: DEBUGGER, tag: Tag(self.next_tag), command });
+            }
             Act::Clock(party, same_edge, quantum) => {
                 let reaction = if same_edge { Reaction::SameEdge } else { Reaction::NextEdge };
                 let clock = Clock { reaction, quantum: u32::from(quantum) };
@@ -321,6 +330,7 @@ impl Stage {
 
     /// Answers and runs until nothing moves any more; then all go.
     pub fn finish(&mut self) {
+        self.handle(Input::Leave { party: DEBUGGER, why: "the end".to_owned() });
         loop {
             let ran = self.hub.run(Time::MAX);
             self.poll();
@@ -353,6 +363,33 @@ impl Stage {
         assert_eq!(outputs.len(), self.outputs.len());
         assert_eq!(again.now(), self.hub.now());
         assert_eq!(again.platform().event_hash(), self.hub.platform().event_hash());
+    }
+}
+
+/// What a debugger wants: one of all things that it can.
+fn debugger(what: u8, value: u16, now: Time) -> DebugCommand {
+    let access = [Accesses::Read, Accesses::Write, Accesses::Any][usize::from(value % 3)];
+    let (end, count) = (value & 8 != 0, u32::from(value >> 8 & 7));
+    let on = match what >> 4 & 7 {
+        0 => BreakOn::Register { address: u64::from(value) & !3, access, value: None },
+        1 => BreakOn::Register { address: 0xb038, access, value: end.then_some(1) },
+        2 => BreakOn::Interrupt,
+        3 => BreakOn::Layer { unit: ["", "sdp", "pdp"][usize::from(value % 3)].to_owned(), end },
+        4 | 5 => {
+            let start = 0x8000_0000 + u64::from(value) * 64;
+            BreakOn::Memory { port: MEMORY, range: start..start + 4096, access }
+        }
+        _ => BreakOn::Time(now + Time::ps(u64::from(value) * 250)),
+    };
+    match what & 15 {
+        0 | 1 => DebugCommand::Stop,
+        2..5 => DebugCommand::Continue,
+        5 => DebugCommand::Step { by: StepBy::Cycle, count: u32::from(value) },
+        6 => DebugCommand::Step { by: StepBy::Event, count },
+        7 => DebugCommand::Step { by: StepBy::Layer, count },
+        8 => DebugCommand::Step { by: StepBy::Access, count },
+        9 => DebugCommand::Clear { number: count },
+        _ => DebugCommand::Break(Breakpoint { on, skip: count >> 1, once: end }),
     }
 }
 

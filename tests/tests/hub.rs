@@ -36,6 +36,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (party(), 0_u8..16, any::<u16>()).prop_map(|(p, kind, number)| Act::Inject(p, kind, number)),
         8 => (1_u8..50, prop::bool::weighted(0.05)).prop_map(|(count, refuse)| Act::Answer(count, refuse)),
         10 => (0_u16..2_000).prop_map(Act::Run),
+        3 => (any::<u8>(), any::<u16>()).prop_map(|(what, value)| Act::Debugger(what, value)),
     ]
 }
 

@@ -353,6 +353,9 @@ impl Session {
                 ..
             } => Capabilities::INSPECTION,
             Message::Request { request: Request::Inject { .. }, .. } => Capabilities::FAULTS,
+            Message::Request { request: Request::Debug { .. }, .. } | Message::Notice(Notice::Stopped(_)) => {
+                Capabilities::DEBUGGING
+            }
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

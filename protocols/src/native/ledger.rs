@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use thiserror::Error;
 
-use super::{PortId, Reply, Request, RequestId};
+use super::{DebugCommand, PortId, Reply, Request, RequestId};
 
 /// Requests that are looked through one by one.
 const FEW: usize = 8;
@@ -76,6 +76,9 @@ enum Wanted {
     Statistics,
     Pong,
     Stepped,
+    Stopped,
+    Number,
+    DebugState,
 }
 
 impl Wanted {
@@ -100,6 +103,12 @@ impl Wanted {
             Request::Statistics { .. } | Request::Inspect { .. } => Self::Statistics,
             Request::Ping => Self::Pong,
             Request::Step { .. } => Self::Stepped,
+            Request::Debug { command } => match command {
+                DebugCommand::State => Self::DebugState,
+                DebugCommand::Stop | DebugCommand::Step { .. } => Self::Stopped,
+                DebugCommand::Break(_) => Self::Number,
+                DebugCommand::Continue | DebugCommand::Clear { .. } => Self::Done,
+            },
         }
     }
 
@@ -116,13 +125,15 @@ impl Wanted {
             (self, reply),
             (_, Reply::Failed { .. })
                 | (Self::Done | Self::Written(_), Reply::Done)
-                | (Self::Value(_), Reply::Value { .. })
+                | (Self::Value(_) | Self::Number, Reply::Value { .. })
                 | (Self::Data(_), Reply::Data)
                 | (Self::Reached, Reply::Reached { .. })
                 | (Self::Status, Reply::Status(_))
                 | (Self::Statistics, Reply::Statistics { .. })
                 | (Self::Pong, Reply::Pong)
                 | (Self::Stepped, Reply::Stepped { .. })
+                | (Self::Stopped, Reply::Stopped(_))
+                | (Self::DebugState, Reply::DebugState(_))
         )
     }
 }

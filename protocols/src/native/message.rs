@@ -8,7 +8,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, Promised, Reaction, Refused, Role, TimeMode, Welcome,
+    DebugCommand, DebugState, Driven, ErrorCode, FrameRule, Hello, MAX_TEXT, Promised, Reaction, Refused,
+    Role, StopReport, TimeMode, Welcome,
 };
 
 /// Simulated time in picoseconds.
@@ -152,6 +153,12 @@ pub enum Request {
     Inject {
         /// Bytes of the text: at least 1.
         length: u32,
+    },
+    /// Client → server: what a debugger wants, and is answered with. Needs
+    /// [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
+    Debug {
+        /// What.
+        command: DebugCommand,
     },
 }
 
@@ -426,6 +433,10 @@ pub enum Reply {
         /// When something happens next, if no request comes before; `None`: nothing does.
         next: Option<Time>,
     },
+    /// Simulated time stands, by a debugger's will.
+    Stopped(Box<StopReport>),
+    /// What debuggers have done.
+    DebugState(Box<DebugState>),
 }
 
 /// The state of platform and session.
@@ -497,6 +508,9 @@ pub enum Notice {
         /// What, where, what would be right.
         text: String,
     },
+    /// Server → client that has debugged: simulated time stands, by a debugger's will. Who has asked for that, or steps, is answered
+    /// instead. Needs [`Capabilities::DEBUGGING`](super::Capabilities::DEBUGGING).
+    Stopped(Box<StopReport>),
 }
 
 /// Length that a message's payload must have.
@@ -522,6 +536,7 @@ impl Message {
             Self::Posted(Posted::MemoryWrite(_)) => "Posted MemoryWrite",
             Self::Notice(Notice::Interrupt { .. }) => "Interrupt",
             Self::Notice(Notice::Warning { .. }) => "Warning",
+            Self::Notice(Notice::Stopped(_)) => "Stop notice",
             Self::Driven(_) => "Driven",
             Self::Promised(_) => "Promised",
         }
@@ -620,6 +635,12 @@ impl Request {
             Self::RegisterPeek(_) => "RegisterPeek",
             Self::RegisterPoke(_) => "RegisterPoke",
             Self::Inject { .. } => "Inject",
+            Self::Debug { command: DebugCommand::State } => "Debug State",
+            Self::Debug { command: DebugCommand::Stop } => "Debug Stop",
+            Self::Debug { command: DebugCommand::Continue } => "Debug Continue",
+            Self::Debug { command: DebugCommand::Step { .. } } => "Debug Step",
+            Self::Debug { command: DebugCommand::Break(_) } => "Debug Break",
+            Self::Debug { command: DebugCommand::Clear { .. } } => "Debug Clear",
         }
     }
 
@@ -658,6 +679,8 @@ impl Reply {
             Self::Statistics { .. } => "Statistics report",
             Self::Pong => "Pong",
             Self::Stepped { .. } => "Stepped",
+            Self::Stopped(_) => "Stopped",
+            Self::DebugState(_) => "Debug state",
         }
     }
 }

@@ -13,7 +13,8 @@
 //! `protocols/vectors/` hold both to it.
 
 pub mod connection;
-pub mod error_code;
+pub mod debug;
+mod error_code;
 pub mod frame;
 pub mod greeting;
 mod ledger;
@@ -26,6 +27,10 @@ pub mod rule;
 pub mod statistics;
 
 pub use connection::{Connection, Event, Offer, SendError, Terms, Violation};
+pub use debug::{
+    Accesses, BreakOn, Breakpoint, DebugCommand, DebugState, Hit, Seen, SetBreakpoint, StepBy, StopReport,
+    StopWhy,
+};
 pub use error_code::ErrorCode;
 pub use frame::{Decoder, EmitError, Frame, Phase, emit, emit_header};
 pub use greeting::{

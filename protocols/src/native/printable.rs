@@ -3,7 +3,7 @@
 //! hide or rename what others wrote, or forge lines.
 
 use super::connection::Side;
-use super::{Counter, CounterValue, Device, Event, Notice, Reply, Welcome, Why};
+use super::{BreakOn, Counter, CounterValue, Device, Event, Notice, Reply, Seen, StopReport, Welcome, Why};
 
 /// Replaces control characters, but line ends and tabs, by `?`.
 pub fn in_lines(text: &mut String) {
@@ -35,7 +35,26 @@ pub(super) fn event(event: &mut Event, side: Side) {
         Event::Reply { reply: Reply::Failed { reason, .. }, .. } => fit(reason),
         Event::Reply { reply: Reply::Reached { why: Why::Deadlock { report } }, .. } => fit(report),
         Event::Notice(Notice::Warning { text, .. }) => fit(text),
+        Event::Notice(Notice::Stopped(report)) | Event::Reply { reply: Reply::Stopped(report), .. } => {
+            stop_report(report);
+        }
+        Event::Reply { reply: Reply::DebugState(state), .. } => {
+            state.stopped.iter_mut().for_each(stop_report);
+            for set in &mut state.breakpoints {
+                if let BreakOn::Layer { unit, .. } = &mut set.breakpoint.on {
+                    in_one_line(unit);
+                }
+            }
+        }
         _ => {}
+    }
+}
+
+fn stop_report(report: &mut StopReport) {
+    for hit in &mut report.hits {
+        if let Seen::Layer { unit, label, .. } = &mut hit.seen {
+            [unit, label].into_iter().for_each(in_one_line);
+        }
     }
 }
 
@@ -58,7 +77,7 @@ pub(super) fn counter(Counter { name, unit, value }: &mut Counter) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bye, ErrorCode, RequestId, Time};
+    use super::super::{Bye, DebugState, ErrorCode, Hit, RequestId, SessionId, StopWhy, Time};
     use super::*;
     use bytes::Bytes;
 
@@ -77,6 +96,15 @@ mod tests {
             reply(Reply::Failed { code: ErrorCode::Internal, reason: text() }),
             reply(Reply::Reached { why: Why::Deadlock { report: text() } }),
         ];
+        let seen = Seen::Layer { end: true, unit: text(), number: 0, label: text() };
+        let hits = vec![Hit { breakpoint: None, time, seen }];
+        let report = StopReport { by: SessionId(1), time, why: StopWhy::Stepped, hits };
+        let state = DebugState { stopped: Some(report.clone()), breakpoints: Vec::new() };
+        let stops = [
+            Event::Notice(Notice::Stopped(Box::new(report.clone()))),
+            reply(Reply::Stopped(Box::new(report))),
+            reply(Reply::DebugState(Box::new(state))),
+        ];
         let line = LINES.replace(['\n', '\t'], "?");
         for (side, fit) in [(Side::Client, LINES), (Side::Server, &line)] {
             for mut shown in events.clone() {
@@ -84,6 +112,11 @@ mod tests {
                 let shown = format!("{shown:?}");
                 assert!(shown.contains(&format!("{fit:?}")), "{shown}");
             }
+        }
+        for mut shown in stops {
+            event(&mut shown, Side::Client);
+            let shown = format!("{shown:?}");
+            assert_eq!(shown.matches(&format!("{line:?}")).count(), 2, "{shown}");
         }
     }
 

@@ -124,6 +124,8 @@ pub struct Options {
     pub delta_limit: u64,
     /// Whether all sessions have one platform, those that name another one apart.
     pub one_platform: bool,
+    /// Whether time stands on each platform from its beginning on, until a debugger lets it go on.
+    pub stopped: bool,
     /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
     pub terms: Terms,
     /// Program and version, as sessions are told.
@@ -163,6 +165,7 @@ impl Default for Options {
             idle_timeout: None,
             delta_limit: vp_core::Simulation::DELTA_LIMIT,
             one_platform: false,
+            stopped: false,
             terms: Terms {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
@@ -188,6 +191,7 @@ impl Options {
             delta_limit: self.delta_limit,
             heartbeat: self.heartbeat,
             idle_timeout: self.idle_timeout,
+            is_stopped: self.stopped,
         }
     }
 

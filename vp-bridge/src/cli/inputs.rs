@@ -3,7 +3,8 @@
 use vp_models::bus::axi::AxiEvent;
 use vp_models::fpga_ai_suite::registers as suite;
 use vp_models::hub::{
-    Access, AccessKind, Input, Operation, PartyCommand, PartyId, PortEvent, PortIndex, Recorded, Until,
+    Access, AccessKind, DebugCommand, Input, Operation, PartyCommand, PartyId, PortEvent, PortIndex,
+    Recorded, Until,
 };
 use vp_models::nvdla::registers::RegisterMap;
 use vp_models::platform::{Platform, Port};
@@ -98,6 +99,7 @@ impl Names {
             Input::Debug { party, access, .. } => {
                 format!("{} {}, beside the buses", who(*party), self.access(access))
             }
+            Input::Debugger { party, command, .. } => format!("{} {}", who(*party), debugger(command)),
             Input::SumUp => "repeated warnings are summed up".to_owned(),
             Input::Warn { text } => format!("everybody is warned: {text}"),
         }
@@ -153,6 +155,16 @@ impl Names {
             },
             event => Content::of(event).map_or_else(String::new, |content| content.to_string()),
         }
+    }
+}
+
+fn debugger(command: &DebugCommand) -> String {
+    match command {
+        DebugCommand::Stop => "stops time".to_owned(),
+        DebugCommand::Continue => "lets time go on".to_owned(),
+        DebugCommand::Step { by, count } => format!("steps {count} by {by:?}").to_lowercase(),
+        DebugCommand::Break(breakpoint) => format!("sets a breakpoint: {:?}", breakpoint.on),
+        DebugCommand::Clear { number } => format!("removes breakpoint {number}"),
     }
 }
 

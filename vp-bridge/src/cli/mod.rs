@@ -3,6 +3,7 @@
 //! One file a command. Commands return an error or say whether all went well; only [`main`] turns that into
 //! an exit status. Results go to standard output, everything else to standard error.
 
+mod attach;
 mod attach_device;
 mod certificates;
 mod check_peer;
@@ -60,6 +61,10 @@ enum Command {
     Serve(serve::Args),
     /// Be a part of a served platform: its device, or a memory with its times
     AttachDevice(attach_device::Args),
+    /// Debug a served platform: look at it, stop its time, step it, have it stop where something happens
+    Attach(attach::Args),
+    /// Show where a served platform's driver waits, and what its device waits for
+    Where(attach::whereabouts::Args),
     /// Check which rules of a protocol another program keeps, rule by rule
     CheckPeer(check_peer::Args),
     /// Start QEMU with a platform's device in its guest
@@ -157,6 +162,8 @@ pub(super) fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
         Command::CheckPeer(args) => check_peer::main(&args),
+        Command::Attach(args) => attach::main(&args),
+        Command::Where(args) => attach::whereabouts::main(&args),
         Command::AttachDevice(args) => attach_device::main(&args),
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),

@@ -79,6 +79,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "SOURCE", default_value = "free")]
     remote_port_time: RemotePortTime,
 
+    /// Have time stand on each platform from its beginning on, until a debugger (`vp attach`) lets it go on
+    #[arg(long)]
+    stopped: bool,
+
     #[command(flatten)]
     observing: ObserveArgs,
 
@@ -148,6 +152,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         heartbeat: args.heartbeat.duration(),
         idle_timeout: args.idle_timeout.duration(),
         one_platform: !parts.is_empty(),
+        stopped: args.stopped,
         access: args.access()?,
         observe: args.observing.of_server(&description)?,
         faults: args.faults.text()?,

@@ -1,7 +1,7 @@
 //! The interrupt line: one wire, level high.
 
 use crate::faults::FaultyLine;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Signal, Sim, Time};
@@ -16,6 +16,7 @@ pub struct IrqLine {
     sim: Sim,
     source: Source,
     level: Signal<bool>,
+    since: Rc<Cell<Time>>,
     sinks: Rc<RefCell<Vec<Sink>>>,
     /// What is between the device and the line, if faults are.
     faulty: Rc<RefCell<Option<Rc<FaultyLine>>>>,
@@ -25,11 +26,14 @@ impl IrqLine {
     /// A line, low.
     pub fn new(sim: &Sim, name: &str) -> IrqLine {
         let (level, source) = (Signal::line(sim, name, false), sim.source(name, SourceKind::LINE));
-        let line = IrqLine { sim: sim.clone(), source, level, sinks: Rc::default(), faulty: Rc::default() };
-        let (level, sinks) = (line.level.clone(), line.sinks.clone());
+        let since = Rc::new(Cell::new(sim.now()));
+        let line =
+            IrqLine { sim: sim.clone(), source, level, since, sinks: Rc::default(), faulty: Rc::default() };
+        let (level, since, sinks) = (line.level.clone(), line.since.clone(), line.sinks.clone());
         sim.method(format!("{name}.changed")).sensitive(line.level.changed()).dont_initialize().run(
             move |sim| {
                 let level = level.read();
+                since.set(sim.now());
                 sim.report(source, What::Level(u64::from(level)));
                 for sink in sinks.borrow().iter() {
                     sink(level, sim.now());
@@ -60,6 +64,11 @@ impl IrqLine {
     /// The level now.
     pub fn level(&self) -> bool {
         self.level.read()
+    }
+
+    /// When it came to this level.
+    pub fn since(&self) -> Time {
+        self.since.get()
     }
 
     /// Fires when the line has gone high.

@@ -115,7 +115,7 @@ impl Hub {
         self.port_of(port, PortKind::Registers, "has no registers")
     }
 
-    fn memory_port(&self, port: PortIndex) -> Result<&Port, Failure> {
+    pub(super) fn memory_port(&self, port: PortIndex) -> Result<&Port, Failure> {
         self.port_of(port, PortKind::Axi, "is no memory")
     }
 

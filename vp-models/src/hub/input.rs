@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
+use super::debugger::DebugCommand;
 use super::output::Failure;
 use super::partner::{Clock, PortEvent, Promise};
 use super::time::TimeMode;
@@ -144,6 +145,16 @@ pub enum Input {
         tag: Tag,
         /// What; its `at` is not looked at.
         access: Access,
+    },
+    /// A debugger, who need be no party, wants something, and is told by one [`Output::Completed`](super::Output::Completed) what
+    /// came of it. It leaves as a party does.
+    Debugger {
+        /// Who.
+        party: PartyId,
+        /// By which name the completion comes.
+        tag: Tag,
+        /// What.
+        command: DebugCommand,
     },
 }
 

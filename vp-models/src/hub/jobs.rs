@@ -222,7 +222,7 @@ impl Hub {
 
     /// Starts what can be started now: round and round over the parties, a job each.
     pub(super) fn start_jobs(&mut self) {
-        while self.current.is_none() && self.has_jobs() {
+        while self.current.is_none() && !self.is_stopped() && self.has_jobs() {
             let Some(party) = self.next_party() else { return };
             self.turn = PartyId(party.0.wrapping_add(1));
             let job = self.parties.get_mut(party).and_then(|party| party.jobs.pop_front());
@@ -246,7 +246,7 @@ impl Hub {
     }
 
     pub(super) fn has_ready_job(&self) -> bool {
-        self.current.is_none() && self.has_jobs() && self.next_party().is_some()
+        self.current.is_none() && !self.is_stopped() && self.has_jobs() && self.next_party().is_some()
     }
 
     pub(super) fn has_jobs(&self) -> bool {
@@ -398,7 +398,7 @@ pub(super) fn check_bytes(port: &Port, address: u64, length: u64) -> Result<(), 
     Err(Failure::new(FailureKind::BadRange, reason))
 }
 
-fn within_horizon(time: Time) -> Result<(), Failure> {
+pub(super) fn within_horizon(time: Time) -> Result<(), Failure> {
     match time <= HORIZON {
         true => Ok(()),
         false => {

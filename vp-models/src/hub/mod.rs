@@ -33,6 +33,7 @@
 //! ```
 
 mod debug;
+mod debugger;
 mod faults;
 mod goals;
 mod input;
@@ -57,6 +58,10 @@ use vp_core::observe::Warning;
 use vp_core::{Simulation, Time};
 
 pub use debug::MOST_REGISTERS;
+pub use debugger::{
+    Accesses, BreakOn, Breakpoint, DebugCommand, Hit, MOST_BREAKPOINTS, Seen, SetBreakpoint, StepBy,
+    StopReport, StopWhy,
+};
 pub use input::{
     Access, AccessKind, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role,
     Tag, Until,
@@ -76,6 +81,7 @@ use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::host::Statistics;
 use crate::platform::{Platform, Port, Warned};
+use debugger::Debugging;
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
@@ -146,6 +152,8 @@ pub struct Hub {
     standstill: Option<Failure>,
     /// Whether a memory owner's answer is needed before time may move on.
     is_held: bool,
+    /// What debuggers have asked for, while there are any.
+    debugging: Option<Box<Debugging>>,
     outputs: VecDeque<Output>,
     /// How many outputs have been polled.
     polled: u64,
@@ -187,6 +195,7 @@ impl Hub {
             long_instant: (Time::ZERO, 0),
             standstill: None,
             is_held: false,
+            debugging: None,
             outputs: VecDeque::new(),
             polled: 0,
             recording: Recording::default(),
@@ -336,6 +345,7 @@ impl Hub {
                 }
             }
             Input::Debug { party, tag, access } => self.debug(party, tag, access),
+            Input::Debugger { party, tag, command } => self.debugger_command(party, tag, command),
             Input::Answer { party, request, result } => {
                 if let Some(news) = Requests::answer(&self.requests, party, request, result) {
                     self.tell_news(news);
@@ -374,6 +384,7 @@ impl Hub {
     }
 
     fn leave(&mut self, party: PartyId, why: &str) {
+        self.debugger_leaves(party);
         if !self.parties.contains(party) {
             return;
         }
@@ -419,6 +430,7 @@ impl Hub {
         }
         self.platform.reset().map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         self.listen();
+        self.review_watcher();
         for holding in self.holdings.clone() {
             match holding.is_timed {
                 true => self.connect_partner(&holding),

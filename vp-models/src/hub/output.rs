@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use vp_core::Time;
 
+use super::debugger::StopReport;
 use super::input::{AccessKind, PartyId, PortIndex, RequestId, Tag};
 use super::partner::{PortEvent, Promise};
 
@@ -80,6 +81,13 @@ pub enum Output {
         /// Which port, which rule.
         failure: Failure,
     },
+    /// Time stands, by a debugger's will.
+    Stopped {
+        /// The debugger that is told: each, but the one whose command is completed by it.
+        party: PartyId,
+        /// Where, and why.
+        report: StopReport,
+    },
     /// Something that a person should know, at whatever party.
     Warning {
         /// Whether anything is wrong.
@@ -102,7 +110,8 @@ impl Output {
             | Output::PostedFailed { party, .. }
             | Output::Driven { party, .. }
             | Output::Promised { party, .. }
-            | Output::Expelled { party, .. } => Some(*party),
+            | Output::Expelled { party, .. }
+            | Output::Stopped { party, .. } => Some(*party),
             Output::Warning { .. } => None,
         }
     }
@@ -151,6 +160,8 @@ pub enum Completion {
         /// When something happens next, if nothing comes before; `None`: nothing does.
         next: Option<Time>,
     },
+    /// Time stands, by a debugger's will.
+    Stopped(StopReport),
 }
 
 /// Why time stopped moving.

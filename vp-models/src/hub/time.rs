@@ -120,12 +120,21 @@ impl Hub {
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
         self.is_held = false;
+        if self.is_stopped() {
+            return Ran::Waiting;
+        }
         // A write whose turn came at the end of the run before may have been refused.
         if self.stand_if_short() || self.standstill.is_some() {
             return Ran::Waiting;
         }
-        let ran = self.run_once(until);
-        let is_promised = matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises();
+        let ran = match self.bound_for_debuggers() {
+            None => self.run_once(until),
+            Some(bound) => self.run_once(until.min(bound)),
+        };
+        let ran = self.after_run(ran, until);
+        let is_promised =
+            !self.is_stopped() && matches!(ran, Ran::Waiting | Ran::Limit) && self.tell_promises();
+        self.tell_stopped();
         self.record_accessed();
         if is_promised {
             // What is promised depends on where a run ends.
@@ -253,27 +262,41 @@ impl Hub {
         let stops = self.stops.get();
         self.requests.borrow_mut().run_limit = limit;
         self.driven.is_running.set(true);
+        self.begin_watching();
         let simulation = self.platform.simulation_mut();
         let mut stop = match until < limit {
             true => simulation.run_up_to(until),
             false => simulation.run_until(limit),
         };
         if stop == Stop::Idle && until < limit {
-            // Nothing is left to do: time may go where the limit is.
-            stop = simulation.run_until(limit);
+            // Nothing is left to do: time may go where the limit is, or where a debugger has it stop.
+            let (to, is_before) = self.stop_before(limit).map_or((limit, false), |to| (to, true));
+            stop = self.platform.simulation_mut().run_until(to);
+            if is_before && stop == Stop::Idle {
+                stop = Stop::Limit;
+            }
         }
         // What has come from outside takes effect at the end of an instant, or where the platform itself has ended a run: a
         // place that a replay finds again.
         self.driven.is_running.set(false);
         if stop == Stop::Requested && self.stops.get() == stops {
-            let now = simulation.now();
-            let ended = simulation.run_up_to(now);
+            let now = self.now();
+            let mut ended = self.platform.simulation_mut().run_up_to(now);
+            if ended == Stop::Requested && self.stops.get() == stops {
+                // By a breakpoint, in the rest of the instant.
+                ended = self.platform.simulation_mut().run_up_to(now);
+            }
             if matches!(ended, Stop::Held | Stop::Livelock) {
                 stop = ended;
             }
         }
         self.is_instant_over = self.stops.get() == stops && stop != Stop::Livelock;
         self.requests.borrow_mut().run_limit = Time::ZERO;
+        if self.look_for_hits() && self.is_instant_over {
+            // What was told only when the run had ended is not to end the next one.
+            let now = self.now();
+            self.platform.simulation_mut().run_up_to(now);
+        }
         stop
     }
 
@@ -314,7 +337,7 @@ impl Hub {
     pub fn activity(&self) -> Activity {
         match (self.mode, self.next_time()) {
             _ if self.standstill.is_some() => Activity::Deadlocked,
-            _ if self.is_held || self.owed_bursts() > 0 => Activity::Held,
+            _ if self.is_held || self.is_stopped() || self.owed_bursts() > 0 => Activity::Held,
             _ if self.has_jobs() => Activity::Running,
             (TimeMode::Lockstep, _) if self.current.is_some() => Activity::Running,
             (TimeMode::Lockstep, Some(_)) => Activity::Held,

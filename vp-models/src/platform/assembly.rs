@@ -4,7 +4,7 @@ use super::activity::{PortActivity, Watch};
 use super::carried::DeviceDescription;
 use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
 use super::memory_port::MemoryPort;
-use super::observers::{Chronicle, LayerRecord, Tally};
+use super::observers::{Chronicle, LayerRecord, RegisterRecord, Tally};
 use super::warnings::Warned;
 use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::irq::IrqLine;
@@ -315,6 +315,11 @@ impl Platform {
     /// Units that began layers, in the order of their names, and how many each began.
     pub(super) fn begun(&self) -> impl Iterator<Item = (Name, u64)> + use<> {
         self.chronicle.units().into_iter().map(|unit| (unit.unit, unit.layers))
+    }
+
+    /// The last register accesses over the bus, a reset before among them, oldest first.
+    pub fn accesses(&self) -> Vec<RegisterRecord> {
+        self.chronicle.accesses()
     }
 
     /// Keeps from now on what datapaths and memory interfaces do, for [`Platform::take_activity`].

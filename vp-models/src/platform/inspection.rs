@@ -1,7 +1,7 @@
 //! How things stand at a platform, in the form of counters: for people who look in while it runs or stands.
 
 use super::assembly::Platform;
-use super::observers::LayerRecord;
+use super::observers::{LayerRecord, RegisterRecord};
 use crate::counters::Statistics;
 
 impl Platform {
@@ -11,6 +11,12 @@ impl Platform {
         seen.count("time", self.simulation().now().as_ps(), "ps");
         seen.count("period", self.description().period.as_ps(), "ps");
         seen.count("line.irq0", self.irq().level().into(), "");
+        seen.count("irq.since", self.irq().since().as_ps(), "ps");
+        // The last ones, oldest first: for whoever asks what the driver waits for.
+        for (index, RegisterRecord { time, write, address, value }) in self.accesses().iter().enumerate() {
+            let how = if *write { "write" } else { "read" };
+            seen.note(format!("access.{index}"), format!("{} {how} {address:#x} {value:#x}", time.as_ps()));
+        }
         let layers = self.layers();
         for (unit, begun) in self.begun() {
             let open = layers.iter().rev().find(|layer| layer.unit == unit && layer.end.is_none());

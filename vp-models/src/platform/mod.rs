@@ -22,7 +22,7 @@ pub(crate) use description::time_text;
 pub use description::{Arithmetic, Description, DescriptionError, MemoryDescription, NvdlaDescription};
 
 pub use memory_port::MemoryPort;
-pub use observers::LayerRecord;
+pub use observers::{LayerRecord, RegisterRecord};
 pub use registers::{Assignment, DecodedField, DeviceRegisters, NamedKind, NamedRegister, NoSuchRegister};
 pub use settings::SettingError;
 pub use warnings::{Warned, Warnings};

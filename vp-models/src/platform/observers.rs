@@ -9,6 +9,8 @@ use vp_core::{Name, Sim, Time};
 
 /// How many layers are kept; older ones are forgotten.
 const KEPT: usize = 4096;
+/// How many register accesses.
+const KEPT_ACCESSES: usize = 16;
 
 /// A hardware layer that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,19 @@ pub struct LayerRecord {
     pub begin: Time,
     /// When its interrupt came; `None` while it runs.
     pub end: Option<Time>,
+}
+
+/// A register access over the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegisterRecord {
+    /// When it took effect.
+    pub time: Time,
+    /// Whether it was a write.
+    pub write: bool,
+    /// Byte address.
+    pub address: u32,
+    /// The value read or written.
+    pub value: u32,
 }
 
 /// How much a unit worked.
@@ -76,6 +91,7 @@ pub(super) struct Chronicle {
     units: RefCell<Vec<(Source, UnitRecord)>>,
     known_units: RefCell<Vec<Name>>,
     warnings: RefCell<Warnings>,
+    accesses: RefCell<VecDeque<RegisterRecord>>,
 }
 
 impl Chronicle {
@@ -86,6 +102,7 @@ impl Chronicle {
             units: RefCell::default(),
             known_units: RefCell::default(),
             warnings: RefCell::default(),
+            accesses: RefCell::default(),
         }
     }
 
@@ -115,6 +132,11 @@ impl Chronicle {
     /// The units that report layers.
     pub(super) fn known_units(&self) -> Vec<Name> {
         self.known_units.borrow().clone()
+    }
+
+    /// The last register accesses, oldest first.
+    pub(super) fn accesses(&self) -> Vec<RegisterRecord> {
+        self.accesses.borrow().iter().copied().collect()
     }
 
     /// A layer begins.
@@ -152,7 +174,7 @@ impl Chronicle {
 
 impl Observer for Chronicle {
     fn wants(&self) -> Kinds {
-        Kinds::WORK | Kinds::WARNINGS
+        Kinds::WORK | Kinds::WARNINGS | Kinds::REGISTERS
     }
 
     fn announced(&self, _: Source, info: &SourceInfo) {
@@ -179,6 +201,13 @@ impl Observer for Chronicle {
                 if let Some((_, layer)) = open {
                     layer.end = Some(time);
                 }
+            }
+            What::Register { write, address, value } => {
+                let mut accesses = self.accesses.borrow_mut();
+                if accesses.len() == KEPT_ACCESSES {
+                    accesses.pop_front();
+                }
+                accesses.push_back(RegisterRecord { time, write, address, value });
             }
             What::Warning(warning) => {
                 self.warnings.borrow_mut().add(time, &self.sim.source_name(source), &warning);

@@ -38,6 +38,7 @@ rights! {
     Stream = "stream", "sending into the device's input stream";
     Statistics = "statistics", "counters, and who holds which port";
     ReadRegisters = "read-registers", "looking at registers, without what reads do besides";
+    Debug = "debug", "stopping simulated time for all sessions of a platform";
     PrivatePlatforms = "private-platforms", "looking at a platform that is a session's own";
     Faults = "faults", "having things go wrong";
 }

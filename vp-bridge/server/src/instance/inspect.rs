@@ -58,6 +58,9 @@ impl PlatformThread {
             text("activity", &format!("{:?}", self.hub.activity()).to_lowercase()),
             real("wall", "s", self.began.elapsed().as_secs_f64()),
         ];
+        if let Some(report) = self.hub.stopped() {
+            seen.push(text("stopped", &format!("session {}, at {}", report.by.0, report.time)));
+        }
         for (index, port) in self.hub.ports().iter().enumerate() {
             let held = self.hub.holdings().filter(|(_, of, _)| usize::from(of.0) == index);
             let held = held.map(|(party, _, role)| format!("{} session {}", role.name(), party.0));

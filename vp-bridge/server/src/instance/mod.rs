@@ -11,6 +11,7 @@
 
 mod adapted;
 mod asleep;
+mod debugger;
 mod files;
 mod idle;
 mod inbox;
@@ -76,6 +77,8 @@ pub(super) struct Patience {
     pub(super) delta_limit: u64,
     pub(super) heartbeat: Option<Duration>,
     pub(super) idle_timeout: Option<Duration>,
+    /// Whether time stands until a debugger lets it go on.
+    pub(super) is_stopped: bool,
 }
 
 #[cfg(test)]
@@ -122,6 +125,9 @@ impl Instance {
                         if let Some(pins) = pins {
                             // Who does not listen any more does not want to know.
                             thread.hub.on_driven(move |event| drop(pins.send(event)));
+                        }
+                        if patience.is_stopped {
+                            thread.stop_at_the_beginning();
                         }
                         thread.serve();
                         thread.finish_observing();
@@ -488,6 +494,7 @@ impl PlatformThread {
         member.is_observer = is_observer;
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
+        self.tell_that_time_stands(id);
         if !is_observer {
             let name = format!("session {}", id.0);
             self.handle(Input::Enter { party: translate::party(id), name, memory });
@@ -533,6 +540,9 @@ impl PlatformThread {
     fn leave(&mut self, session: SessionId, why: &str) {
         let left = self.members.remove(session);
         if left.as_ref().is_some_and(|member| member.is_observer) {
+            if self.hub.is_debugger(translate::party(session)) {
+                self.handle(Input::Leave { party: translate::party(session), why: why.to_owned() });
+            }
             return;
         }
         if left.is_some() || self.adapted.remove(session) {
@@ -567,6 +577,7 @@ impl PlatformThread {
                 let counters = self.inspect();
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
+            Request::Debug { command } => return self.debugger_command(session, id, command, permit),
             Request::RegisterPeek(_) | Request::RegisterPoke(_) => {
                 return self.debug(session, id, &request, payload, permit);
             }

@@ -2,8 +2,8 @@
 
 use vp_models::platform::{Port, PortKind};
 use vp_protocols::native::{
-    Access, Attach, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead, RegisterWrite, Request,
-    Role, SessionId,
+    Access, Attach, DebugCommand, ErrorCode, MemoryRead, MemoryWrite, PortId, Posted, RegisterRead,
+    RegisterWrite, Request, Role, SessionId,
 };
 
 use super::{PlatformThread, SessionCommand};
@@ -57,7 +57,8 @@ fn is_observers(command: &SessionCommand) -> bool {
         | Request::Authenticate { .. }
         | Request::Inspect { .. }
         | Request::RegisterPeek(_)
-        | Request::RegisterPoke(_) => true,
+        | Request::RegisterPoke(_)
+        | Request::Debug { .. } => true,
         Request::MemoryRead(MemoryRead { access, at, .. })
         | Request::MemoryWrite(MemoryWrite { access, at, .. }) => (*access, *at) == (Access::Debug, None),
         _ => false,
@@ -112,6 +113,8 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::RegisterPeek(_) => one(Right::ReadRegisters),
         Request::RegisterPoke(_) => one(Right::Cpu),
         Request::Inject { .. } => one(Right::Faults),
+        Request::Debug { command: DebugCommand::State } => one(Right::Statistics),
+        Request::Debug { .. } => one(Right::Debug),
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
             let parts = [Right::Cpu, Right::OwnMemory];

@@ -51,8 +51,8 @@ impl PlatformThread {
         let granted = self.grant();
         let ran = self.run_hub(granted);
         let next = self.hub.next_time();
-        if next.is_none() {
-            // The pace begins anew with the next work.
+        if next.is_none() || self.hub.stopped().is_some() {
+            // The pace begins anew with the next work, or when a debugger lets time go on.
             self.pace = None;
         }
         match (ran, &self.pace, next) {

@@ -92,7 +92,12 @@ impl PlatformThread {
         let interval = self.watch.interval;
         self.watch.next = now + interval;
         let (mut asked, mut put_out) = (Vec::new(), Vec::new());
+        let is_stopped = self.hub.stopped().is_some();
         for (session, Member { stream, silence, .. }) in self.members.iter_mut() {
+            if is_stopped {
+                // Who waits for nothing but time is not idle while a debugger has it stand.
+                silence.idle = Duration::ZERO;
+            }
             match silence.judge(interval, &self.patience, stream) {
                 Verdict::Fine => {}
                 Verdict::Ping => asked.push(session),

@@ -1,5 +1,6 @@
 //! The native protocol's words for what a hub takes and tells, and back.
 
+use super::debugger;
 use bytes::{Bytes, BytesMut};
 use vp_core::Time;
 use vp_models::device::Identity;
@@ -159,7 +160,8 @@ pub(super) fn command(
         | Request::Authenticate { .. }
         | Request::Inspect { .. }
         | Request::RegisterPeek(_)
-        | Request::RegisterPoke(_) => return None,
+        | Request::RegisterPoke(_)
+        | Request::Debug { .. } => return None,
     })
 }
 
@@ -251,6 +253,7 @@ pub(super) fn reply(result: Result<hub::Completion, hub::Failure>) -> (Reply, By
         Ok(hub::Completion::Value(value)) => Reply::Value { value },
         Ok(hub::Completion::Data(data)) => return (Reply::Data, data),
         Ok(hub::Completion::Stepped { next }) => Reply::Stepped { next: next.map(time) },
+        Ok(hub::Completion::Stopped(report)) => Reply::Stopped(Box::new(debugger::report(report))),
         Ok(hub::Completion::Reached(why)) => Reply::Reached {
             why: match why {
                 hub::Why::Time => Why::Time,

@@ -157,6 +157,7 @@ impl Iterator for &mut Entries {
                     | Input::Posted { party, .. }
                     | Input::Answer { party, .. }
                     | Input::Debug { party, .. }
+                    | Input::Debugger { party, .. }
                     | Input::Driven { party, .. }
                     | Input::Promised { party, .. } => self.number(party),
                     Input::Mode(_) | Input::SumUp | Input::Warn { .. } => {}

@@ -72,7 +72,7 @@ pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
 }
 
 /// 16 bytes a line, with what of them is text.
-fn write_dump(out: &mut impl Write, from: u64, bytes: &[u8]) -> std::io::Result<()> {
+pub(in super::super) fn write_dump(out: &mut impl Write, from: u64, bytes: &[u8]) -> std::io::Result<()> {
     for (address, line) in (from..).step_by(16).zip(bytes.chunks(16)) {
         let digits: Vec<String> = line
             .chunks(8)

@@ -49,11 +49,23 @@ pub(super) type Look = Client<Nobody>;
 impl WhichArgs {
     /// A session that looks at a platform, or, without a name, one that asks the server.
     fn open(&self, address: &Address, platform: Option<String>) -> Result<Look, Failure> {
+        self.open_with(address, platform, Capabilities::NONE, Nobody)
+    }
+
+    /// The same, that does more besides.
+    pub(super) fn open_with<H: Handler>(
+        &self,
+        address: &Address,
+        platform: Option<String>,
+        more: Capabilities,
+        handler: H,
+    ) -> Result<Client<H>, Failure> {
         let credentials = Credentials::from_environment().map_err(Failure::new)?;
         let agent = concat!("vp ", env!("CARGO_PKG_VERSION"));
-        let options =
-            Options { credentials, heartbeat: self.heartbeat, ..Options::observer(agent, platform) };
-        let look = Client::connect(address, &options, Nobody).map_err(Failure::connection)?;
+        let options = Options::observer(agent, platform);
+        let capabilities = options.capabilities.union(more);
+        let options = Options { credentials, heartbeat: self.heartbeat, capabilities, ..options };
+        let look = Client::connect(address, &options, handler).map_err(Failure::connection)?;
         match look.welcome().capabilities.contains(Capabilities::INSPECTION.union(Capabilities::OBSERVER)) {
             true => Ok(look),
             false => Err(Failure::new(format!(
@@ -76,12 +88,18 @@ impl WhichArgs {
 
     /// A session that looks at the platform that is meant.
     pub(super) fn look(&self, address: &Address) -> Result<Look, Failure> {
+        let platform = self.platform(address)?;
+        self.open(address, Some(platform))
+    }
+
+    /// The platform that is meant.
+    pub(super) fn platform(&self, address: &Address) -> Result<String, Failure> {
         if let Some(name) = &self.shared {
-            return self.open(address, Some(name.clone()));
+            return Ok(name.clone());
         }
         let mut names = self.platforms(address)?;
         match (names.pop(), names.as_slice()) {
-            (Some(only), []) => self.open(address, Some(only)),
+            (Some(only), []) => Ok(only),
             (None, _) => {
                 Err(Failure::new(format!("{address} has no platform: one begins with its first session")))
             }
@@ -95,7 +113,7 @@ impl WhichArgs {
 }
 
 /// What the platform is built from, as the server says.
-fn description(look: &mut Look) -> Result<Description, Failure> {
+fn description<H: Handler>(look: &mut Client<H>) -> Result<Description, Failure> {
     let name = "platform.description";
     let counters = look.counters(name).map_err(Failure::new)?;
     let text =
@@ -108,7 +126,9 @@ fn description(look: &mut Look) -> Result<Description, Failure> {
 }
 
 /// The registers of the platform's device, by name, and their port.
-fn device_registers(look: &mut Look) -> Result<(DeviceRegisters, PortId), Failure> {
+pub(super) fn device_registers<H: Handler>(
+    look: &mut Client<H>,
+) -> Result<(DeviceRegisters, PortId), Failure> {
     let registers = DeviceRegisters::of(&description(look)?);
     let port = look.first(PortKind::Csb).ok_or_else(|| Failure::new("the platform has no registers"))?;
     Ok((registers, port))
@@ -126,14 +146,14 @@ fn json(counters: &[Counter]) -> serde_json::Value {
     serde_json::Value::Object(counters.iter().map(entry).collect())
 }
 
-fn count(counters: &[Counter], name: &str) -> Option<u64> {
+pub(super) fn count(counters: &[Counter], name: &str) -> Option<u64> {
     counters.iter().find(|counter| counter.name == name).and_then(|counter| match counter.value {
         CounterValue::Count(count) => Some(count),
         _ => None,
     })
 }
 
-fn text<'a>(counters: &'a [Counter], name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(counters: &'a [Counter], name: &str) -> Option<&'a str> {
     counters.iter().find(|counter| counter.name == name).and_then(|counter| match &counter.value {
         CounterValue::Text(text) => Some(text.as_str()),
         _ => None,

@@ -4,11 +4,10 @@ use super::super::{Failure, Verdict, text};
 use super::{WhichArgs, device_registers};
 use std::io::Write;
 use vp_client::native::{MAX_PEEKED, PortId};
+use vp_client::{Client, Handler};
 use vp_models::platform::{DeviceRegisters, NamedRegister};
 use vp_models::registers::Family;
 use vp_transport::Address;
-
-use super::Look;
 
 /// A register, and the words that it holds: of its one group, or of both.
 pub(in super::super) struct Held {
@@ -34,13 +33,13 @@ pub(in super::super) fn main(
     let (registers, port) = device_registers(&mut look)?;
     let meant = registers.matching(pattern).map_err(Failure::new)?;
     let held = peek(&mut look, port, &meant)?;
-    show(&registers, &held, pattern.is_some(), shown)?;
+    show(&mut anstream::stdout().lock(), &registers, &held, pattern.is_some(), shown)?;
     Ok(Verdict::Right)
 }
 
 /// Looks at registers, each of which is in ascending order of its address: as many together as can be.
-pub(in super::super) fn peek(
-    look: &mut Look,
+pub(in super::super) fn peek<H: Handler>(
+    look: &mut Client<H>,
     port: PortId,
     registers: &[NamedRegister],
 ) -> Result<Vec<Held>, Failure> {
@@ -64,9 +63,14 @@ pub(in super::super) fn peek(
     Ok(held)
 }
 
-fn show(registers: &DeviceRegisters, held: &[Held], is_asked: bool, shown: Shown) -> Result<(), Failure> {
+pub(in super::super) fn show(
+    out: &mut impl Write,
+    registers: &DeviceRegisters,
+    held: &[Held],
+    is_asked: bool,
+    shown: Shown,
+) -> Result<(), Failure> {
     let family = registers.family();
-    let mut out = anstream::stdout().lock();
     if shown.json {
         let all: Vec<_> = held.iter().map(|held| as_json(held, family)).collect();
         return Ok(writeln!(out, "{:#}", serde_json::Value::Array(all))?);
@@ -87,7 +91,7 @@ fn show(registers: &DeviceRegisters, held: &[Held], is_asked: bool, shown: Shown
             words.join("  ")
         )?;
         if is_asked && !shown.brief {
-            write_fields(&mut out, one, family)?;
+            write_fields(out, one, family)?;
         }
     }
     if left_out > 0 {

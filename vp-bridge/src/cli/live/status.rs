@@ -79,7 +79,8 @@ fn look_at(args: &Args, name: &str) -> Result<Seen, Failure> {
 fn write_platform(out: &mut impl Write, seen: &Seen) -> std::io::Result<()> {
     let Seen { name, standing, .. } = seen;
     let said = |name: &str| super::text(standing, name).unwrap_or("?");
-    writeln!(out, "{name}: {}, {}", said("platform"), said("activity"))?;
+    let stopped = super::text(standing, "stopped").map(|by| format!(", stopped by a debugger ({by})"));
+    writeln!(out, "{name}: {}, {}{}", said("platform"), said("activity"), stopped.unwrap_or_default())?;
     let (time, wall) =
         (Time::ps(super::count(standing, "time").unwrap_or(0)), real(standing, "wall").unwrap_or(0.0));
     let simulated = time.as_ps() as f64 * 1e-12;

@@ -1,0 +1,205 @@
+//! Debuggers: who stops simulated time, and has it stop where something happens.
+//!
+//! The order of the variants of every enum is their number on the wire: new ones go to the end, none is ever removed.
+
+use serde::{Deserialize, Serialize};
+
+use super::{PortId, SessionId, Time};
+
+/// What a debugger wants of a platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DebugCommand {
+    /// To know whether time is stopped, and which breakpoints there are. [`Reply::DebugState`](super::Reply::DebugState).
+    State,
+    /// That time stands from now on. [`Reply::Stopped`](super::Reply::Stopped).
+    Stop,
+    /// That it goes on. [`Reply::Done`](super::Reply::Done).
+    Continue,
+    /// That it goes on so far. [`Reply::Stopped`](super::Reply::Stopped), when it stands again, for whatever reason.
+    Step {
+        /// By what.
+        by: StepBy,
+        /// How many; at least 1.
+        count: u32,
+    },
+    /// That it stands where something happens. [`Reply::Value`](super::Reply::Value): the breakpoint's number.
+    Break(Breakpoint),
+    /// That a breakpoint goes. [`Reply::Done`](super::Reply::Done).
+    Clear {
+        /// Its number.
+        number: u32,
+    },
+}
+
+/// How far a step goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StepBy {
+    /// To the next clock edge.
+    Cycle,
+    /// Over the next instant at which something happens.
+    Event,
+    /// Until a unit has ended a layer.
+    Layer,
+    /// Until a register has been accessed over its bus.
+    Access,
+}
+
+/// Where time stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Breakpoint {
+    /// What has to happen.
+    pub on: BreakOn,
+    /// How often it may happen before.
+    pub skip: u32,
+    /// Whether the breakpoint goes when it has stopped time.
+    pub once: bool,
+}
+
+/// What a breakpoint waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BreakOn {
+    /// A register is accessed over its bus.
+    Register {
+        /// Byte address.
+        address: u64,
+        /// How.
+        access: Accesses,
+        /// Only with this value.
+        value: Option<u32>,
+    },
+    /// The interrupt line goes high.
+    Interrupt,
+    /// A unit begins or ends a layer, or a job.
+    Layer {
+        /// Which, such as `sdp`, at most 32 bytes; empty: any.
+        unit: String,
+        /// Whether its end is meant, and not its beginning.
+        end: bool,
+    },
+    /// A burst of the device touches a memory.
+    Memory {
+        /// Which.
+        port: PortId,
+        /// The first byte.
+        base: u64,
+        /// How many.
+        size: u64,
+        /// How.
+        access: Accesses,
+    },
+    /// A time comes.
+    Time {
+        /// Which; one between two clock edges means the later edge.
+        time: Time,
+    },
+}
+
+/// Reads, writes, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Accesses {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Both.
+    Any,
+}
+
+/// A breakpoint that is set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetBreakpoint {
+    /// Its number.
+    pub number: u32,
+    /// Who has set it.
+    pub session: SessionId,
+    /// What it is.
+    pub breakpoint: Breakpoint,
+    /// How often it has stopped time.
+    pub hits: u32,
+}
+
+/// What debuggers have done to a platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DebugState {
+    /// That time is stopped, and why.
+    pub stopped: Option<StopReport>,
+    /// All breakpoints, in the order of their numbers.
+    pub breakpoints: Vec<SetBreakpoint>,
+}
+
+/// That time stands, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopReport {
+    /// The session whose stop, step or breakpoint it is.
+    pub by: SessionId,
+    /// Where time stands.
+    pub time: Time,
+    /// Why.
+    pub why: StopWhy,
+    /// What has happened: the first few things.
+    pub hits: Vec<Hit>,
+}
+
+/// Why time stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StopWhy {
+    /// A debugger has said so.
+    Asked,
+    /// A step is over.
+    Stepped,
+    /// A breakpoint is hit.
+    Breakpoint,
+}
+
+/// Something for which time stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The breakpoint; `None`: the step.
+    pub breakpoint: Option<u32>,
+    /// When it happened: not later than where time stands.
+    pub time: Time,
+    /// What.
+    pub seen: Seen,
+}
+
+/// Something that a debugger waited for and that has happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Seen {
+    /// A register was accessed.
+    Register {
+        /// Whether it was written.
+        write: bool,
+        /// Byte address.
+        address: u64,
+        /// The value read or written.
+        value: u32,
+    },
+    /// The interrupt line has gone high.
+    Interrupt,
+    /// A layer has begun or ended.
+    Layer {
+        /// Whether it has ended.
+        end: bool,
+        /// The unit.
+        unit: String,
+        /// The register group, or the job's number.
+        number: u64,
+        /// What kind of layer; its beginning, if that is long.
+        label: String,
+    },
+    /// A burst of the device: of a read its request, of a write its end.
+    Burst {
+        /// The memory.
+        port: PortId,
+        /// Whether it writes.
+        write: bool,
+        /// Its transaction id.
+        id: u32,
+        /// Byte address.
+        address: u64,
+        /// Its bytes.
+        bytes: u32,
+    },
+    /// The time has come.
+    Time,
+}

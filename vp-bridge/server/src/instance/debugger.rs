@@ -1,0 +1,169 @@
+//! Debuggers' commands: the native protocol's words and the hub's.
+
+use bytes::Bytes;
+use vp_models::hub::{self, Input, Tag};
+use vp_protocols::native::{
+    self, Accesses, BreakOn, DebugCommand, DebugState, Hit, Reply, RequestId, Seen, SessionId, StepBy,
+    StopReport, StopWhy,
+};
+
+use super::permits::Permit;
+use super::{PlatformThread, ToSession, translate};
+
+/// Who has time stand from the beginning on: no session's number.
+const NOBODY: hub::PartyId = hub::PartyId(0);
+
+impl PlatformThread {
+    /// Carries out what a debugger wants.
+    pub(super) fn debugger_command(
+        &mut self,
+        session: SessionId,
+        id: RequestId,
+        command: DebugCommand,
+        permit: Permit,
+    ) {
+        let Some(command) = to_command(command) else {
+            let reply = Reply::DebugState(Box::new(self.debug_state()));
+            let time = translate::time(self.hub.now());
+            return self
+                .send(session, ToSession::Reply { id, time, reply, payload: Bytes::new(), permit: None });
+        };
+        let Some(member) = self.members.get_mut(session) else { return };
+        let tag = Tag(id.0.into());
+        member.held_permits.insert(tag, permit);
+        self.handle(Input::Debugger { party: translate::party(session), tag, command });
+    }
+
+    /// Has time stand from the beginning on, by nobody's will who might leave.
+    pub(super) fn stop_at_the_beginning(&mut self) {
+        let command = hub::DebugCommand::Stop;
+        self.hub.handle(Input::Debugger { party: NOBODY, tag: Tag(0), command });
+        // There is nobody yet who could be told.
+        while self.hub.poll().is_some() {}
+    }
+
+    /// Tells who comes while time stands why nothing moves.
+    pub(super) fn tell_that_time_stands(&mut self, session: SessionId) {
+        let Some(report) = self.hub.stopped() else { return };
+        let by = match report.by {
+            NOBODY => "from the beginning".to_owned(),
+            by => format!("by session {}'s debugger", by.0),
+        };
+        let (time, text) =
+            (translate::time(report.time), format!("time is stopped {by}, until a debugger lets it go on"));
+        self.warn(session, time, text);
+    }
+
+    fn debug_state(&self) -> DebugState {
+        let set = |set: hub::SetBreakpoint| {
+            let hub::SetBreakpoint { number, party, breakpoint, hits } = set;
+            let hub::Breakpoint { on, skip, once } = breakpoint;
+            let breakpoint = native::Breakpoint { on: from_on(on), skip, once };
+            native::SetBreakpoint { number, session: translate::session(party), breakpoint, hits }
+        };
+        DebugState {
+            stopped: self.hub.stopped().cloned().map(report),
+            breakpoints: self.hub.breakpoints().into_iter().map(set).collect(),
+        }
+    }
+}
+
+/// What a command is to the hub; `None`: only a question.
+fn to_command(command: DebugCommand) -> Option<hub::DebugCommand> {
+    Some(match command {
+        DebugCommand::State => return None,
+        DebugCommand::Stop => hub::DebugCommand::Stop,
+        DebugCommand::Continue => hub::DebugCommand::Continue,
+        DebugCommand::Step { by, count } => {
+            let by = match by {
+                StepBy::Cycle => hub::StepBy::Cycle,
+                StepBy::Event => hub::StepBy::Event,
+                StepBy::Layer => hub::StepBy::Layer,
+                StepBy::Access => hub::StepBy::Access,
+            };
+            hub::DebugCommand::Step { by, count }
+        }
+        DebugCommand::Break(native::Breakpoint { on, skip, once }) => {
+            hub::DebugCommand::Break(hub::Breakpoint { on: to_on(on), skip, once })
+        }
+        DebugCommand::Clear { number } => hub::DebugCommand::Clear { number },
+    })
+}
+
+fn to_on(on: BreakOn) -> hub::BreakOn {
+    match on {
+        BreakOn::Register { address, access, value } => {
+            hub::BreakOn::Register { address, access: to_accesses(access), value }
+        }
+        BreakOn::Interrupt => hub::BreakOn::Interrupt,
+        BreakOn::Layer { unit, end } => hub::BreakOn::Layer { unit, end },
+        BreakOn::Memory { port, base, size, access } => hub::BreakOn::Memory {
+            port: translate::port_index(port),
+            range: base..base.saturating_add(size),
+            access: to_accesses(access),
+        },
+        BreakOn::Time { time } => hub::BreakOn::Time(translate::from_time(time)),
+    }
+}
+
+fn from_on(on: hub::BreakOn) -> BreakOn {
+    match on {
+        hub::BreakOn::Register { address, access, value } => {
+            BreakOn::Register { address, access: from_accesses(access), value }
+        }
+        hub::BreakOn::Interrupt => BreakOn::Interrupt,
+        hub::BreakOn::Layer { unit, end } => BreakOn::Layer { unit, end },
+        hub::BreakOn::Memory { port, range, access } => BreakOn::Memory {
+            port: translate::port_id(port),
+            base: range.start,
+            size: range.end - range.start,
+            access: from_accesses(access),
+        },
+        hub::BreakOn::Time(time) => BreakOn::Time { time: translate::time(time) },
+    }
+}
+
+fn to_accesses(accesses: Accesses) -> hub::Accesses {
+    match accesses {
+        Accesses::Read => hub::Accesses::Read,
+        Accesses::Write => hub::Accesses::Write,
+        Accesses::Any => hub::Accesses::Any,
+    }
+}
+
+fn from_accesses(accesses: hub::Accesses) -> Accesses {
+    match accesses {
+        hub::Accesses::Read => Accesses::Read,
+        hub::Accesses::Write => Accesses::Write,
+        hub::Accesses::Any => Accesses::Any,
+    }
+}
+
+/// What a debugger is told of time that stands.
+pub(super) fn report(report: hub::StopReport) -> StopReport {
+    let hub::StopReport { by, time, why, hits } = report;
+    let why = match why {
+        hub::StopWhy::Asked => StopWhy::Asked,
+        hub::StopWhy::Stepped => StopWhy::Stepped,
+        hub::StopWhy::Breakpoint => StopWhy::Breakpoint,
+    };
+    let hit = |hub::Hit { breakpoint, time, seen }| Hit {
+        breakpoint,
+        time: translate::time(time),
+        seen: match seen {
+            hub::Seen::Register { write, address, value } => Seen::Register { write, address, value },
+            hub::Seen::Interrupt => Seen::Interrupt,
+            hub::Seen::Layer { end, unit, number, label } => Seen::Layer { end, unit, number, label },
+            hub::Seen::Burst { port, write, id, address, bytes } => {
+                Seen::Burst { port: translate::port_id(port), write, id, address, bytes }
+            }
+            hub::Seen::Time => Seen::Time,
+        },
+    };
+    StopReport {
+        by: translate::session(by),
+        time: translate::time(time),
+        why,
+        hits: hits.into_iter().map(hit).collect(),
+    }
+}

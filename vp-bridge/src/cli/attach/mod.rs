@@ -1,0 +1,137 @@
+//! `vp attach`: a debugger for a platform that a server serves.
+//!
+//! Its session is an observer, with the right to stop simulated time for all: it looks at registers, memory and units without
+//! side effects, whether time stands or not. Commands come from a terminal, from `-c`, or from standard input.
+
+mod command;
+mod complete;
+mod debugger;
+pub(super) mod whereabouts;
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{CompletionType, Config, Editor};
+use vp_transport::Address;
+
+use super::live::WhichArgs;
+use super::{Failure, Verdict, text};
+use complete::Names;
+use debugger::{After, Debugger};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+`help` at the prompt lists the commands. Ctrl-C while the platform runs has simulated time stand; `quit`, or Ctrl-D, leaves:
+breakpoints go and time goes on. In lockstep time moves only for what other sessions ask; a step waits for them.
+
+  vp attach unix:/tmp/vp.sock -c 'break irq; continue; regs GLB; where'")]
+pub(super) struct Args {
+    /// The server's address: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
+    #[arg(value_name = "ADDR")]
+    address: Address,
+
+    #[command(flatten)]
+    which: WhichArgs,
+
+    /// Commands, apart by `;`, in place of a prompt. The first that fails ends them
+    #[arg(short, long = "command", value_name = "COMMANDS")]
+    commands: Vec<String>,
+
+    /// Give up when a breakpoint, or the end of a step, has not come for so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("`{text}` is no number of seconds"))
+}
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone())?;
+    let debugger = Debugger::open(&args.address, &args.which, args.timeout, interrupted)?;
+    if !args.commands.is_empty() {
+        let lines = args.commands.iter().flat_map(|commands| commands.split(';')).map(str::to_owned);
+        return script(debugger, lines.map(Ok));
+    }
+    match io::stdin().is_terminal() {
+        true => prompt(debugger),
+        false => script(debugger, io::stdin().lock().lines()),
+    }
+}
+
+/// Carries out commands until one fails.
+fn script(
+    mut debugger: Debugger,
+    lines: impl Iterator<Item = io::Result<String>>,
+) -> Result<Verdict, Failure> {
+    let mut out = anstream::stdout();
+    for line in lines {
+        for part in line?.split(';') {
+            match debugger.carry_out(part, &mut out) {
+                Ok(After::Next) => {}
+                Ok(After::Quit) => return Ok(Verdict::Right),
+                Err(failure) if failure.is_broken_pipe => return Err(failure),
+                Err(failure) => {
+                    return Err(Failure { what: format!("{}: {failure}", part.trim()), ..failure });
+                }
+            }
+        }
+    }
+    Ok(Verdict::Right)
+}
+
+/// Reads commands from the terminal, with history and completion.
+fn prompt(mut debugger: Debugger) -> Result<Verdict, Failure> {
+    let config = Config::builder().auto_add_history(true).completion_type(CompletionType::List).build();
+    let mut editor: Editor<Names, FileHistory> = Editor::with_config(config).map_err(Failure::new)?;
+    editor.set_helper(Some(debugger.names()));
+    let history = history_file();
+    if let Some(path) = &history {
+        // There may be none yet.
+        let _ = editor.load_history(path);
+    }
+    let mut out = anstream::stdout();
+    write!(out, "{}", debugger.greeting()?)?;
+    let verdict = loop {
+        let line = match editor.readline("(vp) ") {
+            Ok(line) => line,
+            // A line that is given up; the platform is left as it is.
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => break Ok(Verdict::Right),
+            Err(error) => break Err(Failure::new(error)),
+        };
+        match debugger.carry_out(&line, &mut out) {
+            Ok(After::Next) => {}
+            Ok(After::Quit) => break Ok(Verdict::Right),
+            Err(failure) if debugger.is_over() => break Err(failure),
+            Err(failure) => {
+                anstream::eprintln!("{}error:{} {failure}", text::RED.render(), text::RED.render_reset())
+            }
+        }
+    };
+    if let Some(path) = history {
+        // A history that cannot be kept is no reason to fail.
+        let _ = path.parent().map(std::fs::create_dir_all);
+        let _ = editor.save_history(&path);
+    }
+    verdict
+}
+
+/// Where the user's programs keep their state: the XDG Base Directory Specification, `XDG_STATE_HOME`.
+fn history_file() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("vp/attach-history"))
+}
+
+/// Whether Ctrl-C was pressed since the last call.
+fn take_interrupt(interrupted: &AtomicBool) -> bool {
+    interrupted.swap(false, Ordering::Relaxed)
+}

@@ -1,0 +1,332 @@
+//! Where the driver waits, and what the device waits for: `vp where`, and `where` at the debugger's prompt.
+//!
+//! What is known is what the platform has seen of the CPU, its register accesses, and what the device says of itself. From both
+//! follows in most cases who waits for whom.
+
+use std::io::{self, Write};
+
+use vp_client::native::{Counter, PortId};
+use vp_client::{Client, Handler};
+use vp_core::Time;
+use vp_models::platform::DeviceRegisters;
+
+use super::super::live::{count, text};
+use super::super::{Failure, Verdict, live};
+
+/// Reads of one register behind each other that are a loop.
+const POLLS: usize = 3;
+/// Accesses that are shown.
+const SHOWN: usize = 8;
+
+#[derive(Debug, clap::Args)]
+pub(in super::super) struct Args {
+    #[command(flatten)]
+    look: live::LookArgs,
+}
+
+pub(in super::super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let mut look = args.look.which.look(&args.look.connect)?;
+    let (registers, port) = live::device_registers(&mut look)?;
+    let seen = Whereabouts::of(&mut look, &registers, port)?;
+    seen.write(&mut anstream::stdout().lock())?;
+    Ok(Verdict::Right)
+}
+
+/// A register access of the CPU's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Accessed {
+    time: Time,
+    write: bool,
+    register: String,
+    value: u32,
+}
+
+impl Accessed {
+    /// From the platform's words: `1200 write 0xb038 0x1`.
+    fn parse(text: &str, registers: &DeviceRegisters) -> Option<Accessed> {
+        let mut words = text.split(' ');
+        let time = Time::ps(words.next()?.parse().ok()?);
+        let write = words.next()? == "write";
+        let mut number = || u32::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+        let (address, value) = (number()?, number()?);
+        let register =
+            registers.at(address).map_or_else(|| format!("{address:#x}"), |named| named.to_string());
+        Some(Accessed { time, write, register, value })
+    }
+}
+
+/// What is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Whereabouts {
+    now: Time,
+    is_high: bool,
+    /// Since when the line is as it is.
+    since: Time,
+    /// Who has ended and not been cleared: its name in the status register, and whether it is masked.
+    pending: Vec<(String, bool)>,
+    /// Register groups that are the hardware's.
+    enabled: Vec<(String, usize)>,
+    /// The last accesses, oldest first.
+    accesses: Vec<Accessed>,
+    /// What the device has begun or was asked for, and who waits for what.
+    unfinished: Vec<String>,
+    /// Whether nothing can happen any more by itself.
+    is_stuck: bool,
+    /// Whether a debugger has time stand.
+    is_stopped: bool,
+}
+
+impl Whereabouts {
+    /// Looks, which changes nothing.
+    pub(super) fn of<H: Handler>(
+        look: &mut Client<H>,
+        registers: &DeviceRegisters,
+        port: PortId,
+    ) -> Result<Whereabouts, Failure> {
+        let standing: Vec<Counter> = look.inspect().map_err(Failure::new)?;
+        let time = |name: &str| Time::ps(count(&standing, name).unwrap_or(0));
+        let phrases = text(&standing, "unfinished")
+            .map_or_else(Vec::new, |text| text.split("; ").map(str::to_owned).collect());
+        let accesses = (0..).map_while(|index| text(&standing, &format!("access.{index}")));
+        let mut seen = Whereabouts {
+            now: time("time"),
+            is_high: count(&standing, "line.irq0").unwrap_or(0) > 0,
+            since: time("irq.since"),
+            accesses: accesses.filter_map(|text| Accessed::parse(text, registers)).collect(),
+            unfinished: phrases,
+            is_stuck: text(&standing, "activity") == Some("deadlocked"),
+            is_stopped: text(&standing, "stopped").is_some(),
+            ..Whereabouts::default()
+        };
+        let mut peek = |name: &str, group| -> Option<u32> {
+            let register = registers.named(name).ok()?;
+            look.peek_registers(port, register.address.into(), 1, group).ok()?.first().copied()
+        };
+        // Not of another device, nor of one that is outside.
+        let (status, mask) = (peek("GLB.S_INTR_STATUS", None), peek("GLB.S_INTR_MASK", None));
+        if let (Some(status), Some(mask), Ok(register)) = (status, mask, registers.named("GLB.S_INTR_STATUS"))
+        {
+            for field in register.decode(registers.family(), status) {
+                if field.value > 0 {
+                    let is_masked = mask & field.bits.mask() != 0;
+                    seen.pending.push((field.name.trim_end_matches("_STATUS").to_owned(), is_masked));
+                }
+            }
+        }
+        for register in registers.all().iter().filter(|register| register.name == "D_OP_ENABLE") {
+            for group in 0..2 {
+                if peek(&register.to_string(), Some(group)).is_some_and(|word| word & 1 == 1) {
+                    seen.enabled.push((register.unit.to_owned(), usize::from(group)));
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let ago = |time: Time| self.now.since(time);
+        let stopped = if self.is_stopped { ", stopped by a debugger" } else { "" };
+        writeln!(out, "time      {}{stopped}", self.now)?;
+        let level = if self.is_high { "high" } else { "low" };
+        writeln!(out, "line      irq0 {level} since {}, for {}", self.since, ago(self.since))?;
+        if !self.pending.is_empty() {
+            let names: Vec<String> = (self.pending.iter())
+                .map(|(name, is_masked)| if *is_masked { format!("{name} (masked)") } else { name.clone() })
+                .collect();
+            write_wrapped(out, "pending", &names.join(", "))?;
+        }
+        if !self.enabled.is_empty() {
+            write_wrapped(out, "enabled", &self.groups())?;
+        }
+        let shown = &self.accesses[self.accesses.len().saturating_sub(SHOWN)..];
+        for (index, Accessed { time, write, register, value }) in shown.iter().enumerate() {
+            let label = if index == 0 { "accesses" } else { "" };
+            let (how, ago) = (if *write { "write" } else { "read" }, ago(*time));
+            writeln!(out, "{label:<9} {:>14} ago  {how:<5} {register} {value:#x}", ago.to_string())?;
+        }
+        let sentences = self.conclusions();
+        for (label, texts) in [("device", &self.unfinished), ("so", &sentences)] {
+            for (index, text) in texts.iter().enumerate() {
+                write_wrapped(out, if index == 0 { label } else { "" }, text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `SDP group 0, SDP_RDMA group 0`
+    fn groups(&self) -> String {
+        let group = |(unit, group): &(String, usize)| format!("{unit} group {group}");
+        self.enabled.iter().map(group).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What follows, a sentence each: of the driver, and of the device.
+    fn conclusions(&self) -> Vec<String> {
+        let mut sentences = vec![self.of_driver()];
+        match (self.enabled.is_empty() && self.unfinished.is_empty(), self.is_stuck) {
+            (true, _) => sentences.push("The device waits for the driver.".to_owned()),
+            (false, true) => {
+                sentences.push("The device waits for what does not come by itself: see above.".to_owned());
+            }
+            (false, false) if self.is_stopped => {
+                sentences.push("The device waits for time to go on.".to_owned())
+            }
+            (false, false) => sentences.push("The device is at work.".to_owned()),
+        }
+        sentences
+    }
+
+    fn of_driver(&self) -> String {
+        let Some(last) = self.accesses.last() else {
+            return "The driver has not accessed a register: it has not found the device, or does not run."
+                .to_owned();
+        };
+        let ago = self.now.since(last.time);
+        let is_same = |access: &&Accessed| !access.write && access.register == last.register;
+        let polls = self.accesses.iter().rev().take_while(is_same).count();
+        let has_read_status = (self.accesses.iter())
+            .any(|access| access.time >= self.since && access.register == "GLB.S_INTR_STATUS");
+        let masked: Vec<&str> = (self.pending.iter())
+            .filter(|(_, is_masked)| *is_masked)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        match () {
+            () if polls >= POLLS => {
+                format!("The driver polls {}, which reads {:#x}.", last.register, last.value)
+            }
+            () if self.is_high && has_read_status => format!(
+                "The interrupt is high since {}: the driver has looked at GLB.S_INTR_STATUS, and cleared less than is there.",
+                self.since
+            ),
+            () if self.is_high => format!(
+                "The interrupt is high since {}, and the driver has not looked at GLB.S_INTR_STATUS: its CPU does not take it.",
+                self.since
+            ),
+            () if !masked.is_empty() => format!(
+                "{} has ended and is masked in GLB.S_INTR_MASK: the driver is not told.",
+                masked.join(", ")
+            ),
+            () if !self.enabled.is_empty() => format!(
+                "The driver has enabled {} and waits for the interrupt; its last access was {ago} ago.",
+                self.groups()
+            ),
+            () if !self.unfinished.is_empty() => {
+                format!("The driver waits for the interrupt; its last access was {ago} ago.")
+            }
+            () => format!(
+                "Nothing is enabled and nothing is pending; the driver's last access, {} {}, was {ago} ago.",
+                if last.write { "a write of" } else { "a read of" },
+                last.register
+            ),
+        }
+    }
+}
+
+/// Writes a text behind a label, in lines that a terminal of 80 columns has.
+fn write_wrapped(out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
+    const COLUMNS: usize = 80;
+    let mut line = format!("{label:<9}");
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            writeln!(out, "{line}")?;
+            line = " ".repeat(9);
+        }
+        line = format!("{line} {word}");
+        is_empty = false;
+    }
+    writeln!(out, "{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vp_models::platform::Description;
+
+    fn access(time: u64, write: bool, register: &str, value: u32) -> Accessed {
+        Accessed { time: Time::us(time), write, register: register.to_owned(), value }
+    }
+
+    fn seen(accesses: Vec<Accessed>) -> Whereabouts {
+        Whereabouts { now: Time::us(10), accesses, ..Whereabouts::default() }
+    }
+
+    #[test]
+    fn an_access_reads_as_the_platform_writes_it() {
+        let registers = DeviceRegisters::of(&Description::named("nv_small").unwrap());
+        let enable = registers.named("SDP.D_OP_ENABLE").unwrap().address;
+        let text = format!("{} write {enable:#x} 0x1", Time::us(3).as_ps());
+        assert_eq!(Accessed::parse(&text, &registers), Some(access(3, true, "SDP.D_OP_ENABLE", 1)));
+        assert_eq!(Accessed::parse("1 read 0x1c 0x0", &registers).unwrap().register, "0x1c");
+        assert_eq!(Accessed::parse("soon", &registers), None);
+    }
+
+    #[test]
+    fn the_driver_that_has_enabled_a_group_waits_for_its_interrupt() {
+        let mut seen = seen(vec![access(8, true, "SDP.D_OP_ENABLE", 1)]);
+        seen.enabled = vec![("SDP".into(), 0)];
+        seen.unfinished = vec!["sdp is enabled (group 0) and has not begun".into()];
+        let expected =
+            "The driver has enabled SDP group 0 and waits for the interrupt; its last access was 2 us ago.";
+        assert_eq!(seen.conclusions(), [expected, "The device is at work."]);
+        seen.is_stuck = true;
+        assert!(seen.conclusions()[1].contains("does not come by itself"));
+        (seen.is_stuck, seen.is_stopped) = (false, true);
+        assert!(seen.conclusions()[1].contains("time to go on"));
+    }
+
+    #[test]
+    fn an_interrupt_that_nobody_serves_is_told_from_one_that_is_not_cleared_and_from_a_masked_one() {
+        let mut seen = seen(vec![access(3, true, "SDP.D_OP_ENABLE", 1)]);
+        (seen.is_high, seen.since) = (true, Time::us(5));
+        seen.pending = vec![("SDP_DONE_STATUS0".into(), false)];
+        assert!(
+            seen.of_driver().contains("high since 5 us, and the driver has not looked"),
+            "{}",
+            seen.of_driver()
+        );
+        seen.accesses.push(access(6, false, "GLB.S_INTR_STATUS", 1));
+        assert!(seen.of_driver().contains("cleared less than is there"), "{}", seen.of_driver());
+        seen.is_high = false;
+        seen.pending[0].1 = true;
+        assert!(
+            seen.of_driver().starts_with("SDP_DONE_STATUS0 has ended and is masked"),
+            "{}",
+            seen.of_driver()
+        );
+    }
+
+    #[test]
+    fn a_driver_that_polls_or_does_nothing_is_said_to() {
+        let polls = vec![access(7, false, "CDMA.S_CBUF_FLUSH_STATUS", 0); 3];
+        let polling = seen(polls).of_driver();
+        assert_eq!(polling, "The driver polls CDMA.S_CBUF_FLUSH_STATUS, which reads 0x0.");
+        assert!(seen(vec![]).of_driver().starts_with("The driver has not accessed a register"));
+        let idle = seen(vec![access(4, true, "GLB.S_INTR_STATUS", 1)]);
+        assert!(
+            idle.of_driver().ends_with("a write of GLB.S_INTR_STATUS, was 6 us ago."),
+            "{}",
+            idle.of_driver()
+        );
+        assert_eq!(idle.conclusions()[1], "The device waits for the driver.");
+    }
+
+    #[test]
+    fn all_that_is_known_is_aligned() {
+        let mut seen = seen(vec![access(8, true, "SDP.D_OP_ENABLE", 1)]);
+        seen.enabled = vec![("SDP".into(), 0)];
+        seen.pending = vec![("PDP_DONE_STATUS0".into(), true)];
+        let mut shown = Vec::new();
+        seen.write(&mut shown).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        for line in [
+            "line      irq0 low since 0 s, for 10 us",
+            "pending   PDP_DONE_STATUS0 (masked)",
+            "enabled   SDP group 0",
+        ] {
+            assert!(shown.lines().any(|shown| shown == line), "{shown}");
+        }
+        assert!(shown.contains("accesses            2 us ago  write SDP.D_OP_ENABLE 0x1"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        assert!(shown.contains("interrupt; its\n          last access was"), "{shown}");
+    }
+}
