@@ -107,7 +107,7 @@ impl Format for Fst {
         // A signal of a fixed length whose values are characters: the writer has no others, and viewers take them for text.
         self.padded.clear();
         self.padded.extend_from_slice(text.as_bytes());
-        self.padded.resize(characters as usize, b' ');
+        self.padded.resize(characters as usize, 0);
         self.body.signal_change(signal, &self.padded).map_err(io_error)
     }
 

@@ -113,7 +113,7 @@ pub fn read_fst(path: &Path) -> Waves {
     reader
         .read_signals(&FstFilter::all(), |time, handle, value| {
             let FstSignalValue::String(value) = value else { panic!("a real number") };
-            let value = String::from_utf8_lossy(value).trim_end().to_owned();
+            let value = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned();
             waves.get_mut(&paths[&handle.get_index()]).unwrap().push((time, value));
             Ok::<(), ()>(())
         })
