@@ -277,7 +277,9 @@ fn python() -> Option<&'static str> {
 #[test]
 fn perfettos_own_classes_read_it() {
     let Some(python) = python() else {
-        eprintln!("skipped: timelines with Perfetto's own classes: no Python with perfetto (pip install perfetto)");
+        eprintln!(
+            "skipped: timelines with Perfetto's own classes: no Python with perfetto (pip install perfetto)"
+        );
         return;
     };
     let folder = tempfile::tempdir().unwrap();
