@@ -284,7 +284,7 @@ mod tests {
         );
         assert_eq!(refused("register:SDP.D_OP_ENABLE=x"), "`x` is no value of 32 bits, such as 5 or 0x10");
         assert_eq!(refused("layer:convl"), "no layer `convl`; nearest: conv1");
-        assert_eq!(refused("layer:sdp_rmda.1"), "no unit `sdp_rmda`; nearest: sdp");
+        assert_eq!(refused("layer:sdp_rmda.1"), "no unit `sdp_rmda`; nearest: sdp_rdma");
         for address in ["address:", "address:2..1", "address:x", "address:ffffffffffffffff"] {
             assert!(refused(address).starts_with("write a byte address"), "{address}");
         }

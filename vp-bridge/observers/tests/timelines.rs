@@ -277,7 +277,9 @@ fn python() -> Option<&'static str> {
 #[test]
 fn perfettos_own_classes_read_it() {
     let Some(python) = python() else {
-        eprintln!("skipped: timelines with Python's package perfetto: there is none (pip install perfetto)");
+        eprintln!(
+            "skipped: timelines with Perfetto's own classes: no Python with perfetto (pip install perfetto)"
+        );
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -313,7 +315,7 @@ print(flows, len(trace.SerializeToString()))
 #[test]
 fn sql_finds_what_was_written() {
     if Command::new("trace_processor_shell").arg("--version").output().is_err() {
-        eprintln!("skipped: timelines with SQL: no trace_processor_shell on the path");
+        eprintln!("skipped: timelines with SQL: no trace_processor_shell");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -280,13 +280,7 @@ impl Timeline {
         match stage {
             Stage::Request => {
                 let sources = &self.sources;
-                let of = |name: &str| {
-                    sources.values().find_map(|source| match source {
-                        Source::Unit(unit) if unit.name() == name => unit.flow(),
-                        _ => None,
-                    })
-                };
-                let flow = |units: &[&str]| units.iter().find_map(|unit| of(unit));
+                let flow = |units: &[&str]| units.iter().find_map(|unit| flow_of(sources, unit));
                 client.request((now, pause), bytes, flow, &mut self.packets);
                 bus.bytes[direction] += u64::from(bytes);
                 outstanding.set(outstanding.now + 1);
@@ -307,6 +301,10 @@ impl Timeline {
                 self.next_flow += 1;
                 self.to_cpu = Some(flow);
                 let mut flows = std::mem::take(&mut self.ended);
+                if flows.is_empty() {
+                    // CDMA's come when all is fetched, before its layer ends.
+                    flows.extend(flow_of(&self.sources, "cdma").map(|flow| flow + 1));
+                }
                 flows.push(flow);
                 self.packets.event(self.now, begin(track, "interrupt", flows));
             }
@@ -444,6 +442,14 @@ impl Timeline {
         }
         self.packets.finish()
     }
+}
+
+/// The flow of the layer that a unit runs.
+fn flow_of(sources: &BTreeMap<u32, Source>, name: &str) -> Option<u64> {
+    sources.values().find_map(|source| match source {
+        Source::Unit(unit) if unit.name() == name => unit.flow(),
+        _ => None,
+    })
 }
 
 impl Sink for Timeline {

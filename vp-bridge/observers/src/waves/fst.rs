@@ -31,7 +31,7 @@ const BITS: [[u8; 8]; 256] = {
 pub(super) struct Fst {
     body: FstBodyWriter<WholeFile>,
     signals: Vec<(FstSignalId, Shape)>,
-    /// Where a text is brought to its length.
+    /// Where a text becomes bits.
     padded: Vec<u8>,
     time: u64,
 }
@@ -61,7 +61,7 @@ impl Fst {
             Step::Variable(number, Variable { path, shape }) => {
                 let (length, kind) = match *shape {
                     Shape::Bits(bits) => (bits, FstVarType::Wire),
-                    Shape::Text(characters) => (characters, FstVarType::GenericString),
+                    Shape::Text(characters) => (8 * characters, FstVarType::Reg),
                 };
                 let name = path.last().map_or("", String::as_str);
                 let id = header.var(
@@ -104,10 +104,12 @@ impl Format for Fst {
 
     fn text(&mut self, variable: usize, text: &str) -> io::Result<()> {
         let (signal, Shape::Text(characters)) = self.signals[variable] else { return Ok(()) };
-        // A signal of a fixed length whose values are characters: the writer has no others, and viewers take them for text.
+        // As Verilog has texts, which viewers show as ASCII: eight bits a character, behind zeros. The writer has no strings of
+        // any length, and GTKWave shows none of a fixed one.
+        let empty = (characters as usize).saturating_sub(text.len());
         self.padded.clear();
-        self.padded.extend_from_slice(text.as_bytes());
-        self.padded.resize(characters as usize, b' ');
+        self.padded.resize(8 * empty, b'0');
+        self.padded.extend(text.bytes().flat_map(|byte| BITS[usize::from(byte)]));
         self.body.signal_change(signal, &self.padded).map_err(io_error)
     }
 

@@ -110,7 +110,7 @@ impl Signals {
                 write: recorder.add(within(&["write"]), Bits(1)),
                 address: recorder.add(within(&["address"]), Bits(address_bits)),
                 data: recorder.add(within(&["data"]), Bits(32)),
-                name: empty(recorder, &["register"], 48)?,
+                name: empty(recorder, &["register"], 40)?,
             }),
             SourceKind::Transfers => {
                 let bits = around.address_bits.get(&source.name).copied().unwrap_or(64);
@@ -140,7 +140,7 @@ impl Signals {
                 busy: zero(recorder, &["busy"], 1)?,
                 group: recorder.add(within(&["group"]), Bits(8)),
                 layer: zero(recorder, &["layer"], 32)?,
-                name: empty(recorder, &["name"], 48)?,
+                name: empty(recorder, &["name"], 24)?,
                 begun: 0,
                 open: Vec::new(),
             }),

@@ -120,13 +120,25 @@ pub fn read_fst(path: &Path) -> Waves {
     reader
         .read_signals(&FstFilter::all(), |time, handle, value| {
             let FstSignalValue::String(value) = value else { panic!("a real number") };
-            let value = String::from_utf8_lossy(value).trim_end().to_owned();
+            let is_text = ["register", "name", "event", "warning"]
+                .iter()
+                .any(|name| paths[&handle.get_index()].ends_with(&format!(".{name}")));
+            let value = if is_text { text_of(value) } else { String::from_utf8_lossy(value).into_owned() };
             waves.get_mut(&paths[&handle.get_index()]).unwrap().push((time, value));
             Ok::<(), ()>(())
         })
         .unwrap();
     waves.values_mut().for_each(|changes| changes.dedup_by(|later, before| later.1 == before.1));
     waves
+}
+
+/// Text as Verilog has it: eight bits a character, behind zeros.
+fn text_of(bits: &[u8]) -> String {
+    if bits.contains(&b'x') {
+        return "x".to_owned();
+    }
+    let bytes = bits.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | (bit - b'0')));
+    String::from_utf8(bytes.skip_while(|byte| *byte == 0).collect()).unwrap()
 }
 
 pub fn read_vcd(path: &Path) -> Waves {
