@@ -30,7 +30,7 @@ fn traces() -> PathBuf {
 /// Plays a trace while its accesses are logged; gives the platform as it was left.
 fn logged(trace: &Trace, platform: &str, log: &Path) -> LocalHost {
     let mut host = LocalHost::new(Platform::build(&Description::named(platform).unwrap()).unwrap());
-    let files = Files { registers: Some(log.to_owned()), ..Files::default() };
+    let files = Files { registers: Some(log.to_owned()) };
     let observers = files.attach(host.hub_mut()).unwrap();
     let map = host.map();
     let outcome = play(trace, &mut host, &map, &PlayOptions::default()).unwrap();
@@ -140,7 +140,7 @@ struct Logged(Observers);
 
 impl ObservePlatforms for Logging {
     fn begin(&self, _: &str, hub: &mut Hub) -> Result<Box<dyn PlatformObserver>, String> {
-        let files = Files { registers: Some(self.0.clone()), ..Files::default() };
+        let files = Files { registers: Some(self.0.clone()) };
         files.attach(hub).map(|log| Box::new(Logged(log)) as Box<_>).map_err(|error| error.to_string())
     }
 }
