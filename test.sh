@@ -52,8 +52,8 @@ if [ "${1:-}" = sanitize ]; then
   export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
   status=0
   for sanitizer in address thread; do
-    sanitize "$sanitizer" -p vp-shm -p vp-transport --lib || status=$?
-    sanitize "$sanitizer" -p vp-core --test kernel || status=$?
+    sanitize "$sanitizer" -p vp-shm -p vp-transport -p vp-client --features vp-transport/tls --lib || status=$?
+    sanitize "$sanitizer" -p vp-core --lib --test kernel || status=$?
     sanitize "$sanitizer" -p vp-server --lib || status=$?
   done
   exit "$status"

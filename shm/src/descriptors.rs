@@ -199,7 +199,7 @@ mod tests {
     fn sockets_that_linger_in_a_stream_that_nobody_has_accepted_do_not_hold_up_who_stops_to_listen() {
         let path = std::path::PathBuf::from(format!("@vp-shm-{}", std::process::id()));
         let listener = crate::unix::bind(&path).unwrap();
-        let connect = || crate::unix::connect(&path).unwrap();
+        let connect = || crate::unix::connect(&path, LINGER).unwrap();
         let (near, began) = ([connect(), connect()], Instant::now());
         let ends = near.each_ref().map(|near| {
             let (socket, end) = lingering();

@@ -1,12 +1,14 @@
 //! Addresses of Unix sockets: paths, and names in Linux's abstract namespace (unix(7)), which are written `@NAME`.
 
 use std::io;
-use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, fchmod};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// Connections that wait to be taken, at most; the system has a limit of its own (`net.core.somaxconn`).
@@ -17,15 +19,19 @@ pub fn is_abstract(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(b"@")
 }
 
+fn address_of(path: &Path) -> io::Result<SocketAddrUnix> {
+    Ok(match path.as_os_str().as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddrUnix::new_abstract_name(name)?,
+        None => SocketAddrUnix::new(path)?,
+    })
+}
+
 /// Listens, without blocking. A socket's file is its owner's alone (mode 0600) from its first moment on.
 ///
 /// # Errors
 /// What the system says.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
-    let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddrUnix::new_abstract_name(name)?,
-        None => SocketAddrUnix::new(path)?,
-    };
+    let address = address_of(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     // The file that bind(2) makes has the socket's mode, less the process's umask.
@@ -35,22 +41,58 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// Connects.
+/// Connects; waits at most so long for room among those that nobody has accepted yet.
 ///
 /// # Errors
-/// What the system says.
-pub fn connect(path: &Path) -> io::Result<UnixStream> {
-    let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name),
-        None => SocketAddr::from_pathname(path),
-    };
-    UnixStream::connect_addr(&address?)
+/// What the system says. [`TimedOut`](io::ErrorKind::TimedOut): there was no room.
+pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let address = address_of(path)?;
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let until = Instant::now().checked_add(timeout);
+    loop {
+        // What is waited for here no poll(2) tells of; the limit of what is sent is connect's too (unix(7), socket(7)).
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        set_socket_timeout(&socket, Timeout::Send, left.map(|left| left.max(Duration::from_millis(1))))?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let what =
+                    "nobody accepts the connection: who listens there is stopped, or has too much to do";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    set_socket_timeout(&socket, Timeout::Send, None)?;
+    Ok(socket.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::path::PathBuf;
+
+    #[test]
+    fn who_connects_where_nobody_accepts_waits_for_no_longer_than_it_wants_to() {
+        let path = PathBuf::from(format!("@vp-shm-unix-{}", std::process::id()));
+        let listener = bind(&path).unwrap();
+        rustix::net::listen(&listener, 1).unwrap();
+        let mut waiting = Vec::new();
+        let error = loop {
+            match connect(&path, Duration::from_millis(20)) {
+                Ok(stream) if waiting.len() < 16 => waiting.push(stream),
+                other => break other.unwrap_err(),
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+        // Who has connected is not bound to that limit.
+        assert_eq!(waiting[0].write_timeout().unwrap(), None);
+        let _accepted = listener.accept().unwrap();
+        connect(&path, Duration::from_secs(60)).unwrap();
+    }
 
     #[test]
     fn a_sockets_file_is_its_owners_alone() {

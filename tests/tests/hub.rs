@@ -1,8 +1,19 @@
 //! The hub's promises, with random parties: the same inputs at the same places give the same run, and in lockstep a run
 //! depends on the commands alone.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bytes::Bytes;
 use proptest::prelude::*;
-use vp_models::hub::{Output, Recorded, TimeMode, replay};
+use vp_core::Time;
+use vp_core::observe::{SourceKind, What};
+use vp_models::host::Host as _;
+use vp_models::hub::{
+    Access, AccessKind, Input, MemoryPromise, Operation, Output, PartyCommand, PartyId, PortIndex, Ran,
+    Recorded, ReplayError, Role, Tag, TimeMode, replay,
+};
+use vp_models::local::LocalHost;
 use vp_tests::effort::cases;
 use vp_tests::random::Draw;
 use vp_tests::stage::{Act, Stage, hub};
@@ -84,5 +95,78 @@ fn a_recording_of_another_platform_is_refused_where_the_run_goes_another_way() {
     let mut slower = Draw::new("nv_small", 3).description().clone();
     slower.dbb0.read_latency = Some(vp_models::bus::axi::Latency::Fixed(300));
     let error = replay(&mut hub(&slower, TimeMode::Lockstep), &recording).unwrap_err();
-    assert!(error.at != error.recorded && matches!(recording[error.entry], Recorded::Ran(_)), "{error}");
+    let ReplayError::Elsewhere { entry, at, recorded } = &error else { panic!("{error}") };
+    assert!(at != recorded && matches!(recording[*entry as usize], Recorded::Ran(_)), "{error}");
+}
+
+/// A process sees in the middle of an instant what has come before, in the recorded run and in the replay.
+#[test]
+fn inputs_in_the_middle_of_an_instant_of_many_delta_cycles_take_effect_there_again() {
+    const PLACE: u64 = 0x8000_0000;
+    let description = Draw::new("nv_small", 3).description().clone();
+    let spinning = || {
+        let hub = hub(&description, TimeMode::Free);
+        let (sim, ram) = (hub.platform().sim(), hub.platform().memory("dbb0").unwrap().ram());
+        let source = sim.source("seen", SourceKind::Level { bits: 8, unit: "" });
+        sim.clone().process("spins", async move {
+            for cycle in 0..90_000 {
+                sim.wait(Time::ZERO).await;
+                if cycle == 50_000 {
+                    sim.report(source, What::Level(ram.copy(PLACE, 1).unwrap()[0].into()));
+                }
+            }
+        });
+        hub
+    };
+    let recording = Rc::new(RefCell::new(Vec::new()));
+    let told = recording.clone();
+    let mut recorded = spinning();
+    recorded.record_to(move |entry| told.borrow_mut().push(entry));
+    let (party, port) = (PartyId(1), PortIndex(2));
+    recorded.handle(Input::Enter { party, name: "it".to_owned(), memory: MemoryPromise::default() });
+    let command = |tag, command| Input::Command { party, tag: Tag(tag), command };
+    recorded.handle(command(1, PartyCommand::Attach { port, role: Role::Initiator, range: None }));
+    let mut pieces = 0;
+    loop {
+        match recorded.run(Time::ns(9)) {
+            Ran::InInstant => pieces += 1,
+            Ran::Again => {}
+            Ran::Limit | Ran::Waiting => break,
+        }
+        if pieces == 3 {
+            let (data, kind) = (Bytes::from_static(&[7]), AccessKind::Debug);
+            let operation = Operation::MemoryWrite { address: PLACE, data, strobes: None, kind };
+            recorded.handle(command(2, PartyCommand::Access(Access { port, at: None, operation })));
+            pieces += 1;
+        }
+    }
+    assert!(pieces > 4, "{pieces}");
+    let hash = recorded.platform().event_hash();
+    drop(recorded);
+    let mut again = spinning();
+    replay(&mut again, &recording.borrow()).unwrap();
+    assert_eq!(again.platform().event_hash(), hash);
+}
+
+/// What repeats is told anew once it was summed up: who asks for that changes what comes after.
+#[test]
+fn warnings_that_a_host_asks_for_in_the_middle_of_a_run_are_asked_for_again() {
+    let description = Draw::new("nv_small", 3).description().clone();
+    let recording = Rc::new(RefCell::new(Vec::new()));
+    let told = recording.clone();
+    let mut hub_of_host = hub(&description, TimeMode::Lockstep);
+    hub_of_host.record_to(move |entry| told.borrow_mut().push(entry));
+    let mut host = LocalHost::at(hub_of_host);
+    let mut warnings = 0;
+    for _ in 0..3 {
+        for _ in 0..5 {
+            // There is no such register.
+            host.write_acknowledged(0x3_fff8, 1).unwrap();
+        }
+        warnings += host.warnings().len();
+    }
+    assert!(warnings > 3, "{warnings}");
+    host.read(0x1000).unwrap();
+    drop(host);
+    replay(&mut hub(&description, TimeMode::Lockstep), &recording.borrow()).unwrap();
 }

@@ -45,7 +45,7 @@ impl Stage {
         let mut hub = hub(description, mode);
         let recording: Rc<RefCell<Vec<Recorded>>> = Rc::default();
         let told = recording.clone();
-        hub.on_input(move |recorded| told.borrow_mut().push(recorded.clone()));
+        hub.record_to(move |recorded| told.borrow_mut().push(recorded));
         let map = hub.platform().map();
         let mut program = Program::new(map);
         program.sdp(&layer, 0);

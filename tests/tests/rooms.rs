@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Each crate of the project, where it is, and whom of the others it may depend on.
-const ROOMS: [(&str, &str, &[&str]); 17] = [
+const ROOMS: [(&str, &str, &[&str]); 18] = [
     ("vp-core", "vp-core", &[]),
     ("vp-protocols", "protocols", &[]),
     ("vp-shm", "shm", &[]),
@@ -14,6 +14,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
     ("vp-qemu", "qemu-glue", &["vp-client", "vp-shm"]),
     ("vp-native-values", "vp-bridge/native-values", &["vp-models", "vp-protocols"]),
     ("vp-observers", "vp-bridge/observers", &["vp-core", "vp-models"]),
+    ("vp-recordings", "vp-bridge/recordings", &["vp-core", "vp-models"]),
     (
         "vp-server",
         "vp-bridge/server",
@@ -35,6 +36,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
             "vp-observers",
             "vp-partner",
             "vp-protocols",
+            "vp-recordings",
             "vp-remote",
             "vp-server",
             "vp-study",
@@ -48,6 +50,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
             "vp-core",
             "vp-models",
             "vp-protocols",
+            "vp-recordings",
             "vp-remote",
             "vp-server",
             "vp-shm",
@@ -58,7 +61,7 @@ const ROOMS: [(&str, &str, &[&str]); 17] = [
 ];
 
 /// Who has no async runtime.
-const BLOCKING: [&str; 12] = [
+const BLOCKING: [&str; 13] = [
     "vp-c",
     "vp-check",
     "vp-core",
@@ -71,6 +74,7 @@ const BLOCKING: [&str; 12] = [
     "vp-observers",
     "vp-partner",
     "vp-qemu",
+    "vp-recordings",
 ];
 
 fn manifest(folder: &str) -> String {

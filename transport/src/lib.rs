@@ -12,6 +12,8 @@
 mod address;
 pub mod in_process;
 mod meeting_place;
+#[cfg(test)]
+mod reluctant;
 pub mod secret_file;
 mod socket;
 mod stream;

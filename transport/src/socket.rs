@@ -33,7 +33,8 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Connects; blocks meanwhile. The time-out is for each of a name's addresses, and for TLS's handshake.
+    /// Connects; blocks meanwhile. The time-out is for each of a name's addresses, for TLS's handshake, and at a Unix socket for
+    /// room among those who wait to be accepted.
     ///
     /// # Errors
     /// What the system says, or TLS. [`ErrorKind::InvalidInput`]: it is an address for TLS, and nothing is said of whom to trust.
@@ -53,7 +54,7 @@ impl Socket {
                 Ok(Self::Tls(socket))
             }
             Address::Unix(path) => {
-                let socket = vp_shm::unix::connect(path)?;
+                let socket = vp_shm::unix::connect(path, timeout)?;
                 socket.set_nonblocking(true)?;
                 Ok(Self::Unix(socket))
             }
@@ -299,5 +300,30 @@ fn ready(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
         done => done.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reluctant::Reluctant;
+
+    #[test]
+    fn what_is_cut_short_and_interrupted_comes_out_whole() {
+        let bytes: Vec<u8> = (0..50_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        for seed in 1..=200 {
+            let mut stream = Reluctant::new(seed);
+            // As frames are written: small pieces and long ones, several at once.
+            let mut left = Buf::chain(Buf::chain(&bytes[..300], &bytes[300..317]), &bytes[317..]);
+            let (mut received, mut landing) = (Vec::new(), vec![0; 5000]);
+            while received.len() < bytes.len() {
+                if left.has_remaining() {
+                    ready(write_to(&mut stream, &mut left)).unwrap();
+                }
+                let read = ready(stream.read(&mut landing)).unwrap().unwrap_or(0);
+                received.extend_from_slice(&landing[..read]);
+            }
+            assert!(received == bytes && !left.has_remaining(), "seed {seed}");
+        }
     }
 }

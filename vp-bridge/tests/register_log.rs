@@ -13,7 +13,7 @@ use vp_models::host::trace::Trace;
 use vp_models::host::trace::log::{LogAccess, LogEntry};
 use vp_models::host::trace::player::{PlayOptions, play};
 use vp_models::host::{Host as _, Memory};
-use vp_models::hub::Hub;
+use vp_models::hub::{Hub, TimeMode};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_observers::{Files, Observers};
@@ -29,9 +29,11 @@ fn traces() -> PathBuf {
 
 /// Plays a trace while its accesses are logged; gives the platform as it was left.
 fn logged(trace: &Trace, platform: &str, log: &Path) -> LocalHost {
-    let mut host = LocalHost::new(Platform::build(&Description::named(platform).unwrap()).unwrap());
-    let files = Files { registers: Some(log.to_owned()) };
-    let observers = files.attach(host.hub_mut()).unwrap();
+    let platform = Platform::build(&Description::named(platform).unwrap()).unwrap();
+    let mut hub = Hub::new(platform, TimeMode::Lockstep);
+    let files = Files { registers: Some(log.to_owned()), ..Files::default() };
+    let observers = files.attach(&mut hub).unwrap();
+    let mut host = LocalHost::at(hub);
     let map = host.map();
     let outcome = play(trace, &mut host, &map, &PlayOptions::default()).unwrap();
     assert!(outcome.passed(), "{}: {:?}", trace.name(), outcome.failures);
@@ -140,7 +142,7 @@ struct Logged(Observers);
 
 impl ObservePlatforms for Logging {
     fn begin(&self, _: &str, hub: &mut Hub) -> Result<Box<dyn PlatformObserver>, String> {
-        let files = Files { registers: Some(self.0.clone()) };
+        let files = Files { registers: Some(self.0.clone()), ..Files::default() };
         files.attach(hub).map(|log| Box::new(Logged(log)) as Box<_>).map_err(|error| error.to_string())
     }
 }

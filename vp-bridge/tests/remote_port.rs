@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use tempfile::TempDir;
 use vp_models::host::Host as _;
 use vp_protocols::remote_port::{
-    Access, Answer, Attributes, Capabilities, Connection, Event, Interrupt, Request, ResponseCode,
+    Access, Answer, Attributes, Capabilities, Connection, Event, Interrupt, Request, RequestId, ResponseCode,
     Transaction,
 };
 
@@ -224,6 +224,32 @@ fn a_peer_that_breaks_a_rule_is_cut_off_and_the_next_one_is_not() {
     }
     let mut peer = Peer::new(&serving.socket(), Capabilities::NONE);
     assert_eq!(peer.read(VERSION.0, 4).1, VERSION.1.to_le_bytes());
+}
+
+#[test]
+fn what_came_before_a_broken_rule_is_answered() {
+    for time in ["free", "peer"] {
+        let serving = Serving::new(&["--remote-port-channels", "csb0=9", "--remote-port-time", time]);
+        let mut peer = Peer::new(&serving.socket(), Capabilities::PLATFORM);
+        let read = || Transaction::Read(Access::read(0, VERSION.0, 4));
+        let sync = Transaction::Sync { time: 5_000_000 };
+        let asked: Vec<RequestId> = [(REGISTERS, read()), (0, sync), (REGISTERS, read())]
+            .map(|(channel, transaction)| peer.connection.request(channel, transaction).unwrap())
+            .into();
+        let mut bytes = peer.connection.output().split();
+        bytes.extend_from_slice(&[0xff; 100_000]);
+        peer.stream.write_all(&bytes).unwrap();
+        let mut answered = Vec::new();
+        while let Some(event) = peer.next() {
+            let Event::Response { id, response } = event else { continue };
+            if let Transaction::Read(access) = response {
+                assert_eq!(access.data[..], VERSION.1.to_le_bytes());
+            }
+            answered.push(id);
+        }
+        answered.sort_unstable_by_key(|id| id.id);
+        assert_eq!(answered, asked, "{time}");
+    }
 }
 
 /// The layer's bursts go to the peer's memory, its line to the peer's wire; with byte enables, or without.

@@ -334,6 +334,24 @@ fn a_renode_that_vanishes_or_breaks_a_rule_ends_the_program_with_a_sentence() {
 }
 
 #[test]
+fn what_came_before_a_broken_rule_is_answered() {
+    let mut renode = Renode::start(&[]);
+    renode.emulator.read(Width::DoubleWord, VERSION.0, INDEX).unwrap();
+    renode.emulator.tick(5_000).unwrap();
+    let mut bytes = Vec::new();
+    while let Some((_, message)) = renode.emulator.output().next_write() {
+        bytes.extend_from_slice(&message);
+    }
+    bytes.extend_from_slice(&[0x77; MESSAGE]);
+    renode.main.write_all(&bytes).unwrap();
+    let both = [renode.wait(), renode.wait()];
+    assert!(both.contains(&Heard::Value { data: VERSION.1 }), "{both:?}");
+    assert!(both.iter().any(|heard| matches!(heard, Heard::Ticked { .. })), "{both:?}");
+    let (is_fine, said) = renode.end();
+    assert!(!is_fine && said.contains("RN-01"), "{said}");
+}
+
+#[test]
 fn nobody_at_renodes_ports_is_an_error_with_a_hint() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let output = Command::new(env!("CARGO_BIN_EXE_vp")).args(["renode", &port, &port]).output().unwrap();

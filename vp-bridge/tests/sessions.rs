@@ -106,6 +106,23 @@ fn two_hundred_strangers_that_misbehave_do_not_disturb_the_one_that_works() {
     });
 }
 
+/// What is sent comes in pieces of any length, and there is hardly ever room for all that is to be sent.
+#[test]
+fn a_run_is_the_same_over_a_network_that_cuts_every_frame() {
+    let served = Served::tcp();
+    let Address::Tcp { port, .. } = served.address else { unreachable!() };
+    let trace = copy(8, 8, 32);
+    let (_, wanted) = run(&trace, &mut local());
+    for seed in 0..3 {
+        for memory in [MemoryPlace::Inside, MemoryPlace::Client] {
+            let address = format!("tcp:{}", common::relay::relay(port, seed)).parse().unwrap();
+            let options = RemoteOptions { memory, ..RemoteOptions::default() };
+            let (_, statistics) = run(&trace, &mut RemoteHost::connect(&address, options).unwrap());
+            assert_eq!(statistics.text("events.hash"), wanted.text("events.hash"), "seed {seed}");
+        }
+    }
+}
+
 #[test]
 fn a_stranger_is_told_which_rule_it_broke() {
     let served = Served::tcp();
@@ -159,6 +176,29 @@ fn a_memory_owner_that_breaks_a_rule_is_gone_at_once() {
     owner.stream.write_all(&[0xff; 8]).unwrap();
     let (id, _, reply) = reader.reply(&mut Vec::new());
     assert_eq!((id, code(&reply)), (asked, ErrorCode::Cancelled));
+}
+
+/// Nobody would answer what it waits for in this hour.
+#[test]
+fn who_breaks_a_rule_and_goes_is_gone_whatever_it_has_asked_before() {
+    let served = Served::at(
+        "tcp:127.0.0.1:0",
+        Options { owner_timeout: Duration::from_secs(3600), ..Options::default() },
+    );
+    let mut owner = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(owner.attach(DBB, Role::Target), Reply::Done);
+    let mut gone = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    for port in [CSB, DBB] {
+        assert_eq!(gone.attach(port, Role::Initiator), Reply::Done);
+    }
+    gone.send(memory_read(0x8000_0000, 8));
+    let mut bytes = gone.connection.output().split();
+    bytes.extend_from_slice(&[0xff; 8]);
+    gone.stream.write_all(&bytes).unwrap();
+    assert!(matches!(owner.next(), Event::Request { request: Request::MemoryRead(_), .. }));
+    drop(gone);
+    let mut next = Raw::open(&served.address, Some("p"), TimeMode::Lockstep);
+    assert_eq!(next.attach(CSB, Role::Initiator), Reply::Done);
 }
 
 #[test]

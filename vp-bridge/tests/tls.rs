@@ -248,6 +248,23 @@ fn a_client_is_let_in_by_its_certificate_and_has_the_rights_of_its_name() {
 }
 
 #[test]
+fn a_run_is_the_same_over_a_network_that_cuts_every_record() {
+    let lab = lab();
+    let served = Serving::tls(lab.path(), &[]);
+    let Address::Tls { host, port } = served.address.clone() else { unreachable!() };
+    let trace = common::copy(8, 8, 32);
+    let (_, wanted) = run(&trace, &mut common::local());
+    for memory in [MemoryPlace::Inside, MemoryPlace::Client] {
+        let port = common::relay::relay(port, 1).port();
+        let options =
+            RemoteOptions { memory, credentials: credentials(lab.path(), None), ..RemoteOptions::default() };
+        let address = Address::Tls { host: host.clone(), port };
+        let (_, statistics) = run(&trace, &mut RemoteHost::connect(&address, options).unwrap());
+        assert_eq!(statistics.text("events.hash"), wanted.text("events.hash"));
+    }
+}
+
+#[test]
 fn who_speaks_tls_and_who_does_not_are_told_of_each_other() {
     let lab = lab();
     let with_tls = Serving::tls(lab.path(), &[]);
@@ -273,7 +290,7 @@ fn who_speaks_tls_and_who_does_not_are_told_of_each_other() {
 #[test]
 fn who_begins_no_handshake_holds_nobody_up() {
     let lab = lab();
-    let served = Serving::tls(lab.path(), &["--max-sessions", "8"]);
+    let served = Serving::tls(lab.path(), &["--max-sessions", "1"]);
     let Address::Tls { host, port } = &served.address else { unreachable!() };
     let _silent: Vec<TcpStream> =
         (0..4).map(|_| TcpStream::connect((host.as_str(), *port)).unwrap()).collect();

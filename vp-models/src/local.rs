@@ -12,6 +12,9 @@ use crate::hub::{
 use crate::nvdla::registers::RegisterMap;
 use crate::platform::{NOTHING_RUNS, Platform, PortKind};
 
+/// Bytes of memory that one command reads or writes, at most.
+const MOST_AT_ONCE: usize = 64 << 20;
+
 /// The one party of the hub.
 const CPU: PartyId = PartyId(0);
 
@@ -31,7 +34,12 @@ impl LocalHost {
     /// Takes the CPU's place at a platform.
     #[must_use]
     pub fn new(platform: Platform) -> LocalHost {
-        let mut hub = Hub::new(platform, TimeMode::Lockstep);
+        LocalHost::at(Hub::new(platform, TimeMode::Lockstep))
+    }
+
+    /// The same at a hub in lockstep that nobody else has used, such as one that is recorded.
+    #[must_use]
+    pub fn at(mut hub: Hub) -> LocalHost {
         hub.handle(Input::Enter { party: CPU, name: "the CPU".to_owned(), memory: MemoryPromise::default() });
         let first = |hub: &Hub, kind| {
             let index = hub.ports().iter().position(|port| port.kind == kind).unwrap_or_default();
@@ -75,11 +83,6 @@ impl LocalHost {
     #[must_use]
     pub fn platform(&self) -> &Platform {
         self.hub.platform()
-    }
-
-    /// The hub, such as to have its inputs recorded.
-    pub fn hub_mut(&mut self) -> &mut Hub {
-        &mut self.hub
     }
 
     /// Links ports of another hub in this thread to the platform's, as a partner of that name and clock: a memory, a device
@@ -253,17 +256,19 @@ impl Host for LocalHost {
 
     fn load(&mut self, memory: Memory, address: u64, bytes: &[u8]) -> Result<(), HostError> {
         let port = self.memory(memory, address, bytes.len())?;
-        let data = Bytes::copy_from_slice(bytes);
-        let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
-        self.command(PartyCommand::Access(Access { port, at: None, operation })).map(drop)
+        for (index, part) in bytes.chunks(MOST_AT_ONCE).enumerate() {
+            let address = address + (index * MOST_AT_ONCE) as u64;
+            let data = Bytes::copy_from_slice(part);
+            let operation = Operation::MemoryWrite { address, data, strobes: None, kind: AccessKind::Debug };
+            self.command(PartyCommand::Access(Access { port, at: None, operation }))?;
+        }
+        Ok(())
     }
 
     fn fetch(&mut self, memory: Memory, address: u64, bytes: &mut [u8]) -> Result<(), HostError> {
-        /// As much as one command reads.
-        const PART: usize = 1 << 30;
         self.memory(memory, address, bytes.len())?;
-        for (index, part) in bytes.chunks_mut(PART).enumerate() {
-            let address = address + (index * PART) as u64;
+        for (index, part) in bytes.chunks_mut(MOST_AT_ONCE).enumerate() {
+            let address = address + (index * MOST_AT_ONCE) as u64;
             let port = self.memory(memory, address, part.len())?;
             let length = part.len() as u32;
             let operation = Operation::MemoryRead { address, length, kind: AccessKind::Debug };
@@ -303,12 +308,8 @@ impl Host for LocalHost {
     }
 
     fn warnings(&mut self) -> Vec<Warning> {
+        self.hub.handle(Input::SumUp);
         self.take_outputs();
-        self.platform().sum_up_warnings();
-        for warned in self.platform().take_warnings() {
-            let text = format!("{}: {}", warned.source, warned.text);
-            self.warnings.push(Warning { time: warned.time, text });
-        }
         let (left_out, mut warnings) = self.warnings.take();
         if left_out > 0 {
             let (time, text) = (self.hub.now(), warnings_left_out(left_out));

@@ -1,6 +1,6 @@
 //! When the datapaths had work, and how full the convolution buffer is: kept, or told, only while somebody asks for it.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::Time;
 
@@ -21,6 +21,11 @@ impl Spans {
     /// How long they are together.
     pub fn length(&self) -> Time {
         self.0.iter().fold(Time::ZERO, |sum, &(from, until)| sum + (until - from))
+    }
+
+    /// Each of them, from one time to another.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, Time)> {
+        self.0.iter().copied()
     }
 
     /// When the first begins.
@@ -93,7 +98,7 @@ impl From<std::ops::Range<Time>> for Spans {
 
 /// A datapath that has a pace of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Datapath {
+pub enum Datapath {
     /// The MAC array.
     Array,
     /// SDP.
@@ -108,6 +113,9 @@ pub(crate) enum Datapath {
 
 impl Datapath {
     const COUNT: usize = 5;
+
+    /// All of them.
+    pub const ALL: [Datapath; Self::COUNT] = [Self::Array, Self::Sdp, Self::Pdp, Self::Cdp, Self::Rubik];
 }
 
 /// How full the convolution buffer is, room that is promised to reads under way included.
@@ -122,39 +130,63 @@ pub struct BufferFill {
 /// Who is told how full the buffer is, and from when on.
 type OnBuffer = Box<dyn Fn(Time, BufferFill)>;
 
-/// When each datapath had work, and who is told of the buffer.
+/// Who is told that a datapath has work from one time to another.
+type OnBusy = Box<dyn Fn(Datapath, Time, Time)>;
+
+/// When each datapath had work, and who is told of it and of the buffer.
 #[derive(Default)]
 pub struct Occupancy {
+    /// Somebody wants to know when the datapaths have work,
     watched: Cell<bool>,
+    /// and wants it kept,
+    kept: Cell<bool>,
     busy: RefCell<[Spans; Datapath::COUNT]>,
-    on_buffer: OnceCell<OnBuffer>,
+    /// or told.
+    on_busy: RefCell<Vec<OnBusy>>,
+    buffer_watched: Cell<bool>,
+    on_buffer: RefCell<Vec<OnBuffer>>,
 }
 
 impl Occupancy {
     /// Keeps what it is told from now on.
     pub fn watch(&self) {
         self.watched.set(true);
+        self.kept.set(true);
     }
 
     /// A datapath has work from one time to another. Each tells its own in order.
     #[inline]
     pub(crate) fn busy(&self, datapath: Datapath, from: Time, until: Time) {
         if self.watched.get() {
-            self.busy.borrow_mut()[datapath as usize].add(from, until);
+            self.take_busy(datapath, from, until);
         }
     }
 
-    /// Tells this, from now on, whenever the buffer's fill changes. It may be asked for once; later ones are not told.
+    fn take_busy(&self, datapath: Datapath, from: Time, until: Time) {
+        if self.kept.get() {
+            self.busy.borrow_mut()[datapath as usize].add(from, until);
+        }
+        self.on_busy.borrow().iter().for_each(|told| told(datapath, from, until));
+    }
+
+    /// Tells this, from now on, when a datapath has work: from one time to another, each of them its own in order.
+    pub fn on_busy(&self, told: impl Fn(Datapath, Time, Time) + 'static) {
+        self.on_busy.borrow_mut().push(Box::new(told));
+        self.watched.set(true);
+    }
+
+    /// Tells this, from now on, whenever the buffer's fill changes.
     pub fn on_buffer(&self, told: impl Fn(Time, BufferFill) + 'static) {
-        self.on_buffer.get_or_init(|| Box::new(told));
+        self.on_buffer.borrow_mut().push(Box::new(told));
+        self.buffer_watched.set(true);
     }
 
     /// The buffer's fill has changed.
     #[inline]
     pub(crate) fn buffer(&self, now: impl FnOnce() -> (Time, BufferFill)) {
-        if let Some(told) = self.on_buffer.get() {
+        if self.buffer_watched.get() {
             let (time, fill) = now();
-            told(time, fill);
+            self.on_buffer.borrow().iter().for_each(|told| told(time, fill));
         }
     }
 

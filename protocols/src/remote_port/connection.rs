@@ -148,7 +148,7 @@ pub enum SendError {
         /// What was to be answered.
         answer: &'static str,
     },
-    /// The peer broke a rule, and the session is over.
+    /// The peer broke a rule, and the session is over but for answers to what came before.
     #[error("the session is over")]
     Over,
 }
@@ -196,6 +196,11 @@ impl Connection {
         self.output.len() > MAX_PACKET
     }
 
+    /// Whether the peer broke a rule: nothing more of it is taken, and nothing asked of it.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// Requests of ours without a response.
     pub fn in_flight(&self) -> usize {
         self.asked.in_flight()
@@ -210,7 +215,7 @@ impl Connection {
     /// sends, are dropped. After the end of the session input is thrown away.
     ///
     /// # Errors
-    /// [`Violation`]: the peer broke a rule. The session is over.
+    /// [`Violation`]: the peer broke a rule. The session is over, but for [answers](Self::respond) to what came before it.
     pub fn receive(&mut self, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
         if self.is_over {
             input.clear();
@@ -308,6 +313,9 @@ impl Connection {
                 return Err(SendError::NotAnnounced { what: "an interrupt with a response" });
             }
         }
+        if self.is_over {
+            return Err(SendError::Over);
+        }
         if !self.asked.has_room(channel) {
             return Err(SendError::TooManyInFlight { channel });
         }
@@ -336,9 +344,6 @@ impl Connection {
 
     /// Gives the id.
     fn send(&mut self, channel: u32, flags: Flags, mut transaction: Transaction) -> Result<u32, SendError> {
-        if self.is_over {
-            return Err(SendError::Over);
-        }
         match &mut transaction {
             Transaction::Read(access) | Transaction::Write(access) => {
                 if !access.byte_enables.is_empty() {
@@ -377,9 +382,6 @@ impl Connection {
     /// # Errors
     /// [`SendError`]: the caller's mistakes. The peer still waits.
     pub fn respond(&mut self, request: Request, time: i64, answer: Answer<'_>) -> Result<(), SendError> {
-        if self.is_over {
-            return Err(SendError::Over);
-        }
         let Request { channel, transaction, id, flags, wants_response } = request;
         let response = self.answered(transaction, time, answer)?;
         if !wants_response {

@@ -126,6 +126,8 @@ pub struct Connection {
     /// Whether a tick is to be answered.
     ticking: bool,
     bus_access: Option<BusAccess>,
+    /// Whether Renode broke a rule.
+    is_broken: bool,
     messages: u64,
     output: Output,
 }
@@ -144,6 +146,7 @@ impl Connection {
             pending: None,
             ticking: false,
             bus_access: None,
+            is_broken: false,
             messages: 0,
             output: Output::default(),
         }
@@ -168,9 +171,9 @@ impl Connection {
     /// thrown away.
     ///
     /// # Errors
-    /// [`Violation`]: Renode broke a rule. The session is over.
+    /// [`Violation`]: Renode broke a rule. The session is over, but for answers to what came before it.
     pub fn receive(&mut self, socket: Socket, input: &mut BytesMut) -> Result<Option<Event>, Violation> {
-        if self.state == State::Over {
+        if self.state == State::Over || self.is_broken {
             input.clear();
             return Ok(None);
         }
@@ -178,7 +181,7 @@ impl Connection {
             let mut bytes = [0; MESSAGE];
             let length = input.len().min(MESSAGE);
             bytes[..length].copy_from_slice(&input[..length]);
-            self.state = State::Over;
+            self.is_broken = true;
             return Err(Violation { rule: Rule::SilentAsync, socket, message: 1, bytes });
         }
         while let Some(&bytes) = input.first_chunk::<MESSAGE>() {
@@ -188,7 +191,7 @@ impl Connection {
                 Ok(None) => {}
                 Ok(event) => return Ok(event),
                 Err(rule) => {
-                    self.state = State::Over;
+                    self.is_broken = true;
                     return Err(Violation { rule, socket, message: self.messages, bytes });
                 }
             }
@@ -319,6 +322,9 @@ impl Connection {
     }
 
     fn access_bus(&mut self, access: BusAccess, message: Message) -> Result<(), SendError> {
+        if self.is_broken {
+            return Err(SendError::NoSession);
+        }
         if self.bus_access.is_some() {
             return Err(SendError::Busy);
         }

@@ -1,7 +1,8 @@
-//! A server of platforms whose memory is a guest's, which can end politely or at once.
+//! A server of platforms whose memory is a guest's, which can end politely or at once. Its platforms are recorded, and run again
+//! in the end.
 
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
@@ -9,10 +10,16 @@ use vp_models::platform::Description;
 use vp_server::{Access, Options, Server};
 use vp_transport::Address;
 
+#[path = "../../../vp-bridge/tests/common/recorded.rs"]
+#[allow(unreachable_pub, reason = "a module of several test programs")]
+mod recorded;
+use recorded::Recorded;
+
 pub(crate) struct Served {
     pub(crate) address: Address,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    recorded: Arc<Recorded>,
 }
 
 impl Served {
@@ -30,7 +37,8 @@ impl Served {
     }
 
     pub(crate) fn with_access(address: Address, mut description: Description, access: Access) -> Served {
-        let options = Options { access, ..Options::default() };
+        let recorded = Arc::new(Recorded::new());
+        let options = Options { access, observe: Some(recorded.clone()), ..Options::default() };
         description.dbb0.base = 0;
         description.dbb0.size = 1 << 40;
         let (stop, stopped) = oneshot::channel::<()>();
@@ -51,7 +59,7 @@ impl Served {
         };
         let thread = std::thread::spawn(serve);
         let address = is_bound.recv().expect("a server that listens");
-        Served { address, stop: Some(stop), thread: Some(thread) }
+        Served { address, stop: Some(stop), thread: Some(thread), recorded }
     }
 
     /// Ends at once.
@@ -63,6 +71,9 @@ impl Drop for Served {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
+        }
+        if !std::thread::panicking() {
+            self.recorded.check(true);
         }
     }
 }

@@ -11,7 +11,7 @@ use vp_protocols::native::{
 };
 use vp_protocols::{remote_port, renode};
 
-use super::{Target, files, put_piece, session};
+use super::{Target, files, put_piece, recordings, session};
 
 /// The files of a target's corpus: names and contents.
 ///
@@ -289,6 +289,8 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("rtl-log", "cycle,channel,address,length,id\n1,AR,0x80000000,4,1\n2,AW,0x80000000,4,1\n".into()),
         ("rtl-distribution", read("tests/data/rtl-distribution.csv")?),
         ("points", points),
+        ("inputs", recordings::inputs()),
+        ("inputs-in-blocks", recordings::entries()),
     ];
     let mut files = Vec::new();
     for (name, contents) in contents {

@@ -16,7 +16,7 @@ use vp_models::platform::Description;
 use vp_study::rtl::{distribution, log, table::Table};
 use vp_study::{Store, Study};
 
-use super::{Choices, Form};
+use super::{Choices, Form, recordings};
 
 /// What its cases are.
 pub const FORM: Form = Form::Bytes;
@@ -25,7 +25,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 15] = [
+pub const FORMATS: [(&str, Read); 17] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -44,6 +44,8 @@ pub const FORMATS: [(&str, Read); 15] = [
     ("rtl-log", |bytes| in_file(&packed(bytes), "log.csv.gz", |path| log::read(path).is_ok())),
     ("rtl-distribution", |bytes| in_file(bytes, "kept.csv", |path| distribution::read(path).is_ok())),
     ("points", |bytes| in_file(bytes, "points.jsonl", |path| Store::open(path).is_ok())),
+    ("inputs", recordings::is_replayed),
+    ("inputs-in-blocks", |bytes| recordings::is_replayed(&recordings::in_blocks(bytes))),
 ];
 
 /// Runs a case; one file.

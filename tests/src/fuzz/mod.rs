@@ -10,6 +10,7 @@ pub mod files;
 pub mod hub;
 mod mutate;
 pub mod native_frames;
+mod recordings;
 pub mod registers;
 pub mod remote_port;
 pub mod renode;

@@ -1,6 +1,8 @@
 //! TLS 1.3 over TCP, as state beside the socket: nothing here blocks, and a thread that polls sockets polls these alike.
 
 mod settings;
+#[cfg(test)]
+mod short_calls;
 mod socket;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! A TCP socket with TLS beside it.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -36,9 +36,11 @@ impl fmt::Debug for TlsSocket {
     }
 }
 
-/// What TLS knows, and bytes on their way.
-struct Session {
+/// What TLS knows, and bytes on their way. The stream beside it is always the same one.
+pub(super) struct Session {
     tls: Connection,
+    /// Whether the peer's first bytes have come.
+    has_begun: bool,
     /// Read from the system; what of it is not decrypted yet is at `arrived`.
     landing: Box<[u8]>,
     arrived: Range<usize>,
@@ -62,10 +64,7 @@ pub(crate) enum Progress {
 impl TlsSocket {
     /// A client's side, for a server of that name or number. The socket is set not to block.
     pub(crate) fn client(stream: TcpStream, host: &str, settings: &Client) -> io::Result<Self> {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| io::Error::new(ErrorKind::InvalidInput, "no certificate can be for such a name"))?;
-        let tls = ClientConnection::new(settings.0.clone(), name).map_err(io::Error::other)?;
-        Self::new(stream, tls.into())
+        Self::new(stream, Session::client(host, settings)?)
     }
 
     /// A server's side.
@@ -73,14 +72,11 @@ impl TlsSocket {
     /// # Errors
     /// What the system says.
     pub fn server(stream: TcpStream, settings: &Server) -> io::Result<Self> {
-        let tls = ServerConnection::new(settings.config.clone()).map_err(io::Error::other)?;
-        Self::new(stream, tls.into())
+        Self::new(stream, Session::server(settings)?)
     }
 
-    fn new(stream: TcpStream, tls: Connection) -> io::Result<Self> {
+    fn new(stream: TcpStream, session: Session) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        let session =
-            Session { tls, landing: vec![0; READ].into(), arrived: 0..0, may_have_more: false, owed: 0 };
         Ok(Self(Arc::new(Shared { stream, session: Mutex::new(session) })))
     }
 
@@ -103,33 +99,7 @@ impl TlsSocket {
     /// # Errors
     /// The handshake failed, and why, for people. [`ErrorKind::Unsupported`]: the peer, a client, does not speak TLS.
     pub(crate) fn handshake(&self) -> io::Result<Progress> {
-        let (stream, mut session) = (&self.0.stream, self.session());
-        loop {
-            if !session.flush(stream)? {
-                return Ok(Progress::Writes);
-            }
-            if !session.tls.is_handshaking() {
-                return Ok(Progress::Done);
-            }
-            if session.arrived.is_empty() {
-                match session.arrive(stream)? {
-                    None => return Ok(Progress::Reads),
-                    Some(0) => {
-                        let what = "the peer closed the stream before TLS was agreed upon";
-                        return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
-                    }
-                    Some(_) => {}
-                }
-                let begins = &session.landing[session.arrived.clone()];
-                let is_tls = begins.iter().zip(&BEGINNING).all(|(is, should)| is == should);
-                let is_first =
-                    matches!(&session.tls, Connection::Server(tls) if tls.protocol_version().is_none());
-                if is_first && !is_tls {
-                    return Err(io::Error::new(ErrorKind::Unsupported, "the peer does not speak TLS"));
-                }
-            }
-            session.decrypt(stream)?;
-        }
+        self.session().handshake(&mut &self.0.stream)
     }
 
     /// Whether the peer has shown a certificate, which is of an authority that is trusted, with that name in it.
@@ -153,32 +123,7 @@ impl TlsSocket {
     }
 
     pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        let (stream, mut session) = (&self.0.stream, self.session());
-        let mut filled = 0;
-        loop {
-            match session.tls.reader().read(&mut into[filled..]) {
-                // The end, or no room.
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                // The stream has ended without TLS's own goodbye. Ours tells whether something is missing.
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if session.arrived.is_empty() {
-                        if filled > 0 {
-                            break;
-                        }
-                        if session.arrive(stream)?.is_none() {
-                            session.may_have_more = false;
-                            return Ok(None);
-                        }
-                    }
-                    session.decrypt(stream)?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        session.may_have_more = filled > 0 && filled == into.len();
-        Ok(Some(filled))
+        self.session().read(&mut &self.0.stream, into)
     }
 
     pub(crate) fn read_onto(&self, most: usize, onto: &mut BytesMut) -> io::Result<Option<usize>> {
@@ -190,21 +135,7 @@ impl TlsSocket {
     }
 
     pub(crate) fn write(&self, bytes: &mut impl Buf) -> io::Result<Option<usize>> {
-        let (stream, mut session) = (&self.0.stream, self.session());
-        if !session.flush(stream)? {
-            return Ok(None);
-        }
-        if session.owed == 0 {
-            session.encrypt(bytes)?;
-            if !session.flush(stream)? {
-                return Ok(None);
-            }
-        }
-        // The front of what the caller shows is what was encrypted; it may show less of it than it did.
-        let written = session.owed.min(bytes.remaining());
-        session.owed -= written;
-        bytes.advance(written);
-        Ok(Some(written))
+        self.session().write(&mut &self.0.stream, bytes)
     }
 
     /// Says TLS's goodbye, as far as there is room, and ends the stream.
@@ -212,7 +143,7 @@ impl TlsSocket {
         let mut session = self.session();
         session.tls.send_close_notify();
         // The stream ends either way.
-        let _ = session.flush(&self.0.stream);
+        let _ = session.flush(&mut &self.0.stream);
         self.0.stream.shutdown(how)
     }
 }
@@ -224,8 +155,111 @@ impl AsFd for TlsSocket {
 }
 
 impl Session {
+    fn new(tls: Connection) -> Self {
+        let landing = vec![0; READ].into();
+        Self { tls, has_begun: false, landing, arrived: 0..0, may_have_more: false, owed: 0 }
+    }
+
+    /// A client's side, for a server of that name or number.
+    pub(super) fn client(host: &str, settings: &Client) -> io::Result<Self> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| io::Error::new(ErrorKind::InvalidInput, "no certificate can be for such a name"))?;
+        let tls = ClientConnection::new(settings.0.clone(), name).map_err(io::Error::other)?;
+        Ok(Self::new(tls.into()))
+    }
+
+    /// A server's side.
+    pub(super) fn server(settings: &Server) -> io::Result<Self> {
+        let tls = ServerConnection::new(settings.config.clone()).map_err(io::Error::other)?;
+        Ok(Self::new(tls.into()))
+    }
+
+    /// As [`TlsSocket::handshake`].
+    pub(super) fn handshake(&mut self, stream: &mut (impl Read + Write)) -> io::Result<Progress> {
+        loop {
+            if !self.flush(stream)? {
+                return Ok(Progress::Writes);
+            }
+            if !self.tls.is_handshaking() {
+                return Ok(Progress::Done);
+            }
+            if self.arrived.is_empty() {
+                match self.arrive(stream)? {
+                    None => return Ok(Progress::Reads),
+                    Some(0) => {
+                        let what = "the peer closed the stream before TLS was agreed upon";
+                        return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+                    }
+                    Some(_) => {}
+                }
+                let begins = &self.landing[self.arrived.clone()];
+                let is_tls = begins.iter().zip(&BEGINNING).all(|(is, should)| is == should);
+                let is_first = !std::mem::replace(&mut self.has_begun, true);
+                if is_first && !is_tls && matches!(self.tls, Connection::Server(_)) {
+                    return Err(io::Error::new(ErrorKind::Unsupported, "the peer does not speak TLS"));
+                }
+            }
+            self.decrypt(stream)?;
+        }
+    }
+
+    /// Decrypts what is there, as [`Socket::read`](crate::Socket::read).
+    pub(super) fn read(
+        &mut self,
+        stream: &mut (impl Read + Write),
+        into: &mut [u8],
+    ) -> io::Result<Option<usize>> {
+        let mut filled = 0;
+        loop {
+            match self.tls.reader().read(&mut into[filled..]) {
+                // The end, or no room.
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                // The stream has ended without TLS's own goodbye. Ours tells whether something is missing.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.arrived.is_empty() {
+                        if filled > 0 {
+                            break;
+                        }
+                        if self.arrive(stream)?.is_none() {
+                            self.may_have_more = false;
+                            return Ok(None);
+                        }
+                    }
+                    self.decrypt(stream)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.may_have_more = filled > 0 && filled == into.len();
+        Ok(Some(filled))
+    }
+
+    /// Encrypts and writes, as [`Socket::write`](crate::Socket::write).
+    pub(super) fn write(
+        &mut self,
+        stream: &mut impl Write,
+        bytes: &mut impl Buf,
+    ) -> io::Result<Option<usize>> {
+        if !self.flush(stream)? {
+            return Ok(None);
+        }
+        if self.owed == 0 {
+            self.encrypt(bytes)?;
+            if !self.flush(stream)? {
+                return Ok(None);
+            }
+        }
+        // The front of what the caller shows is what was encrypted; it may show less of it than it did.
+        let written = self.owed.min(bytes.remaining());
+        self.owed -= written;
+        bytes.advance(written);
+        Ok(Some(written))
+    }
+
     /// Reads from the system, when all that it has given before is decrypted. `None`: nothing is there. 0: the end.
-    fn arrive(&mut self, mut stream: &TcpStream) -> io::Result<Option<usize>> {
+    fn arrive(&mut self, stream: &mut impl Read) -> io::Result<Option<usize>> {
         match stream.read(&mut self.landing) {
             Ok(read) => {
                 self.arrived = 0..read;
@@ -241,7 +275,7 @@ impl Session {
     }
 
     /// Takes in a part of what has arrived.
-    fn decrypt(&mut self, stream: &TcpStream) -> io::Result<()> {
+    fn decrypt(&mut self, stream: &mut impl Write) -> io::Result<()> {
         if self.arrived.is_empty() {
             return Ok(());
         }
@@ -270,9 +304,9 @@ impl Session {
     }
 
     /// Writes what is encrypted. `false`: there is no room for all of it.
-    fn flush(&mut self, mut stream: &TcpStream) -> io::Result<bool> {
+    fn flush(&mut self, stream: &mut impl Write) -> io::Result<bool> {
         while self.tls.wants_write() {
-            match self.tls.write_tls(&mut stream) {
+            match self.tls.write_tls(stream) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(_) => {}
                 Err(error) if is_for_later(&error) => return Ok(false),

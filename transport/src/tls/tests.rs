@@ -16,13 +16,13 @@ use crate::{Address, Readiness, Socket, Stream};
 const LONG: Duration = Duration::from_secs(60);
 
 /// An authority, and a folder for what it signs.
-struct Authority {
+pub(super) struct Authority {
     folder: TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -51,12 +51,12 @@ impl Authority {
         [certificate_path, key_path]
     }
 
-    fn server(&self, name: &str, year_of_its_end: i32, clients: Option<&Path>) -> Server {
+    pub(super) fn server(&self, name: &str, year_of_its_end: i32, clients: Option<&Path>) -> Server {
         let [certificate, key] = self.sign(name, year_of_its_end);
         Server::new(&certificate, &key, clients).unwrap()
     }
 
-    fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         Client::new(&self.certificate(), None).unwrap()
     }
 }

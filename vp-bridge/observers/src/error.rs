@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use vp_core::Time;
 use vp_models::platform::DescriptionError;
 
 /// Why a file about a run cannot be written, or has not been.
@@ -27,6 +28,18 @@ pub enum ObserveError {
         given: String,
         /// What is wrong with that, and what would be right.
         why: String,
+    },
+    /// A run has ended before the file could begin.
+    #[error("{option} {given} has not come by the end, at {end}: {} is not written", path.display())]
+    NeverCame {
+        /// Such as `--trace-start`.
+        option: &'static str,
+        /// The trigger, as it was given.
+        given: String,
+        /// When the run ended.
+        end: Time,
+        /// The file that there is not.
+        path: PathBuf,
     },
     /// The platform to look at cannot be built.
     #[error(transparent)]

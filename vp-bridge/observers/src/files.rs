@@ -2,17 +2,53 @@
 
 use std::path::{Path, PathBuf};
 
+use vp_core::observe::Kinds;
 use vp_models::hub::Hub;
 use vp_models::platform::{Description, Platform};
 
 use crate::registers::RegisterLog;
-use crate::{ObserveError, Observers, WholeFile};
+use crate::threaded::Threaded;
+use crate::timeline::Timeline;
+use crate::trigger::Trigger;
+use crate::waves::{FileKind, Waveform};
+use crate::{LayerNames, ObserveError, Observers, WholeFile};
 
 /// The files that are to be written about the run of a platform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
+    /// A waveform.
+    pub trace: Option<TraceFile>,
     /// The log of register accesses: text for people if it ends in `.txt` or `.log`, else JSON, which can be played again.
     pub registers: Option<PathBuf>,
+    /// A timeline in Perfetto's format.
+    pub timeline: Option<PathBuf>,
+    /// The layers of the network that runs, if one does.
+    pub layers: LayerNames,
+}
+
+/// A waveform, and from when to when it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceFile {
+    /// Its name, which says its format: .fst or .vcd.
+    pub path: PathBuf,
+    /// What it begins with: a time, or `register:NAME[=VALUE]`, `interrupt`, `address:HEX[..HEX]`, `layer:N`, `layer:UNIT.N`,
+    /// `layer:NAME`. Left out: the beginning of the run.
+    pub start: Option<String>,
+    /// What it ends with; a layer with its end.
+    pub stop: Option<String>,
+}
+
+impl TraceFile {
+    fn triggers(
+        &self,
+        platform: &Platform,
+        layers: &LayerNames,
+    ) -> Result<[Option<Trigger>; 2], ObserveError> {
+        let parse = |option, text: &Option<String>| {
+            text.as_ref().map(|text| Trigger::parse(option, text, platform, layers)).transpose()
+        };
+        Ok([parse("--trace-start", &self.start)?, parse("--trace-stop", &self.stop)?])
+    }
 }
 
 impl Files {
@@ -23,14 +59,19 @@ impl Files {
     }
 
     fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.registers.iter().map(PathBuf::as_path)
+        let trace = self.trace.iter().map(|trace| trace.path.as_path());
+        trace.chain(self.timeline.as_deref()).chain(self.registers.as_deref())
     }
 
     /// Those of a command's platform of that number, from 0: the first has the names as they are, the second `run-2.fst` in place
     /// of `run.fst`.
     #[must_use]
     pub fn of_platform(&self, number: usize) -> Files {
-        Files { registers: self.registers.as_deref().map(|path| numbered(path, number)) }
+        let mut files = self.clone();
+        let Files { trace, timeline, registers, layers: _ } = &mut files;
+        let paths = trace.iter_mut().map(|trace| &mut trace.path).chain(timeline).chain(registers);
+        paths.for_each(|path| *path = numbered(path, number));
+        files
     }
 
     /// Whether they can be written about such a platform: before anything runs.
@@ -50,7 +91,10 @@ impl Files {
 
     /// Whether all that is named is there.
     fn check_names(&self, platform: &Platform) -> Result<(), ObserveError> {
-        let _ = platform;
+        if let Some(trace) = &self.trace {
+            FileKind::of(&trace.path)?;
+            trace.triggers(platform, &self.layers)?;
+        }
         Ok(())
     }
 
@@ -59,8 +103,18 @@ impl Files {
     /// # Errors
     /// [`ObserveError`]: a file cannot be begun, or something that is named is not there.
     pub fn attach(&self, hub: &mut Hub) -> Result<Observers, ObserveError> {
-        self.check_names(hub.platform())?;
-        let mut observers = Observers::new(hub.platform().sim());
+        let platform = hub.platform();
+        let mut observers = Observers::new(platform.sim());
+        if let Some(trace) = &self.trace {
+            let triggers = trace.triggers(platform, &self.layers)?;
+            let waveform = Waveform::begin(&trace.path, platform, triggers)?;
+            observers.attach(Threaded::start(platform, Kinds::ALL, self.layers.clone(), Box::new(waveform)));
+        }
+        if let Some(path) = &self.timeline {
+            let timeline = Timeline::begin(path, platform)?;
+            let wants = Kinds::TRANSFERS | Kinds::LEVELS | Kinds::REGISTERS | Kinds::WORK | Kinds::WARNINGS;
+            observers.attach(Threaded::start(platform, wants, self.layers.clone(), Box::new(timeline)));
+        }
         if let Some(path) = &self.registers {
             observers.attach(RegisterLog::begin(path, hub)?);
         }
@@ -69,7 +123,8 @@ impl Files {
 }
 
 /// The name of a further file: `run-2.fst` of `run.fst`.
-fn numbered(path: &Path, number: usize) -> PathBuf {
+#[must_use]
+pub fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();
     }

@@ -1,7 +1,7 @@
 //! Files of results: there whole or not at all, whatever kills the program that writes them.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
@@ -42,6 +42,18 @@ impl WholeFile {
         Ok(WholeFile(Place::Beside(BufWriter::new(file), path)))
     }
 
+    /// The same for a format that goes back in its file, which a pipe cannot.
+    ///
+    /// # Errors
+    /// The disk's, and that of a file that is no plain one.
+    pub fn create_plain(path: &Path) -> io::Result<WholeFile> {
+        let file = WholeFile::create(path)?;
+        match file.0 {
+            Place::There(_) => Err(io::Error::other("this format needs a plain file")),
+            Place::Beside(..) => Ok(file),
+        }
+    }
+
     /// Puts the file in its place; it is on the disk when this returns.
     ///
     /// # Errors
@@ -72,6 +84,22 @@ impl Write for WholeFile {
         match &mut self.0 {
             Place::Beside(file, _) => file.flush(),
             Place::There(file) => file.flush(),
+        }
+    }
+}
+
+impl Seek for WholeFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.0 {
+            Place::Beside(file, _) => file.seek(to),
+            Place::There(file) => file.seek(to),
+        }
+    }
+
+    fn stream_position(&mut self) -> io::Result<u64> {
+        match &mut self.0 {
+            Place::Beside(file, _) => file.stream_position(),
+            Place::There(file) => file.stream_position(),
         }
     }
 }

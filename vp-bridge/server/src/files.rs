@@ -1,5 +1,5 @@
-//! Open files of this process: how many there may be, how many sessions these are enough for, and one that is kept for newcomers
-//! when there are no more.
+//! Open files of this process: how many there may be, how many sessions and newcomers these are enough for, and one that is kept
+//! for when there are no more.
 
 use std::fs::File;
 use std::io;
@@ -9,6 +9,11 @@ use vp_transport::Address;
 
 /// Files that a server has without any session: standard streams, listeners, the runtime's own, those of the program around it.
 const BESIDE: u64 = 64;
+
+/// Newcomers at a time, where there are files for them, and where there are hardly any.
+const NEWCOMERS: [u64; 2] = [256, 4];
+/// Files of a newcomer: its socket, with TLS once more.
+const OF_NEWCOMER: u64 = 2;
 
 /// Files of a session, at most: its socket, once more when it ends, and what wakes its platform.
 const OF_SESSION: u64 = 3;
@@ -26,7 +31,8 @@ fn of_session(address: &Address) -> u64 {
 /// call before it serves: its children inherit the limit.
 pub fn allow_files_for(sessions: usize, address: &Address) {
     let limit = getrlimit(Resource::Nofile);
-    let needed = (sessions as u64).saturating_mul(of_session(address)).saturating_add(BESIDE);
+    let beside = BESIDE + NEWCOMERS[0] * OF_NEWCOMER;
+    let needed = (sessions as u64).saturating_mul(of_session(address)).saturating_add(beside);
     let wanted = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
     if limit.current.is_some_and(|current| current < wanted) {
         // What it refuses is said where it is missed.
@@ -34,21 +40,29 @@ pub fn allow_files_for(sessions: usize, address: &Address) {
     }
 }
 
-/// So many sessions at an address, or as many as this process may have files for, which is said.
-pub(crate) fn sessions_within_limit(asked: usize, address: &Address) -> usize {
+/// So many sessions at an address, or as many as this process may have files for, which is said; and how many newcomers beside them.
+pub(crate) fn sessions_and_newcomers_within_limit(asked: usize, address: &Address) -> (usize, usize) {
     let limit = getrlimit(Resource::Nofile).current;
-    let most = asked.min(sessions_within(limit, address));
+    let newcomers = newcomers_within(limit);
+    let most = asked.min(sessions_within(limit, newcomers, address));
     if let Some(limit) = limit.filter(|_| most < asked) {
         tracing::warn!(
             "{most} sessions at a time are taken, not {asked}: this process may open {limit} files (ulimit -n)"
         );
     }
-    most
+    (most, newcomers as usize)
 }
 
-/// How many sessions at an address so many files are enough for; one at least.
-fn sessions_within(limit: Option<u64>, address: &Address) -> usize {
-    let sessions = limit.map_or(u64::MAX, |limit| limit.saturating_sub(BESIDE) / of_session(address));
+/// How many newcomers so many files are enough for: an eighth of the files is theirs.
+fn newcomers_within(limit: Option<u64>) -> u64 {
+    let [most, least] = NEWCOMERS;
+    limit.map_or(most, |limit| (limit.saturating_sub(BESIDE) / 8 / OF_NEWCOMER).clamp(least, most))
+}
+
+/// How many sessions at an address so many files are enough for, beside newcomers; one at least.
+fn sessions_within(limit: Option<u64>, newcomers: u64, address: &Address) -> usize {
+    let beside = BESIDE + newcomers * OF_NEWCOMER;
+    let sessions = limit.map_or(u64::MAX, |limit| limit.saturating_sub(beside) / of_session(address));
     usize::try_from(sessions).unwrap_or(usize::MAX).max(1)
 }
 
@@ -88,9 +102,14 @@ mod tests {
     fn as_many_sessions_are_taken_as_there_are_files_for() {
         let tcp = "tcp:127.0.0.1:0".parse().unwrap();
         let unix = "unix:@vp".parse().unwrap();
-        assert_eq!(sessions_within(Some(1024), &tcp), 320);
-        assert_eq!(sessions_within(Some(1024), &unix), 120);
-        assert_eq!(sessions_within(Some(10), &tcp), 1);
-        assert_eq!(sessions_within(None, &tcp), usize::MAX);
+        let within = |limit, address| {
+            let newcomers = newcomers_within(limit);
+            (sessions_within(limit, newcomers, address), newcomers)
+        };
+        assert_eq!(within(Some(1024), &tcp), (280, 60));
+        assert_eq!(within(Some(1024), &unix), (105, 60));
+        assert_eq!(within(Some(10), &tcp), (1, 4));
+        assert_eq!(within(Some(1 << 20), &tcp), (349_333, 256));
+        assert_eq!(within(None, &tcp), (usize::MAX, 256));
     }
 }

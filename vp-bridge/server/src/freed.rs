@@ -10,16 +10,19 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// Platforms that end within such a time are dealt with at once.
-const TOGETHER: Duration = Duration::from_secs(1);
+/// When memory is given back after a platform has ended: with others that end within that time; and what its thread, and the tasks of
+/// its sessions, were still to free.
+const WHEN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// Gives memory back whenever platforms have ended, as `has_ended` says; never returns.
 pub(crate) async fn give_back(has_ended: Arc<Notify>) {
     loop {
         has_ended.notified().await;
-        sleep(TOGETHER).await;
-        // One that fails has no consequences.
-        let _ = spawn_blocking(trim).await;
+        for wait in WHEN {
+            sleep(wait).await;
+            // One that fails has no consequences.
+            let _ = spawn_blocking(trim).await;
+        }
     }
 }
 

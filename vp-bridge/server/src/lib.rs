@@ -27,6 +27,7 @@ mod instance;
 mod listener;
 mod lobby;
 mod meeting;
+mod newcomers;
 mod observe;
 mod refused_connections;
 mod registry;
@@ -60,6 +61,7 @@ use instance::Patience;
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
+use newcomers::Newcomers;
 pub use observe::{ObservePlatforms, PlatformObserver};
 use refused_connections::RefusedConnections;
 use registry::{PlatformMemory, Registry};
@@ -93,7 +95,8 @@ pub const TOLD: &str = "vp_server::told";
 /// What a server bears.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Most sessions at a time. Who comes beyond is told that the server is full. Fewer where the process may not open as many files
+    /// Most sessions at a time. Who comes beyond is told that the server is full. Connections that have not said hello, or not shown who
+    /// they are where the server asks, do not count: they have places of their own. Fewer where the process may not open as many files
     /// as these need ([`allow_files_for`]).
     pub max_sessions: usize,
     /// How long a newcomer may take to say hello.
@@ -229,6 +232,9 @@ struct House {
     /// What is said of a platform to who has not said who it is.
     offer: Offer,
     tries: Tries,
+    /// Of sessions.
+    places: Arc<Semaphore>,
+    newcomers: Newcomers,
     shutdown: CancellationToken,
     next_session: AtomicU64,
 }
@@ -236,6 +242,11 @@ struct House {
 impl House {
     fn next_session(&self) -> SessionId {
         SessionId(self.next_session.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// What is said to who comes when all places of sessions are taken.
+    fn full(&self) -> String {
+        format!("the server has {} sessions, the most it takes", self.options.max_sessions)
     }
 }
 
@@ -249,7 +260,7 @@ struct OtherPeer {
 
 impl OtherPeer {
     /// Serves one such peer after the other, or as many at a time as connect.
-    async fn serve(mut self, house: Arc<House>, tasks: TaskTracker, places: Arc<Semaphore>) {
+    async fn serve(mut self, house: Arc<House>, tasks: TaskTracker) {
         loop {
             let (stream, who) = tokio::select! {
                 biased;
@@ -258,9 +269,8 @@ impl OtherPeer {
             };
             let id = house.next_session();
             let name = format!("session {} ({}, {who})", id.0, self.protocol);
-            let Ok(place) = places.clone().try_acquire_owned() else {
-                let most = house.options.max_sessions;
-                tracing::warn!("{name}: the server has {most} sessions, the most it takes; turned away");
+            let Ok(place) = house.places.clone().try_acquire_owned() else {
+                tracing::warn!("{name}: {}; turned away", house.full());
                 continue;
             };
             let (adapter, time_mode, house) = ((self.adapter)(), self.time_mode, house.clone());
@@ -323,7 +333,8 @@ impl Server {
         let offer = platform.map(|platform| instance::offer(&platform));
         let offer = offer.map_err(|source| BindError::Description { name, source })?;
         let listener = Listener::bind(address, &options.access).await?;
-        options.max_sessions = files::sessions_within_limit(options.max_sessions, address);
+        let (sessions, newcomers) = files::sessions_and_newcomers_within_limit(options.max_sessions, address);
+        options.max_sessions = sessions;
         let house = House {
             registry: Registry::new(
                 description,
@@ -334,6 +345,8 @@ impl Server {
             ),
             offer: Offer { agent: options.agent.clone(), ..offer },
             tries: Tries::default(),
+            places: Arc::new(Semaphore::new(sessions)),
+            newcomers: Newcomers::new(newcomers),
             options,
             shutdown: CancellationToken::new(),
             next_session: AtomicU64::new(1),
@@ -401,11 +414,9 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, peers, connected, house } = self;
         let tasks = TaskTracker::new();
-        let most = house.options.max_sessions;
-        let places = Arc::new(Semaphore::new(most));
         let mut refused = RefusedConnections::new();
         for peer in peers {
-            tasks.spawn(peer.serve(house.clone(), tasks.clone(), places.clone()));
+            tasks.spawn(peer.serve(house.clone(), tasks.clone()));
         }
         for peer in connected {
             tasks.spawn(peer.serve(house.clone()));
@@ -426,24 +437,18 @@ impl Server {
             };
             let id = house.next_session();
             let name = format!("session {} ({origin})", id.0);
-            let most = house.options.max_sessions;
-            let place = match house.options.access.refusal(origin) {
-                Some(why) => Err((ErrorCode::NotAuthenticated, why)),
-                None => (places.clone().try_acquire_owned()).map_err(|_| {
-                    (ErrorCode::ServerFull, format!("the server has {most} sessions, the most it takes"))
-                }),
+            let refusal = match house.options.access.refusal(origin) {
+                Some(why) => Some((ErrorCode::NotAuthenticated, why)),
+                None if house.places.available_permits() == 0 => Some((ErrorCode::ServerFull, house.full())),
+                None => None,
             };
-            match place {
-                Ok(place) => {
-                    refused.is_stuck = false;
-                    let house = house.clone();
-                    tasks.spawn(async move {
-                        session::run(&house, stream, origin, id, &name).await;
-                        drop(place);
-                    });
-                }
-                Err((code, reason)) => refused.refuse(&house, &tasks, (stream, &name), (code, reason)),
+            if let Some(refusal) = refusal {
+                refused.refuse(&house, &tasks, (stream, &name), refusal);
+                continue;
             }
+            refused.is_stuck = false;
+            let (house, place) = (house.clone(), house.newcomers.enter(id, origin));
+            tasks.spawn(async move { session::run(&house, stream, place, (id, &name), origin).await });
         }
         drop(listener);
         give_back.abort();

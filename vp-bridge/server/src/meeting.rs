@@ -1,6 +1,8 @@
 //! How a stream with a peer comes about whose protocol lets either side listen.
 
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
@@ -37,12 +39,14 @@ pub(crate) async fn connect(address: &Address) -> io::Result<Stream> {
             Ok(Stream::Tcp(stream))
         }
         Address::Tls { .. } => Err(no_tls()),
-        Address::Unix(path) if vp_shm::unix::is_abstract(path) => {
-            let stream = vp_shm::unix::connect(path)?;
-            stream.set_nonblocking(true)?;
-            UnixStream::from_std(stream).map(Stream::from)
+        Address::Unix(path) => {
+            // An abstract one's name has a zero byte in front for the system (unix(7)).
+            let stream = match path.as_os_str().as_bytes().strip_prefix(b"@") {
+                Some(name) => UnixStream::connect(OsStr::from_bytes(&[&b"\0"[..], name].concat())).await,
+                None => UnixStream::connect(path).await,
+            };
+            stream.map(Stream::from)
         }
-        Address::Unix(path) => UnixStream::connect(path).await.map(Stream::from),
     }
 }
 

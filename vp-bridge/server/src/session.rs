@@ -18,6 +18,7 @@ use super::instance::{Instance, Newcomer, PlatformCommand};
 use super::{House, lobby};
 use crate::access::{Known, Origin};
 use crate::authentication::{self, Guest};
+use crate::newcomers::NewcomersPlace;
 use crate::registry::Tenant;
 use crate::stream::Stream;
 
@@ -65,11 +66,17 @@ const TLS: [u8; 2] = [0x16, 0x03];
 
 pub(crate) const SHUTDOWN: &str = "the server shuts down";
 
-/// Serves a connection to its end.
-pub(super) async fn run(house: &House, mut stream: Stream, origin: Origin, id: SessionId, name: &str) {
+/// Serves a connection to its end. It has a place among the newcomers until it is known who it is, and then one among the sessions.
+pub(super) async fn run(
+    house: &House,
+    mut stream: Stream,
+    newcomers_place: NewcomersPlace,
+    (id, name): (SessionId, &str),
+    origin: Origin,
+) {
     let mut connection = Connection::server(house.options.terms);
-    if let Err(end) = begin(house, &mut stream, &mut connection).await {
-        return part(house, stream, connection, name, &end).await;
+    if let Err(end) = newcomers_place.stay(begin(house, &mut stream, &mut connection)).await {
+        return dismiss(house, stream, connection, &newcomers_place, name, &end).await;
     }
     let known = house.options.access.known(origin, stream.tls());
     let mut connection = Connection::server(terms(house, &stream, known.is_none()));
@@ -90,10 +97,40 @@ pub(super) async fn run(house: &House, mut stream: Stream, origin: Origin, id: S
         };
         Ok((hello, guest))
     };
-    match arrived.await {
-        Ok((hello, guest)) => enter(house, stream, connection, input, (id, name), hello, guest).await,
-        Err(end) => part(house, stream, connection, name, &end).await,
-    }
+    let (hello, guest) = match newcomers_place.stay(arrived).await {
+        Ok(arrived) => arrived,
+        Err(end) => {
+            if newcomers_place.must_go() {
+                connection.bye(Some(ErrorCode::ServerFull), end.why());
+            }
+            return dismiss(house, stream, connection, &newcomers_place, name, &end).await;
+        }
+    };
+    let Ok(_place) = house.places.try_acquire() else {
+        let reason = house.full();
+        connection.bye(Some(ErrorCode::ServerFull), reason.as_str());
+        let end = End::Wrong(format!("turned away: {reason}"));
+        return dismiss(house, stream, connection, &newcomers_place, name, &end).await;
+    };
+    drop(newcomers_place);
+    enter(house, stream, connection, input, (id, name), hello, guest).await;
+}
+
+/// Notes why a newcomer does not become a session, and lets it read that as long as it has its place.
+async fn dismiss(
+    house: &House,
+    stream: Stream,
+    connection: Connection,
+    place: &NewcomersPlace,
+    name: &str,
+    end: &End,
+) {
+    let parted = async {
+        part(house, stream, connection, name, end).await;
+        Ok(())
+    };
+    // Who has to go is told what it can be told without waiting.
+    let _ = place.stay(parted).await;
 }
 
 /// Waits for TLS to be agreed upon, where it is spoken.

@@ -9,6 +9,7 @@ use vp_client::native::TimeMode;
 use vp_client::{Credentials, SilenceLimit};
 use vp_core::Time;
 use vp_models::host::Host;
+use vp_models::hub::{self, Hub};
 use vp_models::local::LocalHost;
 use vp_models::platform::{Description, Platform};
 use vp_remote::{MemoryPlace, RemoteHost, RemoteOptions};
@@ -154,8 +155,9 @@ impl HostArgs {
                 let platform =
                     Platform::build_within(&description, self.memory.budget()).map_err(Failure::new)?;
                 let headline = headline(&description);
-                let mut host = LocalHost::new(platform);
-                let observed = Some(self.observing.attach(host.hub_mut())?);
+                let mut hub = Hub::new(platform, hub::TimeMode::Lockstep);
+                let observed = Some(self.observing.attach(&mut hub)?);
+                let host = LocalHost::at(hub);
                 if watched {
                     host.watch();
                 }

@@ -11,7 +11,9 @@ mod child;
 mod compare;
 mod compare_rtl;
 mod demo;
+mod diff;
 mod hosts;
+mod inputs;
 mod live;
 mod memory;
 mod memory_limit;
@@ -21,16 +23,20 @@ mod platform;
 mod platform_args;
 #[cfg(target_os = "linux")]
 mod qemu;
+mod recording;
 mod regs;
 mod renode;
+mod replay;
 mod rtl;
 mod run;
 mod runtime;
+mod sequences;
 mod serve;
 mod study;
 mod text;
 
 use clap::{Parser, Subcommand};
+use nix::sys::signal::{SigSet, Signal};
 use std::fmt;
 use std::process::ExitCode;
 use vp_protocols::native::printable::in_lines;
@@ -60,6 +66,10 @@ enum Command {
     Qemu(qemu::Args),
     /// Be a co-simulated peripheral of Renode, which starts this program
     Renode(renode::Args),
+    /// Run a recording again, without those who took part, and check that it goes as it went
+    Replay(replay::Args),
+    /// Show the first difference of two recordings or register logs, with what is around it on both sides
+    Diff(diff::Args),
     /// Show the register map, whole or what matches, or what registers of a served platform hold
     Regs(regs::Args),
     /// Show what goes on at a server's platforms: sessions, ports, units, time
@@ -138,6 +148,9 @@ enum Verdict {
 }
 
 pub(super) fn main() -> ExitCode {
+    // A file beyond the limit of its size (`ulimit -f`) is then an error of the write, which is told; the signal would end the
+    // program without a word. Children do not inherit it: they are started with no signal blocked.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
@@ -147,6 +160,8 @@ pub(super) fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Qemu(args) => qemu::main(&args),
         Command::Renode(args) => renode::main(&args),
+        Command::Replay(args) => replay::main(&args),
+        Command::Diff(args) => diff::main(&args),
         Command::Regs(args) => regs::main(&args),
         Command::Status(args) => live::status::main(&args),
         Command::Stats(args) => live::stats::main(&args),

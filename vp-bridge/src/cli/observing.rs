@@ -2,19 +2,46 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use vp_models::host::network::Plan;
 use vp_models::hub::Hub;
 use vp_models::platform::Description;
-use vp_observers::{Files, Finished, Observers};
+use vp_observers::{Files, Finished, LayerNames, Observers, TraceFile};
 use vp_server::{ObservePlatforms, PlatformObserver};
 
+use super::recording::RecordArgs;
 use super::{Failure, Verdict, text};
 
 /// Options that say which files are written about what a platform does.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Observing")]
 pub(super) struct ObserveArgs {
+    #[command(flatten)]
+    recording: RecordArgs,
+    /// Write a waveform of buses, units, lines and buffers, for GTKWave or Surfer: an .fst file, or .vcd. Of several platforms, each
+    /// has its file: of FILE run.fst the second has run-2.fst
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Begin the waveform there: a time such as `10 us`, register:NAME[=VALUE] (an access), interrupt, address:HEX[..HEX] (a burst),
+    /// or layer:N, layer:UNIT.N (counted from 1), layer:NAME (of a network)
+    #[arg(long, value_name = "WHEN", requires = "trace")]
+    trace_start: Option<String>,
+
+    /// End the waveform there, in the same forms; a layer with its end
+    #[arg(long, value_name = "WHEN", requires = "trace")]
+    trace_stop: Option<String>,
+
+    /// Write a timeline for Perfetto (ui.perfetto.dev): units and their layers, stalls, memory traffic, interrupts, register accesses. Of
+    /// several platforms, each has its file
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+
+    /// The layers of the network that is run.
+    #[arg(skip)]
+    layers: Arc<OnceLock<LayerNames>>,
+
     /// Write each register access to this file, with time, name, fields, and who asked: as JSON, which `vp run FILE.jsonl` plays again,
     /// or, if the name ends in .txt or .log, as text
     #[arg(long, value_name = "FILE")]
@@ -48,15 +75,31 @@ impl Outcome {
 impl ObserveArgs {
     /// The first of these options that is given.
     pub(super) fn first_given(&self) -> Option<&'static str> {
-        self.registers.as_ref().map(|_| "--registers")
+        let trace = self.trace.is_some().then_some("--trace");
+        let registers = self.registers.is_some().then_some("--registers");
+        let timeline = self.timeline.is_some().then_some("--timeline");
+        self.recording.is_given().then_some("--record").or(trace).or(timeline).or(registers)
+    }
+
+    /// A network is run, and this is how its layers are called.
+    pub(super) fn name_layers(&self, plan: &Plan) {
+        self.layers.get_or_init(|| LayerNames::of(plan));
+    }
+
+    /// Whether a recording is to be made.
+    pub(super) fn records(&self) -> bool {
+        self.recording.is_given()
     }
 
     fn files(&self) -> Files {
-        Files { registers: self.registers.clone() }
+        let ObserveArgs { trace, trace_start, trace_stop, timeline, registers, layers, .. } = self.clone();
+        let trace = trace.map(|path| TraceFile { path, start: trace_start, stop: trace_stop });
+        Files { trace, timeline, registers, layers: layers.get().cloned().unwrap_or_default() }
     }
 
-    /// Puts observers beside a platform of this process.
+    /// Puts observers beside a platform of this process that nobody has used.
     pub(super) fn attach(&self, hub: &mut Hub) -> Result<Observed, Failure> {
+        self.recording.begin(hub).map_err(Failure::new)?;
         let (files, outcome) = (self.files(), self.outcome.clone());
         if files.is_empty() {
             return Ok(Observed { observers: None, outcome });
@@ -72,9 +115,10 @@ impl ObserveArgs {
         description: &Description,
     ) -> Result<Option<Arc<dyn ObservePlatforms>>, Failure> {
         let files = self.files();
-        if files.is_empty() {
+        if files.is_empty() && !self.recording.is_given() {
             return Ok(None);
         }
+        self.recording.check()?;
         files.check(description).map_err(Failure::new)?;
         Ok(Some(Arc::new(OnServer(self.clone()))))
     }
@@ -85,19 +129,30 @@ impl ObserveArgs {
         for note in notes {
             anstream::eprintln!("{} {note}", text::styled(text::YELLOW, "note:"));
         }
-        let mut errors = errors.into_iter();
-        let Some(first) = errors.next() else { return verdict };
-        let rest = errors.map(|error| error.to_string());
-        match verdict {
-            Ok(_) => {
-                let lines = rest.fold(first.to_string(), |lines, error| lines + "\n" + &error);
-                Err(Failure { what: lines, ..Failure::new("") })
-            }
-            Err(failure) => {
-                anstream::eprintln!("{} {first}", text::styled(text::RED, "error:"));
-                rest.for_each(|error| anstream::eprintln!("{} {error}", text::styled(text::RED, "error:")));
-                Err(failure)
-            }
+        let errors = errors.iter().map(ToString::to_string).chain(self.not_recorded()).collect();
+        wrong_with(errors, verdict)
+    }
+
+    /// What came of a server: wrong if something is not recorded. Its log has the rest.
+    pub(super) fn conclude_server(&self, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
+        wrong_with(self.not_recorded().collect(), verdict)
+    }
+
+    fn not_recorded(&self) -> impl Iterator<Item = String> + use<> {
+        self.recording.failures().into_iter().map(|failure| failure.to_string())
+    }
+}
+
+/// A verdict, or these errors.
+fn wrong_with(errors: Vec<String>, verdict: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
+    match verdict {
+        verdict if errors.is_empty() => verdict,
+        Ok(_) => Err(Failure { what: errors.join("\n"), ..Failure::new("") }),
+        Err(failure) => {
+            errors
+                .iter()
+                .for_each(|error| anstream::eprintln!("{} {error}", text::styled(text::RED, "error:")));
+            Err(failure)
         }
     }
 }

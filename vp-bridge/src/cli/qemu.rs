@@ -145,7 +145,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             shown => shown?,
         }
     }
-    Ok(verdict)
+    args.observing.conclude_server(Ok(verdict))
 }
 
 /// Says what the device's options are, if one of them may be what a setting was meant for that the platform does not have.

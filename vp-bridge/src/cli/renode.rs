@@ -7,6 +7,7 @@ use vp_server::{Options, Server};
 use vp_transport::Address;
 
 use super::memory_limit::MemoryArgs;
+use super::observing::ObserveArgs;
 use super::parts::{PartArgs, own_address};
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::serve::{interrupted, start_log};
@@ -36,6 +37,9 @@ pub(super) struct Args {
     /// the platform's own memory. Left out: all that are no part in another program
     #[arg(long, value_name = "PORTS")]
     bus_masters: Option<String>,
+
+    #[command(flatten)]
+    observing: ObserveArgs,
 
     #[command(flatten)]
     parts: PartArgs,
@@ -69,12 +73,13 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         memory_limit: args.memory.limit(),
         one_platform: true,
         access: args.parts.access(),
+        observe: args.observing.of_server(&description)?,
         ..Options::default()
     };
     let socket = |port| Address::Tcp { host: args.host.clone(), port };
     let sockets = Sockets { main: socket(args.main), asynchronous: socket(args.asynchronous) };
     let runtime = super::runtime::builder()?.worker_threads(1).enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         // Parts in other programs attach there.
         let mut server = Server::bind(&own_address(), description, options).await.map_err(Failure::new)?;
         parts.meet(&mut server).await?;
@@ -97,5 +102,6 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
             })
             .await;
         end.map(|_| Verdict::Right).map_err(Failure::new)
-    })
+    });
+    args.observing.conclude_server(served)
 }

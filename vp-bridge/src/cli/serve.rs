@@ -150,7 +150,7 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     };
     allow_files_for(args.max_sessions, &args.listen);
     let runtime = super::runtime::builder()?.enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let mut server = Server::bind(&args.listen, description, options).await.map_err(Failure::new)?;
         // The line that scripts wait for, on standard output: it names the port that was really taken.
         anstream::println!("listening on {}", server.local_address());
@@ -165,7 +165,8 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
         server.run(interrupted()).await;
         info!("stopped");
         Ok(Verdict::Right)
-    })
+    });
+    args.observing.conclude_server(served)
 }
 
 /// Logs to standard error, from this level on unless the environment says otherwise.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(unreachable_pub, reason = "a module of several test programs")]
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
@@ -17,15 +18,20 @@ use vp_transport::Address;
 
 pub mod raw;
 pub mod raw_unix;
+pub mod recorded;
+pub mod relay;
+
+use recorded::Recorded;
 
 pub const SOURCE: u32 = 0x8000_0000;
 pub const TARGET: u32 = 0x8008_0000;
 
-/// A server on a thread of its own; ends with the test.
+/// A server on a thread of its own; ends with the test. Its platforms are recorded, and run again then.
 pub struct Served {
     pub address: Address,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    recorded: Arc<Recorded>,
 }
 
 impl Served {
@@ -33,8 +39,10 @@ impl Served {
         Served::with(address, options, description())
     }
 
-    pub fn with(address: &str, options: Options, description: Description) -> Served {
+    pub fn with(address: &str, mut options: Options, description: Description) -> Served {
         let address: Address = address.parse().unwrap();
+        let recorded = Arc::new(Recorded::new());
+        options.observe.get_or_insert(recorded.clone());
         let (stop, stopped) = oneshot::channel();
         let (told, tell) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -45,7 +53,7 @@ impl Served {
                 server.run(async { drop(stopped.await) }).await;
             });
         });
-        Served { address: tell.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        Served { address: tell.recv().unwrap(), stop: Some(stop), thread: Some(thread), recorded }
     }
 
     pub fn tcp() -> Served {
@@ -67,6 +75,7 @@ impl Drop for Served {
         let ended = self.thread.take().map(JoinHandle::join);
         if !std::thread::panicking() {
             ended.unwrap().unwrap();
+            self.recorded.check(false);
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Files that a user names: read, but not without bound, for a file may have no end.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read as _, Result};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
+
+use flate2::read::GzDecoder;
 
 /// Most bytes of a file in which people describe something: a platform, a network, a study, its parts. More is another file.
 const MOST_DESCRIPTION: u64 = 16 << 20;
@@ -31,8 +33,12 @@ pub fn read_tensor(path: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// When it cannot be read, or has more than so many bytes.
 pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>> {
+    take_at_most(File::open(path)?, most)
+}
+
+fn take_at_most(from: impl Read, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes")));
     }
@@ -44,8 +50,19 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// The same, and when it is no text.
 pub fn read_text_at_most(path: &Path, most: u64) -> Result<String> {
-    String::from_utf8(read_at_most(path, most)?)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "it is no text"))
+    text(read_at_most(path, most)?)
+}
+
+/// The text in a file that gzip has packed.
+///
+/// # Errors
+/// When it cannot be read or unpacked, has more than so many bytes, or is no text.
+pub fn unpack_text_at_most(path: &Path, most: u64) -> Result<String> {
+    text(take_at_most(GzDecoder::new(File::open(path)?), most)?)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is no text"))
 }
 
 #[cfg(test)]

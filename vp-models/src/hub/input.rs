@@ -127,6 +127,13 @@ pub enum Input {
         /// What.
         promise: Promise,
     },
+    /// Of what repeats is told how often it has happened; if it does again, that is told anew.
+    SumUp,
+    /// Everybody is warned of something that is around the platform, such as that a file about its run cannot be written.
+    Warn {
+        /// What.
+        text: String,
+    },
     /// Somebody who need be no party accesses registers or memory beside the buses, at once, and is told by one
     /// [`Output::Completed`](super::Output::Completed) what came of it. What only looks at what is inside the platform is no
     /// input: [`Hub::peek_registers`](super::Hub::peek_registers), [`Hub::peek_memory`](super::Hub::peek_memory).

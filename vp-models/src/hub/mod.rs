@@ -44,6 +44,7 @@ mod partner;
 mod party;
 mod ports;
 mod record;
+mod replay;
 mod time;
 mod told;
 
@@ -65,7 +66,8 @@ pub use output::{Completion, Failure, FailureKind, MemoryAccess, Output, Severit
 pub use outside::{DirectMemory, DirectRange};
 pub use partner::{Clock, PinEvent, PortEvent, Promise, Reaction};
 pub use ports::roles;
-pub use record::{Position, Recorded, ReplayError, replay};
+pub use record::{Position, Recorded, Recorder};
+pub use replay::{Replay, ReplayError, replay};
 pub use time::{Activity, Pace, Ran, TimeMode};
 pub use told::{Asker, Askers, LoadListener};
 
@@ -79,7 +81,7 @@ use outside::{OrderedOwner, Requests};
 use partner::{DrivenEvents, Partner, PinWatcher, ResetRound};
 use party::{Parties, Party};
 use ports::Holding;
-use record::Accessed;
+use record::Recording;
 
 /// What happened at the platform's ports during a run, in order.
 enum Happened {
@@ -99,9 +101,6 @@ enum Happened {
         at: Time,
     },
 }
-
-/// Called for each input before it takes effect, and for each stretch of time between inputs.
-type Recorder = Box<dyn FnMut(&Recorded)>;
 
 /// A platform with its parties.
 pub struct Hub {
@@ -143,15 +142,12 @@ pub struct Hub {
     outputs: VecDeque<Output>,
     /// How many outputs have been polled.
     polled: u64,
-    recorder: Option<Recorder>,
+    recording: Recording,
     pin_watcher: Option<PinWatcher>,
     askers: Option<Askers>,
     load_listener: Option<LoadListener>,
-    /// What came of direct accesses, and is to be recorded.
-    accessed: Accessed,
     /// Whether the present instant is done, as far as nothing new comes.
     is_instant_over: bool,
-    has_run: bool,
 }
 
 impl Hub {
@@ -185,13 +181,11 @@ impl Hub {
             is_held: false,
             outputs: VecDeque::new(),
             polled: 0,
-            recorder: None,
+            recording: Recording::default(),
             pin_watcher: None,
             askers: None,
             load_listener: None,
-            accessed: Accessed::default(),
             is_instant_over: true,
-            has_run: false,
         };
         hub.listen();
         hub.set_delta_limit(Simulation::DELTA_LIMIT);
@@ -291,6 +285,9 @@ impl Hub {
 
     /// Gives the next output, if there is one.
     pub fn poll(&mut self) -> Option<Output> {
+        if !self.outputs.is_empty() {
+            self.commit_recording();
+        }
         let output = self.outputs.pop_front()?;
         self.polled += 1;
         Some(output)
@@ -307,6 +304,8 @@ impl Hub {
                 self.parties.insert(party, Party::new(name, memory));
                 self.review_trust();
             }
+            Input::SumUp => self.platform.sum_up_warnings(),
+            Input::Warn { text } => self.warn(Severity::Warning, text),
             Input::Mode(mode) => {
                 if self.are_all_partners() {
                     self.mode = mode;

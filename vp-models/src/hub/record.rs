@@ -1,4 +1,5 @@
-//! The form of a recording: every input of a hub, with where in the run it took effect. Running that again is the replay.
+//! The form of a recording: every input of a hub, with where in the run it took effect. Running that again is the replay
+//! (`replay.rs`).
 //!
 //! Between two inputs the hub may run. A recording says where it stood when the next input came, by a [`Position`], which
 //! does not depend on how the run was cut into pieces. Inputs that come while the simulation runs take effect at the end
@@ -11,10 +12,9 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use vp_core::Time;
 
-use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex, Ran};
+use super::{DirectMemory, DirectRange, Hub, Input, Output, PartyId, PortIndex, Severity};
 
 /// An entry of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +34,55 @@ pub enum Recorded {
     },
     /// What came of a direct access in the run that follows: the bytes read, or none for a write; nothing, if not all were there.
     Accessed(Option<Bytes>),
+    /// The event hash of the run so far ([`Platform::event_hash`](crate::platform::Platform::event_hash)).
+    Hash(u64),
+}
+
+/// Keeps a recording as it is made. A function that takes entries is one, too.
+pub trait Recorder {
+    /// Takes the next entry.
+    fn record(&mut self, entry: Recorded);
+
+    /// Outputs that follow from the entries so far are about to leave the hub: brings those entries to where they outlive the
+    /// program.
+    ///
+    /// # Errors
+    /// They cannot be kept. The recording ends, and everybody is told this sentence before the outputs.
+    fn commit(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The recording ends: with the run, or before it for this reason.
+    fn end(&mut self, why: Option<&str>) {
+        let _ = why;
+    }
+}
+
+impl<F: FnMut(Recorded)> Recorder for F {
+    fn record(&mut self, entry: Recorded) {
+        self(entry);
+    }
+}
+
+/// The recorder of a hub, if it has one.
+#[derive(Default)]
+pub(super) struct Recording {
+    recorder: Option<Box<dyn Recorder>>,
+    /// Whether outputs may leave.
+    is_committed: bool,
+    /// Whether the hub has run since the last entry.
+    has_run: bool,
+    /// What came of direct accesses, and is to be recorded.
+    accessed: Accessed,
+}
+
+impl Recording {
+    fn add(&mut self, entry: Recorded) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(entry);
+            self.is_committed = false;
+        }
+    }
 }
 
 /// What came of direct accesses, in their order.
@@ -59,25 +108,6 @@ impl DirectMemory for RecordedMemory {
     }
 }
 
-/// The same in a replay: what was recorded comes again.
-struct ReplayedMemory(Accessed);
-
-impl DirectMemory for ReplayedMemory {
-    fn read(&self, _: u64, into: &mut [u8]) -> bool {
-        match self.0.borrow_mut().pop_front() {
-            Some(Some(bytes)) if bytes.len() == into.len() => {
-                into.copy_from_slice(&bytes);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn write(&self, _: u64, _: &[u8]) -> bool {
-        self.0.borrow_mut().pop_front().flatten().is_some()
-    }
-}
-
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
@@ -91,70 +121,85 @@ pub struct Position {
     pub driven: u64,
     /// Whether all of the present instant was done.
     pub is_instant_over: bool,
-}
-
-/// A recording that does not fit the platform, or is damaged.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "the run does not come to entry {entry} of the recording: it stands at {at:?}, recorded at {recorded:?}"
-)]
-pub struct ReplayError {
-    /// Position of the entry in the recording, from 0.
-    pub entry: usize,
-    /// Where the run stands.
-    pub at: Position,
-    /// Where it stood when it was recorded.
-    pub recorded: Position,
+    /// How many delta cycles of the present instant are over, if they are too many for one run and there are more.
+    pub cycles: u64,
 }
 
 impl Hub {
     /// Where the run stands.
     #[must_use]
     pub fn position(&self) -> Position {
+        let (instant, cycles) = self.long_instant;
+        let is_within = !self.is_instant_over && instant == self.now();
         Position {
             time: self.now(),
             stops: self.stops.get(),
             outputs: self.polled + self.outputs.len() as u64,
             driven: self.applied,
             is_instant_over: self.is_instant_over,
+            cycles: if is_within { cycles } else { 0 },
         }
     }
 
-    /// Tells every input from now on, before it takes effect, and what comes of direct accesses to parts named from now on
-    /// ([`Hub::access_directly`]).
-    pub fn on_input(&mut self, told: impl FnMut(&Recorded) + 'static) {
-        self.has_run = false;
-        self.recorder = Some(Box::new(told));
+    /// Records every input from now on, before it takes effect, and what comes of direct accesses to parts named from now on
+    /// ([`Hub::access_directly`]). The recording ends with the hub.
+    pub fn record_to(&mut self, recorder: impl Recorder + 'static) {
+        let accessed = self.recording.accessed.clone();
+        self.recording = Recording { recorder: Some(Box::new(recorder)), accessed, ..Recording::default() };
+    }
+
+    /// Ends the recording, if there is one: with the run, or before it for this reason.
+    pub fn end_recording(&mut self, why: Option<&str>) {
+        if why.is_none() && self.recording.recorder.is_some() {
+            self.record_run();
+            self.recording.add(Recorded::Hash(self.platform.event_hash()));
+        }
+        if let Some(mut recorder) = self.recording.recorder.take() {
+            recorder.end(why);
+        }
     }
 
     pub(super) fn record(&mut self, input: &Input) {
-        if self.recorder.is_some() {
-            self.record_entry(&Recorded::Input(input.clone()));
-        }
-    }
-
-    fn record_entry(&mut self, entry: &Recorded) {
-        if std::mem::take(&mut self.has_run) {
+        if self.recording.recorder.is_some() {
             self.record_run();
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder(entry);
+            self.recording.add(Recorded::Input(input.clone()));
         }
     }
 
-    /// Tells how far the hub has run.
+    /// Notes that the hub has run.
+    pub(super) fn has_run(&mut self) {
+        self.recording.has_run = true;
+    }
+
+    /// Records how far the hub has run, if it has.
     pub(super) fn record_run(&mut self) {
-        self.has_run = false;
-        let position = self.position();
-        if let Some(recorder) = &mut self.recorder {
-            recorder(&Recorded::Ran(position));
+        if std::mem::take(&mut self.recording.has_run) && self.recording.recorder.is_some() {
+            self.recording.add(Recorded::Ran(self.position()));
         }
     }
 
-    /// Tells what came of the direct accesses of a run.
+    /// Records what came of the direct accesses of a run.
     pub(super) fn record_accessed(&mut self) {
-        if let Some(recorder) = &mut self.recorder {
-            self.accessed.borrow_mut().drain(..).for_each(|accessed| recorder(&Recorded::Accessed(accessed)));
+        if self.recording.accessed.borrow().is_empty() {
+            return;
+        }
+        let accessed = std::mem::take(&mut *self.recording.accessed.borrow_mut());
+        accessed.into_iter().for_each(|accessed| self.recording.add(Recorded::Accessed(accessed)));
+    }
+
+    /// Outputs are about to leave: what they follow from is kept before. If it cannot be, that is said first.
+    pub(super) fn commit_recording(&mut self) {
+        if self.recording.recorder.is_none() {
+            return;
+        }
+        self.record_run();
+        if std::mem::replace(&mut self.recording.is_committed, true) {
+            return;
+        }
+        if let Some(Err(why)) = self.recording.recorder.as_mut().map(|recorder| recorder.commit()) {
+            self.recording.recorder = None;
+            let text = format!("{why}; what follows is not recorded");
+            self.outputs.push_front(Output::Warning { severity: Severity::Warning, time: self.now(), text });
         }
     }
 
@@ -164,64 +209,25 @@ impl Hub {
         (party, port): (PartyId, PortIndex),
         parts: Vec<DirectRange>,
     ) -> Vec<DirectRange> {
-        if self.recorder.is_none() {
+        if self.recording.recorder.is_none() {
             return parts;
         }
         let ranges = parts.iter().map(|part| part.range.clone()).collect();
-        self.record_entry(&Recorded::Direct { party, port, ranges });
+        self.record_run();
+        self.recording.add(Recorded::Direct { party, port, ranges });
         let recorded = |DirectRange { range, memory }| {
-            let memory = Rc::new(RecordedMemory { memory, accessed: self.accessed.clone() });
+            let memory = Rc::new(RecordedMemory { memory, accessed: self.recording.accessed.clone() });
             DirectRange { range, memory }
         };
         parts.into_iter().map(recorded).collect()
     }
 }
 
-/// Runs a recording on a hub that is as the recorded one was at the beginning, and gives its outputs.
-///
-/// # Errors
-/// The run comes to another position than the recorded one: another platform, another build, or a damaged recording.
-pub fn replay(hub: &mut Hub, recording: &[Recorded]) -> Result<Vec<Output>, ReplayError> {
-    let mut outputs = Vec::new();
-    let accessed = Accessed::default();
-    for (entry, recorded) in recording.iter().enumerate() {
-        match recorded {
-            Recorded::Input(input) => hub.handle(input.clone()),
-            Recorded::Direct { party, port, ranges } => {
-                let memory: Rc<dyn DirectMemory> = Rc::new(ReplayedMemory(accessed.clone()));
-                let part = |range: &Range<u64>| DirectRange { range: range.clone(), memory: memory.clone() };
-                let parts = ranges.iter().map(part).collect();
-                hub.access_directly(*party, *port, parts).map_err(|_| {
-                    let at = hub.position();
-                    ReplayError { entry, at, recorded: at }
-                })?;
-            }
-            Recorded::Accessed(was) => accessed.borrow_mut().push_back(was.clone()),
-            Recorded::Ran(position) => {
-                run_to(hub, *position).map_err(|at| ReplayError { entry, at, recorded: *position })?;
-            }
-        }
-        outputs.extend(std::iter::from_fn(|| hub.poll()));
-    }
-    Ok(outputs)
-}
-
-/// Runs to a position; an error says where the run stands if it does not come there.
-fn run_to(hub: &mut Hub, position: Position) -> Result<(), Position> {
-    hub.grant(position.time);
-    loop {
-        let before = hub.position();
-        let ran = hub.run(position.time);
-        let at = hub.position();
-        if at == position {
-            return Ok(());
-        }
-        let is_beyond =
-            at.time > position.time || at.outputs > position.outputs || at.driven > position.driven;
-        // A run may have ended an instant, and no more.
-        let is_stuck = at == before && !matches!(ran, Ran::Again | Ran::InInstant);
-        if is_stuck || is_beyond {
-            return Err(at);
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // Of a run that a fault has ended the recording has no end.
+        if !std::thread::panicking() {
+            self.end_recording(None);
         }
     }
 }

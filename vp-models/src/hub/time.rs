@@ -40,7 +40,7 @@ pub enum Ran {
     /// There may be more to do at once.
     Again,
     /// Many delta cycles of one instant are over, and there is more to do at once. What comes before its end takes effect in
-    /// its middle, where no replay finds it again.
+    /// its middle.
     InInstant,
     /// The time given to the run, or granted to free mode, is reached.
     Limit,
@@ -110,6 +110,12 @@ impl Hub {
         self.platform.simulation_mut().set_delta_limit(cycles.min(CYCLES_AT_ONCE));
     }
 
+    /// After how many delta cycles of one instant a run is ended.
+    #[must_use]
+    pub fn delta_limit(&self) -> u64 {
+        self.delta_limit
+    }
+
     /// Lets simulated time move as far as the mode and the parties allow, and no further than `until`. Time stands then
     /// where the last thing happened, unless the parties' or the grant's limit is reached.
     pub fn run(&mut self, until: Time) -> Ran {
@@ -123,6 +129,7 @@ impl Hub {
         self.record_accessed();
         if is_promised {
             // What is promised depends on where a run ends.
+            self.has_run();
             self.record_run();
         }
         ran
@@ -140,7 +147,7 @@ impl Hub {
         }
         if !self.port_events.borrow().is_empty() {
             // What a register outside has answered may be what somebody waits for.
-            self.has_run = true;
+            self.has_run();
             self.collect();
             self.settle();
             self.collect();
@@ -170,7 +177,7 @@ impl Hub {
             Some(Bound::Horizon(at)) if self.mode == TimeMode::Free => self.run_kernel(at, until),
             Some(Bound::Horizon(at)) => self.run_kernel(Time::MAX, until.min(at)),
         };
-        self.has_run = true;
+        self.has_run();
         if self.stand_if_short() {
             self.collect();
             return Ran::Again;
@@ -288,6 +295,8 @@ impl Hub {
     pub(super) fn stand_if_short(&mut self) -> bool {
         let shortage = self.platform.take_shortage().filter(|_| self.standstill.is_none());
         if let Some(shortage) = shortage {
+            // Alone it would not have been refused.
+            self.end_recording(Some(&format!("{shortage}: no replay can know that")));
             self.stand(Failure::new(FailureKind::OutOfMemory, shortage.to_string()));
         }
         shortage.is_some()

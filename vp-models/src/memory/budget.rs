@@ -105,6 +105,12 @@ impl MemoryBudget {
         Ok(budget)
     }
 
+    /// How many bytes it is at most.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Why a write was refused though it would have been taken if this platform were alone, if one was since the last call.
     pub fn take_shortage(&self) -> Option<OutOfMemory> {
         let pool = self.pool.as_ref().filter(|_| self.is_short.load(Ordering::Relaxed))?;

@@ -26,8 +26,8 @@ struct Direction {
     moving: Spans,
 }
 
-/// Watches a memory interface.
-pub(super) struct PortActivity {
+/// When a memory interface moved data, and when something was outstanding there, from the transfers that it is told in their order.
+pub struct PortActivity {
     name: &'static str,
     source: Source,
     config: AxiConfig,
@@ -36,19 +36,32 @@ pub(super) struct PortActivity {
     directions: [RefCell<Direction>; 2],
 }
 
+/// What one direction of an interface did in a span of time.
+#[derive(Clone, Debug, Default)]
+pub struct Moving {
+    /// Bytes that were asked for.
+    pub bytes: u64,
+    /// When data moved; what lies ahead is among it.
+    pub moving: Spans,
+    /// When something was outstanding.
+    pub pending: Spans,
+}
+
 impl PortActivity {
-    pub(super) fn new(name: &'static str, source: Source, config: &AxiConfig) -> PortActivity {
+    /// Of an interface that is a source, nothing of which is under way.
+    pub fn new(name: &'static str, source: Source, config: &AxiConfig) -> PortActivity {
         let config = config.clone();
         PortActivity { name, source, config, memory_free: Cell::default(), directions: Default::default() }
     }
 
     /// Begins anew, for an interface that was reset.
-    fn restart(&self) {
+    pub fn restart(&self) {
         self.memory_free.take();
         self.directions.iter().for_each(|direction| drop(direction.take()));
     }
 
-    fn see(&self, time: Time, transfer: &Transfer) {
+    /// A transfer has got so far.
+    pub fn see(&self, time: Time, transfer: &Transfer) {
         let mut direction = self.directions[usize::from(transfer.write)].borrow_mut();
         let beats = u64::from(transfer.bytes.div_ceil(self.config.beat_bytes));
         match transfer.stage {
@@ -82,6 +95,23 @@ impl PortActivity {
                 }
             }
         }
+    }
+}
+
+impl PortActivity {
+    /// What reads and writes did up to `until`, since the last call: what was told of later times stays for the next one.
+    pub fn take(&self, until: Time) -> [Moving; 2] {
+        [0, 1].map(|at| {
+            let direction = &mut *self.directions[at].borrow_mut();
+            if direction.outstanding > 0 && direction.since < until {
+                direction.pending.add(direction.since, until);
+                direction.since = until;
+            }
+            let (moving, pending) = (direction.moving.clone(), direction.pending.clone());
+            direction.moving.forget(until);
+            direction.pending.forget(until);
+            Moving { bytes: std::mem::take(&mut direction.bytes), moving, pending }
+        })
     }
 }
 
@@ -121,19 +151,11 @@ impl Watch {
         let mut moved = Vec::new();
         let [mut reading, mut writing] = [(Spans::default(), Spans::default()), Default::default()];
         for port in &self.ports {
-            let mut bytes = [0; 2];
-            for (at, total) in [&mut reading, &mut writing].into_iter().enumerate() {
-                let direction = &mut *port.directions[at].borrow_mut();
-                if direction.outstanding > 0 {
-                    direction.pending.add(direction.since, now);
-                    direction.since = now;
-                }
-                *total = (total.0.joined(&direction.moving), total.1.joined(&direction.pending));
-                direction.moving.forget(now);
-                direction.pending.forget(now);
-                bytes[at] = std::mem::take(&mut direction.bytes);
+            let did = port.take(now);
+            for (total, of) in [&mut reading, &mut writing].into_iter().zip(&did) {
+                *total = (total.0.joined(&of.moving), total.1.joined(&of.pending));
             }
-            moved.push(Moved { port: port.name, read: bytes[0], written: bytes[1] });
+            moved.push(Moved { port: port.name, read: did[0].bytes, written: did[1].bytes });
         }
         let datapaths = self.occupancy.spans().iter().fold(Spans::default(), |all, spans| all.joined(spans));
         self.occupancy.forget(now);

@@ -15,8 +15,8 @@ use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::host::Activity;
 use crate::memory::{MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
-use crate::occupancy::{BufferFill, Occupancy};
-use std::cell::{Cell, OnceCell};
+use crate::occupancy::{BufferFill, Datapath, Occupancy};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
@@ -106,7 +106,12 @@ pub struct Platform {
     occupancy: Rc<Occupancy>,
     budget: Arc<MemoryBudget>,
     watch: OnceCell<Watch>,
+    /// Who is told of resets.
+    on_reset: RefCell<Vec<OnReset>>,
 }
+
+/// Who is told of a reset, and when it was.
+type OnReset = Box<dyn Fn(Time)>;
 
 impl Platform {
     /// Builds what `description` says. Its RAM takes as much memory of the host as is written to.
@@ -132,7 +137,19 @@ impl Platform {
         let hardware = Hardware::build(&sim, description, &occupancy, &budget)?;
         hardware.memories.iter().for_each(|memory| memory.observe(&sim));
         let (description, watch) = (description.clone(), OnceCell::new());
-        Ok(Platform { description, simulation, hardware, chronicle, tally, hash, occupancy, budget, watch })
+        let on_reset = RefCell::default();
+        Ok(Platform {
+            description,
+            simulation,
+            hardware,
+            chronicle,
+            tally,
+            hash,
+            occupancy,
+            budget,
+            watch,
+            on_reset,
+        })
     }
 
     /// Puts registers, models and memories back to power-on, where they are in time. Time and observers stay: they are told
@@ -157,9 +174,11 @@ impl Platform {
         self.hardware.memories = made.into_iter().zip(memories).map(|(new, old)| new.succeed(old)).collect();
         self.tally.restart();
         self.hash.restart();
+        let now = self.simulation.now();
         if let Some(watch) = self.watch.get() {
-            watch.restart(self.simulation.now());
+            watch.restart(now);
         }
+        self.on_reset.borrow().iter().for_each(|told| told(now));
         Ok(())
     }
 
@@ -172,6 +191,11 @@ impl Platform {
     /// is not what this platform would do alone.
     pub fn take_shortage(&self) -> Option<OutOfMemory> {
         self.budget.take_shortage()
+    }
+
+    /// Bytes of the host's memory that its RAM takes at most.
+    pub fn memory_limit(&self) -> u64 {
+        self.budget.limit()
     }
 
     /// What it was built from.
@@ -273,6 +297,11 @@ impl Platform {
         self.chronicle.layers()
     }
 
+    /// The names of what reports layers: units, such as `sdp`.
+    pub fn units(&self) -> Vec<Name> {
+        self.chronicle.known_units()
+    }
+
     /// Units that began layers, in the order of their names, and how many each began.
     pub(super) fn begun(&self) -> impl Iterator<Item = (Name, u64)> + use<> {
         self.chronicle.units().into_iter().map(|unit| (unit.unit, unit.layers))
@@ -300,9 +329,19 @@ impl Platform {
         self.watch.get().map(|watch| watch.take(self.simulation.now()))
     }
 
-    /// Tells this, from now on, whenever the fill of the convolution buffer changes. One asks; who comes later is not told.
+    /// Tells this, from now on, whenever the fill of the convolution buffer changes.
     pub fn on_buffer(&self, told: impl Fn(Time, BufferFill) + 'static) {
         self.occupancy.on_buffer(told);
+    }
+
+    /// Tells this, from now on, when a datapath has work: from one time to another, which may lie ahead. Each tells its own in order.
+    pub fn on_busy(&self, told: impl Fn(Datapath, Time, Time) + 'static) {
+        self.occupancy.on_busy(told);
+    }
+
+    /// Tells this, from now on, whenever the platform has been reset: what was under way is under way no more, and nobody tells its end.
+    pub fn on_reset(&self, told: impl Fn(Time) + 'static) {
+        self.on_reset.borrow_mut().push(Box::new(told));
     }
 
     /// What was to be told since the last call: refused layers, accesses that hit no memory. What repeats in a layer is

@@ -14,6 +14,7 @@ mod registers;
 mod settings;
 mod warnings;
 
+pub use activity::{Moving, PortActivity};
 pub use assembly::{NOTHING_RUNS, Platform, Port, PortKind};
 pub use carried::DeviceDescription;
 pub(crate) use description::time_text;

@@ -4,7 +4,7 @@
 use super::warnings::Warnings;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use vp_core::observe::{Kinds, Observation, Observer, Source, What};
+use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, SourceKind, What};
 use vp_core::{Name, Sim, Time};
 
 /// How many layers are kept; older ones are forgotten.
@@ -74,6 +74,7 @@ pub(super) struct Chronicle {
     sim: Sim,
     layers: RefCell<VecDeque<(Source, LayerRecord)>>,
     units: RefCell<Vec<(Source, UnitRecord)>>,
+    known_units: RefCell<Vec<Name>>,
     warnings: RefCell<Warnings>,
 }
 
@@ -83,6 +84,7 @@ impl Chronicle {
             sim: sim.clone(),
             layers: RefCell::default(),
             units: RefCell::default(),
+            known_units: RefCell::default(),
             warnings: RefCell::default(),
         }
     }
@@ -108,6 +110,11 @@ impl Chronicle {
         }
         units.sort_by(|a, b| a.unit.cmp(&b.unit));
         units
+    }
+
+    /// The units that report layers.
+    pub(super) fn known_units(&self) -> Vec<Name> {
+        self.known_units.borrow().clone()
     }
 
     /// A layer begins.
@@ -148,12 +155,18 @@ impl Observer for Chronicle {
         Kinds::WORK | Kinds::WARNINGS
     }
 
+    fn announced(&self, _: Source, info: &SourceInfo) {
+        if info.kind == SourceKind::Work {
+            self.known_units.borrow_mut().push(unit(&info.name));
+        }
+    }
+
     fn observe(&self, observation: &Observation<'_>) {
         let &Observation { time, source, what, .. } = observation;
         match what {
             What::Begin { label, id } => {
                 let name = self.sim.source_name(source);
-                let unit: Name = name.rsplit('.').next().unwrap_or_default().into();
+                let unit = unit(&name);
                 self.begin(source, &unit, time);
                 let layer = LayerRecord { unit, group: id, shape: label.to_owned(), begin: time, end: None };
                 keep(&mut self.layers.borrow_mut(), (source, layer));
@@ -175,9 +188,38 @@ impl Observer for Chronicle {
     }
 }
 
+/// `sdp` of `nvdla.sdp`.
+fn unit(source: &str) -> Name {
+    source.rsplit('.').next().unwrap_or_default().into()
+}
+
 fn keep<T>(list: &mut VecDeque<T>, item: T) {
     if list.len() == KEPT {
         list.pop_front();
     }
     list.push_back(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+    use vp_core::Simulation;
+    use vp_core::observe::SourceKind;
+
+    #[test]
+    fn of_the_layers_that_ran_the_last_ones_are_kept_and_all_are_counted() {
+        let sim = Simulation::new().sim();
+        let chronicle = Rc::new(Chronicle::new(&sim));
+        let _subscription = sim.observe(chronicle.clone());
+        let source = sim.source("nvdla.sdp", SourceKind::Work);
+        let all = 3 * KEPT as u64;
+        for id in 0..all {
+            sim.report(source, What::Begin { label: "1 x 1 x 1", id });
+            sim.report(source, What::End { label: "1 x 1 x 1", id });
+        }
+        let layers = chronicle.layers();
+        assert_eq!((layers.len(), layers[0].group), (KEPT, all - KEPT as u64));
+        assert_eq!(chronicle.units()[0].layers, all);
+    }
 }

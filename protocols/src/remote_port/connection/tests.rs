@@ -379,3 +379,17 @@ fn a_peer_that_asks_without_reading_is_noticed() {
     }
     assert!(connection.is_backlogged());
 }
+
+#[test]
+fn what_came_before_a_broken_rule_can_be_answered_and_nothing_more_be_asked() {
+    let (mut near, mut far) = (greeted(ALL, ALL), greeted(ALL, ALL));
+    let asked = near.request(9, read(4)).unwrap();
+    let mut wire = near.output().split();
+    wire.extend_from_slice(&[0xff; HEADER]);
+    let Some(Event::Request(request)) = far.receive(&mut wire).unwrap() else { panic!() };
+    far.receive(&mut wire).unwrap_err();
+    assert_eq!(far.request(9, read(4)), Err(SendError::Over));
+    far.respond(request, 1, Answer::Data(&[1, 2, 3, 4])).unwrap();
+    let answer = near.receive(&mut far.output().split()).unwrap();
+    assert!(matches!(answer, Some(Event::Response { id, .. }) if id == asked), "{answer:?}");
+}

@@ -212,3 +212,17 @@ fn reads_and_writes_of_old_versions_are_of_32_bits() {
     let expected = Event::Read { width: Width::DoubleWord, address: 0, index: NO_INDEX };
     assert_eq!(peripheral.receive(Socket::Main, &mut message(Action::ReadFromBus)), Ok(Some(expected)));
 }
+
+#[test]
+fn what_came_before_a_broken_rule_can_be_answered_and_nothing_more_be_asked() {
+    let (mut renode, mut peripheral) = open();
+    renode.read(Width::DoubleWord, 0x10, 0).unwrap();
+    renode.tick(3).unwrap();
+    assert_eq!(to_peripheral(&mut renode, &mut peripheral).len(), 2);
+    peripheral.receive(Socket::Main, &mut message(Action::Handshake)).unwrap_err();
+    assert_eq!(peripheral.get(Width::Byte, 0, 0), Err(SendError::NoSession));
+    peripheral.answer(Answer::Value(7)).unwrap();
+    peripheral.ticked().unwrap();
+    let heard = to_renode(&mut peripheral, &mut renode);
+    assert!(heard.contains(&Heard::Value { data: 7 }) && heard.len() == 2, "{heard:?}");
+}

@@ -1,14 +1,14 @@
-//! Clients of a server: programs that run something there, and whoever sends garbage.
+//! Programs that run something at a server.
 
-use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
+use rand::Rng as _;
 use rand::rngs::SmallRng;
-use rand::{Rng as _, SeedableRng as _};
 
+use crate::Around;
 use crate::process::{self, Ended};
-use crate::{Around, noise};
+use crate::server::Place;
+use crate::tally::Party;
 
 /// A small layer of the project's own.
 const LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/nv_small/conv_3x3_bias_relu_9x7x12x20");
@@ -26,11 +26,8 @@ fn event_hash(report: &str) -> Option<String> {
 
 impl Reference {
     /// Runs layer and network in process.
-    pub(crate) fn take(vp: &Path) -> Result<Reference, String> {
-        let of = |what: &str| match process::run(
-            Command::new(vp).args(["run", what, "--platform", "nv_small"]),
-            None,
-        )? {
+    pub(crate) fn take(vp: impl Fn() -> Command) -> Result<Reference, String> {
+        let of = |what: &str| match process::run(vp().args(["run", what, "--platform", "nv_small"]), None)? {
             Ended::Itself { is_good: true, printed } => {
                 event_hash(&printed).ok_or_else(|| format!("vp run {what}: no event hash in {printed}"))
             }
@@ -41,103 +38,56 @@ impl Reference {
     }
 }
 
-/// Does one thing after the other at a server.
-pub(crate) fn work(address: &str, seed: u64, around: &Around<'_>) {
-    let mut random = SmallRng::seed_from_u64(seed);
-    while Instant::now() < around.until {
-        around.count(|tally| tally.sessions += 1);
-        let done = match random.random_range(0..10) {
-            0..3 => run(address, LAYER, &around.reference.layer, &[], &mut random, around),
-            3 => run(address, LAYER, &around.reference.layer, &["--own-memory"], &mut random, around),
-            4 => {
-                let name = format!("shared{}", random.random_range(0..2_u8));
-                shared(address, &name, &mut random, around)
-            }
-            5 => run(address, "digits", &around.reference.network, &[], &mut random, around),
-            6 => memory_with_a_clock(address, &mut random, around),
-            _ => noise::send(address, &mut random),
-        };
-        if let Err(why) = done {
-            around.wrong(why);
-        }
+/// One run at a server: over a Unix socket it has a ring of register accesses, and with its memory on its side shares that.
+pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+    around.tally.begun(Party::Client);
+    let Reference { layer, network } = around.reference;
+    match random.random_range(0..7) {
+        0..3 => run(place, LAYER, layer, &[], random, around),
+        3 | 4 => run(place, LAYER, layer, &["--own-memory"], random, around),
+        5 => run(place, "digits", network, &[], random, around),
+        _ => shared(place, random, around),
     }
-}
-
-/// When to kill a program, if at all: half of them, most while they run.
-fn fate(random: &mut SmallRng) -> Option<Duration> {
-    random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..600)))
 }
 
 /// Runs something and compares, or kills it.
 fn run(
-    address: &str,
+    place: &Place,
     what: &str,
     expected: &str,
     options: &[&str],
     random: &mut SmallRng,
     around: &Around<'_>,
 ) -> Result<(), String> {
+    let era = place.era();
     let mut command = around.client();
-    command.args(["run", what, "--connect", address]).args(options);
-    match process::run(&mut command, fate(random))? {
+    command.args(["run", what, "--connect", &place.address]).args(options);
+    match process::run(&mut command, process::fate(random))? {
         Ended::Itself { is_good: true, printed } => {
             let found = event_hash(&printed);
-            around.count(|tally| tally.checked += 1);
+            around.tally.compared(Party::Client);
             if found.as_deref() != Some(expected) {
                 return Err(format!("{command:?}: {found:?}, not {expected}"));
             }
         }
         // Its server was killed: that is said, and is an error.
-        Ended::Itself { printed, .. } if is_of_a_server_that_is_gone(&printed) => {}
+        Ended::Itself { .. } if !place.has_been_there_since(era) => {}
         Ended::Itself { printed, .. } => return Err(format!("{command:?}: {printed}")),
-        Ended::Killed => around.count(|tally| tally.killed += 1),
+        Ended::Killed => around.tally.killed(Party::Client),
         Ended::Hung => return Err(format!("{command:?} does not end")),
     }
     Ok(())
 }
 
-/// Whether a program says that the other side is not there.
-fn is_of_a_server_that_is_gone(printed: &str) -> bool {
-    ["cannot connect", "connection", "Connection", "closed", "No such file"]
-        .iter()
-        .any(|text| printed.contains(text))
-}
-
 /// Runs on a platform that others use as well: who has the registers there may be another one. It ends, and that is all that is asked.
-fn shared(address: &str, name: &str, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+fn shared(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+    let name = format!("shared{}", random.random_range(0..2_u8));
     let mut command = around.client();
-    command.args(["run", LAYER, "--connect", address, "--shared", name]);
-    match process::run(&mut command, fate(random))? {
-        Ended::Itself { .. } => Ok(()),
-        Ended::Killed => {
-            around.count(|tally| tally.killed += 1);
-            Ok(())
-        }
-        Ended::Hung => Err(format!("{command:?} does not end")),
+    command.args(["run", LAYER, "--connect", &place.address, "--shared", &name]);
+    match process::run(&mut command, process::fate(random))? {
+        Ended::Itself { .. } => {}
+        Ended::Killed => around.tally.killed(Party::Client),
+        Ended::Hung => return Err(format!("{command:?} does not end")),
     }
-}
-
-/// A layer whose memory is another program, with a clock of its own. That one or the other is killed, or neither.
-fn memory_with_a_clock(address: &str, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
-    let name = format!("clocked{}", random.random::<u32>());
-    let mut memory = around.client();
-    memory.args(["attach-device", address, "--as", "memory:dbb0", "--shared", &name, "--dbb-latency", "50"]);
-    let (killed_first, killed_second) = (fate(random), fate(random));
-    std::thread::scope(|scope| {
-        // It serves until it is killed, or the platform is gone.
-        let most = killed_first.unwrap_or(Duration::from_secs(5));
-        let attached = scope.spawn(move || process::run(&mut memory, Some(most)));
-        let mut command = around.client();
-        command.args(["run", LAYER, "--connect", address, "--shared", &name]);
-        let ended = process::run(&mut command, killed_second)?;
-        around.count(|tally| {
-            tally.killed += u64::from(killed_first.is_some()) + u64::from(killed_second.is_some());
-        });
-        if let Ended::Hung = ended {
-            return Err(format!(
-                "{command:?} does not end, with a memory that was killed after {killed_first:?}"
-            ));
-        }
-        attached.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())).map(|_| ())
-    })
+    Ok(())
 }

@@ -1,41 +1,59 @@
 //! Servers under mixed load for as long as wanted: every kind of client at once over TCP, TLS and Unix sockets, each party killed now and then.
 //!
 //! ```text
-//! cargo build --release -p vp-bridge
+//! cargo build --release -p vp-bridge -p vp-qemu
 //! cargo run --release -p vp-tests --bin soak -- --seconds 7200
 //! ```
 //!
-//! Clients run layers and a network, own the memory, are a memory with a clock, send garbage, or say nothing. What ends by itself must have
-//! the event hash of the same run in process; what a server has acknowledged to a session that stays must be there to the end, whoever is killed
-//! beside it; a study that was killed must go on where it was. After each round, when all clients have gone, a server must have the
-//! descriptors and threads that it had after the first, and its memory must not grow. One line says what was done. The exit status is 1 if anything was
-//! wrong, which is on standard error.
+//! Clients run layers and a network, own the memory, send garbage, or say nothing; memories with a clock are killed and come again;
+//! a QEMU with the library, CPUs that speak Remote-Port and peripherals of a Renode run layers. What ends by itself must leave what the
+//! same run leaves in process, where time is modelled with the same event hash; what a server has acknowledged to a session that stays
+//! must be there to the end, whoever is killed beside it; a study that was killed must go on where it was. After each round, when all
+//! clients have gone, a server must have no more descriptors and threads than after the first ones, and its memory must not grow.
+//!
+//! One line says what was done: how many of each party have begun, were killed, and had their results compared. What is wrong is on
+//! standard error at once, with its party and time, and the line so far every few minutes. The exit status is 1 if anything was wrong.
 
 mod clients;
+mod crowd;
+mod layers;
 mod noise;
+mod partner;
 mod process;
+mod qemu;
+mod remote_port;
+mod renode;
 mod server;
 mod study;
+mod tally;
 mod witness;
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
+use rustix::process::{Pid, Signal, kill_process};
 
 use clients::Reference;
-use server::{Figures, Lab, Lives, Server};
+use layers::Layer;
+use process::PATIENCE;
+use qemu::Qemu;
+use server::{Figures, Lab, Lives, Place, Server};
 use study::Study;
+use tally::{Party, Tally};
 use witness::Witness;
 
 /// Servers under mixed load, with kill -9 of each party, and a look for leaks
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    role: Option<Role>,
     /// For how long
     #[arg(long, default_value_t = 120)]
     seconds: u64,
@@ -43,56 +61,84 @@ struct Arguments {
     #[arg(long)]
     vp: Option<PathBuf>,
     /// Clients at a time, for each server
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 2)]
     clients: usize,
     /// What is done is drawn from this number
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// What has been done, and what was wrong.
-#[derive(Debug, Default)]
-struct Tally {
-    sessions: u64,
-    killed: u64,
-    checked: u64,
-    servers_killed: u64,
-    studies: u64,
-    wrong: Vec<String>,
+/// What this program is in place of all that.
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Measure a good client beside many bad ones
+    Crowd(crowd::Arguments),
+    /// Be many bad sessions
+    #[command(hide = true)]
+    CrowdOf {
+        bad: crowd::Badness,
+        address: String,
+        sessions: usize,
+        #[arg(long)]
+        platform: Option<String>,
+    },
+    /// Run a layer as a peer with Remote-Port
+    #[command(hide = true)]
+    RemotePortPeer { socket: PathBuf, layer: String },
 }
 
-/// What all clients of a round share.
+/// What all parties of a round share.
 struct Around<'a> {
-    vp: &'a PathBuf,
+    site: &'a Site,
     reference: &'a Reference,
-    study: &'a Study,
-    lab: &'a Lab,
-    tally: &'a Mutex<Tally>,
+    layers: &'a [Layer],
+    tally: &'a Tally,
     /// Until when clients begin something new.
     until: Instant,
 }
 
 impl Around<'_> {
-    fn count(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
     /// The program under test as a client, which shows what servers with TLS ask for.
     fn client(&self) -> Command {
-        let mut command = Command::new(self.vp);
-        command.envs(self.lab.of_client());
+        let mut command = self.site.vp();
+        command.envs(self.site.lab.of_client());
         command
     }
 
-    /// Says what was wrong, once the run is over.
-    fn wrong(&self, what: String) {
-        self.count(|tally| tally.wrong.push(what));
+    /// One of the layers.
+    fn layer(&self, random: &mut SmallRng) -> &Layer {
+        &self.layers[random.random_range(0..self.layers.len())]
     }
 
-    /// Whether so much is wrong that more of it says nothing new.
-    fn is_hopeless(&self) -> bool {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner).wrong.len() > 20
+    /// Does one thing after the other until the round is over.
+    fn repeat(&self, party: Party, seed: u64, mut work: impl FnMut(&mut SmallRng) -> Result<(), String>) {
+        let mut random = SmallRng::seed_from_u64(seed);
+        while Instant::now() < self.until && !self.tally.is_hopeless() {
+            if let Err(why) = work(&mut random) {
+                self.tally.wrong(party, &why);
+            }
+        }
     }
+}
+
+/// The program under test, and where it is.
+struct Site {
+    vp: PathBuf,
+    /// What programs leave in their folder for temporary files goes with it.
+    temporary: PathBuf,
+    lab: Lab,
+}
+
+impl Site {
+    fn vp(&self) -> Command {
+        vp(&self.vp, &self.temporary)
+    }
+}
+
+fn vp(vp: &Path, temporary: &Path) -> Command {
+    let mut command = Command::new(vp);
+    command.env("TMPDIR", temporary).env("RUST_LOG", "error");
+    command
 }
 
 /// How long a round is: clients begin something new for so long, and then all of them end.
@@ -101,108 +147,200 @@ const ROUND: Duration = Duration::from_secs(8);
 /// The rounds before the figures of a server are what later ones are compared with: allocators have their arenas then.
 const WARM_UP: usize = 2;
 
+/// Guests of QEMU at a time.
+const GUESTS: usize = 2;
+
+/// How often the line so far is said.
+const SAY: Duration = Duration::from_secs(300);
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let said = match soak(&arguments) {
-        Ok((line, wrong)) => {
-            let said = writeln!(io::stdout(), "{line}");
-            let wrong_said = wrong.iter().try_for_each(|wrong| writeln!(io::stderr(), "wrong: {wrong}"));
-            said.and(wrong_said).map(|()| ExitCode::from(u8::from(!wrong.is_empty())))
+    let done = match &arguments.role {
+        Some(Role::RemotePortPeer { socket, layer }) => remote_port::be(socket, layer).map(|()| true),
+        Some(Role::Crowd(arguments)) => crowd::measure(arguments).map(|()| true),
+        Some(Role::CrowdOf { bad, address, sessions, platform }) => {
+            crowd::be(*bad, address, *sessions, platform.as_deref()).map(|()| true)
         }
-        Err(why) => writeln!(io::stderr(), "error: {why}").map(|()| ExitCode::from(2)),
+        None => soak(&arguments),
     };
-    said.unwrap_or(ExitCode::from(2))
+    match done {
+        Ok(is_right) => ExitCode::from(u8::from(!is_right)),
+        Err(why) => {
+            _ = writeln!(io::stderr(), "error: {why}");
+            ExitCode::from(2)
+        }
+    }
 }
 
-/// Rounds until the time is over; gives the line that says what was done, and what was wrong.
-fn soak(arguments: &Arguments) -> Result<(String, Vec<String>), String> {
-    let vp = match &arguments.vp {
-        Some(vp) => vp.clone(),
-        None => process::beside("vp")?,
+/// Rounds until the time is over; says what was done, and gives whether nothing was wrong.
+fn soak(arguments: &Arguments) -> Result<bool, String> {
+    let program = match &arguments.vp {
+        Some(program) => program.clone(),
+        None => process::beside("vp", "vp-bridge")?,
     };
     let folder = tempfile::tempdir().map_err(|error| format!("no folder for temporary files: {error}"))?;
-    let reference = Reference::take(&vp)?;
-    let study = Study::new(&vp, folder.path())?;
-    let lab = Lab::make(&vp, folder.path())?;
-    let socket = |name: &str| format!("unix:{}", folder.path().join(name).display());
-    let mut servers = [
-        Server::start(&vp, "tcp:127.0.0.1:0", Lives::ToTheEnd)?,
-        Server::start_tls(&vp, &lab)?,
-        Server::start(&vp, &socket("steady"), Lives::ToTheEnd)?,
-        Server::start(&vp, &socket("mortal"), Lives::ARound)?,
-    ];
+    let temporary = folder.path().join("tmp");
+    std::fs::create_dir(&temporary).map_err(|error| format!("{}: {error}", temporary.display()))?;
+    let lab = Lab::make(vp(&program, &temporary), folder.path())?;
+    let site = Site { vp: program, temporary, lab };
+    let tally = Tally::new();
+    let reference = Reference::take(|| site.vp())?;
+    let (layers, study) = (layers::all()?, Study::new(site.vp(), folder.path())?);
+    let qemu = Qemu::find(folder.path().to_owned());
+    let qemu = qemu.map_err(|why| tally.skipped(Party::Qemu, why)).ok();
+    let mut servers = start(&site, folder.path())?;
+    servers.iter().for_each(|_| tally.begun(Party::Server));
     let mut witnesses = Vec::new();
-    // The protocol is the same with TLS, for which one needs to show something.
-    let is_plain = |server: &&Server| server.lives == Lives::ToTheEnd && !server.address.starts_with("tls:");
-    for server in servers.iter().filter(is_plain) {
-        witnesses.push(Witness::new(&server.address)?);
+    for place in servers.iter().map(|server| &server.place).filter(|place| place.is_steady()) {
+        let shares: &[bool] = match place.transport() {
+            "unix" => &[true, false],
+            "tcp" => &[false],
+            // The protocol is the same with TLS, for which one needs to show something.
+            _ => &[],
+        };
+        for share in shares {
+            tally.begun(Party::Witness);
+            witnesses.push(Witness::new(place, *share)?);
+        }
     }
-    let (begun, end) = (Instant::now(), Instant::now() + Duration::from_secs(arguments.seconds));
-    let (tally, mut random) = (Mutex::new(Tally::default()), SmallRng::seed_from_u64(arguments.seed));
-    let (mut first, mut last): (Option<Vec<Figures>>, _) = (None, Vec::new());
+    let (end, mut random) =
+        (Instant::now() + Duration::from_secs(arguments.seconds), SmallRng::seed_from_u64(arguments.seed));
+    let (mut first, mut last): (Option<Vec<Figures>>, Vec<Figures>) = (None, Vec::new());
+    let mut said = Instant::now();
     for round in 1.. {
         let until = end.min(Instant::now() + ROUND);
-        let around =
-            Around { vp: &vp, reference: &reference, study: &study, lab: &lab, tally: &tally, until };
-        run_round(&mut servers, &mut witnesses, arguments.clients, &mut random, &around);
-        for server in &mut servers {
-            server.revive(&vp)?;
-        }
-        let steady = servers.iter().filter(|server| server.lives == Lives::ToTheEnd);
-        last = steady.clone().map(|server| server.quiet(first.as_deref())).collect::<Result<_, _>>()?;
+        let around = Around { site: &site, reference: &reference, layers: &layers, tally: &tally, until };
+        let crew = Crew { study: &study, qemu: qemu.as_ref(), clients: arguments.clients };
+        run_round(&mut servers, &mut witnesses, &crew, &mut random, &around);
+        servers.iter_mut().try_for_each(Server::check)?;
+        let steady = servers.iter().filter(|server| server.place.is_steady());
+        let before = |at: usize| first.as_ref().and_then(|first| first.get(at));
+        last = (steady.clone().enumerate())
+            .map(|(at, server)| server.quiet(before(at)))
+            .collect::<Result<_, _>>()?;
         let is_over = Instant::now() >= end;
         if round == WARM_UP || is_over {
             first.get_or_insert_with(|| last.clone());
         }
         for ((server, first), last) in steady.zip(first.iter().flatten()).zip(&last) {
             if let Some(leak) = last.leak_since(first) {
-                around.wrong(format!("round {round}, {}: {leak}", server.address));
+                let what = format!("round {round}, {}: {leak}", server.place.address);
+                tally.wrong(Party::Server, &what);
             }
         }
-        if is_over || around.is_hopeless() {
+        if is_over || tally.is_hopeless() {
             break;
         }
+        if said.elapsed() >= SAY {
+            said = Instant::now();
+            _ = writeln!(io::stderr(), "so far: {}", tally.line());
+        }
     }
-    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let figures: Vec<String> =
-        first.iter().flatten().zip(&last).map(|(first, last)| first.to_text(last)).collect();
-    let line = format!(
-        "soak: {} s, {} clients ({} killed), {} servers killed, {} studies killed, {} results compared, {} wrong; {}",
-        begun.elapsed().as_secs(),
-        tally.sessions,
-        tally.killed,
-        tally.servers_killed,
-        tally.studies,
-        tally.checked,
-        tally.wrong.len(),
-        figures.join("; ")
-    );
-    Ok((line, tally.wrong))
+    let steady = servers.iter().filter(|server| server.place.is_steady());
+    let figures: Vec<String> = (steady.zip(first.iter().flatten()).zip(&last))
+        .map(|((server, first), last)| format!("{}: {}", server.place.name(), first.to_text(last)))
+        .collect();
+    let said = writeln!(io::stdout(), "soak: {}; {}", tally.line(), figures.join("; "));
+    said.map_err(|error| error.to_string())?;
+    Ok(tally.wrongs() == 0)
 }
 
-/// Clients at all servers, who begin something new until the round is over, and end.
+/// The servers: over each transport one that stays, one for guests of QEMU, and one that is killed.
+fn start(site: &Site, folder: &Path) -> Result<Vec<Server>, String> {
+    let at = |address: &str, more: &[&str]| {
+        let mut command = site.vp();
+        command.args(["serve", "--listen", address]).args(more);
+        command
+    };
+    let socket = |name: &str| format!("unix:{}", folder.join(name).display());
+    let steady = || Place::new(Lives::ToTheEnd);
+    Ok(vec![
+        Server::start(at("tcp:127.0.0.1:0", &[]), steady())?,
+        Server::start(site.lab.serve(site.vp()), steady())?,
+        Server::start(at(&socket("steady"), &[]), steady().meeting(folder.join("steady-rp")))?,
+        Server::start(at(&socket("guests"), &["--guest-memory"]), Place::for_guests())?,
+        Server::start(
+            at(&socket("mortal"), &[]),
+            Place::new(Lives::Shortly).meeting(folder.join("mortal-rp")),
+        )?,
+    ])
+}
+
+/// Who works in a round, besides clients and witnesses of each server.
+struct Crew<'a> {
+    study: &'a Study,
+    qemu: Option<&'a Qemu>,
+    /// Clients at each server.
+    clients: usize,
+}
+
+/// One thing that a party does at a server.
+type Work = fn(&Place, &mut SmallRng, &Around<'_>) -> Result<(), String>;
+
+/// Parties at all servers, who begin something new until the round is over, and end.
 fn run_round(
     servers: &mut [Server],
     witnesses: &mut [Witness],
-    clients: usize,
+    crew: &Crew<'_>,
     random: &mut SmallRng,
     around: &Around<'_>,
 ) {
+    let steady = servers.iter().filter(|server| server.place.is_steady());
+    let processes: Vec<u32> = steady.map(Server::process).collect();
+    let (is_over, over) = channel::<()>();
     std::thread::scope(|scope| {
-        for server in servers {
-            for _ in 0..clients {
-                let (address, seed) = (server.address.clone(), random.random());
-                scope.spawn(move || clients::work(&address, seed, around));
+        scope.spawn(move || watch(&over, &processes, around));
+        std::thread::scope(|scope| {
+            for server in servers {
+                let mut works: Vec<(Party, Work)> = vec![(Party::Noise, noise::work)];
+                if server.place.is_for_guests {
+                    for qemu in crew.qemu.into_iter().flat_map(|qemu| [qemu; GUESTS]) {
+                        let (place, seed) = (server.place.clone(), random.random());
+                        scope.spawn(move || {
+                            around.repeat(Party::Qemu, seed, |random| qemu.work(&place, random, around));
+                        });
+                    }
+                } else {
+                    works.extend((0..crew.clients).map(|_| (Party::Client, clients::work as Work)));
+                }
+                if server.place.remote_port.is_some() {
+                    works.push((Party::RemotePort, remote_port::work));
+                }
+                if server.place.has_partners() {
+                    works.push((Party::Partner, partner::work));
+                }
+                for (party, work) in works {
+                    let (place, seed) = (server.place.clone(), random.random());
+                    scope.spawn(move || around.repeat(party, seed, |random| work(&place, random, around)));
+                }
+                if !server.place.is_steady() {
+                    let seed = random.random();
+                    scope.spawn(move || {
+                        if let Err(why) = server.die_again_and_again(seed, around) {
+                            around.tally.wrong(Party::Server, &why);
+                        }
+                    });
+                }
             }
-            if server.lives == Lives::ARound {
-                let when = random.random_range(0.2..0.9);
-                scope.spawn(move || server.die(ROUND.mul_f64(when), around));
+            for witness in witnesses {
+                scope.spawn(move || around.repeat(Party::Witness, 0, |_| witness.work(around)));
             }
-        }
-        for witness in witnesses {
-            scope.spawn(move || witness.work(around));
-        }
-        let seed = random.random();
-        scope.spawn(move || around.study.work(seed, around));
+            let [study, renode] = [random.random(), random.random()];
+            scope.spawn(move || around.repeat(Party::Study, study, |random| crew.study.work(random, around)));
+            scope.spawn(move || around.repeat(Party::Renode, renode, |random| renode::work(random, around)));
+        });
+        drop(is_over);
     });
+}
+
+/// Kills the servers if a round does not end, so that who waits for them does.
+fn watch(over: &Receiver<()>, processes: &[u32], around: &Around<'_>) {
+    // Programs are given up earlier, one after the other.
+    let patience = around.until.saturating_duration_since(Instant::now()) + 4 * PATIENCE;
+    if over.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+        around.tally.wrong(Party::Server, &format!("a round does not end: {}", around.tally.line()));
+        for process in processes.iter().filter_map(|process| i32::try_from(*process).ok()) {
+            _ = Pid::from_raw(process).map(|process| kill_process(process, Signal::KILL));
+        }
+    }
 }

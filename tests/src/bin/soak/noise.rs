@@ -8,6 +8,10 @@ use std::time::Duration;
 use rand::Rng as _;
 use rand::rngs::SmallRng;
 
+use crate::Around;
+use crate::server::Place;
+use crate::tally::Party;
+
 /// How long a silent peer stays.
 const SILENCE: Duration = Duration::from_millis(300);
 
@@ -15,7 +19,11 @@ const SILENCE: Duration = Duration::from_millis(300);
 const HELLO: [u8; 13] = [64, 0, 0, 0, 0, 0, 0, 0, 0, b'V', b'P', b'N', b'P'];
 
 /// Connects, sends something that is no session, and goes; or stays for a while without a word.
-pub(crate) fn send(address: &str, random: &mut SmallRng) -> Result<(), String> {
+pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+    around.tally.begun(Party::Noise);
+    // Not so much that others have no room.
+    std::thread::sleep(Duration::from_millis(random.random_range(0..40)));
+    let address = &place.address;
     // A server that was just killed refuses: that is no fault.
     let tcp = address.strip_prefix("tcp:").or_else(|| address.strip_prefix("tls:"));
     match (tcp, address.strip_prefix("unix:")) {

@@ -5,23 +5,23 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rand::Rng as _;
+use rand::rngs::SmallRng;
+
 /// How long anything may take that is not killed. What takes longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How often something is looked at that does not tell by itself.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-/// A program beside this one.
-pub(crate) fn beside(name: &str) -> Result<PathBuf, String> {
+/// What that package builds beside this program.
+pub(crate) fn beside(name: &str, package: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let program = own.with_file_name(name);
-    match program.exists() {
-        true => Ok(program),
-        false => Err(format!(
-            "there is no {}; build it (cargo build -p vp-bridge), or name another by --vp",
-            program.display()
-        )),
-    }
+    // Where the tests have it.
+    let found =
+        [program.clone(), own.with_file_name("deps").join(name)].into_iter().find(|path| path.exists());
+    found.ok_or_else(|| format!("there is no {}: cargo build -p {package}", program.display()))
 }
 
 /// How a program ended.
@@ -77,4 +77,15 @@ pub(crate) fn run(command: &mut Command, kill: Option<Duration>) -> Result<Ended
 pub(crate) fn end(child: &mut Child) {
     _ = child.kill();
     _ = child.wait();
+}
+
+/// When to kill a program, if at all: half of them, most while they run.
+pub(crate) fn fate(random: &mut SmallRng) -> Option<Duration> {
+    random.random_bool(0.5).then(|| Duration::from_millis(random.random_range(1..600)))
+}
+
+/// What an error says, for `map_err`.
+#[expect(clippy::needless_pass_by_value, reason = "errors come by value")]
+pub(crate) fn text(error: impl ToString) -> String {
+    error.to_string()
 }

@@ -3,32 +3,38 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::Around;
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+
 use crate::process::{self, Ended, PATIENCE};
+use crate::tally::Party;
+use crate::{Around, remote_port};
 
 /// How long a server lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lives {
     /// As long as all of it.
+    #[default]
     ToTheEnd,
-    /// It is killed in each round, and another one takes its place.
-    ARound,
+    /// It is killed again and again, and another one takes its place.
+    Shortly,
 }
 
 /// Certificates and a token, as `vp serve --make-certificates` makes them.
 pub(crate) struct Lab(PathBuf);
 
 impl Lab {
-    pub(crate) fn make(vp: &Path, folder: &Path) -> Result<Lab, String> {
+    pub(crate) fn make(mut vp: Command, folder: &Path) -> Result<Lab, String> {
         let lab = Lab(folder.join("lab"));
-        let mut command = Command::new(vp);
-        command.args(["serve", "--listen", "tls:127.0.0.1:0", "--make-certificates"]).arg(&lab.0);
-        match process::run(&mut command, None)? {
+        vp.args(["serve", "--listen", "tls:127.0.0.1:0", "--make-certificates"]).arg(&lab.0);
+        match process::run(&mut vp, None)? {
             Ended::Itself { is_good: true, .. } => Ok(lab),
-            Ended::Itself { printed, .. } => Err(format!("{command:?}: {printed}")),
-            _ => Err(format!("{command:?} does not end")),
+            Ended::Itself { printed, .. } => Err(format!("{vp:?}: {printed}")),
+            _ => Err(format!("{vp:?} does not end")),
         }
     }
 
@@ -36,12 +42,85 @@ impl Lab {
     pub(crate) fn of_client(&self) -> [(&'static str, PathBuf); 2] {
         [("VP_TOKEN_FILE", self.0.join("token")), ("VP_CA", self.0.join("ca.pem"))]
     }
+
+    /// How a server with TLS is started, which lets in who shows the token.
+    pub(crate) fn serve(&self, mut vp: Command) -> Command {
+        vp.env("VP_TOKEN_FILE", self.0.join("token"));
+        vp.args(["serve", "--listen", "tls:127.0.0.1:0"]);
+        vp.arg("--certificate").arg(self.0.join("server.pem"));
+        vp.arg("--key").arg(self.0.join("server.key"));
+        vp
+    }
+}
+
+/// Where a server is, or has been, and for whom.
+#[derive(Default)]
+pub(crate) struct Place {
+    pub(crate) address: String,
+    /// Where peers with Remote-Port are met.
+    pub(crate) remote_port: Option<PathBuf>,
+    /// Whether guests of QEMU are there, and no clients.
+    pub(crate) is_for_guests: bool,
+    lives: Lives,
+    /// How many servers have come and gone here: odd while there is none.
+    era: AtomicU64,
+}
+
+impl Place {
+    /// For clients.
+    pub(crate) fn new(lives: Lives) -> Place {
+        Place { lives, ..Place::default() }
+    }
+
+    /// For guests of QEMU.
+    pub(crate) fn for_guests() -> Place {
+        Place { is_for_guests: true, ..Place::default() }
+    }
+
+    /// And for peers with Remote-Port, at this socket.
+    pub(crate) fn meeting(mut self, socket: PathBuf) -> Place {
+        self.remote_port = Some(socket);
+        self
+    }
+
+    /// What changes when the server is killed; none while there is no server.
+    pub(crate) fn era(&self) -> Option<u64> {
+        Some(self.era.load(Ordering::SeqCst)).filter(|era| era.is_multiple_of(2))
+    }
+
+    /// Whether there has been one server all the time since then.
+    pub(crate) fn has_been_there_since(&self, era: Option<u64>) -> bool {
+        era.is_some() && self.era() == era
+    }
+
+    pub(crate) fn is_steady(&self) -> bool {
+        self.lives == Lives::ToTheEnd
+    }
+
+    /// Whether one of its platforms has a memory with a clock. The CPU beside it is in this process, and shows no token.
+    pub(crate) fn has_partners(&self) -> bool {
+        self.is_steady() && !self.is_for_guests && self.transport() != "tls"
+    }
+
+    /// `tcp`, `tls` or `unix`.
+    pub(crate) fn transport(&self) -> &str {
+        self.address.split_once(':').map_or("", |(transport, _)| transport)
+    }
+
+    /// The same, or for whom it is.
+    pub(crate) fn name(&self) -> &str {
+        if self.is_for_guests { "guests" } else { self.transport() }
+    }
+
+    pub(crate) fn parsed(&self) -> Result<vp_transport::Address, String> {
+        self.address.parse().map_err(|error| format!("{}: {error}", self.address))
+    }
 }
 
 /// A running `vp serve`.
 pub(crate) struct Server {
-    pub(crate) lives: Lives,
-    pub(crate) address: String,
+    pub(crate) place: Arc<Place>,
+    command: Command,
     child: Child,
 }
 
@@ -58,98 +137,94 @@ pub(crate) struct Figures {
 const MORE_MEMORY: u64 = 32 << 10;
 
 impl Server {
-    pub(crate) fn start(vp: &Path, address: &str, lives: Lives) -> Result<Server, String> {
-        Server::start_with(vp, address, lives, |command| command)
+    /// Starts a server there.
+    pub(crate) fn start(mut command: Command, mut place: Place) -> Result<Server, String> {
+        if let Some(socket) = &place.remote_port {
+            command.args(["--remote-port", &remote_port::place(socket)]);
+        }
+        let (child, address) = spawn(&mut command)?;
+        place.address = address;
+        Ok(Server { place: Arc::new(place), command, child })
     }
 
-    /// One that speaks TLS, and lets in who shows the lab's token.
-    pub(crate) fn start_tls(vp: &Path, lab: &Lab) -> Result<Server, String> {
-        Server::start_with(vp, "tls:127.0.0.1:0", Lives::ToTheEnd, |command| {
-            command.env("VP_TOKEN_FILE", lab.0.join("token"));
-            command
-                .arg("--certificate")
-                .arg(lab.0.join("server.pem"))
-                .arg("--key")
-                .arg(lab.0.join("server.key"))
-        })
+    /// Is killed and comes again at the same address until the round is over.
+    pub(crate) fn die_again_and_again(&mut self, seed: u64, around: &Around<'_>) -> Result<(), String> {
+        let mut random = SmallRng::seed_from_u64(seed);
+        loop {
+            let life = Duration::from_millis(random.random_range(300..2500));
+            let left = around.until.saturating_duration_since(Instant::now());
+            std::thread::sleep(life.min(left));
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.place.era.fetch_add(1, Ordering::SeqCst);
+            process::end(&mut self.child);
+            around.tally.killed(Party::Server);
+            around.tally.begun(Party::Server);
+            self.child = spawn(&mut self.command)?.0;
+            self.place.era.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
-    fn start_with(
-        vp: &Path,
-        address: &str,
-        lives: Lives,
-        more: impl FnOnce(&mut Command) -> &mut Command,
-    ) -> Result<Server, String> {
-        let mut command = Command::new(vp);
-        more(command.args(["serve", "--listen", address]).env("RUST_LOG", "error"));
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("{command:?}: {error}"))?;
-        let mut line = String::new();
-        let mut printed = BufReader::new(child.stdout.take().ok_or("no standard output")?);
-        printed.read_line(&mut line).map_err(|error| format!("{command:?}: {error}"))?;
-        let Some(address) = line.trim().strip_prefix("listening on ") else {
-            process::end(&mut child);
-            return Err(format!("{command:?} says {line:?}, not where it listens"));
-        };
-        Ok(Server { lives, address: address.to_owned(), child })
+    /// The number of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
-    /// Kills it after some time.
-    pub(crate) fn die(&mut self, after: Duration, around: &Around<'_>) {
-        std::thread::sleep(after.min(around.until.saturating_duration_since(Instant::now())));
-        process::end(&mut self.child);
-        around.count(|tally| tally.servers_killed += 1);
-    }
-
-    /// Another one at the same address, if it was killed.
-    pub(crate) fn revive(&mut self, vp: &Path) -> Result<(), String> {
+    /// Whether it still runs.
+    pub(crate) fn check(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
-            Ok(Some(_)) if self.lives == Lives::ARound => {
-                *self = Server::start(vp, &self.address, self.lives)?;
-                Ok(())
-            }
-            Ok(Some(status)) => Err(format!("the server at {} has ended: {status}", self.address)),
+            Ok(Some(status)) => Err(format!("the server at {} has ended: {status}", self.place.address)),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// What it takes when its clients have gone, and it has noticed: of descriptors and threads no more than before, as soon as that is so.
-    pub(crate) fn quiet(&self, before: Option<&[Figures]>) -> Result<Figures, String> {
+    /// What it takes when its clients have gone, and it has noticed: no more than before, as soon as that is so.
+    pub(crate) fn quiet(&self, before: Option<&Figures>) -> Result<Figures, String> {
         let started = Instant::now();
-        let mut least = self.figures()?;
-        let is_enough = |figures: &Figures| {
-            before.is_some_and(|all| {
-                all.iter().any(|it| figures.descriptors <= it.descriptors && figures.threads <= it.threads)
-            })
-        };
-        // Silent peers are sent away after 10 s (docs/protocol.md, "A session").
-        while !is_enough(&least) && started.elapsed() < PATIENCE.min(Duration::from_secs(15)) {
-            std::thread::sleep(Duration::from_millis(100));
-            let now = self.figures()?;
-            if before.is_none() && now == least && started.elapsed() > Duration::from_secs(3) {
+        let mut last = self.figures()?;
+        while started.elapsed() < PATIENCE {
+            let is_enough = match before {
+                Some(before) => last.leak_since(before).is_none(),
+                // Memory of platforms is given back a second after their end, and idle threads end as late.
+                None => started.elapsed() > Duration::from_secs(3),
+            };
+            if is_enough {
                 break;
             }
-            least = now;
+            std::thread::sleep(Duration::from_millis(100));
+            last = self.figures()?;
         }
-        Ok(least)
+        Ok(last)
     }
 
     fn figures(&self) -> Result<Figures, String> {
         let folder = format!("/proc/{}", self.child.id());
-        let gone = |error: std::io::Error| format!("the server at {}: {error}", self.address);
+        let gone = |error: std::io::Error| format!("the server at {}: {error}", self.place.address);
         let status = std::fs::read_to_string(format!("{folder}/status")).map_err(gone)?;
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|line| line.split_whitespace().next()?.parse().ok())
-                .ok_or_else(|| format!("the server at {} has ended", self.address))
+                .ok_or_else(|| format!("the server at {} has ended", self.place.address))
         };
         let descriptors = std::fs::read_dir(format!("{folder}/fd")).map_err(gone)?.count();
         Ok(Figures { memory: field("VmRSS:")?, descriptors, threads: field("Threads:")? })
+    }
+}
+
+/// Starts it, and hears where it listens.
+fn spawn(command: &mut Command) -> Result<(Child, String), String> {
+    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = started.map_err(|error| format!("{command:?}: {error}"))?;
+    let mut line = String::new();
+    let said = child.stdout.take().map(|said| BufReader::new(said).read_line(&mut line));
+    match line.trim().strip_prefix("listening on ") {
+        Some(address) => Ok((child, address.to_owned())),
+        None => {
+            process::end(&mut child);
+            Err(format!("{command:?} says {line:?}, not where it listens: {said:?}"))
+        }
     }
 }
 

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rand::Rng as _;
 use rand::rngs::SmallRng;
-use rand::{Rng as _, SeedableRng as _};
 
 use crate::Around;
 use crate::process::{self, Ended};
+use crate::tally::Party;
 
 /// Some points of a small network.
 const STUDY: &str = r#"name = "soak"
@@ -29,7 +30,7 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    pub(crate) fn new(vp: &Path, folder: &Path) -> Result<Study, String> {
+    pub(crate) fn new(vp: Command, folder: &Path) -> Result<Study, String> {
         let file = folder.join("soak.toml");
         fs::write(&file, STUDY).map_err(|error| error.to_string())?;
         let (whole, started) = (folder.join("whole"), Instant::now());
@@ -41,45 +42,33 @@ impl Study {
         Ok(Study { folder: folder.to_owned(), table: table(&whole)?, file, whole: started.elapsed() })
     }
 
-    /// Kills runs of it until one comes to its end, again and again.
-    pub(crate) fn work(&self, seed: u64, around: &Around<'_>) {
-        let mut random = SmallRng::seed_from_u64(seed);
-        while Instant::now() < around.until {
-            self.run_to_its_end(&mut random, around);
-        }
-    }
-
-    fn run_to_its_end(&self, random: &mut SmallRng, around: &Around<'_>) {
+    /// Kills runs of it until the round is over, and has the last one come to its end.
+    pub(crate) fn work(&self, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
         let output = self.folder.join(format!("killed{}", random.random::<u32>()));
-        let done = loop {
+        around.tally.begun(Party::Study);
+        loop {
             let more = Instant::now() < around.until;
             let kill = more
                 .then(|| Duration::from_millis(random.random_range(1..self.whole.as_millis() as u64 + 2)));
-            match process::run(&mut command(around.vp, &self.file, &output), kill) {
-                Ok(Ended::Killed) => around.count(|tally| tally.studies += 1),
-                Ok(Ended::Itself { is_good: true, .. }) => break table(&output),
-                Ok(Ended::Itself { printed, .. }) => {
-                    break Err(format!("a study that was killed: {printed}"));
-                }
-                Ok(Ended::Hung) => break Err("a study that was killed does not end".to_owned()),
-                Err(why) => break Err(why),
+            match process::run(&mut command(around.client(), &self.file, &output), kill)? {
+                Ended::Killed => around.tally.killed(Party::Study),
+                Ended::Itself { is_good: true, .. } => break,
+                Ended::Itself { printed, .. } => return Err(format!("one that was killed: {printed}")),
+                Ended::Hung => return Err("one that was killed does not end".to_owned()),
             }
-        };
-        around.count(|tally| tally.checked += 1);
-        match done {
-            Ok(table) if table == self.table => {}
-            Ok(table) => around
-                .wrong(format!("a study that was killed has another table:\n{table}\nnot\n{}", self.table)),
-            Err(why) => around.wrong(why),
         }
-        _ = fs::remove_dir_all(&output);
+        around.tally.compared(Party::Study);
+        let table = table(&output)?;
+        if table != self.table {
+            return Err(format!("one that was killed has another table:\n{table}\nnot\n{}", self.table));
+        }
+        fs::remove_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))
     }
 }
 
-fn command(vp: &Path, file: &Path, output: &Path) -> Command {
-    let mut command = Command::new(vp);
-    command.arg("study").arg(file).arg("--output").arg(output).args(["--jobs", "1"]);
-    command
+fn command(mut vp: Command, file: &Path, output: &Path) -> Command {
+    vp.arg("study").arg(file).arg("--output").arg(output).args(["--jobs", "1"]);
+    vp
 }
 
 /// What it found: its table of points.

@@ -1,62 +1,72 @@
 //! A session that stays: what it was told is written must be there, whoever is killed beside it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use vp_models::host::{Host as _, Memory};
+use vp_models::nvdla::registers::{RegisterMap, Unit, glb};
 use vp_remote::{RemoteHost, RemoteOptions};
 
 use crate::Around;
+use crate::server::Place;
+use crate::tally::Party;
 
 /// Where it writes, and over how many bytes.
 const BASE: u64 = 0x8000_0000;
 const BYTES: usize = 4096;
 
-/// A session on a platform of its own, and what was acknowledged there.
+/// A session on a platform of its own, and what was acknowledged there: in its memory, and in a register that keeps what is written.
 pub(crate) struct Witness {
     host: RemoteHost,
     address: String,
+    mask: u32,
     written: u8,
 }
 
 impl Witness {
-    pub(crate) fn new(address: &str) -> Result<Witness, String> {
-        let parsed = address.parse().map_err(|error| format!("{address}: {error}"))?;
-        let host = RemoteHost::connect(&parsed, RemoteOptions::default())
-            .map_err(|error| format!("{address}: {error}"))?;
-        let mut witness = Witness { host, address: address.to_owned(), written: 0 };
-        witness.write()?;
+    /// Over a Unix socket registers are accessed through a ring, if `share` is set.
+    pub(crate) fn new(place: &Place, share: bool) -> Result<Witness, String> {
+        let address = place.address.clone();
+        let options = RemoteOptions { share, ..RemoteOptions::default() };
+        let host = RemoteHost::connect(&place.parsed()?, options);
+        let host = host.map_err(|error| format!("{address}: {error}"))?;
+        let mask = RegisterMap::Small.address(Unit::Glb, glb::S_INTR_MASK).ok_or("no such register")?;
+        let mut witness = Witness { host, address, mask, written: 0 };
+        witness.write().map_err(|why| witness.of(&why))?;
         Ok(witness)
     }
 
-    /// Reads what it has written, and writes something else, until the round ends.
-    pub(crate) fn work(&mut self, around: &Around<'_>) {
-        while Instant::now() < around.until {
-            if let Err(why) = self.look().and_then(|()| self.write()) {
-                around.wrong(why);
-                return;
-            }
-            around.count(|tally| tally.checked += 1);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    fn of(&self, why: &str) -> String {
+        format!("{}: {why}", self.address)
+    }
+
+    /// Reads what it has written, and writes something else.
+    pub(crate) fn work(&mut self, around: &Around<'_>) -> Result<(), String> {
+        let looked = self.look().and_then(|()| self.write());
+        looked.map_err(|why| self.of(&why))?;
+        around.tally.compared(Party::Witness);
+        std::thread::sleep(Duration::from_millis(20));
+        Ok(())
     }
 
     fn look(&mut self) -> Result<(), String> {
         let mut bytes = [0; BYTES];
-        let read = self.host.fetch(Memory::Primary, BASE, &mut bytes);
-        read.map_err(|error| format!("{}: a session that stays: {error}", self.address))?;
-        match bytes.iter().position(|byte| *byte != self.written) {
-            None => Ok(()),
-            Some(at) => Err(format!(
-                "{}: byte {at} is {}, and {} was acknowledged",
-                self.address, bytes[at], self.written
-            )),
+        let fetched = self.host.fetch(Memory::Primary, BASE, &mut bytes);
+        fetched.map_err(|error| error.to_string())?;
+        if let Some(at) = bytes.iter().position(|byte| *byte != self.written) {
+            return Err(format!("byte {at} is {}, and {} was acknowledged", bytes[at], self.written));
+        }
+        let read = self.host.read(self.mask).map_err(|error| error.to_string())?;
+        match read == u32::from(self.written) {
+            true => Ok(()),
+            false => Err(format!("a register is {read:#x}, and {:#x} was acknowledged", self.written)),
         }
     }
 
     fn write(&mut self) -> Result<(), String> {
         let next = self.written.wrapping_add(1);
-        let written = self.host.load(Memory::Primary, BASE, &[next; BYTES]);
-        written.map_err(|error| format!("{}: a session that stays: {error}", self.address))?;
+        let loaded = self.host.load(Memory::Primary, BASE, &[next; BYTES]);
+        let written = loaded.and_then(|()| self.host.write_acknowledged(self.mask, next.into()));
+        written.map_err(|error| error.to_string())?;
         self.written = next;
         Ok(())
     }

@@ -16,7 +16,7 @@ use vp_transport::tls::{self, TlsSocket};
 pub use rights::{Right, Rights, Role};
 pub(crate) use tokens::{Holder, Presence};
 pub use tokens::{Tokens, TokensError};
-pub(crate) use tries::Tries;
+pub(crate) use tries::{Place, Tries};
 
 /// Who may come in.
 #[derive(Debug, Clone, Default)]

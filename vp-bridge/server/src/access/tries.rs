@@ -20,7 +20,7 @@ const QUEUE: Duration = Duration::from_secs(8);
 
 /// Where tries come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+pub(crate) enum Place {
     Host(IpAddr),
     /// The upper half of an IPv6 address: the lower one is the host's to choose (RFC 4291, 2.5.1).
     Network(u64),

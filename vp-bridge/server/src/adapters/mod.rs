@@ -37,7 +37,7 @@ pub(crate) trait Adapter: Send {
     /// what follows it.
     ///
     /// # Errors
-    /// The peer has broken a rule of its protocol, or says that it goes.
+    /// The peer has broken a rule of its protocol, or says that it goes. After a rule is broken it is not called any more.
     fn receive(&mut self, stream: usize, bytes: &mut BytesMut, now: Time) -> Result<(), Parting>;
 
     /// Takes what the hub tells this party.
@@ -75,6 +75,9 @@ pub(crate) trait Adapter: Send {
 
     /// Whether the peer may ask for more. If not, its streams are left unread.
     fn takes_more(&self) -> bool;
+
+    /// Whether the peer waits for answers that come without another word of it: they are its, even if it has done wrong since.
+    fn owes_answers(&self) -> bool;
 
     /// What it is when the peer's stream ends, and nothing was left unsaid.
     fn gone(&self) -> Parting {

@@ -36,6 +36,8 @@ pub(super) struct AdaptedSession {
     landing: Box<[u8]>,
     /// When something last came.
     heard: Instant,
+    /// What the peer did wrong: the session ends when what came before is answered.
+    broken: Option<End>,
     /// Why the session ends.
     end: Option<End>,
     ended: Option<oneshot::Sender<End>>,
@@ -67,6 +69,7 @@ impl AdaptedSession {
             adapter,
             landing: vec![0; READ].into(),
             heard: Instant::now(),
+            broken: None,
             end: None,
             ended: Some(ended),
         }
@@ -80,7 +83,17 @@ impl AdaptedSession {
 
     fn note(&mut self, done: Result<(), Parting>) {
         if let Err(parting) = done {
-            self.end.get_or_insert(parting.into());
+            let end = self.broken.take().unwrap_or_else(|| parting.into());
+            self.end.get_or_insert(end);
+        }
+    }
+
+    /// Ends the session of a peer that has done wrong when what came before is answered; or at once, when something is waited for
+    /// that the peer would send.
+    fn break_off(&mut self) {
+        if self.broken.is_some() && !self.adapter.owes_answers() {
+            self.write();
+            self.end = self.end.take().or(self.broken.take());
         }
     }
 
@@ -92,14 +105,9 @@ impl AdaptedSession {
                 Ok(None) if output.len() <= UNREAD => return,
                 Ok(None) => {
                     let why = format!("the peer has left {} bytes unread", output.len());
-                    self.end.get_or_insert(End::Wrong(why));
-                    return;
+                    return self.note(Err(Parting::Wrong(why)));
                 }
-                Err(error) => {
-                    let parting = self.broken(&error);
-                    self.end.get_or_insert(parting.into());
-                    return;
-                }
+                Err(error) => return self.note(Err(self.lost(&error))),
             }
         }
     }
@@ -116,12 +124,18 @@ impl AdaptedSession {
             self.note(done);
         }
         for number in 0..self.streams.len() {
-            if self.end.is_none() && self.adapter.takes_more() {
+            if self.end.is_none() && self.reads() {
                 let done = self.read(number, now);
                 self.note(done);
             }
         }
         self.write();
+        self.break_off();
+    }
+
+    /// Whether its streams are read. What a peer sends that has done wrong is thrown away.
+    fn reads(&self) -> bool {
+        self.broken.is_some() || self.adapter.takes_more()
     }
 
     /// When the peer will have been silent for long, if nothing comes.
@@ -134,28 +148,41 @@ impl AdaptedSession {
         match stream.socket.read(&mut self.landing) {
             // What had no room before may have it now.
             Ok(None) if stream.input.is_empty() => Ok(()),
-            Ok(None) => self.adapter.receive(number, &mut stream.input, now),
+            Ok(None) => self.receive(number, now),
             Ok(Some(0)) => match self.streams.iter().map(|stream| stream.input.len()).sum::<usize>() {
                 0 => Err(self.adapter.gone()),
                 left => Err(Parting::Wrong(format!(
                     "the peer is gone in the middle of a packet, after {left} bytes of it"
                 ))),
             },
+            Ok(Some(_)) if self.broken.is_some() => Ok(()),
             Ok(Some(read)) => {
                 self.heard = Instant::now();
                 stream.input.extend_from_slice(&self.landing[..read]);
-                self.adapter.receive(number, &mut stream.input, now)?;
-                if !stream.input.is_empty() {
-                    stream.socket.acknowledge_at_once();
+                self.receive(number, now)?;
+                if !self.streams[number].input.is_empty() {
+                    self.streams[number].socket.acknowledge_at_once();
                 }
                 Ok(())
             }
-            Err(error) => Err(self.broken(&error)),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Shows the adapter what has come.
+    fn receive(&mut self, number: usize, now: Time) -> Result<(), Parting> {
+        match self.adapter.receive(number, &mut self.streams[number].input, now) {
+            Err(wrong @ Parting::Wrong(_)) => {
+                self.streams.iter_mut().for_each(|stream| stream.input.clear());
+                self.broken = Some(wrong.into());
+                Ok(())
+            }
+            done => done,
         }
     }
 
     /// The stream cannot be used any more. A peer that ends without having read all that it was told resets it.
-    fn broken(&self, error: &io::Error) -> Parting {
+    fn lost(&self, error: &io::Error) -> Parting {
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => self.adapter.gone(),
             _ => Parting::Wrong(format!("stream broken: {error}")),
@@ -164,7 +191,7 @@ impl AdaptedSession {
 
     /// What to sleep on until [`poll`](Self::poll) can do more.
     fn wanted(&mut self) -> impl Iterator<Item = PollFd<'_>> {
-        let reads = self.adapter.takes_more();
+        let reads = self.reads();
         let written = self.adapter.next_output().map(|(number, _)| number);
         self.streams.iter().enumerate().filter_map(move |(number, stream)| {
             let mut flags = PollFlags::empty();

@@ -67,7 +67,9 @@ impl PlatformThread {
         // So long a time-out that the system has no number for it is none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut files = vec![PollFd::from_borrowed_fd(self.inbox.bell(), PollFlags::IN)];
-        for (_, member) in self.members.iter_mut() {
+        let (asleep, awake) = self.members.waited_for();
+        files.extend(asleep.map(|watch| PollFd::from_borrowed_fd(watch, PollFlags::IN)));
+        for member in awake {
             let bell = member.ring.as_ref().map(|ring| ring.server.bell());
             files.extend(bell.map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
             files.extend(member.stream.wanted());
@@ -79,11 +81,13 @@ impl PlatformThread {
 
     /// Polls the sockets of the sessions. Says whether there is something to do.
     pub(super) fn poll_sockets(&mut self) -> bool {
+        self.members.wake();
         let mut has_more = false;
-        for (_, member) in self.members.iter_mut() {
+        for (_, member) in self.members.awake_mut() {
             member.stream.poll();
             has_more |= member.stream.end().is_some() || member.stream.has_buffered();
         }
+        self.members.let_sleep();
         let is_adapted = self.adapted.poll(self.hub.now());
         is_adapted || has_more || self.has_commands()
     }

@@ -1,6 +1,7 @@
 //! The sessions that share an instance, as it sees them.
 
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
@@ -8,6 +9,7 @@ use vp_models::hub::Tag;
 use vp_models::platform::Warnings;
 use vp_protocols::native::{Capabilities, SessionId};
 
+use super::asleep::Asleep;
 use super::share::Ring;
 use super::silence::Silence;
 use super::turns::Account;
@@ -41,6 +43,8 @@ pub(super) struct Member {
     /// Posted writes that failed since the last reply.
     pub(super) failures: Warnings,
     pub(super) lost_warnings: u64,
+    /// Looks at its stream, one after the other, at which nothing was there or to be done.
+    quiet_looks: u32,
 }
 
 impl Member {
@@ -49,6 +53,7 @@ impl Member {
         (name, agent): (String, String),
         guest: Guest,
         stream: SessionStream,
+        account: Account,
     ) -> Self {
         Self {
             capabilities,
@@ -60,13 +65,14 @@ impl Member {
             has_clock: false,
             stream,
             silence: Silence::default(),
-            account: Account::default(),
+            account,
             ring: None,
             has_had_ring: false,
             held_permits: FxHashMap::default(),
             posted: VecDeque::new(),
             failures: Warnings::default(),
             lost_warnings: 0,
+            quiet_looks: 0,
         }
     }
 
@@ -75,6 +81,12 @@ impl Member {
         while self.posted.len() > waiting {
             self.posted.pop_front();
         }
+    }
+
+    /// Whether nothing can happen to it but what comes on its stream, or what somebody tells it.
+    fn may_sleep(&mut self) -> bool {
+        let has_nothing = self.ring.is_none() && self.posted.is_empty() && self.held_permits.is_empty();
+        has_nothing && self.stream.is_quiet()
     }
 
     /// Whether it hears of all in its stream, and carries it out in that order.
@@ -88,60 +100,200 @@ fn is_in_order(capabilities: Capabilities) -> bool {
     capabilities.contains(Capabilities::MEMORY_IN_ORDER) && !has_other_ways
 }
 
-/// All of them, in the order of their numbers: mostly one or two, at whom every access looks several times.
+/// Looks at a session after another at which nothing has come, after which it falls asleep: those of more than a millisecond.
+const LOOKS_AWAKE: u32 = 64;
+/// Of so few sessions none falls asleep: to look at them takes no longer.
+const FEW: usize = 8;
+
+/// All of them. At those who are awake every access looks several times: mostly one or two.
 #[derive(Default)]
-pub(super) struct Members(Vec<(SessionId, Member)>);
+pub(super) struct Members {
+    /// In the order of their numbers.
+    awake: Vec<(SessionId, Box<Member>)>,
+    asleep: Asleep,
+}
 
 impl Members {
     fn place(&self, session: SessionId) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&session, |(id, _)| *id)
+        self.awake.binary_search_by_key(&session, |(id, _)| *id)
     }
 
     pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
-        self.place(session).ok().map(|place| &self.0[place].1)
-    }
-
-    pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Member> {
-        self.place(session).ok().map(|place| &mut self.0[place].1)
-    }
-
-    pub(super) fn contains(&self, session: SessionId) -> bool {
-        self.place(session).is_ok()
-    }
-
-    pub(super) fn insert(&mut self, session: SessionId, member: Member) {
         match self.place(session) {
-            Ok(place) => self.0[place].1 = member,
-            Err(place) => self.0.insert(place, (session, member)),
+            Ok(place) => Some(&self.awake[place].1),
+            Err(_) => self.asleep.get(session),
         }
     }
 
-    pub(super) fn remove(&mut self, session: SessionId) -> Option<Member> {
-        self.place(session).ok().map(|place| self.0.remove(place).1)
+    /// One who is awake from then on.
+    pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Member> {
+        let place = match self.place(session) {
+            Ok(place) => place,
+            Err(place) => {
+                let mut member = self.asleep.remove(session)?;
+                member.quiet_looks = 0;
+                self.awake.insert(place, (session, member));
+                place
+            }
+        };
+        Some(&mut self.awake[place].1)
+    }
+
+    pub(super) fn contains(&self, session: SessionId) -> bool {
+        self.get(session).is_some()
+    }
+
+    pub(super) fn insert(&mut self, session: SessionId, member: Member) {
+        let member = Box::new(member);
+        match self.place(session) {
+            Ok(place) => self.awake[place].1 = member,
+            Err(place) => self.awake.insert(place, (session, member)),
+        }
+    }
+
+    pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
+        match self.place(session) {
+            Ok(place) => Some(self.awake.remove(place).1),
+            Err(_) => self.asleep.remove(session),
+        }
     }
 
     /// One whose stream has ended, and what came before is carried out; and why.
     pub(super) fn ended(&self) -> Option<(SessionId, String)> {
-        let mut over = self.iter().filter(|(_, member)| member.stream.asked() == 0);
+        let mut over = self.awake().filter(|(_, member)| member.stream.asked() == 0);
         over.find_map(|(session, member)| Some((session, member.stream.end()?.why().to_owned())))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.awake.len() + self.asleep.len()
+    }
+
+    /// Those who may have something, want something or be told something.
+    pub(super) fn awake(&self) -> impl Iterator<Item = (SessionId, &Member)> {
+        self.awake.iter().map(|(session, member)| (*session, &**member))
+    }
+
+    pub(super) fn awake_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
+        self.awake.iter_mut().map(|(session, member)| (*session, &mut **member))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
-        self.0.iter().map(|(session, member)| (*session, member))
+        self.awake().chain(self.asleep.iter())
     }
 
+    /// All of them, as they are.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
-        self.0.iter_mut().map(|(session, member)| (*session, member))
+        let awake = self.awake.iter_mut().map(|(session, member)| (*session, &mut **member));
+        awake.chain(self.asleep.iter_mut())
+    }
+
+    /// Whether somebody is asleep.
+    pub(super) fn are_asleep(&self) -> bool {
+        self.asleep.len() > 0
+    }
+
+    /// What to wait for: a file that can be read when something has come from somebody who is asleep, and the others.
+    pub(super) fn waited_for(&mut self) -> (Option<BorrowedFd<'_>>, impl Iterator<Item = &mut Member>) {
+        (self.asleep.watch(), self.awake.iter_mut().map(|(_, member)| &mut **member))
+    }
+
+    /// Wakes those from whom something has come.
+    pub(super) fn wake(&mut self) {
+        for session in self.asleep.ready() {
+            self.get_mut(session);
+        }
+    }
+
+    /// After a look at each who is awake: who has been silent for long, and to whom nothing is to be told, falls asleep.
+    pub(super) fn let_sleep(&mut self) {
+        if self.awake.len() <= FEW {
+            return;
+        }
+        let mut sleepy = Vec::new();
+        for (session, member) in self.awake_mut() {
+            member.quiet_looks = if member.may_sleep() { member.quiet_looks + 1 } else { 0 };
+            if member.quiet_looks >= LOOKS_AWAKE {
+                sleepy.push(session);
+            }
+        }
+        for session in sleepy {
+            if let Ok(place) = self.place(session) {
+                let (_, mut member) = self.awake.remove(place);
+                member.account.rest();
+                if let Err(member) = self.asleep.insert(session, member) {
+                    self.awake.insert(place, (session, member));
+                }
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    use bytes::BytesMut;
+    use tokio::sync::oneshot;
+    use vp_protocols::native::{Connection, Terms};
+    use vp_transport::Socket;
+
     use super::*;
+
+    /// Sessions, and their peers.
+    fn members(count: u64) -> (Members, Vec<UnixStream>) {
+        let mut members = Members::default();
+        let add = |id| {
+            let (near, far) = UnixStream::pair().unwrap();
+            near.set_nonblocking(true).unwrap();
+            let connection = Connection::server(Terms::default());
+            let (socket, ended) = (Arc::new(Socket::Unix(near)), oneshot::channel().0);
+            let stream = SessionStream::new(socket, connection, BytesMut::new(), ended);
+            let who = ("session".to_owned(), "test".to_owned());
+            let member = Member::new(Capabilities::NONE, who, Guest::default(), stream, Account::default());
+            members.insert(SessionId(id), member);
+            far
+        };
+        let peers = (0..count).map(add).collect();
+        (members, peers)
+    }
+
+    fn look(members: &mut Members) {
+        members.wake();
+        members.awake_mut().for_each(|(_, member)| member.stream.poll());
+        members.let_sleep();
+    }
+
+    fn awake(members: &Members) -> Vec<u64> {
+        members.awake().map(|(session, _)| session.0).collect()
+    }
+
+    #[test]
+    fn of_many_sessions_those_that_say_nothing_are_not_looked_at_until_they_do() {
+        let (mut members, mut peers) = members(50);
+        (0..=LOOKS_AWAKE).for_each(|_| look(&mut members));
+        assert_eq!((awake(&members), members.len()), (Vec::new(), 50));
+        // A part of a frame.
+        peers[7].write_all(&[0]).unwrap();
+        drop(peers.remove(30));
+        look(&mut members);
+        assert_eq!(awake(&members), [7, 30]);
+        assert_eq!(members.ended().map(|(session, _)| session), Some(SessionId(30)));
+        assert!(members.remove(SessionId(30)).is_some() && members.remove(SessionId(9)).is_some());
+        // Who is told something is looked at as well.
+        assert!(members.get_mut(SessionId(40)).is_some());
+        look(&mut members);
+        assert_eq!(awake(&members), [7, 40]);
+        assert_eq!((members.iter().count(), members.iter_mut().count(), members.len()), (48, 48, 48));
+    }
+
+    #[test]
+    fn of_few_sessions_none_falls_asleep() {
+        let (mut members, _peers) = members(FEW as u64);
+        (0..=2 * LOOKS_AWAKE).for_each(|_| look(&mut members));
+        assert_eq!(awake(&members).len(), FEW);
+    }
 
     #[test]
     fn a_ring_or_shared_memory_goes_past_the_stream() {

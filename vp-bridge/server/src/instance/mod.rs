@@ -10,6 +10,7 @@
 //! wall clock, and what a session may take of the server.
 
 mod adapted;
+mod asleep;
 mod files;
 mod idle;
 mod inbox;
@@ -315,7 +316,7 @@ impl PlatformThread {
     /// Hands on what sessions are told, and takes more of those whose posted writes have had their turn.
     fn flush(&mut self) {
         self.adapted.flush();
-        for (session, member) in self.members.iter_mut() {
+        for (session, member) in self.members.awake_mut() {
             member.stream.flush();
             if !member.posted.is_empty() {
                 member.keep_posted(self.hub.waiting(translate::party(session)));
@@ -452,7 +453,8 @@ impl PlatformThread {
         let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
         let mode = welcome.time_mode;
         tracing::info!("{name}: {}{agent} on platform {platform}, {mode}", who.unwrap_or_default());
-        let mut member = Member::new(welcome.capabilities, (name, agent), guest, stream);
+        let account = self.turns.newcomer();
+        let mut member = Member::new(welcome.capabilities, (name, agent), guest, stream, account);
         member.is_observer = is_observer;
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);

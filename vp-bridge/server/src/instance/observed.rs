@@ -1,6 +1,6 @@
 //! Who looks on at the platform.
 
-use vp_core::observe::Warning;
+use vp_models::hub::Input;
 
 use super::PlatformThread;
 use crate::ObservePlatforms;
@@ -34,8 +34,8 @@ impl PlatformThread {
         }
     }
 
-    fn not_observed(&self, error: &str) {
+    fn not_observed(&mut self, error: &str) {
         tracing::error!("platform {}: {error}", self.name());
-        self.hub.platform().warn("observing", &Warning::Once(error));
+        self.handle(Input::Warn { text: error.to_owned() });
     }
 }

@@ -78,6 +78,8 @@ pub(super) struct SessionStream {
     max_bytes: usize,
     /// Since the last look at it.
     signs: Signs,
+    /// Whether something has come since somebody asked for that.
+    is_fresh: bool,
     /// Pings without an answer, of the server's.
     pings: usize,
     /// The same, of the peer's.
@@ -107,6 +109,7 @@ impl SessionStream {
             socket,
             max_bytes: BYTES + connection.max_payload() as usize,
             signs: Signs { is_heard: true, is_busy: true },
+            is_fresh: true,
             pings: 0,
             peer_pings: 0,
             connection,
@@ -254,7 +257,7 @@ impl SessionStream {
     /// What to sleep on until [`poll`](Self::poll) can do more; `None`: it depends on the platform alone.
     pub(super) fn wanted(&mut self) -> Option<PollFd<'_>> {
         let mut flags = PollFlags::empty();
-        flags.set(PollFlags::IN, self.wants_input);
+        flags.set(PollFlags::IN, self.wants_input || self.broken.is_some());
         flags.set(PollFlags::OUT, !self.connection.output().is_empty());
         // The end of a stream is always told. Nobody could do anything about it now.
         (!flags.is_empty()).then(|| PollFd::new(&*self.socket, flags))
@@ -271,6 +274,19 @@ impl SessionStream {
         let socket: BorrowedFd<'_> = self.socket.as_fd();
         vp_shm::wait(&[], &[socket], Some(Duration::ZERO))
             || (vp_shm::stream::has_sent_all(socket) && self.connection.output().is_empty())
+    }
+
+    /// The socket, to be watched.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether nothing has come since this was last asked, and [`poll`](Self::poll) has nothing to do until something comes.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let is_silent = !std::mem::take(&mut self.is_fresh);
+        let has_nothing = self.commands.is_empty() && self.outgoing.is_empty() && self.asks.is_empty();
+        let waits = self.wants_input && self.tokens.is_empty() && self.connection.output().is_empty();
+        is_silent && has_nothing && waits && self.end.is_none() && !self.socket.has_buffered()
     }
 
     fn note(&mut self, done: Result<(), End>) {
@@ -331,7 +347,7 @@ impl SessionStream {
             Ok(Some(0)) if self.input.is_empty() => Err(End::Fine("the peer is gone".to_owned())),
             Ok(Some(0)) => Err(End::Wrong("the peer vanished in the middle of a frame".to_owned())),
             Ok(Some(read)) => {
-                self.signs.is_heard = true;
+                (self.signs.is_heard, self.is_fresh) = (true, true);
                 if lacking < READ {
                     self.input.extend_from_slice(&self.landing[..read]);
                 }
@@ -352,11 +368,12 @@ impl SessionStream {
     }
 
     /// Ends the session of a peer that has broken a rule, when what came before is answered; or at once, when something is waited
-    /// for that it would send.
+    /// for that it would send, or it has gone. What else it sends is thrown away.
     fn break_off(&mut self) -> Result<(), End> {
         let Some(broken) = &self.broken else { return Ok(()) };
         let waits = self.connection.in_flight() > self.pings || self.is_partner;
-        if self.connection.to_answer() > broken.unanswered && !waits {
+        let is_gone = matches!(self.socket.read(&mut self.landing), Ok(Some(0)) | Err(_));
+        if self.connection.to_answer() > broken.unanswered && !waits && !is_gone {
             return Ok(());
         }
         let Broken { code, reason, .. } = broken;

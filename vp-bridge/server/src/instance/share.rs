@@ -145,13 +145,13 @@ impl PlatformThread {
     // Rings.
 
     pub(super) fn rings(&self) -> impl Iterator<Item = &Ring> {
-        self.members.iter().filter_map(|(_, member)| member.ring.as_ref())
+        self.members.awake().filter_map(|(_, member)| member.ring.as_ref())
     }
 
     /// The rings that are taken from: not those of sessions that have too much waiting.
     fn open_rings(&self) -> impl Iterator<Item = (SessionId, &Ring)> {
         let rings =
-            self.members.iter().filter_map(|(session, member)| Some((session, member.ring.as_ref()?)));
+            self.members.awake().filter_map(|(session, member)| Some((session, member.ring.as_ref()?)));
         rings.filter(|(session, _)| self.hub.waiting(translate::party(*session)) < JOBS)
     }
 

@@ -74,8 +74,10 @@ impl PlatformThread {
     /// When the sessions are to be looked at next, if any has to be.
     pub(super) fn silence_wake(&mut self) -> Option<Instant> {
         let Patience { heartbeat, idle_timeout, .. } = self.patience;
+        // Of those who are asleep some may have promised it.
         let is_watched = idle_timeout.is_some()
-            || self.members.iter_mut().any(|(_, Member { stream, .. })| {
+            || (heartbeat.is_some() && self.members.are_asleep())
+            || self.members.awake_mut().any(|(_, Member { stream, .. })| {
                 stream.is_held_back() || (heartbeat.is_some() && stream.has_promised_pongs())
             });
         is_watched.then_some(self.watch.next)
@@ -89,12 +91,17 @@ impl PlatformThread {
         }
         let interval = self.watch.interval;
         self.watch.next = now + interval;
-        let mut put_out = Vec::new();
+        let (mut asked, mut put_out) = (Vec::new(), Vec::new());
         for (session, Member { stream, silence, .. }) in self.members.iter_mut() {
             match silence.judge(interval, &self.patience, stream) {
                 Verdict::Fine => {}
-                Verdict::Ping => stream.ping(),
+                Verdict::Ping => asked.push(session),
                 Verdict::PutOut(code, end) => put_out.push((session, code, end)),
+            }
+        }
+        for session in asked {
+            if let Some(member) = self.members.get_mut(session) {
+                member.stream.ping();
             }
         }
         for (session, code, end) in put_out {

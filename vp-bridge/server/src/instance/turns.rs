@@ -57,6 +57,11 @@ impl Account {
     pub(super) fn charge(&mut self, cost: u64) {
         self.cost += cost;
     }
+
+    /// Nothing is asked for, and nobody looks.
+    pub(super) fn rest(&mut self) {
+        self.is_waiting = false;
+    }
 }
 
 /// A session that may have commands: what these cost, and what it has cost.
@@ -77,6 +82,16 @@ pub(super) struct Turns {
 }
 
 impl Turns {
+    /// A session has had a turn, for which nobody had to be chosen.
+    fn note(&mut self, account: &Account) {
+        self.served = self.served.max(account.cost);
+    }
+
+    /// Of a session that comes now: it has not waited since the platform began, and many that come are owed nothing by who is there.
+    pub(super) fn newcomer(&self) -> Account {
+        Account { cost: self.served, is_waiting: false }
+    }
+
     /// Who of those with little, or with much, to be carried out is next.
     fn next<'a>(&mut self, kind: Kind, sessions: impl Iterator<Item = Candidate<'a>>) -> Option<SessionId> {
         let mut next: Option<(u64, SessionId)> = None;
@@ -103,7 +118,7 @@ impl Turns {
 impl PlatformThread {
     /// Whether a session wants something that has not been carried out.
     pub(super) fn has_commands(&self) -> bool {
-        self.members.iter().any(|(_, member)| member.stream.asked() > 0)
+        self.members.awake().any(|(_, member)| member.stream.asked() > 0)
     }
 
     /// Carries out a part of what the sessions want.
@@ -111,9 +126,12 @@ impl PlatformThread {
         if !self.has_commands() {
             return;
         }
-        let only = self.members.iter().next().map(|(session, _)| session);
+        let only = self.members.awake().next().map(|(session, _)| session);
         if let Some(only) = only.filter(|_| self.sessions() == 1) {
             self.take_commands(only, u64::MAX);
+            if let Some(member) = self.members.get(only) {
+                self.turns.note(&member.account);
+            }
             self.looks = Looks::SOON;
             return;
         }
@@ -131,7 +149,7 @@ impl PlatformThread {
     }
 
     fn next_in_turn(&mut self, kind: Kind) -> Option<SessionId> {
-        let sessions = self.members.iter_mut();
+        let sessions = self.members.awake_mut();
         self.turns.next(
             kind,
             sessions.map(|(session, member)| (session, member.stream.asked(), &mut member.account)),
@@ -204,6 +222,19 @@ mod tests {
         let costs: Vec<u64> = sessions.accounts.iter().map(|account| account.cost).collect();
         let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
         assert!(most - least <= 10 * TURN, "{costs:?}");
+    }
+
+    #[test]
+    fn who_was_alone_for_long_is_not_behind_those_who_come_then() {
+        let mut sessions = Sessions::new(&[1 << 40]);
+        sessions.accounts[0].charge(1 << 30);
+        sessions.turns.note(&sessions.accounts[0]);
+        sessions.accounts.resize(500, sessions.turns.newcomer());
+        sessions.asked.resize(500, 1 << 40);
+        for _ in 0..10 {
+            let others = (0..).take_while(|_| sessions.serve(Kind::Much, TURN) != Some(0)).count();
+            assert!(others < 500, "{others}");
+        }
     }
 
     #[test]

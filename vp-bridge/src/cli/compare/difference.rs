@@ -3,6 +3,7 @@
 use vp_core::Time;
 
 use super::transactions::{Content, Kind, Place, Step, Stream, Streams, Transaction};
+use crate::cli::sequences;
 
 /// A run whose transactions are known.
 pub(super) struct Recorded {
@@ -54,8 +55,8 @@ fn pairs<'a>(
     outside: &'a Recorded,
     stream: &Stream,
 ) -> impl Iterator<Item = (usize, Option<&'a Transaction>, Option<&'a Transaction>)> + use<'a> {
-    let (model, outside) = (model.of(stream), outside.of(stream));
-    (0..model.len().max(outside.len())).map(move |index| (index, model.get(index), outside.get(index)))
+    let pairs = sequences::pairs(model.of(stream), outside.of(stream));
+    pairs.enumerate().map(|(index, (model, outside))| (index, model, outside))
 }
 
 fn streams<'a>(model: &'a Recorded, outside: &'a Recorded) -> impl Iterator<Item = Stream> + use<'a> {
@@ -93,7 +94,7 @@ pub(super) fn contents<'a>(model: &'a Recorded, outside: &'a Recorded) -> Option
 /// The first step that differs.
 fn differs(transactions: [Option<&Transaction>; 2], ends: [Time; 2]) -> Option<usize> {
     let [model, outside] = transactions.map(|it| it.map_or(&[][..], |it| it.steps.as_slice()));
-    (0..model.len().max(outside.len())).find(|&step| match (model.get(step), outside.get(step)) {
+    sequences::pairs(model, outside).position(|steps| match steps {
         (Some(model), Some(outside)) => model.content != outside.content,
         (Some(step), None) => step.at <= ends[0],
         (None, Some(step)) => step.at <= ends[1],

@@ -28,6 +28,7 @@ use super::platform_args::PlatformArgs;
 use super::run::{BUILT_IN, DEFAULT_PLATFORM, built_in, platform_of};
 use super::{Failure, Verdict};
 use difference::Recorded;
+pub(super) use transactions::Content;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -8,11 +8,9 @@ use super::difference::{self, Difference, Recorded};
 use super::transactions::{Content, Kind, Place, Step, Stream, Transaction};
 use super::{Compared, Run};
 use crate::cli::run::report as run_report;
+use crate::cli::sequences::{self, BEFORE};
 use crate::cli::text::{self, counted, grouped, styled};
 use crate::cli::{Failure, Verdict};
-
-/// Transactions of the port that are shown before the one that differs.
-const BEFORE: usize = 4;
 
 /// What was compared, and the first transaction that differs. With `cycles` times count, too.
 pub(super) fn show(compared: &Compared, cycles: bool) -> Result<Verdict, Failure> {
@@ -154,7 +152,7 @@ impl Shown {
             let step = match transaction.steps.get(found.step) {
                 _ if found.step == 0 => String::new(),
                 Some(step) => {
-                    format!("; {} at {}: {}", what(found.step, step), self.edge(step.at), content(step))
+                    format!("; {} at {}: {}", what(found.step, step), self.edge(step.at), step.content)
                 }
                 None => "; no more".to_owned(),
             };
@@ -175,7 +173,7 @@ impl Shown {
     /// A transaction in one line.
     fn line(&self, transaction: &Transaction) -> String {
         match transaction.steps.first() {
-            Some(step) => format!("{:<12} {}", self.edge(step.at), content(step)),
+            Some(step) => format!("{:<12} {}", self.edge(step.at), step.content),
             None => String::new(),
         }
     }
@@ -187,9 +185,8 @@ impl Shown {
         found: &Difference<'_>,
         (model, outside): (&Recorded, &Recorded),
     ) -> Result<(), Failure> {
-        let mut put = |whose: &str, lines: &[String]| -> Result<(), Failure> {
-            writeln!(out, "{:<10} {whose}, the last at each port", "before it")?;
-            lines.iter().try_for_each(|line| Ok(writeln!(out, "  {line}")?))
+        let mut put = |whose: &str, lines: &[String]| {
+            sequences::show(out, "before it", &format!("{whose}, the last at each port"), lines)
         };
         let model = self.earlier(model, found, found.model);
         let outside = self.earlier(outside, found, found.outside);
@@ -250,38 +247,6 @@ fn last(step: &Step) -> String {
     match &step.content {
         Content::Beat { .. } => "last data".to_owned(),
         Content::Response { error: false } => "response".to_owned(),
-        _ => content(step),
-    }
-}
-
-/// What a step transfers.
-fn content(step: &Step) -> String {
-    match &step.content {
-        Content::Request { address, write: None, .. } => format!("reads {address:#06x}"),
-        Content::Request { address, write: Some(value), posted } => {
-            let how = if *posted { ", posted" } else { "" };
-            format!("writes {value:#010x} to {address:#06x}{how}")
-        }
-        Content::Answer(value) => format!("answer {value:#010x}"),
-        Content::Level(level) => if *level { "high" } else { "low" }.to_owned(),
-        Content::Address { address, beats } => {
-            format!("{address:#x}, {}", counted(u64::from(*beats), "beat"))
-        }
-        Content::Beat { data, strobes, last, error } => {
-            let mut text: String = data.iter().map(|byte| format!("{byte:02x}")).collect();
-            let all = u64::MAX >> (64 - data.len().clamp(1, 64));
-            if strobes & all != all {
-                text += &format!(", strobes {:#x}", strobes & all);
-            }
-            if *last {
-                text += ", last";
-            }
-            if *error {
-                text += ", error";
-            }
-            text
-        }
-        Content::Response { error: false } => "okay".to_owned(),
-        Content::Response { error: true } => "error".to_owned(),
+        _ => step.content.to_string(),
     }
 }

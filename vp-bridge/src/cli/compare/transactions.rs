@@ -8,6 +8,8 @@ use vp_models::bus::axi::{AxiChannel, AxiEvent};
 use vp_models::hub::{PinEvent, PortEvent, Role};
 use vp_models::platform::{Port, PortKind};
 
+use crate::cli::text::counted;
+
 /// Where a platform is cut: one of its ports, and on which side of it the part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
@@ -55,7 +57,7 @@ pub(super) struct Step {
 
 /// What a step transfers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Content {
+pub(in crate::cli) enum Content {
     /// An access to a register: the word to be written, or `None` to read.
     Request { address: u32, write: Option<u32>, posted: bool },
     /// The value read; zero for a write.
@@ -68,6 +70,59 @@ pub(super) enum Content {
     Beat { data: Vec<u8>, strobes: u64, last: bool, error: bool },
     /// B.
     Response { error: bool },
+}
+
+impl Content {
+    /// What an event transfers, if it does that.
+    pub(in crate::cli) fn of(event: &PortEvent) -> Option<Content> {
+        Some(match event {
+            PortEvent::Axi(
+                AxiEvent::ReadAddress { address, beats, .. } | AxiEvent::WriteAddress { address, beats, .. },
+            ) => Content::Address { address: *address, beats: *beats },
+            PortEvent::Axi(AxiEvent::ReadData { data, last, error, .. }) => {
+                Content::Beat { data: data.to_vec(), strobes: u64::MAX, last: *last, error: *error }
+            }
+            PortEvent::Axi(AxiEvent::WriteData { data, strobes, last }) => {
+                Content::Beat { data: data.to_vec(), strobes: *strobes, last: *last, error: false }
+            }
+            PortEvent::Axi(AxiEvent::WriteResponse { error, .. }) => Content::Response { error: *error },
+            PortEvent::Register { address, write, posted } => {
+                Content::Request { address: *address, write: *write, posted: *posted }
+            }
+            PortEvent::RegisterAnswer(value) => Content::Answer(*value),
+            PortEvent::Level(level) => Content::Level(*level),
+            PortEvent::Axi(AxiEvent::Ready { .. }) | PortEvent::RegisterReady(_) | PortEvent::Reset => {
+                return None;
+            }
+        })
+    }
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Content::Request { address, write: None, .. } => write!(f, "reads {address:#06x}"),
+            Content::Request { address, write: Some(value), posted } => {
+                let how = if *posted { ", posted" } else { "" };
+                write!(f, "writes {value:#010x} to {address:#06x}{how}")
+            }
+            Content::Answer(value) => write!(f, "answer {value:#010x}"),
+            Content::Level(level) => f.write_str(if *level { "high" } else { "low" }),
+            Content::Address { address, beats } => {
+                write!(f, "{address:#x}, {}", counted(u64::from(*beats), "beat"))
+            }
+            Content::Beat { data, strobes, last, error } => {
+                data.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                let all = u64::MAX >> (64 - data.len().clamp(1, 64));
+                if strobes & all != all {
+                    write!(f, ", strobes {:#x}", strobes & all)?;
+                }
+                f.write_str(if *last { ", last" } else { "" })?;
+                f.write_str(if *error { ", error" } else { "" })
+            }
+            Content::Response { error } => f.write_str(if *error { "error" } else { "okay" }),
+        }
+    }
 }
 
 /// A transaction: its steps, as far as they have come.
@@ -144,7 +199,7 @@ pub(super) fn of(events: Vec<PinEvent>, ports: &[Port], period: Time) -> Streams
     for PinEvent { port, role, at, event } in events {
         let Some(&Port { name: port, kind, .. }) = ports.get(usize::from(port.0)) else { continue };
         let is_memory = role == Role::Target && kind == PortKind::Axi;
-        places.entry(Place { port, is_memory }).or_default().push(at, event);
+        places.entry(Place { port, is_memory }).or_default().push(at, &event);
     }
     let mut streams = Streams::new();
     for (place, driven) in places {
@@ -154,41 +209,28 @@ pub(super) fn of(events: Vec<PinEvent>, ports: &[Port], period: Time) -> Streams
 }
 
 impl Driven {
-    fn push(&mut self, at: Time, event: PortEvent) {
+    fn push(&mut self, at: Time, event: &PortEvent) {
+        let [reads, writes] = &mut self.addresses;
+        let Some(content) = Content::of(event) else { return self.push_ready(at, event) };
         match event {
-            PortEvent::Axi(event) => self.push_axi(at, event),
-            PortEvent::Register { address, write, posted } => {
-                self.requests.driven.push((at, Content::Request { address, write, posted }));
+            PortEvent::Axi(AxiEvent::ReadAddress { id, .. }) => reads.driven.push((at, (*id, content))),
+            PortEvent::Axi(AxiEvent::WriteAddress { id, .. }) => writes.driven.push((at, (*id, content))),
+            PortEvent::Axi(AxiEvent::ReadData { id, .. }) => self.read_data.driven.push((at, (*id, content))),
+            PortEvent::Axi(AxiEvent::WriteResponse { id, .. }) => {
+                self.responses.driven.push((at, (*id, content)));
             }
-            PortEvent::RegisterReady(ready) => self.requests.ready.push((at, ready)),
-            PortEvent::RegisterAnswer(value) => self.answers.push((at, value)),
-            PortEvent::Level(level) => self.levels.push((at, level)),
-            // Nobody resets the platform of a program that runs once.
-            PortEvent::Reset => {}
+            PortEvent::Axi(_) => self.write_data.driven.push((at, content)),
+            PortEvent::RegisterAnswer(value) => self.answers.push((at, *value)),
+            PortEvent::Level(level) => self.levels.push((at, *level)),
+            _ => self.requests.driven.push((at, content)),
         }
     }
 
-    fn push_axi(&mut self, at: Time, event: AxiEvent) {
+    fn push_ready(&mut self, at: Time, event: &PortEvent) {
         let [reads, writes] = &mut self.addresses;
         match event {
-            AxiEvent::ReadAddress { id, address, beats } => {
-                reads.driven.push((at, (id, Content::Address { address, beats })));
-            }
-            AxiEvent::WriteAddress { id, address, beats } => {
-                writes.driven.push((at, (id, Content::Address { address, beats })));
-            }
-            AxiEvent::ReadData { id, data, last, error } => {
-                let (data, strobes) = (data.to_vec(), u64::MAX);
-                self.read_data.driven.push((at, (id, Content::Beat { data, strobes, last, error })));
-            }
-            AxiEvent::WriteData { data, strobes, last } => {
-                let (data, error) = (data.to_vec(), false);
-                self.write_data.driven.push((at, Content::Beat { data, strobes, last, error }));
-            }
-            AxiEvent::WriteResponse { id, error } => {
-                self.responses.driven.push((at, (id, Content::Response { error })));
-            }
-            AxiEvent::Ready { channel, ready } => {
+            PortEvent::RegisterReady(ready) => self.requests.ready.push((at, *ready)),
+            PortEvent::Axi(AxiEvent::Ready { channel, ready }) => {
                 let readies = match channel {
                     AxiChannel::ReadAddress => &mut reads.ready,
                     AxiChannel::WriteAddress => &mut writes.ready,
@@ -196,8 +238,10 @@ impl Driven {
                     AxiChannel::WriteData => &mut self.write_data.ready,
                     AxiChannel::WriteResponse => &mut self.responses.ready,
                 };
-                readies.push((at, ready));
+                readies.push((at, *ready));
             }
+            // Nobody resets the platform of a program that runs once.
+            _ => {}
         }
     }
 

@@ -66,17 +66,26 @@ pub(super) fn main(named: &Named, args: &Args) -> Result<Verdict, Failure> {
         }
         host.platform.also("arithmetic=skipped");
     }
+    let batch = args.batch.unwrap_or(1);
+    let plan = |description: &Description| {
+        let (config, range) = (&nvdla(description)?.config, description.dbb0.range());
+        Plan::batched(&network, config, range, batch).map_err(|error| {
+            Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
+        })
+    };
+    // What looks on at a platform of this process knows the layers' names before it begins.
+    let planned = match host.observing.first_given() {
+        Some(_) => Some(plan(&host.platform.description(DEFAULT_PLATFORM)?)?),
+        None => None,
+    };
+    planned.iter().for_each(|plan| host.observing.name_layers(plan));
     let OpenedHost { parts: _parts, mut host, description, headline, observed: _observed } =
         host.open_watched(DEFAULT_PLATFORM)?;
     let description = match description {
         Some(description) => description,
         None => crate::cli::hosts::described(host.as_mut())?,
     };
-    let batch = args.batch.unwrap_or(1);
-    let config = &nvdla(&description)?.config;
-    let plan = Plan::batched(&network, config, description.dbb0.range(), batch).map_err(|error| {
-        Failure::new(format!("{} cannot run on {}: {error}", network.name, description.name))
-    })?;
+    let plan = planned.map_or_else(|| plan(&description), Ok)?;
     let input = input(&network, &args.input)?;
     let inputs = vec![input.as_slice(); args.frames.unwrap_or(1).next_multiple_of(batch) as usize];
     let bar = super::progress(inputs.len());

@@ -1,10 +1,9 @@
 //! Logs of single simulations: every request on the memory interfaces, in order.
 
 use super::RtlError;
-use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
+use vp_models::host::unpack_text_at_most;
 
 use super::table::{Row, Setting, Table};
 
@@ -13,6 +12,9 @@ pub type Channel = (&'static str, bool, u32);
 
 /// The requests on each channel, in order: address and bytes.
 pub type Requests = BTreeMap<Channel, Vec<(u64, u32)>>;
+
+/// Most bytes of a log, unpacked. The longest of the vendor's layers has half a megabyte.
+const MOST: u64 = 64 << 20;
 
 /// The memory under which logs were written.
 const LOGGED: Setting = Setting { read_latency: 100, write_latency: 1, read_outstanding: 256 };
@@ -34,9 +36,7 @@ pub fn of_row(folder: &Path, table: &Table, row: &Row) -> Result<Option<Requests
 /// # Errors
 /// A log that is not as its description says.
 pub fn read(path: &Path) -> Result<Requests, RtlError> {
-    let file = std::fs::File::open(path).map_err(|error| RtlError::new(path, error))?;
-    let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).map_err(|error| RtlError::new(path, error))?;
+    let text = unpack_text_at_most(path, MOST).map_err(|error| RtlError::new(path, error))?;
     let mut requests = Requests::new();
     for (number, line) in text.lines().enumerate().skip(1) {
         let request = request(line);
@@ -86,12 +86,26 @@ pub fn differences(model: &Requests, rtl: &Requests) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn only_requests_are_kept_of_a_log() {
         assert_eq!(request("12,AR,0x80000040,32,8"), Some(Some((("dbb0", false, 8), (0x8000_0040, 32)))));
         assert_eq!(request("13,CSBW,0x3010,1,0"), Some(None));
         assert_eq!(request("13,AW,80000000,1,0"), None);
+    }
+
+    #[test]
+    fn a_log_that_unpacks_to_more_than_any_has_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb.csv.gz");
+        let packed = std::fs::File::create(&path).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(packed, flate2::Compression::fast());
+        let line = [b'\n'; 1 << 20];
+        (0..=MOST >> 20).for_each(|_| packed.write_all(&line).unwrap());
+        packed.finish().unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert_eq!(error, format!("{}: it has more than {MOST} bytes", path.display()));
     }
 
     #[test]

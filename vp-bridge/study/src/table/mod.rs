@@ -5,6 +5,7 @@ mod parquet;
 
 pub use columns::{layers, points};
 
+use std::io::Write;
 use std::path::Path;
 use vp_observers::WholeFile;
 
@@ -126,15 +127,17 @@ impl Table {
     /// # Errors
     /// The disk's.
     pub fn write_csv(&self, path: &Path) -> Result<(), String> {
-        let wrong = |error: csv::Error| format!("{}: {error}", path.display());
-        let mut file =
-            csv::Writer::from_writer(WholeFile::create(path).map_err(|error| wrong(error.into()))?);
-        file.write_record(self.columns.iter().map(|column| &column.name)).map_err(wrong)?;
+        let written = WholeFile::create(path).and_then(|file| self.csv(file)).and_then(WholeFile::keep);
+        written.map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn csv<F: Write>(&self, file: F) -> std::io::Result<F> {
+        let mut file = csv::Writer::from_writer(file);
+        file.write_record(self.columns.iter().map(|column| &column.name))?;
         for row in 0..self.rows() {
-            file.write_record(self.columns.iter().map(|column| column.cells[row].text())).map_err(wrong)?;
+            file.write_record(self.columns.iter().map(|column| column.cells[row].text()))?;
         }
-        let file = file.into_inner().map_err(|error| wrong(error.into_error().into()))?;
-        file.keep().map_err(|error| wrong(error.into()))
+        file.into_inner().map_err(csv::IntoInnerError::into_error)
     }
 
     /// Writes it as Parquet.
@@ -142,7 +145,11 @@ impl Table {
     /// # Errors
     /// The disk's.
     pub fn write_parquet(&self, path: &Path) -> Result<(), String> {
-        parquet::write(self, path).map_err(|error| format!("{}: {error}", path.display()))
+        let written = WholeFile::create(path)
+            .map_err(Into::into)
+            .and_then(|file| parquet::write(self, file))
+            .and_then(|file| Ok(file.keep()?));
+        written.map_err(|error| format!("{}: {error}", path.display()))
     }
 }
 
@@ -159,6 +166,37 @@ mod tests {
         assert_eq!(table.rows(), 2);
         assert_eq!(table.columns[1].cells, [Cell::Empty, Cell::Number(0.5)]);
         assert_eq!(table.columns[0].cells, [Cell::Integer(1), Cell::Empty]);
+    }
+
+    /// A file of which a signal or a full pipe takes a part of each write, or all of it.
+    struct Reluctant(Vec<u8>, u64);
+
+    impl Write for Reluctant {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.1 = self.1.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            match (self.1 >> 33) as usize % 100 {
+                ..30 => Err(std::io::ErrorKind::Interrupted.into()),
+                most => self.0.write(&bytes[..bytes.len().min(most)]),
+            }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn tables_come_out_whole_where_writes_are_cut_short_and_interrupted() {
+        let mut table = Table::default();
+        for row in 0..500 {
+            table.put(row, "number", (row * row) as u64);
+            table.put(row, "text", format!("row {row}"));
+        }
+        let (csv, parquet) = (table.csv(Vec::new()).unwrap(), parquet::write(&table, Vec::new()).unwrap());
+        for seed in 0..50 {
+            assert!(table.csv(Reluctant(Vec::new(), seed)).unwrap().0 == csv, "seed {seed}");
+            assert!(parquet::write(&table, Reluctant(Vec::new(), seed)).unwrap().0 == parquet, "seed {seed}");
+        }
     }
 
     #[test]

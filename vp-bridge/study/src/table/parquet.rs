@@ -7,15 +7,13 @@ use ::parquet::errors::Result;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
-use std::path::Path;
+use std::io::Write;
 use std::sync::Arc;
-use vp_observers::WholeFile;
 
-pub(super) fn write(table: &Table, path: &Path) -> Result<()> {
+pub(super) fn write<F: Write + Send>(table: &Table, file: F) -> Result<F> {
     let fields = table.columns.iter().map(|column| field(column).map(Arc::new)).collect::<Result<_>>()?;
     let schema = Type::group_type_builder("table").with_fields(fields).build()?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let file = WholeFile::create(path)?;
     let mut file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?;
     let mut rows = file.next_row_group()?;
     for column in &table.columns {
@@ -41,7 +39,7 @@ pub(super) fn write(table: &Table, path: &Path) -> Result<()> {
         writer.close()?;
     }
     rows.close()?;
-    Ok(file.into_inner()?.keep()?)
+    file.into_inner()
 }
 
 /// Writes the cells that there are, and for each row whether there is one.
@@ -105,7 +103,7 @@ mod tests {
                 table.put(row, name, cell.clone());
             }
         }
-        write(&table, &path).unwrap();
+        write(&table, File::create(&path).unwrap()).unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let read: Vec<Vec<Field>> = reader
             .get_row_iter(None)

@@ -151,7 +151,8 @@ impl Hub {
         let is_due = |partner: &Partner| partner.queue.front().is_some_and(|(at, ..)| *at <= now);
         while let Some((&party, partner)) = self.partners.iter_mut().find(|(_, partner)| is_due(partner)) {
             if let Some((at, port, event)) = partner.queue.pop_front() {
-                (self.is_instant_over, self.has_run) = (false, true);
+                self.is_instant_over = false;
+                self.has_run();
                 self.applied += 1;
                 is_reset |= event == PortEvent::Reset;
                 self.watch_pins(party, port, at, &event);

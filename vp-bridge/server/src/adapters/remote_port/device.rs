@@ -458,4 +458,8 @@ impl Adapter for Device {
         // library's own bounds, and not the reading.
         self.commands.len() < WAITING && !self.connection.is_backlogged()
     }
+
+    fn owes_answers(&self) -> bool {
+        self.commands.values().any(|purpose| matches!(purpose, Purpose::Memory(..)))
+    }
 }

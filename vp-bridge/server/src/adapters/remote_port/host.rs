@@ -534,7 +534,7 @@ impl Adapter for Host {
     }
 
     fn minds_silence(&self) -> bool {
-        self.heartbeat.is_possible && self.heartbeat.sync.is_none()
+        self.heartbeat.is_possible && self.heartbeat.sync.is_none() && !self.connection.is_over()
     }
 
     fn is_silent(&mut self) -> Result<(), Parting> {
@@ -554,6 +554,12 @@ impl Adapter for Host {
     fn takes_more(&self) -> bool {
         let most = if self.asked.is_empty() { WAITING } else { HARD_WAITING };
         self.commands.len() < most && !self.connection.is_backlogged()
+    }
+
+    fn owes_answers(&self) -> bool {
+        // Requests of the platform to its memory would not be answered.
+        self.requests.is_empty()
+            && self.commands.values().any(|purpose| !matches!(purpose, Purpose::Attach(_)))
     }
 }
 

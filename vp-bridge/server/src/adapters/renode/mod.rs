@@ -348,6 +348,12 @@ impl Adapter for Renode {
         self.commands.len() < WAITING
     }
 
+    fn owes_answers(&self) -> bool {
+        // An access to its bus would not be answered.
+        let owes = |purpose: &Purpose| matches!(purpose, Purpose::Word { .. } | Purpose::Tick);
+        !self.connection.is_on_bus() && self.commands.values().any(owes)
+    }
+
     fn gone(&self) -> Parting {
         Parting::Wrong("Renode is gone without a disconnect".to_owned())
     }

@@ -1,0 +1,161 @@
+//! How fast a good client is beside many bad ones: `soak crowd`.
+//!
+//! A server; a client that reads a register, and now and then loads 1 MiB, one after the other; and 500 bad sessions in another
+//! program. What the good one finds alone and beside the others is measured in turn, so that what else the machine does falls on
+//! both. The bad ones are few threads with bytes made beforehand, at the lowest priority: their own work is not the server's.
+
+mod members;
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum as _};
+use vp_models::host::{Host as _, Memory};
+use vp_protocols::native::TimeMode;
+use vp_remote::{RemoteHost, RemoteOptions};
+
+use crate::process::{self, text};
+use crate::server::{Place, Server};
+use crate::vp;
+
+pub(crate) use members::{Badness, be};
+
+/// A platform that the good client and bad ones share.
+const SHARED: &str = "shared";
+/// Bytes that are loaded at once.
+const LOAD: usize = 1 << 20;
+/// Reads between two loads.
+const READS: usize = 200;
+/// `GLB.S_NVDLA_HW_VERSION`.
+const VERSION: u32 = 0x1000;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The program under test [default: `vp` beside this program]
+    #[arg(long)]
+    vp: Option<std::path::PathBuf>,
+    /// Bad sessions at a time
+    #[arg(long, default_value_t = 500)]
+    sessions: usize,
+    /// What they do; everything, one after the other, if left out
+    #[arg(long)]
+    bad: Vec<Badness>,
+    /// How long each of the phases takes
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// How often a phase alone and one beside the others follow each other
+    #[arg(long, default_value_t = 2)]
+    rounds: usize,
+}
+
+/// How long reads and loads took.
+#[derive(Default)]
+struct Times {
+    reads: Vec<Duration>,
+    loads: Vec<Duration>,
+}
+
+fn at(times: &mut [Duration], permille: usize) -> Duration {
+    times.sort_unstable();
+    times.get((times.len() * permille / 1000).min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+/// Measures, and says a line for each kind of bad session.
+pub(crate) fn measure(arguments: &Arguments) -> Result<(), String> {
+    let program = match &arguments.vp {
+        Some(program) => program.clone(),
+        None => process::beside("vp", "vp-bridge")?,
+    };
+    let folder = tempfile::tempdir().map_err(text)?;
+    let kinds = if arguments.bad.is_empty() { Badness::value_variants() } else { &arguments.bad[..] };
+    for bad in kinds {
+        for shared in [false, true] {
+            let mut serve = vp(&program, folder.path());
+            serve.args(["serve", "--listen", "tcp:127.0.0.1:0"]);
+            let server = Server::start(serve, Place::default())?;
+            let mut alone = Times::default();
+            let mut beside = Times::default();
+            let platform = shared.then(|| SHARED.to_owned());
+            let options = RemoteOptions { platform, time_mode: TimeMode::Free, ..RemoteOptions::default() };
+            let mut good = RemoteHost::connect(&server.place.parsed()?, options).map_err(text)?;
+            for _ in 0..arguments.rounds {
+                phase(&mut good, &mut alone, arguments)?;
+                let crowd = Crowd::start(&server, *bad, shared, arguments)?;
+                phase(&mut good, &mut beside, arguments)?;
+                drop(crowd);
+                // The server has noticed when the good one is answered, and what is left of the others is taken down by then.
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            say(*bad, shared, &mut alone, &mut beside).map_err(text)?;
+        }
+    }
+    Ok(())
+}
+
+fn phase(good: &mut RemoteHost, times: &mut Times, arguments: &Arguments) -> Result<(), String> {
+    let (began, bytes) = (Instant::now(), vec![0x5a; LOAD]);
+    while began.elapsed() < Duration::from_secs(arguments.seconds) {
+        for _ in 0..READS {
+            let asked = Instant::now();
+            good.read(VERSION).map_err(text)?;
+            times.reads.push(asked.elapsed());
+            if began.elapsed() > Duration::from_secs(arguments.seconds) {
+                break;
+            }
+        }
+        let asked = Instant::now();
+        good.load(Memory::Primary, 0x8000_0000, &bytes).map_err(text)?;
+        times.loads.push(asked.elapsed());
+    }
+    Ok(())
+}
+
+/// `storm, platforms of their own: reads 21 → 25 µs (1.2), 99 % …`
+fn say(bad: Badness, shared: bool, alone: &mut Times, beside: &mut Times) -> io::Result<()> {
+    let whose = if shared { "on the same platform" } else { "on platforms of their own" };
+    let mut line = format!("{bad:?} {whose}:");
+    for (what, alone, beside) in
+        [("a read", &mut alone.reads, &mut beside.reads), ("1 MiB", &mut alone.loads, &mut beside.loads)]
+    {
+        for (which, permille) in [("median", 500), ("99 %", 990)] {
+            let [alone, beside] =
+                [&mut *alone, &mut *beside].map(|times| at(times, permille).as_secs_f64() * 1e6);
+            line +=
+                &format!(" {what}, {which}: {alone:.0} → {beside:.0} µs ({:.2});", beside / alone.max(1e-3));
+        }
+    }
+    line += &format!(" {} reads, then {}", alone.reads.len(), beside.reads.len());
+    writeln!(io::stdout(), "{line}")
+}
+
+/// The bad sessions, until they are dropped.
+struct Crowd(Child);
+
+impl Crowd {
+    fn start(server: &Server, bad: Badness, shared: bool, arguments: &Arguments) -> Result<Crowd, String> {
+        let own = std::env::current_exe().map_err(text)?;
+        let mut command = Command::new(own);
+        command.arg("crowd-of").arg(bad.name()).arg(&server.place.address);
+        command.arg(arguments.sessions.to_string());
+        if shared {
+            command.args(["--platform", SHARED]);
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let mut crowd = Crowd(child);
+        let mut line = String::new();
+        if let Some(said) = crowd.0.stdout.take() {
+            BufReader::new(said).read_line(&mut line).map_err(text)?;
+        }
+        match line.trim() {
+            "ready" => Ok(crowd),
+            line => Err(format!("{command:?} says {line:?}")),
+        }
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        process::end(&mut self.0);
+    }
+}

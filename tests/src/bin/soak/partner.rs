@@ -1,0 +1,73 @@
+//! A platform whose memory is another program, with a clock of its own: that program is killed and comes again, and the CPU stays.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use rand::Rng as _;
+use rand::rngs::SmallRng;
+use vp_remote::{RemoteHost, RemoteOptions};
+
+use crate::Around;
+use crate::process;
+use crate::server::Place;
+use crate::tally::Party;
+
+/// How often a memory comes again.
+const LIVES: u8 = 3;
+
+/// Runs a layer with each of some memories, one after the other. One that is killed when the layer is through has done what it should.
+pub(crate) fn work(place: &Place, random: &mut SmallRng, around: &Around<'_>) -> Result<(), String> {
+    let name = format!("clocked{}", random.random::<u32>());
+    let address = place.parsed()?;
+    let options = RemoteOptions { platform: Some(name.clone()), ..RemoteOptions::default() };
+    let cpu = RemoteHost::connect(&address, options);
+    let mut cpu = cpu.map_err(|error| format!("{address}: {error}"))?;
+    for life in 0..LIVES {
+        live(place, &name, &mut cpu, random, around)
+            .map_err(|why| format!("{address}: memory {life} of {name}: {why}"))?;
+    }
+    cpu.close().map_err(|error| format!("{address}: {error}"))
+}
+
+fn live(
+    place: &Place,
+    name: &str,
+    cpu: &mut RemoteHost,
+    random: &mut SmallRng,
+    around: &Around<'_>,
+) -> Result<(), String> {
+    around.tally.begun(Party::Partner);
+    let mut command = around.client();
+    command.args(["attach-device", &place.address, "--as", "memory:dbb0", "--shared", name]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut memory = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
+    let mut line = String::new();
+    let said = memory.stdout.take().map(|said| BufReader::new(said).read_line(&mut line));
+    if !line.starts_with("attached to ") {
+        process::end(&mut memory);
+        return Err(format!("{command:?} says {line:?}: {said:?}"));
+    }
+    let layer = around.layer(random);
+    let longest = process::fate(random).unwrap_or(Duration::from_secs(3600));
+    let (is_through, through) = channel::<()>();
+    let (played, is_killed) = std::thread::scope(|scope| {
+        let memory = &mut memory;
+        let killer = scope.spawn(move || {
+            let waited = through.recv_timeout(longest);
+            process::end(memory);
+            waited == Err(RecvTimeoutError::Timeout)
+        });
+        let played =
+            cpu.reset().map_err(|error| format!("a reset: {error}")).and_then(|()| layer.play_in_time(cpu));
+        drop(is_through);
+        (played, killer.join().unwrap_or(false))
+    });
+    around.tally.killed(Party::Partner);
+    if !is_killed {
+        played?;
+        around.tally.compared(Party::Partner);
+    }
+    Ok(())
+}

@@ -1,0 +1,338 @@
+//! An observer whose file is written by a thread of its own.
+//!
+//! The simulation's thread packs what it sees and hands it over in chunks, each with the watermark: that is all that it spends. The writer's
+//! thread puts the observations of all sources in the order of time, up to the watermark, and gives them to a [`Sink`]. What is kept is
+//! a few chunks and what lies beyond the watermark. A thread that cannot keep up holds the simulation back.
+
+use std::cell::{Cell, RefCell};
+use std::panic::resume_unwind;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use vp_core::Time;
+use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, SourceKind, Warning, What};
+use vp_models::occupancy::{BufferFill, Datapath};
+use vp_models::platform::Platform;
+
+use crate::ObserveError;
+use crate::event::{Announced, Event, Layer, Seen};
+use crate::layers::LayerNames;
+use crate::observers::FileObserver;
+
+/// Events of a chunk.
+const CHUNK: usize = 4096;
+/// Chunks that wait for the writer.
+const WAITING: usize = 8;
+
+/// Takes what was seen in the order of time, in a thread of its own.
+pub(crate) trait Sink: Send + 'static {
+    /// There is a source. It has not reported yet.
+    fn announced(&mut self, source: Announced);
+
+    /// A label of things that are counted has that number from now on.
+    fn labelled(&mut self, label: u32, text: String);
+
+    /// Something was seen. Says whether more is wanted.
+    fn seen(&mut self, event: &Event) -> Result<bool, ObserveError>;
+
+    /// That was all, up to `now`. Gives what a person should know of the file.
+    fn finish(self: Box<Self>, now: Time) -> Result<Option<String>, ObserveError>;
+}
+
+/// The numbers of what is no source of the simulation: the convolution buffer and the datapaths.
+const BUFFER: [(u32, &str); 2] = [(1 << 31, "nvdla.cbuf.data"), ((1 << 31) + 1, "nvdla.cbuf.weights")];
+const DATAPATHS: u32 = (1 << 31) + 2;
+const RESET: u32 = u32::MAX;
+
+/// Which of [`Datapath::ALL`] a source is.
+pub(crate) fn datapath(source: u32) -> Option<usize> {
+    source.checked_sub(DATAPATHS).map(|datapath| datapath as usize).filter(|it| *it < Datapath::ALL.len())
+}
+
+/// What a datapath is called.
+fn datapath_name(datapath: Datapath) -> &'static str {
+    match datapath {
+        Datapath::Array => "nvdla.mac_array.active",
+        Datapath::Sdp => "nvdla.sdp.active",
+        Datapath::Pdp => "nvdla.pdp.active",
+        Datapath::Cdp => "nvdla.cdp.active",
+        Datapath::Rubik => "nvdla.rbk.active",
+    }
+}
+
+enum Message {
+    Announced(Announced),
+    Label(u32, String),
+    /// Events in any order, and up to when they are complete with those before.
+    Chunk(Vec<Event>, Time),
+    Finish(Time),
+}
+
+/// An observer that has its file written by a thread.
+pub(crate) struct Threaded {
+    wants: Kinds,
+    names: LayerNames,
+    chunk: RefCell<Vec<Event>>,
+    watermark: Cell<Time>,
+    /// Chunks whose memory can be used again.
+    empty: Receiver<Vec<Event>>,
+    /// The thread wants nothing more.
+    is_done: Arc<AtomicBool>,
+    sources: RefCell<Vec<Reporter>>,
+    labels: RefCell<Vec<String>>,
+    writer: RefCell<Option<Writer>>,
+}
+
+/// A source.
+struct Reporter {
+    name: String,
+    /// Layers that it began.
+    begun: usize,
+}
+
+/// The other thread.
+struct Writer {
+    messages: SyncSender<Message>,
+    thread: JoinHandle<Result<Option<String>, ObserveError>>,
+}
+
+impl Threaded {
+    /// Starts the thread, and hears what a platform tells besides its observations.
+    pub(crate) fn start(
+        platform: &Platform,
+        wants: Kinds,
+        names: LayerNames,
+        sink: Box<dyn Sink>,
+    ) -> Rc<Threaded> {
+        let (messages, taken) = mpsc::sync_channel(WAITING);
+        let (emptied, empty) = mpsc::channel();
+        let is_done = Arc::new(AtomicBool::new(false));
+        let done = is_done.clone();
+        let thread = thread::spawn(move || {
+            let written = write(sink, &taken, &emptied, &done);
+            done.store(true, Ordering::Relaxed);
+            written
+        });
+        let observer = Rc::new(Threaded {
+            wants: wants | Kinds::WATERMARKS,
+            names,
+            chunk: RefCell::new(Vec::with_capacity(CHUNK)),
+            watermark: Cell::default(),
+            empty,
+            is_done,
+            sources: RefCell::default(),
+            labels: RefCell::default(),
+            writer: RefCell::new(Some(Writer { messages, thread })),
+        });
+        if platform.description().nvdla().is_some() {
+            observer.hear_datapaths(platform);
+        }
+        let this = Rc::downgrade(&observer);
+        platform.on_reset(move |now| {
+            if let Some(this) = this.upgrade() {
+                this.sources.borrow_mut().iter_mut().for_each(|source| source.begun = 0);
+                this.push(now, RESET, Seen::Reset);
+            }
+        });
+        observer
+    }
+
+    fn hear_datapaths(self: &Rc<Self>, platform: &Platform) {
+        let fill = SourceKind::Level { bits: 32, unit: "bytes" };
+        for (number, name) in BUFFER {
+            self.announce(number, name, fill);
+        }
+        for datapath in Datapath::ALL {
+            self.announce(DATAPATHS + datapath as u32, datapath_name(datapath), SourceKind::LINE);
+        }
+        let this = Rc::downgrade(self);
+        let last = Cell::new(None);
+        platform.on_buffer(move |time, fill| {
+            let Some(this) = this.upgrade() else { return };
+            let BufferFill { data, weights } = fill;
+            let before = last.replace(Some(fill));
+            for ((number, _), value, before) in [
+                (BUFFER[0], data, before.map(|it| it.data)),
+                (BUFFER[1], weights, before.map(|it| it.weights)),
+            ] {
+                if before != Some(value) {
+                    this.push(time, number, Seen::Level(value));
+                }
+            }
+        });
+        let this = Rc::downgrade(self);
+        platform.on_busy(move |datapath, from, until| {
+            if let Some(this) = this.upgrade() {
+                this.push(from, DATAPATHS + datapath as u32, Seen::Busy { until });
+            }
+        });
+    }
+
+    fn announce(&self, number: u32, name: &str, kind: SourceKind) {
+        self.send(Message::Announced(Announced { number, name: name.to_owned(), kind }));
+    }
+
+    #[inline]
+    fn push(&self, time: Time, source: u32, seen: Seen) {
+        let mut chunk = self.chunk.borrow_mut();
+        chunk.push(Event { time, source, seen });
+        if chunk.len() >= CHUNK {
+            drop(chunk);
+            self.hand_over();
+        }
+    }
+
+    #[cold]
+    fn hand_over(&self) {
+        let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
+        let chunk = self.chunk.replace(empty);
+        if !chunk.is_empty() {
+            self.send(Message::Chunk(chunk, self.watermark.get()));
+        }
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(writer) = &*self.writer.borrow() {
+            // A thread that has ended says why at the end.
+            let _ = writer.messages.send(message);
+        }
+    }
+
+    fn label(&self, label: &str) -> u32 {
+        let mut labels = self.labels.borrow_mut();
+        let place = labels.iter().position(|known| known == label).unwrap_or_else(|| {
+            labels.push(label.to_owned());
+            self.send(Message::Label(labels.len() as u32 - 1, label.to_owned()));
+            labels.len() - 1
+        });
+        place as u32
+    }
+
+    fn begin(&self, source: Source, shape: &str, id: u64) -> Seen {
+        let mut sources = self.sources.borrow_mut();
+        let name = sources.get_mut(source.index()).and_then(|reporter| {
+            reporter.begun += 1;
+            self.names.name(&reporter.name, reporter.begun - 1)
+        });
+        Seen::Begin { id, layer: Box::new(Layer { name: name.map(str::to_owned), shape: shape.to_owned() }) }
+    }
+}
+
+impl Observer for Threaded {
+    fn wants(&self) -> Kinds {
+        self.wants
+    }
+
+    fn announced(&self, source: Source, info: &SourceInfo) {
+        self.sources.borrow_mut().push(Reporter { name: info.name.to_string(), begun: 0 });
+        // It begins behind what others have reported before.
+        self.hand_over();
+        self.announce(source.index() as u32, &info.name, info.kind);
+    }
+
+    #[inline]
+    fn observe(&self, observation: &Observation<'_>) {
+        if self.is_done.load(Ordering::Relaxed) {
+            return;
+        }
+        let &Observation { time, source, what, .. } = observation;
+        let seen = match what {
+            What::Transfer(it) => Seen::Transfer {
+                stage: it.stage,
+                write: it.write,
+                id: it.id,
+                bytes: it.bytes,
+                address: it.address,
+            },
+            What::Level(level) => Seen::Level(level),
+            What::Register { write, address, value } => Seen::Register { write, address, value },
+            What::Begin { label, id } => self.begin(source, label, id),
+            What::End { id, .. } => Seen::End { id },
+            What::Count { label, value } => Seen::Count { label: self.label(label), value },
+            What::Warning(warning) => Seen::Warning(text(&warning).into()),
+        };
+        self.push(time, source.index() as u32, seen);
+    }
+
+    #[inline]
+    fn complete_until(&self, watermark: Time) {
+        self.watermark.set(watermark);
+    }
+}
+
+impl FileObserver for Threaded {
+    fn finish(&self, now: Time) -> Result<Option<String>, ObserveError> {
+        self.hand_over();
+        self.send(Message::Finish(now));
+        let Some(Writer { messages, thread }) = self.writer.take() else { return Ok(None) };
+        drop(messages);
+        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+impl Drop for Threaded {
+    fn drop(&mut self) {
+        if let Some(Writer { messages, thread }) = self.writer.take() {
+            // It ends by itself then, and removes its file: nobody waits for what it has to say.
+            drop(messages);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A warning in one line.
+fn text(warning: &Warning<'_>) -> String {
+    match *warning {
+        Warning::Once(text) | Warning::Repeated { text, .. } => text.to_owned(),
+        Warning::Access { client, write, address, text, .. } => {
+            let does = if write { "writes" } else { "reads" };
+            format!("{client} {does} 0x{address:x}: {text}")
+        }
+    }
+}
+
+/// The thread: events in the order of time to the sink, until the run is over or nobody wants the file any more.
+fn write(
+    mut sink: Box<dyn Sink>,
+    messages: &Receiver<Message>,
+    emptied: &Sender<Vec<Event>>,
+    is_done: &AtomicBool,
+) -> Result<Option<String>, ObserveError> {
+    let mut waiting = Vec::<Event>::with_capacity(2 * CHUNK);
+    while let Ok(message) = messages.recv() {
+        match message {
+            Message::Announced(source) => sink.announced(source),
+            Message::Label(label, text) => sink.labelled(label, text),
+            Message::Chunk(mut chunk, watermark) => {
+                if is_done.load(Ordering::Relaxed) {
+                    continue;
+                }
+                waiting.append(&mut chunk);
+                // Who would use it again may have gone.
+                let _ = emptied.send(chunk);
+                // Stable: of one time, what a source told first stays first.
+                waiting.sort_by_key(|event| event.time);
+                // More at the watermark itself may come.
+                let complete = waiting.partition_point(|event| event.time < watermark);
+                for event in waiting.drain(..complete) {
+                    if !sink.seen(&event)? {
+                        is_done.store(true, Ordering::Relaxed);
+                        break;
+                    }
+                }
+            }
+            Message::Finish(now) => {
+                for event in waiting.drain(..).filter(|event| event.time <= now) {
+                    if is_done.load(Ordering::Relaxed) || !sink.seen(&event)? {
+                        break;
+                    }
+                }
+                return sink.finish(now);
+            }
+        }
+    }
+    Ok(None)
+}

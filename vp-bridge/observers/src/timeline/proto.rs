@@ -1,0 +1,146 @@
+//! The messages of Perfetto's trace format that a timeline has, with their numbers.
+//!
+//! From `protos/perfetto/trace/` of Perfetto: `trace_packet.proto` and, below `track_event/`, `track_event.proto`,
+//! `track_descriptor.proto`, `counter_descriptor.proto`, `debug_annotation.proto`.
+
+use prost::{Enumeration, Message, Oneof};
+
+/// A file. Written packet by packet: a field of a message may be written on its own.
+#[derive(Clone, PartialEq, Message)]
+pub struct Trace {
+    /// All of it.
+    #[prost(message, repeated, tag = "1")]
+    pub packet: Vec<TracePacket>,
+}
+
+/// One thing that is said.
+#[derive(Clone, PartialEq, Message)]
+pub struct TracePacket {
+    /// In nanoseconds.
+    #[prost(uint64, optional, tag = "8")]
+    pub timestamp: Option<u64>,
+    /// Who writes.
+    #[prost(uint32, optional, tag = "10")]
+    pub trusted_packet_sequence_id: Option<u32>,
+    /// [`INCREMENTAL_STATE_CLEARED`] in the first.
+    #[prost(uint32, optional, tag = "13")]
+    pub sequence_flags: Option<u32>,
+    /// What it is.
+    #[prost(oneof = "Data", tags = "11, 60")]
+    pub data: Option<Data>,
+}
+
+/// What a packet is.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Data {
+    /// Something that happens on a track.
+    #[prost(message, tag = "11")]
+    TrackEvent(TrackEvent),
+    /// A track.
+    #[prost(message, tag = "60")]
+    TrackDescriptor(TrackDescriptor),
+}
+
+/// Nothing that was said before holds.
+pub const INCREMENTAL_STATE_CLEARED: u32 = 1;
+
+/// A line of the timeline.
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackDescriptor {
+    /// By which others name it.
+    #[prost(uint64, optional, tag = "1")]
+    pub uuid: Option<u64>,
+    /// Its name.
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+    /// The one that it stands below.
+    #[prost(uint64, optional, tag = "5")]
+    pub parent_uuid: Option<u64>,
+    /// Its values are numbers.
+    #[prost(message, optional, tag = "8")]
+    pub counter: Option<CounterDescriptor>,
+    /// How those below it are ordered.
+    #[prost(enumeration = "Ordering", optional, tag = "11")]
+    pub child_ordering: Option<i32>,
+    /// Where it is among them: the least comes first.
+    #[prost(int32, optional, tag = "12")]
+    pub sibling_order_rank: Option<i32>,
+}
+
+/// How the tracks below a track are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
+#[repr(i32)]
+pub enum Ordering {
+    /// As the viewer likes.
+    Unknown = 0,
+    /// By their names.
+    Lexicographic = 1,
+    /// By when they have something.
+    Chronological = 2,
+    /// By their ranks.
+    Explicit = 3,
+}
+
+/// What the values of a track are.
+#[derive(Clone, PartialEq, Message)]
+pub struct CounterDescriptor {
+    /// Such as `bytes/s`.
+    #[prost(string, optional, tag = "6")]
+    pub unit_name: Option<String>,
+}
+
+/// Something that happens on a track.
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackEvent {
+    /// What.
+    #[prost(enumeration = "EventType", optional, tag = "9")]
+    pub r#type: Option<i32>,
+    /// Where.
+    #[prost(uint64, optional, tag = "11")]
+    pub track_uuid: Option<u64>,
+    /// Its name.
+    #[prost(string, optional, tag = "23")]
+    pub name: Option<String>,
+    /// A counter's value.
+    #[prost(int64, optional, tag = "30")]
+    pub counter_value: Option<i64>,
+    /// Arrows that come here and go on.
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
+    pub flow_ids: Vec<u64>,
+    /// Arrows that end here.
+    #[prost(fixed64, repeated, packed = "false", tag = "48")]
+    pub terminating_flow_ids: Vec<u64>,
+    /// What is said besides.
+    #[prost(message, repeated, tag = "4")]
+    pub debug_annotations: Vec<DebugAnnotation>,
+}
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
+#[repr(i32)]
+pub enum EventType {
+    /// None.
+    Unspecified = 0,
+    /// A slice begins.
+    SliceBegin = 1,
+    /// The slice that began last ends.
+    SliceEnd = 2,
+    /// Something of no length.
+    Instant = 3,
+    /// A counter has a value.
+    Counter = 4,
+}
+
+/// A name and a value beside an event.
+#[derive(Clone, PartialEq, Message)]
+pub struct DebugAnnotation {
+    /// Its name.
+    #[prost(string, optional, tag = "10")]
+    pub name: Option<String>,
+    /// A number…
+    #[prost(uint64, optional, tag = "3")]
+    pub uint_value: Option<u64>,
+    /// …or a text.
+    #[prost(string, optional, tag = "6")]
+    pub string_value: Option<String>,
+}

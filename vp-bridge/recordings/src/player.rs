@@ -1,0 +1,96 @@
+//! Running a recording again.
+
+use std::io::Read;
+
+use thiserror::Error;
+use vp_core::Time;
+use vp_models::hub::{Hub, Output, Recorded, Replay, ReplayError};
+use vp_models::platform::DescriptionError;
+
+use super::reader::{End, ReadError, Reader};
+
+/// Why a recording does not run again.
+#[derive(Debug, Error)]
+pub enum PlayError {
+    /// The file.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The platform cannot be built.
+    #[error("the recording's platform: {0}")]
+    Description(#[from] DescriptionError),
+    /// The run is another one.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+/// What a step of a replay has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// An entry is done: this one.
+    Done(Recorded),
+    /// The run stands where it was to, before the end.
+    Stopped,
+    /// All entries are done, and the recording ends so.
+    Ended(End),
+}
+
+/// Runs a recording again, entry by entry.
+pub struct Player<R> {
+    reader: Reader<R>,
+    hub: Hub,
+    replay: Replay,
+    is_hash_checked: bool,
+}
+
+impl<R: Read> Player<R> {
+    /// Builds the recorded platform, at its beginning.
+    ///
+    /// # Errors
+    /// No recording, or of a platform that cannot be built.
+    pub fn new(file: R) -> Result<Player<R>, PlayError> {
+        let reader = Reader::new(file)?;
+        let hub = reader.header().hub()?;
+        Ok(Player { reader, hub, replay: Replay::new(), is_hash_checked: false })
+    }
+
+    /// What is read.
+    pub fn reader(&self) -> &Reader<R> {
+        &self.reader
+    }
+
+    /// The hub that runs again.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// The same, to put observers beside it before it runs.
+    pub fn hub_mut(&mut self) -> &mut Hub {
+        &mut self.hub
+    }
+
+    /// The replay.
+    pub fn replay(&self) -> &Replay {
+        &self.replay
+    }
+
+    /// Whether the run has come to the event hash of the recorded one with the last entry.
+    pub fn is_hash_checked(&self) -> bool {
+        self.is_hash_checked
+    }
+
+    /// Runs the next entry, with time going no further than `until`. `told` has the outputs.
+    ///
+    /// # Errors
+    /// The recording is damaged, or the run is another one.
+    pub fn step(&mut self, until: Time, told: &mut dyn FnMut(Output)) -> Result<Step, PlayError> {
+        let Some(entry) = self.reader.next_entry()? else {
+            return Ok(Step::Ended(self.reader.end().cloned().unwrap_or(End::CutOff { bytes: 0 })));
+        };
+        let is_done = self.replay.take(&mut self.hub, &entry, until);
+        while let Some(output) = self.hub.poll() {
+            told(output);
+        }
+        self.is_hash_checked = matches!(entry, Recorded::Hash(_));
+        Ok(if is_done? { Step::Done(entry) } else { Step::Stopped })
+    }
+}

@@ -1,0 +1,154 @@
+//! A recording that is being made, in a file.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thiserror::Error;
+use vp_models::hub::{Hub, Recorded, Recorder};
+
+use super::header::Header;
+use super::writer::Writer;
+
+/// Why a run is not recorded, or not to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// The file cannot be written.
+    #[error("cannot record in {path}: {error}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system says.
+        error: String,
+    },
+    /// Another program writes to the file.
+    #[error("cannot record in {path}: another vp does")]
+    Held {
+        /// The file.
+        path: String,
+    },
+    /// The run has gone where no replay can follow.
+    #[error("the recording in {path} ends before the run: {why}")]
+    Early {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A recording that a hub makes. It ends with the hub.
+#[must_use = "whether all was recorded is said in the end"]
+pub struct Recording(Shared);
+
+/// What the recording and its hub share.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<State>>);
+
+struct State {
+    path: PathBuf,
+    /// `None`: it is over.
+    writer: Option<Writer<File>>,
+    failed: Option<RecordError>,
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recording").field(&self.0.state().path).finish()
+    }
+}
+
+impl Recording {
+    /// Records a new hub in a file. What was there before is lost.
+    ///
+    /// # Errors
+    /// The file cannot be written, or another recording is made there.
+    pub fn begin(
+        path: &Path,
+        hub: &mut Hub,
+        program: &str,
+        build: Option<String>,
+    ) -> Result<Recording, RecordError> {
+        let io = |error: io::Error| io_error(path, &error);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(RecordError::Held { path: path.display().to_string() });
+            }
+            // Not every file system has locks.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        // What is no plain file, such as a pipe, has no length.
+        if file.metadata().map_err(io)?.is_file() {
+            file.set_len(0).map_err(io)?;
+        }
+        let writer = Writer::new(file, &Header::of(hub, program, build)).map_err(io)?;
+        let state = State { path: path.to_owned(), writer: Some(writer), failed: None };
+        let shared = Shared(Arc::new(Mutex::new(state)));
+        hub.record_to(shared.clone());
+        Ok(Recording(shared))
+    }
+
+    /// Whether it is over, and whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let state = self.0.state();
+        state.writer.is_none() && state.failed.is_none()
+    }
+
+    /// What became of the recording, once its hub has gone or has [ended](Hub::end_recording) it.
+    ///
+    /// # Errors
+    /// It is not whole. What the file has can be replayed.
+    pub fn finish(self) -> Result<(), RecordError> {
+        self.0.state().failed.clone().map_or(Ok(()), Err)
+    }
+}
+
+fn io_error(path: &Path, error: &io::Error) -> RecordError {
+    RecordError::Io { path: path.display().to_string(), error: error.to_string() }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn attempt(&mut self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) {
+        let Some(writer) = &mut self.writer else { return };
+        if let Err(error) = write(writer) {
+            // A part of a block may be there. If it cannot be cut off, a reader does.
+            _ = writer.file().set_len(writer.written());
+            self.failed = Some(io_error(&self.path, &error));
+            self.writer = None;
+        }
+    }
+}
+
+impl Recorder for Shared {
+    fn record(&mut self, entry: Recorded) {
+        self.state().attempt(|writer| writer.add(entry));
+    }
+
+    fn commit(&mut self) -> Result<(), String> {
+        let mut state = self.state();
+        state.attempt(Writer::flush);
+        state.failed.as_ref().map_or(Ok(()), |failed| Err(failed.to_string()))
+    }
+
+    fn end(&mut self, why: Option<&str>) {
+        let mut state = self.state();
+        state.attempt(|writer| writer.end(why));
+        state.writer = None;
+        if let (Some(why), None) = (why, &state.failed) {
+            let (path, why) = (state.path.display().to_string(), why.to_owned());
+            state.failed = Some(RecordError::Early { path, why });
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Sessions from which nothing comes, on platforms with many sessions: the system watches their sockets, all at once.
+//!
+//! To look at a socket is a call of the system, and each access is followed by a look at all of them. 500 sessions that say nothing
+//! would make an access of another one 20 times as long.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::event::{Timespec, epoll};
+use vp_protocols::native::SessionId;
+
+use super::members::Member;
+
+/// How many are told of at once. Others are with the next look.
+const READY: usize = 32;
+
+/// They, and what watches them.
+#[derive(Default)]
+pub(super) struct Asleep {
+    members: BTreeMap<SessionId, Box<Member>>,
+    /// Made for the first of them.
+    watch: Option<OwnedFd>,
+}
+
+impl Asleep {
+    /// Takes one in, unless the system has no file for that: then it is given back.
+    pub(super) fn insert(&mut self, session: SessionId, member: Box<Member>) -> Result<(), Box<Member>> {
+        if self.watch.is_none() {
+            self.watch = epoll::create(epoll::CreateFlags::CLOEXEC).ok();
+        }
+        let Some(watch) = &self.watch else { return Err(member) };
+        let (data, flags) = (epoll::EventData::new_u64(session.0), epoll::EventFlags::IN);
+        // The end of a stream is always told.
+        if epoll::add(watch, member.stream.socket(), data, flags).is_err() {
+            return Err(member);
+        }
+        self.members.insert(session, member);
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Member>> {
+        let member = self.members.remove(&session)?;
+        if let Some(watch) = &self.watch {
+            // It is there, and the socket is open.
+            let _ = epoll::delete(watch, member.stream.socket());
+        }
+        Some(member)
+    }
+
+    pub(super) fn get(&self, session: SessionId) -> Option<&Member> {
+        self.members.get(&session).map(|member| &**member)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Member)> {
+        self.members.iter().map(|(session, member)| (*session, &**member))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Member)> {
+        self.members.iter_mut().map(|(session, member)| (*session, &mut **member))
+    }
+
+    /// Those from whom something has come.
+    pub(super) fn ready(&self) -> Vec<SessionId> {
+        let Some(watch) = self.watch.as_ref().filter(|_| !self.members.is_empty()) else { return Vec::new() };
+        let mut events = [const { MaybeUninit::uninit() }; READY];
+        match epoll::wait(watch, &mut events, Some(&Timespec::default())) {
+            Ok((ready, _)) => ready.iter().map(|event| SessionId(event.data.u64())).collect(),
+            // A signal: the next look finds them.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// What can be read when something has come from one of them.
+    pub(super) fn watch(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.as_ref().filter(|_| !self.members.is_empty()).map(OwnedFd::as_fd)
+    }
+}

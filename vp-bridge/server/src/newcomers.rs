@@ -1,0 +1,126 @@
+//! Newcomers: connections that have not said hello, or not shown yet who they are. They have places apart from those of sessions, so
+//! who says nothing keeps nobody out; and when theirs are all taken one that has waited for long has to go, so the next one is heard.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use vp_protocols::native::SessionId;
+
+use crate::access::{Origin, Place};
+use crate::session::End;
+
+/// The newcomers of a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Newcomers {
+    most: usize,
+    /// Oldest first.
+    waiting: Arc<Mutex<Vec<Waiting>>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    id: SessionId,
+    from: Place,
+    must_go: CancellationToken,
+}
+
+/// The place of one of them, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct NewcomersPlace {
+    newcomers: Newcomers,
+    id: SessionId,
+    must_go: CancellationToken,
+}
+
+impl Newcomers {
+    pub(crate) fn new(most: usize) -> Newcomers {
+        Newcomers { most, waiting: Arc::default() }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives one more a place. If all are taken the oldest newcomer has to go, of those from where most of them are: one host, or
+    /// one user, then has no more than the others are not using.
+    pub(crate) fn enter(&self, id: SessionId, origin: Origin) -> NewcomersPlace {
+        let must_go = CancellationToken::new();
+        let mut waiting = self.waiting();
+        if waiting.len() >= self.most {
+            let from_there = |at: &usize| {
+                let from = waiting[*at].from;
+                waiting.iter().filter(|other| other.from == from).count()
+            };
+            // Of several with as many the last is taken: the oldest.
+            if let Some(oldest) = (0..waiting.len()).rev().max_by_key(from_there) {
+                waiting.remove(oldest).must_go.cancel();
+            }
+        }
+        waiting.push(Waiting { id, from: origin.into(), must_go: must_go.clone() });
+        NewcomersPlace { newcomers: self.clone(), id, must_go }
+    }
+}
+
+impl NewcomersPlace {
+    /// What the newcomer does, unless it has to go.
+    ///
+    /// # Errors
+    /// It has to go, and why; or what it does fails.
+    pub(crate) async fn stay<T>(&self, what: impl Future<Output = Result<T, End>>) -> Result<T, End> {
+        tokio::select! {
+            biased;
+            done = what => done,
+            () = self.must_go.cancelled() => {
+                Err(End::Wrong("too many connections have not said who they are: come again".to_owned()))
+            }
+        }
+    }
+
+    /// Whether it has to go.
+    pub(crate) fn must_go(&self) -> bool {
+        self.must_go.is_cancelled()
+    }
+}
+
+impl Drop for NewcomersPlace {
+    fn drop(&mut self) {
+        self.newcomers.waiting().retain(|waiting| waiting.id != self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(host: u8) -> Origin {
+        Origin::Network([192, 0, 2, host].into(), 1)
+    }
+
+    #[test]
+    fn who_has_waited_longest_where_most_come_from_makes_room_for_the_next() {
+        let newcomers = Newcomers::new(4);
+        let enter = |id, host| newcomers.enter(SessionId(id), from(host));
+        let mut places = vec![enter(1, 1), enter(2, 2), enter(3, 2), enter(4, 3)];
+        assert!(!places.iter().any(NewcomersPlace::must_go));
+        let gone = |places: &[NewcomersPlace]| -> Vec<u64> {
+            places.iter().filter(|place| place.must_go()).map(|place| place.id.0).collect()
+        };
+        places.push(enter(5, 2));
+        assert_eq!(gone(&places), [2]);
+        places.push(enter(6, 2));
+        assert_eq!(gone(&places), [2, 3]);
+        places.extend([enter(7, 4), enter(8, 5)]);
+        // One from each of four: the oldest.
+        assert_eq!(gone(&places), [1, 2, 3, 5]);
+    }
+
+    #[test]
+    fn who_has_left_makes_room_too() {
+        let newcomers = Newcomers::new(2);
+        let first = newcomers.enter(SessionId(1), from(1));
+        drop(newcomers.enter(SessionId(2), from(1)));
+        let third = newcomers.enter(SessionId(3), from(1));
+        assert!(!first.must_go() && !third.must_go());
+    }
+}

@@ -1,0 +1,179 @@
+//! Running a recording again, without those whose inputs it has.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use thiserror::Error;
+use vp_core::Time;
+
+use super::record::{Accessed, Position, Recorded};
+use super::{DirectMemory, DirectRange, Hub, Output, Ran};
+
+/// Memory accessed directly in a replay: what was recorded comes again.
+struct ReplayedMemory(Accessed);
+
+impl DirectMemory for ReplayedMemory {
+    fn read(&self, _: u64, into: &mut [u8]) -> bool {
+        match self.0.borrow_mut().pop_front() {
+            Some(Some(bytes)) if bytes.len() == into.len() => {
+                into.copy_from_slice(&bytes);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn write(&self, _: u64, _: &[u8]) -> bool {
+        self.0.borrow_mut().pop_front().flatten().is_some()
+    }
+}
+
+/// A recording that does not fit the platform, or is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ReplayError {
+    /// The run does not come to where it stood.
+    #[error(
+        "the run does not come to entry {entry} of the recording: it stands at {at:?}, recorded at {recorded:?}"
+    )]
+    Elsewhere {
+        /// Position of the entry in the recording, from 0.
+        entry: u64,
+        /// Where the run stands.
+        at: Position,
+        /// Where it stood when it was recorded.
+        recorded: Position,
+    },
+    /// The run comes to where it stood, and something else has happened on the way.
+    #[error(
+        "at entry {entry} of the recording, at {time}, the event hash is {hash:016x}, and {recorded:016x} in the recording"
+    )]
+    OtherEvents {
+        /// Position of the entry in the recording, from 0.
+        entry: u64,
+        /// The simulated time.
+        time: Time,
+        /// The hash of this run.
+        hash: u64,
+        /// That of the recorded one.
+        recorded: u64,
+    },
+    /// A memory that was accessed directly is not there.
+    #[error("entry {entry} of the recording, at {time}: {why}")]
+    NoMemory {
+        /// Position of the entry in the recording, from 0.
+        entry: u64,
+        /// The simulated time.
+        time: Time,
+        /// What the hub says.
+        why: String,
+    },
+}
+
+/// Runs a recording again on a hub that is as the recorded one was at the beginning, entry by entry.
+#[derive(Default)]
+pub struct Replay {
+    accessed: Accessed,
+    /// How many entries are done.
+    entries: u64,
+    stop: Rc<Cell<bool>>,
+}
+
+impl Replay {
+    /// A replay that is at its beginning.
+    #[must_use]
+    pub fn new() -> Replay {
+        Replay::default()
+    }
+
+    /// How many entries are done.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// What an observer sets, before it stops the simulation ([`vp_core::Sim::stop`]), to have the replay stand there.
+    #[must_use]
+    pub fn stop(&self) -> Rc<Cell<bool>> {
+        self.stop.clone()
+    }
+
+    /// Takes the next entry, with time going no further than `until`. Says whether it is done: if not, the run stands where it is
+    /// for good, because cutting it there may have changed what partners are promised.
+    ///
+    /// # Errors
+    /// The run comes to another place than the recorded one: another platform, another build, or a damaged recording.
+    pub fn take(&mut self, hub: &mut Hub, recorded: &Recorded, until: Time) -> Result<bool, ReplayError> {
+        let entry = self.entries;
+        match recorded {
+            Recorded::Input(input) => hub.handle(input.clone()),
+            Recorded::Direct { party, port, ranges } => {
+                let memory: Rc<dyn DirectMemory> = Rc::new(ReplayedMemory(self.accessed.clone()));
+                let part = |range: &Range<u64>| DirectRange { range: range.clone(), memory: memory.clone() };
+                let parts = ranges.iter().map(part).collect();
+                hub.access_directly(*party, *port, parts).map_err(|failure| ReplayError::NoMemory {
+                    entry,
+                    time: hub.now(),
+                    why: failure.reason,
+                })?;
+            }
+            Recorded::Accessed(was) => self.accessed.borrow_mut().push_back(was.clone()),
+            Recorded::Ran(position) => {
+                let is_there = self.run_to(hub, *position, until);
+                let is_there =
+                    is_there.map_err(|at| ReplayError::Elsewhere { entry, at, recorded: *position })?;
+                if !is_there {
+                    return Ok(false);
+                }
+            }
+            Recorded::Hash(was) => {
+                let hash = hub.platform().event_hash();
+                if hash != *was {
+                    return Err(ReplayError::OtherEvents { entry, time: hub.now(), hash, recorded: *was });
+                }
+            }
+        }
+        self.entries += 1;
+        Ok(true)
+    }
+
+    /// Runs to a position, if that is not beyond `until`; an error says where the run stands if it does not come there.
+    fn run_to(&self, hub: &mut Hub, position: Position, until: Time) -> Result<bool, Position> {
+        let to = position.time.min(until);
+        hub.grant(to);
+        loop {
+            let before = hub.position();
+            let ran = hub.run(to);
+            if self.stop.get() {
+                return Ok(false);
+            }
+            let at = hub.position();
+            if at == position {
+                return Ok(true);
+            }
+            // A run may have ended an instant, and no more.
+            let is_stuck = at == before && !matches!(ran, Ran::Again | Ran::InInstant);
+            if is_stuck && until < position.time {
+                return Ok(false);
+            }
+            let is_beyond =
+                at.time > position.time || at.outputs > position.outputs || at.driven > position.driven;
+            if is_stuck || is_beyond {
+                return Err(at);
+            }
+        }
+    }
+}
+
+/// Runs a whole recording on a hub that is as the recorded one was at the beginning, and gives its outputs.
+///
+/// # Errors
+/// As [`Replay::take`].
+pub fn replay(hub: &mut Hub, recording: &[Recorded]) -> Result<Vec<Output>, ReplayError> {
+    let (mut outputs, mut replay) = (Vec::new(), Replay::new());
+    for recorded in recording {
+        replay.take(hub, recorded, Time::MAX)?;
+        outputs.extend(std::iter::from_fn(|| hub.poll()));
+    }
+    Ok(outputs)
+}
