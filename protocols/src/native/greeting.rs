@@ -45,7 +45,8 @@ pub struct Hello {
     /// Most requests the client takes, or wants to have, unanswered in one direction.
     pub max_in_flight: u32,
     /// `None`: a fresh platform that nobody else sees and that ends with the session. `Some(name)`: the shared platform of
-    /// that name, created when it is not there.
+    /// that name, created when it is not there. Of an [observer](Capabilities::OBSERVER): the platform that it looks at, which has to
+    /// be there; `None`: it asks the server which there are.
     pub platform: Option<String>,
     /// How simulated time should move.
     pub time_mode: TimeMode,
