@@ -68,7 +68,7 @@ fn a_copy_between_addresses_without_memory_is_two_warnings_a_direction_everywher
     let expected = warned(&mut local);
     let texts: Vec<&str> = expected.iter().map(|warning| warning.text.as_str()).collect();
     assert_eq!(texts.len(), 8, "{texts:#?}");
-    let none = "no memory there: the memory reaches from 0x80000000 to 0xffffffff";
+    let none = "not served: the memory reaches from 0x80000000 to 0xffffffff";
     for text in &texts {
         assert!(text.starts_with("dbb0: nvdla.bdma ") && text.contains(none), "{text}");
     }
