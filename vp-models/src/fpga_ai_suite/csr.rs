@@ -3,6 +3,7 @@
 //! A pure state machine. The device hands it every access of its 2048 bytes, does what comes back, and sets what hardware
 //! sets. It never waits. What is no register reads zero and ignores writes.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::architecture::Architecture;
 use super::queue::Descriptor;
 use super::registers as reg;
@@ -218,6 +219,16 @@ impl Csr {
             return Some(Asked::Update { target, address, word });
         }
         None
+    }
+}
+
+impl Csr {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Csr { places, arisen } = self;
+        let mut words: Vec<u32> = places.iter().flatten().map(|place| place.word).collect();
+        at.fixed(&mut words)?;
+        places.iter_mut().flatten().zip(words).for_each(|(place, word)| place.word = word);
+        at.value(arisen)
     }
 }
 

@@ -127,6 +127,8 @@ pub enum Input {
         /// What.
         promise: Promise,
     },
+    /// The platform is to be saved: if nothing is left to do, time moves on to where that can be.
+    Settle,
 }
 
 /// What the hub may rely on if a party owns a memory.

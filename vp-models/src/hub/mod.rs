@@ -47,6 +47,7 @@ mod time;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
@@ -67,7 +68,7 @@ pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
-use crate::platform::{Platform, Port, Warned};
+use crate::platform::{Platform, Port, SaveError, Warned};
 use goals::Current;
 use jobs::OnBus;
 use outside::{OrderedOwner, Requests};
@@ -322,6 +323,7 @@ impl Hub {
                     return;
                 }
             }
+            Input::Settle => self.let_settle(),
         }
         self.settle();
         self.collect();
@@ -395,6 +397,32 @@ impl Hub {
             self.tell_level(false, now);
         }
         Ok(())
+    }
+
+    /// Saves the platform, as [`Platform::save`] does, if nothing is left to do; time moves on before by the few cycles until that
+    /// can be. Parties are not saved: who goes on with it comes anew.
+    ///
+    /// # Errors
+    /// As there; and a party has asked for accesses that wait, or is a part of the hardware.
+    pub fn save(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
+        if let Some(party) = self.partners.keys().next() {
+            let text = format!("{} is a part of its hardware", self.parties.name(*party));
+            return Err(SaveError::Unsupported(text));
+        }
+        if let Some(party) = self.has_accesses() {
+            return Err(SaveError::Busy(format!("accesses of {} wait", self.parties.name(party))));
+        }
+        self.handle(Input::Settle);
+        self.platform.save(into)
+    }
+
+    /// Lets the time pass, in which nothing happens, that makes all times before it alike.
+    fn let_settle(&mut self) {
+        let to = self.platform.settled_from();
+        let is_idle = self.platform.simulation().rest().is_ok() && self.platform.is_quiescent();
+        if is_idle && self.partners.is_empty() && self.standstill.is_none() && to <= self.granted {
+            self.platform.simulation_mut().run_until(to);
+        }
     }
 
     // What is told.

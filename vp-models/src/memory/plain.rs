@@ -1,6 +1,7 @@
 //! The memory of [`AxiConfig`](crate::bus::axi::AxiConfig), as one that several masters share: latencies that are fixed or
 //! drawn, and a limit on bandwidth.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::level::{Answers, Done, Level, Part};
 use crate::bus::axi::{Latency, LatencySource};
 use std::cell::{Cell, RefCell};
@@ -79,5 +80,14 @@ impl Level for Plain {
 
     fn on_done(&self, done: Done) {
         self.answers.on_done(done);
+    }
+
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Plain { sim: _, period: _, bandwidth: _, latency, free, last_read, answers, room: _ } = self;
+        at.part("memory")?;
+        latency.borrow_mut().checkpoint(at)?;
+        at.cell(free)?;
+        at.cell(last_read)?;
+        answers.checkpoint(at)
     }
 }

@@ -5,6 +5,7 @@
 //! line to [`Glb::level`]. It keeps no time; of a clear and a raise in the same cycle the raise wins, so
 //! apply the clear first.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::{
     config::Config,
     registers::{Family, FieldRef, RegisterRef, Unit, glb},
@@ -164,6 +165,14 @@ impl Glb {
 
 fn fields(register: RegisterRef) -> u32 {
     register.mask(FAMILY, |_| true)
+}
+
+impl Glb {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Glb { present: _, mask, status } = self;
+        at.value(mask)?;
+        at.value(status)
+    }
 }
 
 #[cfg(test)]

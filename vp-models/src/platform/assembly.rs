@@ -1,5 +1,6 @@
 //! Builds a platform from its description and holds it.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::activity::{PortActivity, Watch};
 use super::carried::DeviceDescription;
 use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
@@ -20,7 +21,7 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
-use vp_core::{Sim, Simulation, Time};
+use vp_core::{Rest, ResumeError, Sim, Simulation, Time};
 
 /// What kind of interface a port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +122,14 @@ impl Platform {
         budget: MemoryBudget,
     ) -> Result<Platform, DescriptionError> {
         description.check()?;
-        let simulation = Simulation::new();
+        Platform::assemble(Simulation::new(), description, budget)
+    }
+
+    fn assemble(
+        simulation: Simulation,
+        description: &Description,
+        budget: MemoryBudget,
+    ) -> Result<Platform, DescriptionError> {
         let sim = simulation.sim();
         let (hash, chronicle) = (Rc::new(EventHash::default()), Rc::new(Chronicle::new(&sim)));
         sim.observe(hash.clone());
@@ -387,6 +395,53 @@ impl Platform {
             statistics.count(format!("{}.{label}", self.sim().source_name(source)), count, "times");
         }
         statistics
+    }
+}
+
+impl Platform {
+    /// Since when nothing has happened in it, as far as runs that are over tell.
+    pub fn active_until(&self) -> Time {
+        self.simulation.active_until()
+    }
+
+    /// Builds a platform that goes on from another one's state, which `state` takes up.
+    pub(super) fn resume<E: From<DescriptionError> + From<ResumeError>>(
+        description: &Description,
+        budget: MemoryBudget,
+        rest: &Rest,
+        state: impl FnOnce(&Platform) -> Result<(), E>,
+    ) -> Result<Platform, E> {
+        description.check()?;
+        let mut platform = Platform::assemble(Simulation::at_rest(rest)?, description, budget)?;
+        state(&platform)?;
+        platform.simulation.resume(rest)?;
+        Ok(platform)
+    }
+
+    /// Saves all but the simulation's own state and the description, or takes it up.
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // What bounds a run is watched by who runs it; the occupancy is for that, and the budget is another one.
+        let Platform {
+            description: _,
+            simulation: _,
+            hardware,
+            chronicle,
+            tally,
+            hash,
+            occupancy: _,
+            budget: _,
+            watch: _,
+        } = self;
+        // The device drives the line.
+        let Hardware { irq: _, device, memories } = hardware;
+        at.part("observers")?;
+        chronicle.checkpoint(at)?;
+        tally.checkpoint(at)?;
+        let mut events = (hash.value(), hash.count());
+        at.value(&mut events)?;
+        hash.resume(events.0, events.1);
+        device.checkpoint(at)?;
+        memories.iter().try_for_each(|memory| memory.checkpoint(at))
     }
 }
 

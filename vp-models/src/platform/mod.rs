@@ -9,6 +9,7 @@ mod carried;
 mod description;
 mod memory_port;
 mod observers;
+mod saved;
 mod settings;
 mod warnings;
 
@@ -19,5 +20,6 @@ pub use description::{Arithmetic, Description, DescriptionError, MemoryDescripti
 
 pub use memory_port::MemoryPort;
 pub use observers::LayerRecord;
+pub use saved::{RestoreError, SaveError};
 pub use settings::SettingError;
 pub use warnings::{Warned, Warnings};

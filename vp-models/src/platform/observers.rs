@@ -1,6 +1,8 @@
 //! What a platform keeps of what it sees: layers that ran, how long units were at work, warnings, the hash of
 //! everything.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
 use super::warnings::Warnings;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -11,7 +13,7 @@ use vp_core::{Name, Sim, Time};
 const KEPT: usize = 4096;
 
 /// A hardware layer that ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerRecord {
     /// The unit, such as `sdp`.
     pub unit: Name,
@@ -26,7 +28,7 @@ pub struct LayerRecord {
 }
 
 /// How much a unit worked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct UnitRecord {
     /// The unit, such as `sdp`.
     pub(super) unit: Name,
@@ -180,4 +182,20 @@ fn keep<T>(list: &mut VecDeque<T>, item: T) {
         list.pop_front();
     }
     list.push_back(item);
+}
+
+impl Tally {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Tally(counts) = self;
+        at.place(counts)
+    }
+}
+
+impl Chronicle {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Chronicle { sim: _, layers, units, warnings } = self;
+        at.place(layers)?;
+        at.place(units)?;
+        warnings.borrow_mut().checkpoint(at)
+    }
 }

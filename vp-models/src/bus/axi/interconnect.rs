@@ -5,6 +5,7 @@
 //! anything to do meanwhile it does so without the scheduler ([`Sim::advance`]), so that a burst costs little more than
 //! its arithmetic; where somebody has, it waits like any process. Steps and times are the same either way.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::observed::Observed;
 use super::read::{Advance, Next, Pending, Reads};
 use super::read_client::{Events, ReadClient};
@@ -376,6 +377,18 @@ impl Advance for Interconnect {
 
     fn quiet_until(&self) -> Time {
         if self.stepwise.get() { self.sim.now() } else { self.sim.quiet_until() }
+    }
+}
+
+impl Interconnect {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // When it is to run next follows from what is asked of it: nothing.
+        let Interconnect { sim: _, observed, config: _, reads, writes, due: _, work: _, next: _, stepwise: _ } = self;
+        at.at_rest(observed.told_until() == Time::MAX, "transfers are not told yet")?;
+        at.part("reads")?;
+        reads.checkpoint(at)?;
+        at.part("writes")?;
+        writes.checkpoint(at)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads: arbitration among the clients, the channels AR and R, and when data comes back.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
@@ -575,5 +576,28 @@ fn place(
             observed.refused(now, &client.name, false, &refused, "zeros returned");
             client.refused.borrow_mut().get_or_insert(refused);
         }
+    }
+}
+
+impl Reads {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Reads { config: _, target: _, timed: _, clients, asking, asking_in_vain, making, channel, partners: _, has_partners } = self;
+        let is_asked = asking.get() != 0 || asking_in_vain.get() != 0 || making.get() != 0;
+        at.at_rest(!is_asked, "reads are asked for")?;
+        // The others are their engines'.
+        let had_master = clients.borrow().iter().any(|client| client.is_outside());
+        at.at_rest(!has_partners.get() && !had_master, "a partner is, or was since the last reset, at its pins")?;
+        let mut channel = channel.borrow_mut();
+        // A tag is a name only.
+        let Channel { turn, pipeline, outstanding, beats, latency, bus_free, memory_free, tags: _, in_flight, bus_queue, driving, asked, ids, granting: _, answers } = &mut *channel;
+        turn.checkpoint(at)?;
+        pipeline.checkpoint(at)?;
+        outstanding.checkpoint(at)?;
+        beats.checkpoint(at)?;
+        latency.checkpoint(at)?;
+        at.value(bus_free)?;
+        at.cell(memory_free)?;
+        let is_back = in_flight.is_empty() && bus_queue.is_empty() && driving.is_none() && answers.is_empty();
+        at.at_rest(is_back && ids.is_empty() && asked.values().all(VecDeque::is_empty), "reads are in flight")
     }
 }

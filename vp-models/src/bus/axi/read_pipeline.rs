@@ -11,6 +11,7 @@
 //! the same time. Each of the two parts holds as many reads as cycles go by from a read's leaving it, through the
 //! registers of `ready` and then those of data, to the same place's being left by the next one that is chosen for it.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::Burst;
 use super::outstanding::Outstanding;
 use std::collections::VecDeque;
@@ -118,6 +119,16 @@ impl ReadPipeline {
         for chosen in self.waiting.iter_mut().filter(|chosen| chosen.client == Some(client)) {
             (chosen.client, chosen.counts) = (None, false);
         }
+    }
+}
+
+impl ReadPipeline {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let ReadPipeline { period: _, waiting, counted, before_count, behind_count, free } = self;
+        at.at_rest(waiting.is_empty() && *counted == 0, "reads wait for the bus")?;
+        before_count.checkpoint(at)?;
+        behind_count.checkpoint(at)?;
+        at.value(free)
     }
 }
 

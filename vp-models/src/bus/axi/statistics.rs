@@ -1,19 +1,21 @@
 //! What an AXI interface did, counted from its observations.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
 
 /// The traffic of one transaction id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Client {
     id: u32,
     bursts: u64,
 }
 
 /// The traffic of one direction of one interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Bursts.
     pub bursts: u64,
@@ -160,5 +162,15 @@ impl Observer for AxiStatistics {
             let (reads, writes) = &mut *traffic;
             if transfer.write { writes } else { reads }.see(observation.time, &transfer);
         }
+    }
+}
+
+impl AxiStatistics {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let AxiStatistics { source: _, traffic } = self;
+        at.place(traffic)?;
+        let (reads, writes) = &*traffic.borrow();
+        let has_last = |traffic: &Traffic| traffic.clients.is_empty() || traffic.last_client < traffic.clients.len();
+        at.check(has_last(reads) && has_last(writes), "no such client")
     }
 }

@@ -1,5 +1,6 @@
 //! What an engine's write DMA sees of the memory: lines that it fills piece by piece.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::write_client::WriteClient;
 use super::{Interconnect, Unmapped, bursts};
 use std::rc::Rc;
@@ -111,5 +112,12 @@ impl WriteStream {
     /// same time count once.
     pub fn take_stalled(&self) -> Time {
         self.client.stalled.take()
+    }
+}
+
+impl WriteStream {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let WriteStream { sim: _, interconnect: _, client, number: _ } = self;
+        client.checkpoint(at)
     }
 }

@@ -11,6 +11,7 @@ pub mod layer;
 mod outlet;
 mod queue;
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use self::layer::BdmaTransfer;
 use self::outlet::{BEAT, Outlet};
 use self::queue::{Next, Queue};
@@ -276,5 +277,16 @@ impl Bdma {
         self.queue.borrow_mut().done(group);
         self.control.end(|| "group".into(), group);
         self.interrupts.raise(glb::Source::Bdma(group));
+    }
+}
+
+impl Bdma {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Bdma { sim: _, cycle: _, timing: _, control, interrupts: _, queue, launched: _, input, loaded, loading: _, to_store, stored: _, output } = self;
+        control.checkpoint(at)?;
+        at.at_rest(queue.borrow().is_idle(), "commands are queued: launch them, and wait for their interrupt")?;
+        at.at_rest(loaded.borrow().is_empty() && to_store.get() == 0, "a command is carried out")?;
+        input.checkpoint(at)?;
+        output.checkpoint(at)
     }
 }

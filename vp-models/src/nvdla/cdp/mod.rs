@@ -9,6 +9,7 @@ pub mod layer;
 pub mod lut;
 mod timing;
 
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::compute::{Counters, Datapath};
 use self::layer::{CdpLayer, Hardware};
 use self::lut::Tables;
@@ -338,5 +339,17 @@ impl<'a> Block<'a> {
             output
         });
         (result.collect(), counters)
+    }
+}
+
+impl Remembers for Cdp {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Cdp { common, hardware: _, input, spread, arrived: _, places, freed: _, started, output } = self;
+        common.checkpoint(at)?;
+        input.checkpoint(at)?;
+        at.at_rest(spread.borrow().is_empty(), "atoms wait for CDP")?;
+        at.place(places)?;
+        started.checkpoint(at)?;
+        output.checkpoint(at)
     }
 }

@@ -1,10 +1,11 @@
 //! Activations or weights of one format.
 
+use serde::{Deserialize, Serialize};
 use crate::nvdla::float::Fp16;
 use crate::nvdla::numeric::{Precision, saturate};
 
 /// A run of elements, as the MAC array takes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Elements {
     /// 8-bit two's complement.
     Int8(Vec<i8>),

@@ -9,6 +9,7 @@ pub mod layer;
 mod timing;
 mod unread;
 
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::layer::{Hardware, PdpLayer, PdpSource};
 use self::timing::Slots;
 use self::unread::Unread;
@@ -351,4 +352,18 @@ fn raster(
         let columns = columns.clone();
         (0..height).flat_map(move |y| columns.clone().map(move |x| (surface, x, y)))
     })
+}
+
+impl Remembers for Pdp {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // What comes from SDP is SDP's.
+        let Pdp { common, hardware: _, input, ahead, from_sdp: _, unread, left_behind, started, stands: _, output } = self;
+        common.checkpoint(at)?;
+        input.checkpoint(at)?;
+        ahead.checkpoint(at)?;
+        unread.checkpoint(at)?;
+        at.place(left_behind)?;
+        started.checkpoint(at)?;
+        output.checkpoint(at)
+    }
 }

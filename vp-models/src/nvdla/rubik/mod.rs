@@ -7,6 +7,7 @@ mod compute;
 pub mod layer;
 mod timing;
 
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::layer::{Hardware, Mode, RubikLayer};
 use self::timing::Drain;
 use super::control::Control;
@@ -165,5 +166,14 @@ impl Rubik {
                 self.output.put_at(*cycle * *due, &atom);
             }
         }
+    }
+}
+
+impl Remembers for Rubik {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Rubik { common, hardware: _, input, output } = self;
+        common.checkpoint(at)?;
+        input.checkpoint(at)?;
+        output.checkpoint(at)
     }
 }

@@ -14,6 +14,7 @@ pub mod layer;
 pub mod lut;
 mod timing;
 
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::before_elementwise::BeforeElementwise;
 use self::compute::{Counters, Datapath, Operands};
 use self::feed::Feed;
@@ -608,5 +609,19 @@ impl<'a> StageOperands<'a> {
 
     fn bytes(&self, step: u64) -> &[u8] {
         &self.buffers[self.slot(step)][..self.atoms * self.atom]
+    }
+}
+
+impl Remembers for Sdp {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Sdp { common, hardware: _, main, ahead, bs, bn, ew, output, pooling, accumulator, started } = self;
+        common.checkpoint(at)?;
+        at.at_rest(ahead.borrow().is_empty(), "atoms wait for SDP")?;
+        // A feed has its DMA.
+        [main, bs, bn, ew].into_iter().try_for_each(|Input { dma: _, feed }| feed.checkpoint(at))?;
+        output.checkpoint(at)?;
+        pooling.checkpoint(at)?;
+        accumulator.checkpoint(at)?;
+        started.checkpoint(at)
     }
 }

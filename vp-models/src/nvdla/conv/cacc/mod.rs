@@ -4,6 +4,7 @@
 
 pub mod layer;
 
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::layer::CaccLayer;
 use super::delivery::Delivery;
 use super::hardware::Hardware;
@@ -171,4 +172,12 @@ fn spread(results: Vec<i32>, kernels: usize, lanes: usize) -> Vec<i32> {
         lanes.iter_mut().zip(results).for_each(|(lane, &result)| *lane = result);
     }
     spread
+}
+
+impl Remembers for Cacc {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Cacc { sim: _, cycle: _, timing: _, hardware: _, control: _, interrupts: _, delivery: _, sums: _, endings } = self;
+        at.part("nvdla.cacc.layers")?;
+        endings.checkpoint(at)
+    }
 }
