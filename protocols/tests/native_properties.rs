@@ -182,6 +182,7 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         (reaction(), any::<u32>())
             .prop_map(|(reaction, quantum)| (Request::Clock { reaction, quantum }, vec![])),
         text(16).prop_map(|token| (Request::Authenticate { token: Token::new(token) }, vec![])),
+        any::<u64>().prop_map(|first| (Request::Save { first }, vec![])),
     ]
 }
 
@@ -228,6 +229,7 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
             .prop_map(|(total, count, payload)| (Reply::Statistics { total, count }, payload)),
         Just((Reply::Pong, vec![])),
         option::of(time()).prop_map(|next| (Reply::Stepped { next }, vec![])),
+        (any::<u64>(), vec(any::<u8>(), 0..200)).prop_map(|(total, payload)| (Reply::Saved { total }, payload)),
     ]
 }
 

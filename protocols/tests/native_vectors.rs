@@ -344,6 +344,9 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             reply(1, 0, Reply::Failed { code: ErrorCode::NotPermitted, reason: LACKING.into() }),
             none(),
         ),
+        ("save", request(15, Request::Save { first: 0 }), none()),
+        ("save-on", request(16, Request::Save { first: 1 << 20 }), none()),
+        ("saved", reply(15, 1_300_000, Reply::Saved { total: 9 }), b"VPSV".to_vec()),
     ]
 }
 
@@ -418,8 +421,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 16 requests, 9 replies, 2 posted writes, 2 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 16 + 9 + 2 + 2 + 2, "{seen:?}");
+    // 4 of the handshake, 17 requests, 10 replies, 2 posted writes, 2 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 17 + 10 + 2 + 2 + 2, "{seen:?}");
 }
 
 #[test]

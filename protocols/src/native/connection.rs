@@ -348,6 +348,7 @@ impl Session {
             | Message::Driven(_)
             | Message::Promised(_) => Capabilities::PARTNERS,
             Message::Request { request: Request::Authenticate { .. }, .. } => Capabilities::AUTHENTICATION,
+            Message::Request { request: Request::Save { .. }, .. } => Capabilities::SAVING,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

@@ -284,8 +284,10 @@ impl Capabilities {
     /// Answers the server's Pings at any time, also between two calls. A promise that the caller has to give, so it is not in
     /// [`ALL`](Self::ALL).
     pub const HEARTBEAT: Self = Self(1 << 10);
+    /// Takes [`Save`](super::Request::Save).
+    pub const SAVING: Self = Self(1 << 26);
     /// All that this crate knows and any client and stream can do.
-    pub const ALL: Self = Self(0b1_1010_0111);
+    pub const ALL: Self = Self(0b1_1010_0111 | Self::SAVING.0);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);
 

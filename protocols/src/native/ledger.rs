@@ -76,6 +76,7 @@ enum Wanted {
     Statistics,
     Pong,
     Stepped,
+    Saved,
 }
 
 impl Wanted {
@@ -97,6 +98,7 @@ impl Wanted {
             Request::Statistics { .. } => Self::Statistics,
             Request::Ping => Self::Pong,
             Request::Step { .. } => Self::Stepped,
+            Request::Save { .. } => Self::Saved,
         }
     }
 
@@ -120,6 +122,7 @@ impl Wanted {
                 | (Self::Statistics, Reply::Statistics { .. })
                 | (Self::Pong, Reply::Pong)
                 | (Self::Stepped, Reply::Stepped { .. })
+                | (Self::Saved, Reply::Saved { .. })
         )
     }
 }

@@ -135,6 +135,12 @@ pub enum Request {
         /// What the server knows the client by.
         token: Token,
     },
+    /// Client → server: what a saved platform consists of, byte after byte. [`Reply::Saved`], with as many of the bytes as fit its payload.
+    /// Needs [`Capabilities::SAVING`](super::Capabilities::SAVING).
+    Save {
+        /// The first byte. 0 saves the platform, if it is at rest; another number reads on in what this session has saved last.
+        first: u64,
+    },
 }
 
 /// A secret, at most [`MAX_TOKEN`](super::MAX_TOKEN) bytes long. [`Debug`](fmt::Debug) does not show it.
@@ -377,6 +383,11 @@ pub enum Reply {
         /// When something happens next, if no request comes before; `None`: nothing does.
         next: Option<Time>,
     },
+    /// Bytes of a saved platform, in the payload, from the first that was asked for on.
+    Saved {
+        /// How many there are in all.
+        total: u64,
+    },
 }
 
 /// The state of platform and session.
@@ -507,7 +518,9 @@ impl Message {
             return driven.event.check_data(payload.len());
         }
         let expected = match self {
-            Self::Reply { reply: Reply::Data | Reply::Statistics { .. }, .. } => Payload::Any,
+            Self::Reply { reply: Reply::Data | Reply::Statistics { .. } | Reply::Saved { .. }, .. } => {
+                Payload::Any
+            }
             _ => Payload::Exactly(self.memory_write().map_or(0, MemoryWrite::payload_length)),
         };
         match expected {
@@ -564,6 +577,7 @@ impl Request {
             Self::Step { .. } => "Step",
             Self::Clock { .. } => "Clock",
             Self::Authenticate { .. } => "Authenticate",
+            Self::Save { .. } => "Save",
         }
     }
 
@@ -602,6 +616,7 @@ impl Reply {
             Self::Statistics { .. } => "Statistics report",
             Self::Pong => "Pong",
             Self::Stepped { .. } => "Stepped",
+            Self::Saved { .. } => "Saved",
         }
     }
 }

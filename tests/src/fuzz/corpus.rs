@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
-use vp_models::platform::Description;
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
     self, Attach, Connection, Message, PortId, Posted, RegisterRead, RegisterWrite, Request, RequestId, Role,
     TimeMode, Until, emit,
@@ -268,6 +269,10 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
     let study = "name = 'two'\nframes = 2\nlimit = '1 ms'\n[fixed]\nnetwork = 'digits'\n[sweep]\n\
                  'dbb0.read_latency' = [10, '60 ns']\n'dbb0.read_outstanding' = { from = 8, to = 64, factor = 2 }\n";
     let recording = "W 1000c ffffffff\nR 1000 31303030\nI 3\n";
+    let mut saved = Vec::new();
+    let small = Description::named("nv_small").expect("a built-in platform");
+    let mut host = LocalHost::new(Platform::build(&small).expect("it can be built"));
+    host.save(&mut saved).expect("it is at rest");
     let contents: Vec<(&str, Vec<u8>)> = vec![
         ("platform", described("nv_small")),
         ("platform", described(Description::OTHER_NAMES[0])),
@@ -286,6 +291,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("rtl-log", "cycle,channel,address,length,id\n1,AR,0x80000000,4,1\n2,AW,0x80000000,4,1\n".into()),
         ("rtl-distribution", read("tests/data/rtl-distribution.csv")?),
         ("points", points),
+        ("saved", files::state_of(&saved)),
     ];
     let mut files = Vec::new();
     for (name, contents) in contents {

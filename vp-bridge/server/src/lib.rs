@@ -39,6 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use bytes::Bytes;
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -54,7 +55,7 @@ pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, TokensError, 
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
-use instance::Patience;
+use instance::{Patience, Start};
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
@@ -117,6 +118,8 @@ pub struct Options {
     pub delta_limit: u64,
     /// Whether all sessions have one platform, those that name another one apart.
     pub one_platform: bool,
+    /// A saved platform ([`vp_models::platform::Platform::save`]) from which each platform goes on, in place of power-on.
+    pub saved: Option<Bytes>,
     /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
     pub terms: Terms,
     /// Program and version, as sessions are told.
@@ -152,6 +155,7 @@ impl Default for Options {
             idle_timeout: None,
             delta_limit: vp_core::Simulation::DELTA_LIMIT,
             one_platform: false,
+            saved: None,
             terms: Terms {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
@@ -315,7 +319,7 @@ impl Server {
         options.max_sessions = files::sessions_within_limit(options.max_sessions, address);
         let house = House {
             registry: Registry::new(
-                description,
+                Start { description, saved: options.saved.clone() },
                 options.patience(),
                 options.one_platform,
                 options.memory(),

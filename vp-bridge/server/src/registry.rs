@@ -9,12 +9,12 @@ use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::{ErrorCode, TimeMode};
 
-use super::instance::{Instance, Patience, PlatformCommand};
+use super::instance::{Instance, Patience, PlatformCommand, Start};
 use super::{Listeners, files};
 
 /// All platforms of a server.
 pub(super) struct Registry {
-    description: Description,
+    start: Start,
     patience: Patience,
     /// Whether all sessions have one platform.
     is_one: bool,
@@ -54,19 +54,19 @@ struct Shared {
 
 impl Registry {
     pub(super) fn new(
-        description: Description,
+        start: Start,
         patience: Patience,
         one_platform: bool,
         memory: PlatformMemory,
         listeners: Listeners,
     ) -> Self {
-        let is_outside = matches!(description.device, DeviceDescription::Outside(_));
+        let is_outside = matches!(start.description.device, DeviceDescription::Outside(_));
         let is_one = one_platform || is_outside;
-        Self { description, patience, is_one, memory, listeners, shared: Mutex::default() }
+        Self { start, patience, is_one, memory, listeners, shared: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
-        &self.description
+        &self.start.description
     }
 
     /// Notified when a platform has ended and its memory is free.
@@ -82,10 +82,10 @@ impl Registry {
     pub(super) fn enter(&self, name: Option<&str>, mode: TimeMode) -> Result<Instance, EnterError> {
         let start = |name| {
             let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
-            let (description, listeners) = (self.description.clone(), self.listeners.clone());
-            Ok(Instance::start(name, description, budget, mode, self.patience, listeners)?)
+            let (begins, listeners) = (self.start.clone(), self.listeners.clone());
+            Ok(Instance::start(name, begins, budget, mode, self.patience, listeners)?)
         };
-        let Some(name) = self.shared_name(name) else { return start(&self.description.name) };
+        let Some(name) = self.shared_name(name) else { return start(&self.description().name) };
         let mut shared = self.shared();
         if let Some(found) = shared.get_mut(name)
             && found.instance.inbox().is_open()
@@ -102,7 +102,7 @@ impl Registry {
     /// The name of the platform that a session is for; none if that is its own. One whose device is outside is for all who name
     /// no other: the device is a session, too.
     fn shared_name<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
-        name.or_else(|| self.is_one.then_some(self.description.name.as_str()))
+        name.or_else(|| self.is_one.then_some(self.description().name.as_str()))
     }
 
     /// The platform that a session would share, if it is there.

@@ -24,6 +24,7 @@ mod renode;
 mod rtl;
 mod run;
 mod runtime;
+mod save;
 mod serve;
 mod study;
 mod text;
@@ -49,6 +50,8 @@ enum Command {
     Run(run::Args),
     /// Serve a platform to programs that connect
     Serve(serve::Args),
+    /// Save a served platform where it next comes to rest: `vp serve --restore` goes on from there
+    Save(save::Args),
     /// Be a part of a served platform: its device, or a memory with its times
     AttachDevice(attach_device::Args),
     /// Check which rules of a protocol another program keeps, rule by rule
@@ -132,6 +135,7 @@ pub(super) fn main() -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
+        Command::Save(args) => save::main(&args),
         Command::CheckPeer(args) => check_peer::main(&args),
         Command::AttachDevice(args) => attach_device::main(&args),
         #[cfg(target_os = "linux")]

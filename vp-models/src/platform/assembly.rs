@@ -14,7 +14,7 @@ use crate::bus::stream::InputStream;
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::host::Activity;
-use crate::memory::{MemoryBudget, OutOfMemory, Ram};
+use crate::memory::{CountedBytes, MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::{BufferFill, Occupancy};
 use std::cell::{Cell, OnceCell};
@@ -402,6 +402,12 @@ impl Platform {
     /// Since when nothing has happened in it, as far as runs that are over tell.
     pub fn active_until(&self) -> Time {
         self.simulation.active_until()
+    }
+
+    /// For bytes of the host's memory that count like those of its RAM, such as what it is saved as.
+    #[must_use]
+    pub fn counted_bytes(&self) -> CountedBytes {
+        CountedBytes::new(self.budget.clone())
     }
 
     /// Builds a platform that goes on from another one's state, which `state` takes up.

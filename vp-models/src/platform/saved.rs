@@ -154,6 +154,15 @@ impl Platform {
         Ok(())
     }
 
+    /// What a platform was built from that was saved.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    pub fn saved_description(from: &mut (impl Read + Seek)) -> Result<Description, RestoreError> {
+        let mut unpacked = unpacked(from)?;
+        Ok(Description::parse(&Checkpoint::restore(&mut unpacked).read::<String>()?)?)
+    }
+
     /// A platform that goes on from one that was saved. It is the one that was saved, or, if `expected` is given, that one; the number of
     /// threads may be another.
     ///
@@ -164,9 +173,7 @@ impl Platform {
         expected: Option<&Description>,
         budget: MemoryBudget,
     ) -> Result<Platform, RestoreError> {
-        let state = check(from)?;
-        from.seek(SeekFrom::Start(HEADER))?;
-        let mut unpacked = DeflateDecoder::new(BufReader::new(from.take(state)));
+        let mut unpacked = unpacked(from)?;
         let mut at = Checkpoint::restore(&mut unpacked);
         let mut description = Description::parse(&at.read::<String>()?)?;
         if let Some(expected) = expected {
@@ -196,6 +203,13 @@ impl Write for Summed<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.bytes.flush()
     }
+}
+
+/// What is deflated in a saved platform, which is whole.
+fn unpacked(from: &mut (impl Read + Seek)) -> Result<impl Read, RestoreError> {
+    let state = check(from)?;
+    from.seek(SeekFrom::Start(HEADER))?;
+    Ok(DeflateDecoder::new(BufReader::new(from.take(state))))
 }
 
 /// Whether these are the bytes of a saved platform, as they were written; tells how many of them are its state. Nothing of a damaged one is

@@ -37,6 +37,7 @@ rights! {
     WriteMemory = "write-memory", "writing memory that is the platform's or another session's";
     Stream = "stream", "sending into the device's input stream";
     Statistics = "statistics", "counters, and who holds which port";
+    Save = "save", "all of the platform's state and memory, to go on from elsewhere";
 }
 
 impl fmt::Display for Right {

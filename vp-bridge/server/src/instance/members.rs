@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
 use vp_models::platform::Warnings;
@@ -33,6 +34,8 @@ pub(super) struct Member {
     /// Posted writes that failed since the last reply.
     pub(super) failures: Warnings,
     pub(super) lost_warnings: u64,
+    /// The platform, as it was saved for the session last.
+    pub(super) saved: Option<Bytes>,
 }
 
 impl Member {
@@ -50,6 +53,7 @@ impl Member {
             posted: VecDeque::new(),
             failures: Warnings::default(),
             lost_warnings: 0,
+            saved: None,
         }
     }
 

@@ -21,6 +21,7 @@ mod permits;
 mod quota;
 mod rights;
 mod run;
+mod save;
 mod session_stream;
 mod share;
 mod silence;
@@ -28,6 +29,7 @@ mod told;
 mod translate;
 mod turns;
 
+use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -86,6 +88,32 @@ impl Default for Patience {
     }
 }
 
+/// What a platform begins as.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) description: Description,
+    /// Where one stood that was saved; at power-on without.
+    pub(super) saved: Option<Bytes>,
+}
+
+impl From<Description> for Start {
+    fn from(description: Description) -> Self {
+        Self { description, saved: None }
+    }
+}
+
+impl Start {
+    fn platform(&self, budget: MemoryBudget) -> Result<Platform, String> {
+        match &self.saved {
+            Some(saved) => Platform::restore(&mut Cursor::new(saved), Some(&self.description), budget)
+                .map_err(|error| error.to_string()),
+            None => {
+                Platform::build_within(&self.description, budget).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
 /// The outside of an instance.
 #[derive(Clone)]
 pub(super) struct Instance {
@@ -97,21 +125,21 @@ impl Instance {
     /// it is not taken in.
     pub(super) fn start(
         name: &str,
-        description: Description,
+        start: impl Into<Start>,
         budget: MemoryBudget,
         mode: TimeMode,
         patience: Patience,
         listeners: Listeners,
     ) -> std::io::Result<Self> {
         let inbox = Arc::new(Inbox::new()?);
-        let inside = inbox.clone();
+        let (inside, start) = (inbox.clone(), start.into());
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let inbox = CloseAtEnd(inside);
             let freed = listeners.freed.clone();
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                match PlatformThread::build(&inbox.0, &description, budget, mode, patience) {
+                match PlatformThread::build(&inbox.0, &start, budget, mode, patience) {
                     Ok(mut thread) => {
                         let Listeners { ended, pins, .. } = listeners;
                         if let Some(pins) = pins {
@@ -183,13 +211,12 @@ type Failure = (ErrorCode, String);
 impl PlatformThread {
     fn build(
         inbox: &Arc<Inbox>,
-        description: &Description,
+        start: &Start,
         budget: MemoryBudget,
         mode: TimeMode,
         patience: Patience,
     ) -> Result<Self, String> {
-        let platform = Platform::build_within(description, budget).map_err(|error| error.to_string())?;
-        let mut hub = Hub::new(platform, translate::time_mode(mode));
+        let mut hub = Hub::new(start.platform(budget)?, translate::time_mode(mode));
         hub.set_delta_limit(patience.delta_limit);
         Ok(Self {
             inbox: inbox.clone(),
@@ -508,6 +535,7 @@ impl PlatformThread {
                 let counters = counters(&self.hub.platform().statistics(), &prefix);
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
+            Request::Save { first } => return self.save(session, id, first),
             Request::Ping => Reply::Pong,
             Request::Authenticate { .. } => Reply::Failed {
                 code: ErrorCode::Unsupported,

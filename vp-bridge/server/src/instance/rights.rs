@@ -87,6 +87,7 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::ShareMemory(_) => one(Right::OwnMemory),
         Request::Reset => one(Right::Reset),
         Request::Status | Request::Statistics { .. } => one(Right::Statistics),
+        Request::Save { .. } => one(Right::Save),
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
             let parts = [Right::Cpu, Right::OwnMemory];

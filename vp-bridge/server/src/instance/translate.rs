@@ -153,6 +153,7 @@ pub(super) fn command(
         | Request::Ping
         | Request::ShareMemory(_)
         | Request::OpenRing(_)
+        | Request::Save { .. }
         | Request::Authenticate { .. } => return None,
     })
 }
