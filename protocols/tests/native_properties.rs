@@ -229,7 +229,8 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
             .prop_map(|(total, count, payload)| (Reply::Statistics { total, count }, payload)),
         Just((Reply::Pong, vec![])),
         option::of(time()).prop_map(|next| (Reply::Stepped { next }, vec![])),
-        (any::<u64>(), vec(any::<u8>(), 0..200)).prop_map(|(total, payload)| (Reply::Saved { total }, payload)),
+        (any::<u64>(), vec(any::<u8>(), 0..200))
+            .prop_map(|(total, payload)| (Reply::Saved { total }, payload)),
     ]
 }
 

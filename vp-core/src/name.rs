@@ -1,7 +1,7 @@
 //! Names of processes, events and other things.
 
-use serde::{Deserialize, Serialize};
 use ecow::EcoString;
+use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;

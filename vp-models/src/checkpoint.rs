@@ -106,7 +106,10 @@ impl<'a> Checkpoint<'a> {
     }
 
     /// A value in a cell.
-    pub fn cell<T: Copy + Serialize + DeserializeOwned>(&mut self, cell: &Cell<T>) -> Result<(), CheckpointError> {
+    pub fn cell<T: Copy + Serialize + DeserializeOwned>(
+        &mut self,
+        cell: &Cell<T>,
+    ) -> Result<(), CheckpointError> {
         let mut value = cell.get();
         self.value(&mut value)?;
         cell.set(value);
@@ -114,12 +117,18 @@ impl<'a> Checkpoint<'a> {
     }
 
     /// A value that is borrowed.
-    pub fn place<T: Serialize + DeserializeOwned>(&mut self, place: &RefCell<T>) -> Result<(), CheckpointError> {
+    pub fn place<T: Serialize + DeserializeOwned>(
+        &mut self,
+        place: &RefCell<T>,
+    ) -> Result<(), CheckpointError> {
         self.value(&mut *place.borrow_mut())
     }
 
     /// Values whose number is known.
-    pub fn fixed<T: Clone + Serialize + DeserializeOwned>(&mut self, values: &mut [T]) -> Result<(), CheckpointError> {
+    pub fn fixed<T: Clone + Serialize + DeserializeOwned>(
+        &mut self,
+        values: &mut [T],
+    ) -> Result<(), CheckpointError> {
         let mut all = if self.is_restoring() { Vec::new() } else { values.to_vec() };
         self.value(&mut all)?;
         let why = format!("{} values where there are {}", all.len(), values.len());

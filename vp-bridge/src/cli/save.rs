@@ -67,7 +67,9 @@ pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
                 anstream::println!("saved at {} as {}", Time::ps(time.0), args.file.display());
                 return Ok(Verdict::Right);
             }
-            Err(SaveError::Session(Error::Refused { code: ErrorCode::NotAtRest, .. })) if Instant::now() < until => {
+            Err(SaveError::Session(Error::Refused { code: ErrorCode::NotAtRest, .. }))
+                if Instant::now() < until =>
+            {
                 thread::sleep(PAUSE);
             }
             Err(SaveError::Session(error @ Error::Refused { .. })) => return Err(Failure::new(error)),

@@ -138,14 +138,16 @@ impl Args {
             return Err(Failure::new(what).hint("leave it out, or start without --restore"));
         }
         let saved = std::fs::read(path).map_err(|error| failure(&error))?;
-        let description = Platform::saved_description(&mut Cursor::new(&saved)).map_err(|error| failure(&error))?;
+        let description =
+            Platform::saved_description(&mut Cursor::new(&saved)).map_err(|error| failure(&error))?;
         let expected = match self.platform.first_given() {
             Some(_) => self.platform.description("nv_small")?,
             None => description,
         };
         // What is wrong with it is told now, and not to the first who comes.
         let budget = MemoryBudget::new(self.platform_memory_limit());
-        Platform::restore(&mut Cursor::new(&saved), Some(&expected), budget).map_err(|error| failure(&error))?;
+        Platform::restore(&mut Cursor::new(&saved), Some(&expected), budget)
+            .map_err(|error| failure(&error))?;
         Ok((expected, saved.into()))
     }
 

@@ -26,6 +26,9 @@ pub enum ResumeError {
     /// A source reports another kind of observation, or is not there.
     #[error("`{0}` is not observed as it was")]
     Source(String),
+    /// Its numbers are none that a simulation comes to.
+    #[error("it stands at {0}, with counts that no run comes to")]
+    Counts(Time),
     /// What was built has something to do by itself.
     #[error("what is built does not come to rest by itself: {0}")]
     Busy(#[from] Busy),
@@ -37,6 +40,8 @@ pub struct Rest {
     now: Time,
     active_until: Time,
     delta_cycles: u64,
+    /// Whether something has run since the last of them.
+    has_run: bool,
     activations: u64,
     sources: Vec<Announced>,
 }
@@ -138,6 +143,7 @@ impl Simulation {
             now: self.now(),
             active_until: self.active_until(),
             delta_cycles: self.delta_cycles(),
+            has_run: kernel.ran.get(),
             activations: self.activations(),
             sources: kernel.observing.sources().into_iter().map(announced).collect(),
         })
@@ -178,8 +184,13 @@ impl Simulation {
     /// ```
     ///
     /// # Errors
-    /// A source is of a kind that there is not.
+    /// A source is of a kind that there is not, or a number beyond all that a simulation comes to.
     pub fn at_rest(rest: &Rest) -> Result<Simulation, ResumeError> {
+        // Far from the end of all numbers, so that there is room to go on.
+        let most = rest.now.as_ps().max(rest.delta_cycles).max(rest.activations);
+        if most > u64::MAX / 2 || rest.active_until > rest.now {
+            return Err(ResumeError::Counts(rest.now));
+        }
         let simulation = Simulation::new();
         let sources = rest.sources.iter().map(Announced::info).collect::<Result<Vec<_>, _>>()?;
         let sim = simulation.sim();
@@ -214,6 +225,7 @@ impl Simulation {
         kernel.observing.mute(false);
         kernel.schedule.set_activations(rest.activations);
         kernel.count_deltas_from(rest.delta_cycles);
+        kernel.ran.set(rest.has_run);
         kernel.active_until.set(rest.active_until.as_ps());
         Ok(())
     }

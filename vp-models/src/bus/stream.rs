@@ -148,7 +148,18 @@ impl InputStream {
 
 impl InputStream {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let InputStream { sim: _, source: _, name, cycle: _, beat_bytes: _, capacity, waiting, is_on, turned_off, changed: _ } = self;
+        let InputStream {
+            sim: _,
+            source: _,
+            name,
+            cycle: _,
+            beat_bytes: _,
+            capacity,
+            waiting,
+            is_on,
+            turned_off,
+            changed: _,
+        } = self;
         at.part(name)?;
         at.place(waiting)?;
         at.check(waiting.borrow().len() <= *capacity, "more bytes than it keeps")?;

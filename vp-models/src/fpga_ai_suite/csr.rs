@@ -3,10 +3,10 @@
 //! A pure state machine. The device hands it every access of its 2048 bytes, does what comes back, and sets what hardware
 //! sets. It never waits. What is no register reads zero and ignores writes.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::architecture::Architecture;
 use super::queue::Descriptor;
 use super::registers as reg;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::registers::{Family, FieldRef, RegisterRef, Rights};
 
 /// Bytes of the block.

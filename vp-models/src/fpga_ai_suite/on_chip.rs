@@ -1,8 +1,8 @@
 //! A DDR-free IP's memories on the chip, which hold the model: configurations in one, filters in the other.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::architecture::Architecture;
 use super::csr::{Target, UPDATE_WORDS};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// Both memories. They are not touched by a reset of the IP.
 pub(super) struct OnChip {

@@ -2,8 +2,8 @@
 //!
 //! It keeps no data, as nothing here does: which lines there are and which are dirty is what time depends on.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::level::{Answers, Done, Level, Part, parts};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -290,7 +290,8 @@ impl Level for Cache {
     }
 
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Cache { sim: _, source: _, period: _, config: _, below, state, work: _, room: _, answers, free } = self;
+        let Cache { sim: _, source: _, period: _, config: _, below, state, work: _, room: _, answers, free } =
+            self;
         at.part("cache")?;
         let State { lines, count, misses, outgoing, random } = &mut *state.borrow_mut();
         at.at_rest(misses.is_empty() && outgoing.is_empty(), "lines are on their way")?;

@@ -1,6 +1,5 @@
 //! A memory that takes its own time, as it is described and as it is built.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::cache::{Cache, CacheConfig};
 use super::dram::{Dram, DramConfig, DramError};
 use super::level::Level;
@@ -9,6 +8,7 @@ use super::sram::{Sram, SramConfig};
 use super::system::{MasterPort, MemorySystem};
 use super::traffic::{Traffic, TrafficConfig};
 use crate::bus::axi::{AxiConfig, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use vp_core::Sim;

@@ -286,7 +286,9 @@ impl Pages {
         for (part, bytes) in page.runs(0, PAGE as usize) {
             let Some(bytes) = bytes else { continue };
             match runs.last_mut() {
-                Some((start, run)) if *start as usize + run.len() == part.start => run.extend_from_slice(bytes),
+                Some((start, run)) if *start as usize + run.len() == part.start => {
+                    run.extend_from_slice(bytes)
+                }
                 _ => runs.push((part.start as u32, bytes.to_vec())),
             }
         }

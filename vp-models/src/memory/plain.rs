@@ -1,9 +1,9 @@
 //! The memory of [`AxiConfig`](crate::bus::axi::AxiConfig), as one that several masters share: latencies that are fixed or
 //! drawn, and a limit on bandwidth.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::level::{Answers, Done, Level, Part};
 use crate::bus::axi::{Latency, LatencySource};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};

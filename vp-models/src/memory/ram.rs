@@ -1,9 +1,9 @@
 //! RAM: bytes in a range of addresses, zero until written.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::budget::{MemoryBudget, OutOfMemory};
 use super::pages::{PAGE, Pages};
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! An SRAM of several banks, each with one port.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::level::{Answers, Done, Level, Part};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;

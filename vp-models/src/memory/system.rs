@@ -3,9 +3,9 @@
 //! Each master has a queue for reads and one for writes. Of each direction one burst a cycle is handed on, in turns; it is
 //! cut at the granules of the first level and served when all its parts are.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::level::{Level, Part, parts};
 use crate::bus::axi::{Burst, Served, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};

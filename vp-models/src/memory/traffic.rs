@@ -1,8 +1,8 @@
 //! A master beside NVDLA: it loads the memory, and measures what latency it gets.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::system::MasterPort;
 use crate::bus::axi::{Burst, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -220,7 +220,21 @@ impl Traffic {
 
 impl Traffic {
     pub(crate) fn checkpoint(&self, to: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Traffic { sim: _, period: _, beat_bytes: _, base: _, config, source: _, own: _, beside: _, under_way, served: _, at, random, next } = self;
+        let Traffic {
+            sim: _,
+            period: _,
+            beat_bytes: _,
+            base: _,
+            config,
+            source: _,
+            own: _,
+            beside: _,
+            under_way,
+            served: _,
+            at,
+            random,
+            next,
+        } = self;
         to.part(&config.name)?;
         to.at_rest(under_way.borrow().iter().all(Option::is_none), "bursts are under way")?;
         to.cell(at)?;

@@ -1,7 +1,7 @@
 //! What an engine sees of its unit's registers: groups that come and groups that end.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;

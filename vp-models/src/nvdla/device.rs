@@ -1,6 +1,5 @@
 //! The device: units on the register bus, engines behind them, memory interfaces and the interrupt line.
 
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use super::bdma::Bdma;
 use super::cdp::Cdp;
 use super::config::{CapabilityRom, Config};
@@ -19,6 +18,7 @@ use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
 use crate::bus::irq::IrqLine;
 use crate::bus::register::RegisterTarget;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;

@@ -1,8 +1,8 @@
 //! The two ends of an engine's DMA: lines asked for, atoms written back.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::cube::{Packing, Ram, Surface};
 use crate::bus::axi::{IntakeStage, Interconnect, ReadStream, ReadStreamConfig, WriteStream};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;
@@ -233,7 +233,8 @@ impl ReadDma {
 impl WriteDma {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The next layer has lines of its own.
-        let WriteDma { ports: _, streams, selected, atom: _, capacity: _, lines: _, line_left: _, last_due } = self;
+        let WriteDma { ports: _, streams, selected, atom: _, capacity: _, lines: _, line_left: _, last_due } =
+            self;
         streams.iter().try_for_each(|stream| stream.checkpoint(at))?;
         let mut stream = selected.get();
         at.index(&mut stream, streams.len())?;

@@ -4,7 +4,6 @@
 //! possibly while the layer before still runs, and before the engine itself is enabled. The other is the engine itself: it streams decoded layers one
 //! after the other and reports each done. What differs between engines is the trait [`Engine`].
 
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use super::config::Config;
 use super::control::Control;
 use super::dma::{MemoryPorts, WriteDma, WriteMark};
@@ -14,6 +13,7 @@ use super::refused::Refused;
 use super::registers::Group;
 use super::timing::Timing;
 use crate::bus::DelayLine;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -366,7 +366,22 @@ async fn end_layers<E: Engine>(engine: Rc<E>) {
 impl<Layer> Common<Layer> {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // Registers are their units'.
-        let Common { sim: _, cycle: _, timing: _, control, rdma: _, skips_arithmetic: _, occupancy: _, interrupts: _, decoded, layer_decoded: _, busy, start, streamed, done } = self;
+        let Common {
+            sim: _,
+            cycle: _,
+            timing: _,
+            control,
+            rdma: _,
+            skips_arithmetic: _,
+            occupancy: _,
+            interrupts: _,
+            decoded,
+            layer_decoded: _,
+            busy,
+            start,
+            streamed,
+            done,
+        } = self;
         at.part(&format!("{}.engine", control.name()))?;
         at.at_rest(decoded.borrow().is_empty(), "a layer waits for the engine")?;
         at.cell(busy)?;

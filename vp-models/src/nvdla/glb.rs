@@ -5,11 +5,11 @@
 //! line to [`Glb::level`]. It keeps no time; of a clear and a raise in the same cycle the raise wins, so
 //! apply the clear first.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::{
     config::Config,
     registers::{Family, FieldRef, RegisterRef, Unit, glb},
 };
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// A done event: who ended, and in which group the layer was programmed (BDMA: the launch group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

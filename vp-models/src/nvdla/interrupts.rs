@@ -1,9 +1,9 @@
 //! GLB and the interrupt line it drives.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::config::Config;
 use super::glb::{Glb, Source};
 use crate::bus::irq::IrqLine;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Sim, Time};

@@ -1,8 +1,8 @@
 //! MCIF and SRAMIF: the registers that steer the memory interfaces.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::registers::{FieldRef, RegisterFile, mcif};
 use crate::bus::axi::Interconnect;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -89,7 +89,9 @@ impl Device for OutsideDevice {
     }
 
     fn checkpoint(&self, _: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        Err(CheckpointError::Unsupported("the device is outside, and is not saved with the platform".to_owned()))
+        Err(CheckpointError::Unsupported(
+            "the device is outside, and is not saved with the platform".to_owned(),
+        ))
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {

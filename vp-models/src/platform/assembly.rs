@@ -1,6 +1,5 @@
 //! Builds a platform from its description and holds it.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::activity::{PortActivity, Watch};
 use super::carried::DeviceDescription;
 use super::description::{Arithmetic, Description, DescriptionError, MemoryDescription};
@@ -11,6 +10,7 @@ use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::irq::IrqLine;
 use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::bus::stream::InputStream;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::host::Activity;

@@ -1,7 +1,7 @@
 //! A memory interface as a port of the platform: its RAM inside, or a memory outside in its place.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram, WriteError};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -76,8 +76,9 @@ impl MemoryPort {
         let interconnect = Interconnect::timed_by(sim, name, config, switch.clone(), timed);
         let statistics = Rc::new(AxiStatistics::new(interconnect.source()));
         let masters = built.iter().flat_map(|built| &built.masters);
-        let masters =
-            masters.map(|(name, traffic)| (name.clone(), Rc::new(AxiStatistics::new(traffic.source())))).collect();
+        let masters = masters
+            .map(|(name, traffic)| (name.clone(), Rc::new(AxiStatistics::new(traffic.source()))))
+            .collect();
         Ok(MemoryPort { name, interconnect, switch, statistics, built, masters })
     }
 

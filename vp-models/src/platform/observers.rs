@@ -1,9 +1,9 @@
 //! What a platform keeps of what it sees: layers that ran, how long units were at work, warnings, the hash of
 //! everything.
 
+use super::warnings::Warnings;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
-use super::warnings::Warnings;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use vp_core::observe::{Kinds, Observation, Observer, Source, What};

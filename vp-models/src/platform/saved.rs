@@ -40,7 +40,9 @@ pub enum SaveError {
     #[error("the platform is not at rest: {0}")]
     Busy(String),
     /// It is at rest, and has been for too short a time.
-    #[error("the platform has been at rest for too short a time: it can be saved from {0} on, if nothing happens before")]
+    #[error(
+        "the platform has been at rest for too short a time: it can be saved from {0} on, if nothing happens before"
+    )]
     Settling(Time),
     /// Platforms like this are not saved.
     #[error("the platform cannot be saved: {0}")]
@@ -57,7 +59,9 @@ pub enum RestoreError {
     #[error("this is no saved platform: it does not begin with the bytes `VPSV`")]
     Foreign,
     /// Another program wrote it.
-    #[error("this platform was saved in form {0}, and this program reads form {FORM}: use the program that saved it")]
+    #[error(
+        "this platform was saved in form {0}, and this program reads form {FORM}: use the program that saved it"
+    )]
     Form(u16),
     /// Bytes are missing or others than were written.
     #[error("this saved platform is damaged: {0}")]
@@ -115,7 +119,10 @@ impl From<ResumeError> for RestoreError {
 
 /// Whether the bytes are wrong, and not their way here.
 fn is_of_data(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+    )
 }
 
 impl Platform {
@@ -140,12 +147,17 @@ impl Platform {
         if rest.now() < self.settled_from() {
             return Err(SaveError::Settling(self.settled_from()));
         }
+        let mut description = self.description().to_toml();
+        if Description::parse(&description).is_err() {
+            let why = "its description cannot be written as TOML, such as a seed beyond 2^63 - 1";
+            return Err(SaveError::Unsupported(why.to_owned()));
+        }
         let mut into = Summed { bytes: into, sum: crc32fast::Hasher::new() };
         into.write_all(&MAGIC)?;
         into.write_all(&FORM.to_le_bytes())?;
         let mut packed = DeflateEncoder::new(&mut into, Compression::fast());
         let mut at = Checkpoint::save(&mut packed);
-        at.value(&mut self.description().to_toml())?;
+        at.value(&mut description)?;
         at.value(&mut rest.clone())?;
         self.checkpoint(&mut at)?;
         packed.finish()?;

@@ -107,9 +107,7 @@ impl Start {
         match &self.saved {
             Some(saved) => Platform::restore(&mut Cursor::new(saved), Some(&self.description), budget)
                 .map_err(|error| error.to_string()),
-            None => {
-                Platform::build_within(&self.description, budget).map_err(|error| error.to_string())
-            }
+            None => Platform::build_within(&self.description, budget).map_err(|error| error.to_string()),
         }
     }
 }

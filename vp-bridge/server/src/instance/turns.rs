@@ -29,7 +29,10 @@ impl SessionCommand {
     /// What it costs the platform's thread, beside what it lets the platform do.
     pub(super) fn cost(&self) -> u64 {
         let bytes = match self {
-            Self::Request { request: Request::Statistics { .. } | Request::Reset | Request::Save { .. }, .. } => return REPORT,
+            Self::Request {
+                request: Request::Statistics { .. } | Request::Reset | Request::Save { .. },
+                ..
+            } => return REPORT,
             Self::Request { request: Request::MemoryRead(read), .. } => u64::from(read.length),
             Self::Request { payload, .. }
             | Self::Posted { payload, .. }

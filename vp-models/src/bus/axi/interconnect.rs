@@ -5,7 +5,6 @@
 //! anything to do meanwhile it does so without the scheduler ([`Sim::advance`]), so that a burst costs little more than
 //! its arithmetic; where somebody has, it waits like any process. Steps and times are the same either way.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::observed::Observed;
 use super::read::{Advance, Next, Pending, Reads};
 use super::read_client::{Events, ReadClient};
@@ -13,6 +12,7 @@ use super::read_pins::Partners;
 use super::write::Writes;
 use super::write_client::WriteClient;
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::Cell;
 use std::rc::Rc;
 use vp_core::observe::{BufferedSource, Kinds, Source, SourceKind, Warning, What};
@@ -383,7 +383,17 @@ impl Advance for Interconnect {
 impl Interconnect {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // When it is to run next follows from what is asked of it: nothing.
-        let Interconnect { sim: _, observed, config: _, reads, writes, due: _, work: _, next: _, stepwise: _ } = self;
+        let Interconnect {
+            sim: _,
+            observed,
+            config: _,
+            reads,
+            writes,
+            due: _,
+            work: _,
+            next: _,
+            stepwise: _,
+        } = self;
         at.at_rest(observed.told_until() == Time::MAX, "transfers are not told yet")?;
         at.part("reads")?;
         reads.checkpoint(at)?;

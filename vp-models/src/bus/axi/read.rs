@@ -1,6 +1,5 @@
 //! Reads: arbitration among the clients, the channels AR and R, and when data comes back.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::{Beats, Outstanding};
@@ -10,6 +9,7 @@ use super::read_pipeline::{Chosen, ReadPipeline};
 use super::read_run::Granting;
 use super::turn::{Clients, Turn};
 use super::{Answer, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -581,15 +581,45 @@ fn place(
 
 impl Reads {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Reads { config: _, target: _, timed: _, clients, asking, asking_in_vain, making, channel, partners: _, has_partners } = self;
+        let Reads {
+            config: _,
+            target: _,
+            timed: _,
+            clients,
+            asking,
+            asking_in_vain,
+            making,
+            channel,
+            partners: _,
+            has_partners,
+        } = self;
         let is_asked = asking.get() != 0 || asking_in_vain.get() != 0 || making.get() != 0;
         at.at_rest(!is_asked, "reads are asked for")?;
         // The others are their engines'.
         let had_master = clients.borrow().iter().any(|client| client.is_outside());
-        at.at_rest(!has_partners.get() && !had_master, "a partner is, or was since the last reset, at its pins")?;
+        at.at_rest(
+            !has_partners.get() && !had_master,
+            "a partner is, or was since the last reset, at its pins",
+        )?;
         let mut channel = channel.borrow_mut();
         // A tag is a name only.
-        let Channel { turn, pipeline, outstanding, beats, latency, bus_free, memory_free, tags: _, in_flight, bus_queue, driving, asked, ids, granting: _, answers } = &mut *channel;
+        let Channel {
+            turn,
+            pipeline,
+            outstanding,
+            beats,
+            latency,
+            bus_free,
+            memory_free,
+            tags: _,
+            in_flight,
+            bus_queue,
+            driving,
+            asked,
+            ids,
+            granting: _,
+            answers,
+        } = &mut *channel;
         turn.checkpoint(at)?;
         pipeline.checkpoint(at)?;
         outstanding.checkpoint(at)?;

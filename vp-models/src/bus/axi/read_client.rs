@@ -1,12 +1,12 @@
 //! A read client as its memory interface sees it: what it asks for, and where its data goes.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::burst::{Cut, Run, bursts};
 use super::bytes::Bytes;
 use super::intake::{BeatConsumer, Intake};
 use super::request_path::RequestPath;
 use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -508,7 +508,32 @@ impl ReadClient {
 impl ReadClient {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The weight is a register's.
-        let ReadClient { name, id: _, weight: _, beat_bytes: _, cut: _, period: _, queue, waiting, making, makes, made: _, path, intake, expected, reading, data, beats, come, arrived: _, wanted, granted: _, awaits_grant, refused, outside } = self;
+        let ReadClient {
+            name,
+            id: _,
+            weight: _,
+            beat_bytes: _,
+            cut: _,
+            period: _,
+            queue,
+            waiting,
+            making,
+            makes,
+            made: _,
+            path,
+            intake,
+            expected,
+            reading,
+            data,
+            beats,
+            come,
+            arrived: _,
+            wanted,
+            granted: _,
+            awaits_grant,
+            refused,
+            outside,
+        } = self;
         at.part(name)?;
         let asks = waiting.get() > 0 || !queue.borrow().is_empty() || making.borrow().is_some();
         at.at_rest(!asks && !awaits_grant.get() && wanted.get() == 0, "a read is asked for")?;

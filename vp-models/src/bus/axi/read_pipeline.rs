@@ -11,9 +11,9 @@
 //! the same time. Each of the two parts holds as many reads as cycles go by from a read's leaving it, through the
 //! registers of `ready` and then those of data, to the same place's being left by the next one that is chosen for it.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::Burst;
 use super::outstanding::Outstanding;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 use vp_core::Time;
 

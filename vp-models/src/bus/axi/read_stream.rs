@@ -1,10 +1,10 @@
 //! What an engine's read DMA sees of the memory: bytes in the order in which it asked for them.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
 use super::request_path::{RequestPath, STALL_COUNTERS};
 use super::{Interconnect, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -293,7 +293,24 @@ impl ReadStream {
 
 impl ReadStream {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let ReadStream { sim: _, interconnect: _, client, number: _, config: _, buffered: _, used, lines_used, lines, pending, emptied: _, returning, returned: _, awaits_room, requested, counter } = self;
+        let ReadStream {
+            sim: _,
+            interconnect: _,
+            client,
+            number: _,
+            config: _,
+            buffered: _,
+            used,
+            lines_used,
+            lines,
+            pending,
+            emptied: _,
+            returning,
+            returned: _,
+            awaits_room,
+            requested,
+            counter,
+        } = self;
         client.checkpoint(at)?;
         self.take_back();
         let has_room = used.get() == 0 && lines_used.get() == 0 && returning.borrow().is_empty();

@@ -170,7 +170,8 @@ impl AxiStatistics {
         let AxiStatistics { source: _, traffic } = self;
         at.place(traffic)?;
         let (reads, writes) = &*traffic.borrow();
-        let has_last = |traffic: &Traffic| traffic.clients.is_empty() || traffic.last_client < traffic.clients.len();
+        let has_last =
+            |traffic: &Traffic| traffic.clients.is_empty() || traffic.last_client < traffic.clients.len();
         at.check(has_last(reads) && has_last(writes), "no such client")
     }
 }

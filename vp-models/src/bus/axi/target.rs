@@ -1,7 +1,7 @@
 //! The memory side of an AXI interface: in this process, or beyond a socket.
 
-use serde::{Deserialize, Serialize};
 use super::Burst;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::{Event, Sim};

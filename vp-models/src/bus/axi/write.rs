@@ -1,6 +1,5 @@
 //! Writes: arbitration among the clients, the channels AW, W and B, and when they are acknowledged.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::latency::LatencySource;
 use super::observed::Observed;
 use super::outstanding::Outstanding;
@@ -11,6 +10,7 @@ use super::turn::{Clients, Turn};
 use super::write_client::WriteClient;
 use super::write_pins;
 use super::{Answer, AxiConfig, AxiTarget, Burst, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -430,11 +430,33 @@ impl Writes {
 impl Writes {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // Clients are their engines'. That one is in `asking` says only that it is to be looked at.
-        let Writes { config: _, target: _, timed: _, clients: _, asking: _, asking_in_vain: _, channel, partners: _, has_partners } = self;
+        let Writes {
+            config: _,
+            target: _,
+            timed: _,
+            clients: _,
+            asking: _,
+            asking_in_vain: _,
+            channel,
+            partners: _,
+            has_partners,
+        } = self;
         at.at_rest(!has_partners.get(), "a partner is at its pins")?;
         let mut channel = channel.borrow_mut();
         // A tag is a name only; what the memory has moved is saved with the reads.
-        let Channel { turn, free, outstanding, latency, last_acknowledged, memory_free: _, tags: _, moving, given, asked, ids } = &mut *channel;
+        let Channel {
+            turn,
+            free,
+            outstanding,
+            latency,
+            last_acknowledged,
+            memory_free: _,
+            tags: _,
+            moving,
+            given,
+            asked,
+            ids,
+        } = &mut *channel;
         turn.checkpoint(at)?;
         at.value(free)?;
         outstanding.checkpoint(at)?;

@@ -1,8 +1,8 @@
 //! A write client as its memory interface sees it: complete bursts, when they come, and their data.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::bytes::Bytes;
 use super::{AxiConfig, Burst, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Name, Time};
@@ -258,7 +258,32 @@ impl WriteClient {
 impl WriteClient {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The weight is a register's.
-        let WriteClient { name, id: _, weight: _, enters: _, period: _, planned, filled, queue, waiting, limit: _, data, buffer_free, under_way, incomplete, last_granted, stalled, granted: _, awaits_grant, unacknowledged, acknowledged_count, awaited_count, acknowledged: _, refused, outside } = self;
+        let WriteClient {
+            name,
+            id: _,
+            weight: _,
+            enters: _,
+            period: _,
+            planned,
+            filled,
+            queue,
+            waiting,
+            limit: _,
+            data,
+            buffer_free,
+            under_way,
+            incomplete,
+            last_granted,
+            stalled,
+            granted: _,
+            awaits_grant,
+            unacknowledged,
+            acknowledged_count,
+            awaited_count,
+            acknowledged: _,
+            refused,
+            outside,
+        } = self;
         at.part(name)?;
         let is_put = planned.borrow().is_empty() && filled.get() == 0 && incomplete.get() == 0;
         let has_gone = queue.borrow().is_empty() && waiting.borrow().is_empty() && data.borrow().len() == 0;

@@ -1,8 +1,8 @@
 //! What an engine's write DMA sees of the memory: lines that it fills piece by piece.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::write_client::WriteClient;
 use super::{Interconnect, Unmapped, bursts};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 

@@ -3,9 +3,9 @@
 //! All times are in clocks of the command bus. Each command leaves behind the earliest clock of those that it holds back;
 //! a command may be given when none of them is later.
 
+use super::standard::{Organisation, Timing};
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
-use super::standard::{Organisation, Timing};
 use std::collections::VecDeque;
 
 /// A command, and the bank that it is for.
@@ -241,7 +241,8 @@ impl Bank {
 
 impl Banks {
     pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Banks { timing: _, banks_in_group: _, banks, groups, any, precharge, refresh, bus, activations } = self;
+        let Banks { timing: _, banks_in_group: _, banks, groups, any, precharge, refresh, bus, activations } =
+            self;
         at.fixed(banks)?;
         at.fixed(groups)?;
         at.value(any)?;

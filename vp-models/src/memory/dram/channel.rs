@@ -1,11 +1,11 @@
 //! One channel of a DRAM: its controller, a command a clock at most.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::bank::{Banks, DramCommand};
 use super::mapping::Location;
 use super::queue::{Next, Queues};
 use super::standard::{Organisation, Timing};
 use super::{DramConfig, PagePolicy};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::memory::level::Answers;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -214,7 +214,20 @@ impl Channel {
 /// A page policy, as a word.
 impl Channel {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Channel { sim: _, source: _, timing: _, clock: _, latency: _, config: _, banks_in_group: _, state, arrived: _, rests, answers: _, room: _ } = self;
+        let Channel {
+            sim: _,
+            source: _,
+            timing: _,
+            clock: _,
+            latency: _,
+            config: _,
+            banks_in_group: _,
+            state,
+            arrived: _,
+            rests,
+            answers: _,
+            room: _,
+        } = self;
         at.at_rest(rests.get(), "the controller has something to do")?;
         at.cell(rests)?;
         let State { banks, queues, refresh_due } = &mut *state.borrow_mut();

@@ -13,8 +13,8 @@ pub mod standard;
 #[cfg(test)]
 mod tests;
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::level::{Answers, Done, Level, Part};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use channel::Channel;
 use mapping::{Mapping, MappingError};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! What waits for a channel, and whose turn it is.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::bank::{Banks, DramCommand};
 use super::mapping::Location;
 use super::{DramConfig, PagePolicy, Scheduler};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// A burst that waits for its column command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! Unlike other engines, BDMA changes the memory it writes to from command to command, and does not wait between
 //! them: so each line carries its destination.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::bus::DelayLine;
 use crate::bus::axi::WriteStream;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::cube::Ram;
 use crate::nvdla::dma::MemoryPorts;
 use crate::nvdla::nocif::write_id;
@@ -144,7 +144,17 @@ impl Outlet {
 
 impl Outlet {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Outlet { ports: _, streams, pipeline, capacity: _, under_way, passed: _, sim: _, cycle: _, gathered: _ } = self;
+        let Outlet {
+            ports: _,
+            streams,
+            pipeline,
+            capacity: _,
+            under_way,
+            passed: _,
+            sim: _,
+            cycle: _,
+            gathered: _,
+        } = self;
         at.at_rest(under_way.get() == 0, "BDMA has yet to write")?;
         pipeline.checkpoint(at)?;
         streams.iter().try_for_each(|stream| stream.checkpoint(at))

@@ -9,7 +9,6 @@ pub mod layer;
 pub mod lut;
 mod timing;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::compute::{Counters, Datapath};
 use self::layer::{CdpLayer, Hardware};
 use self::lut::Tables;
@@ -23,6 +22,7 @@ use super::refused::Refused;
 use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
 use crate::bus::DelayLine;
 use crate::bus::axi::ReadStreamConfig;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath as Busy;
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -5,13 +5,13 @@
 //! decided by whom the registers tell: CDMA whether to fetch, CSC what to keep. Layers are numbered, in the order in
 //! which both units run them.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
-use serde::{Deserialize, Serialize};
 use super::elements::Elements;
 use super::weight_set::{Stored, Surplus, WeightSet};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Group;
 use crate::occupancy::{BufferFill, Occupancy};
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -486,7 +486,19 @@ impl Buffer {
 
 impl Buffer {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Buffer { sim: _, occupancy: _, entry_bytes, state, announced, announcement: _, arrived: _, freed: _, begun, begun_at, beginning: _ } = self;
+        let Buffer {
+            sim: _,
+            occupancy: _,
+            entry_bytes,
+            state,
+            announced,
+            announcement: _,
+            arrived: _,
+            freed: _,
+            begun,
+            begun_at,
+            beginning: _,
+        } = self;
         at.part("nvdla.cbuf")?;
         at.at_rest(announced.borrow().is_empty(), "CSC has yet to begin a layer")?;
         at.cell(begun)?;

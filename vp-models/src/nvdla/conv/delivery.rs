@@ -235,11 +235,26 @@ impl Delivery {
 
 impl Delivery {
     pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Delivery { sim: _, batches, taken, put: _, layers, capacity, credits, returning, credit_return: _, wanted, returned: _ } = self;
+        let Delivery {
+            sim: _,
+            batches,
+            taken,
+            put: _,
+            layers,
+            capacity,
+            credits,
+            returning,
+            credit_return: _,
+            wanted,
+            returned: _,
+        } = self;
         at.part("nvdla.cacc.delivery")?;
         self.settle();
         let is_taken = batches.borrow().is_empty() && taken.get() == 0;
-        at.at_rest(is_taken && returning.borrow().is_empty() && wanted.get() == 0, "sums are on their way to SDP")?;
+        at.at_rest(
+            is_taken && returning.borrow().is_empty() && wanted.get() == 0,
+            "sums are on their way to SDP",
+        )?;
         layers.checkpoint(at)?;
         at.cell(credits)?;
         at.check(credits.get() <= *capacity, "more room than there is")

@@ -1,8 +1,8 @@
 //! Activations or weights of one format.
 
-use serde::{Deserialize, Serialize};
 use crate::nvdla::float::Fp16;
 use crate::nvdla::numeric::{Precision, saturate};
+use serde::{Deserialize, Serialize};
 
 /// A run of elements, as the MAC array takes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

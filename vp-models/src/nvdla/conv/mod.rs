@@ -21,7 +21,6 @@ mod weight_set;
 pub mod weights;
 pub mod window;
 
-use crate::checkpoint::Remembers;
 use self::buffer::Buffer;
 use self::cacc::Cacc;
 use self::cdma::Cdma;
@@ -32,6 +31,7 @@ use self::hardware::Hardware;
 use super::control::Control;
 use super::engine::Surroundings;
 use crate::bus::DelayLine;
+use crate::checkpoint::Remembers;
 use std::rc::Rc;
 use vp_core::Time;
 

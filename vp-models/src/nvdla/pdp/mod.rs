@@ -9,7 +9,6 @@ pub mod layer;
 mod timing;
 mod unread;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::layer::{Hardware, PdpLayer, PdpSource};
 use self::timing::Slots;
 use self::unread::Unread;
@@ -26,6 +25,7 @@ use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use super::timing::PdpTiming;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::bus::{DelayLine, Handoff};
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -357,7 +357,18 @@ fn raster(
 impl Remembers for Pdp {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // What comes from SDP is SDP's.
-        let Pdp { common, hardware: _, input, ahead, from_sdp: _, unread, left_behind, started, stands: _, output } = self;
+        let Pdp {
+            common,
+            hardware: _,
+            input,
+            ahead,
+            from_sdp: _,
+            unread,
+            left_behind,
+            started,
+            stands: _,
+            output,
+        } = self;
         common.checkpoint(at)?;
         input.checkpoint(at)?;
         ahead.checkpoint(at)?;

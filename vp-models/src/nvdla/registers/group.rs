@@ -1,7 +1,7 @@
 //! The register values one hardware layer sees.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::{Encoding, Family, FieldRef, RegisterMap, RegisterRef, Unit};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// One unit's registers as a layer sees them: its group's `D_` registers and the unit's single ones.
 ///

@@ -1,8 +1,8 @@
 //! Tells when what is accessed are the registers of another map: a driver built for that one waits for ever, as on
 //! hardware, and nothing else says why.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use super::{Family, Located, RegisterMap, Unit};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// Accesses that several maps of different drivers explain, before it is said without knowing which.
 const UNDECIDED: u32 = 4;

@@ -7,7 +7,6 @@ mod compute;
 pub mod layer;
 mod timing;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::layer::{Hardware, Mode, RubikLayer};
 use self::timing::Drain;
 use super::control::Control;
@@ -18,6 +17,7 @@ use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, rbk as reg};
 use crate::bus::axi::ReadStreamConfig;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath;
 use std::rc::Rc;
 use vp_core::join;

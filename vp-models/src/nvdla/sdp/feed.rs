@@ -5,8 +5,8 @@
 //! The packing decides when room in the latency FIFO comes back: in groups, not atom by atom. As seen on the
 //! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::bus::Handoff;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::cube::Ram;
 use crate::nvdla::dma::{Atom, MAX_ATOM, ReadDma};
 use crate::nvdla::timing::Packing;
@@ -222,7 +222,22 @@ impl Feed {
 
 impl Feed {
     pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Feed { sim: _, cycle: _, atom: _, at_once: _, dma, layers, layer_added: _, lanes, groups, group_entered: _, output, others, first, untaken: _ } = self;
+        let Feed {
+            sim: _,
+            cycle: _,
+            atom: _,
+            at_once: _,
+            dma,
+            layers,
+            layer_added: _,
+            lanes,
+            groups,
+            group_entered: _,
+            output,
+            others,
+            first,
+            untaken: _,
+        } = self;
         dma.checkpoint(at)?;
         let is_empty = layers.borrow().is_empty() && groups.borrow().is_empty() && others.borrow().is_empty();
         at.at_rest(is_empty && first.get().is_none(), "atoms are on their way to SDP")?;

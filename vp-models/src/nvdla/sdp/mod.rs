@@ -14,7 +14,6 @@ pub mod layer;
 pub mod lut;
 mod timing;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::before_elementwise::BeforeElementwise;
 use self::compute::{Counters, Datapath, Operands};
 use self::feed::Feed;
@@ -33,6 +32,7 @@ use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::axi::ReadStreamConfig;
 use crate::bus::{DelayLine, Handoff};
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath as Busy;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -614,7 +614,8 @@ impl<'a> StageOperands<'a> {
 
 impl Remembers for Sdp {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Sdp { common, hardware: _, main, ahead, bs, bn, ew, output, pooling, accumulator, started } = self;
+        let Sdp { common, hardware: _, main, ahead, bs, bn, ew, output, pooling, accumulator, started } =
+            self;
         common.checkpoint(at)?;
         at.at_rest(ahead.borrow().is_empty(), "atoms wait for SDP")?;
         // A feed has its DMA.

@@ -4,12 +4,12 @@
 
 pub mod layer;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::layer::CaccLayer;
 use super::delivery::Delivery;
 use super::hardware::Hardware;
 use super::sums::Sums;
 use crate::bus::DelayLine;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
 use crate::nvdla::glb::Source;
@@ -176,7 +176,17 @@ fn spread(results: Vec<i32>, kernels: usize, lanes: usize) -> Vec<i32> {
 
 impl Remembers for Cacc {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Cacc { sim: _, cycle: _, timing: _, hardware: _, control: _, interrupts: _, delivery: _, sums: _, endings } = self;
+        let Cacc {
+            sim: _,
+            cycle: _,
+            timing: _,
+            hardware: _,
+            control: _,
+            interrupts: _,
+            delivery: _,
+            sums: _,
+            endings,
+        } = self;
         at.part("nvdla.cacc.layers")?;
         endings.checkpoint(at)
     }

@@ -14,8 +14,6 @@ pub mod pixel;
 mod requests;
 pub mod winograd;
 
-use serde::{Deserialize, Serialize};
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::compressed::CompressedRequests;
 use self::intake::{FeatureIntake, ImageIntake, TO_USABLE, Usable, WeightArrival, WeightIntake};
 use self::layer::{CdmaLayer, Input};
@@ -24,6 +22,7 @@ use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use super::weight_set::Stored;
 use crate::bus::axi::BeatConsumer;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
 use crate::nvdla::engine::Surroundings;
@@ -34,6 +33,7 @@ use crate::nvdla::nocif::read_id;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::{Group, RegisterRef, cdma as reg};
 use crate::nvdla::timing::Timing;
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
@@ -530,7 +530,21 @@ fn fetch(registers: &Group, layer: &CdmaLayer, before: Option<Before>) -> Fetch 
 
 impl Remembers for Cdma {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
-        let Cdma { sim: _, cycle: _, timing: _, hardware: _, control: _, interrupts: _, buffer, data, weights, atom_a_beat: _, weight_beat: _, layers, before } = self;
+        let Cdma {
+            sim: _,
+            cycle: _,
+            timing: _,
+            hardware: _,
+            control: _,
+            interrupts: _,
+            buffer,
+            data,
+            weights,
+            atom_a_beat: _,
+            weight_beat: _,
+            layers,
+            before,
+        } = self;
         buffer.checkpoint(at)?;
         data.checkpoint(at)?;
         weights.checkpoint(at)?;

@@ -9,9 +9,6 @@ mod decode;
 pub mod layer;
 pub mod stripes;
 
-use std::cell::Cell;
-use serde::{Deserialize, Serialize};
-use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use self::layer::{CscLayer, Kept};
 use super::buffer::{Buffer, Fetch};
 use super::cacc::{Message, Stripe};
@@ -22,11 +19,14 @@ use super::elements::Elements;
 use super::hardware::Hardware;
 use super::sums::{Activations, Batch, Shape, groups_at_once};
 use crate::bus::DelayLine;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, csc as reg};
 use crate::occupancy::{Datapath, Occupancy};
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
@@ -375,7 +375,22 @@ impl Csc {
 impl Remembers for Csc {
     fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
         // The buffer is CDMA's, the way to SDP SDP's.
-        let Csc { sim: _, cycle: _, hardware: _, control: _, arrays: _, array: _, skips_arithmetic: _, occupancy: _, buffer, delivery: _, sums, released, layers, before } = self;
+        let Csc {
+            sim: _,
+            cycle: _,
+            hardware: _,
+            control: _,
+            arrays: _,
+            array: _,
+            skips_arithmetic: _,
+            occupancy: _,
+            buffer,
+            delivery: _,
+            sums,
+            released,
+            layers,
+            before,
+        } = self;
         at.part("nvdla.csc.layers")?;
         sums.checkpoint(at)?;
         released.checkpoint(at)?;
