@@ -32,7 +32,7 @@ pub(super) struct Args {
 }
 
 /// Between two tries.
-const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     let mut options = Options::new(concat!("vp save ", env!("CARGO_PKG_VERSION")));

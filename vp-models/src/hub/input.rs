@@ -127,7 +127,7 @@ pub enum Input {
         /// What.
         promise: Promise,
     },
-    /// The platform is to be saved: if nothing is left to do, time moves on to where that can be.
+    /// The platform is to be saved: time moves on to where that can be, if that is near and nobody else lets it move.
     Settle,
 }
 

@@ -51,7 +51,7 @@ use std::io::Write;
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
-use vp_core::{Simulation, Time};
+use vp_core::{Simulation, Stop, Time};
 
 pub use input::{
     Access, AccessKind, Input, MemoryPromise, Operation, PartyCommand, PartyId, PortIndex, RequestId, Role,
@@ -95,6 +95,9 @@ enum Happened {
         at: Time,
     },
 }
+
+/// Cycles that may pass at once for a platform that is to be saved.
+const SETTLING: u64 = 65_536;
 
 /// Called for each input before it takes effect, and for each stretch of time between inputs.
 type Recorder = Box<dyn FnMut(&Recorded)>;
@@ -399,14 +402,20 @@ impl Hub {
         Ok(())
     }
 
-    /// Saves the platform, as [`Platform::save`] does, if nothing is left to do; time moves on before by the few cycles until that
-    /// can be. Parties are not saved: who goes on with it comes anew.
+    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of lockstep in which nobody
+    /// else lets time move; and moves on by the few in which nothing happens. If it does not, time has moved, and the next call may find it at rest.
+    /// Parties are not saved: who goes on with it comes anew.
     ///
     /// # Errors
     /// As there; and a party has asked for accesses that wait, or is a part of the hardware.
     pub fn save(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
         if let Some(party) = self.partners.keys().next() {
             let text = format!("{} is a part of its hardware", self.parties.name(*party));
+            return Err(SaveError::Unsupported(text));
+        }
+        if let Some(outside) = self.platform.memories().iter().find(|memory| memory.is_outside()) {
+            let text =
+                format!("the memory of {} is outside, and is not saved with the platform", outside.name());
             return Err(SaveError::Unsupported(text));
         }
         if let Some(party) = self.has_accesses() {
@@ -416,11 +425,24 @@ impl Hub {
         self.platform.save(into)
     }
 
-    /// Lets the time pass, in which nothing happens, that makes all times before it alike.
+    /// Lets time pass until nothing is left to do, though not for long; and then that in which nothing happens, which makes all times before
+    /// it alike.
     fn let_settle(&mut self) {
+        let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
+        if !self.partners.is_empty() || !is_whole || self.standstill.is_some() {
+            return;
+        }
+        let end = self.now() + self.platform.description().period * SETTLING;
+        while self.mode == TimeMode::Lockstep && self.current.is_none() && self.now() < end {
+            let stop = self.run_kernel(Time::MAX, end);
+            self.collect();
+            if stop != Stop::Requested {
+                break;
+            }
+        }
         let to = self.platform.settled_from();
         let is_idle = self.platform.simulation().rest().is_ok() && self.platform.is_quiescent();
-        if is_idle && self.partners.is_empty() && self.standstill.is_none() && to <= self.granted {
+        if is_idle && to <= self.granted {
             self.platform.simulation_mut().run_until(to);
         }
     }
