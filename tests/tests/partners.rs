@@ -186,6 +186,19 @@ fn promises_are_held() {
     is_put_out(|stage| stage.promise(7, Time::ns(9)), "heard 7 events, and was sent 0 only");
 }
 
+/// No input follows that would have the hub run once more.
+#[test]
+fn what_is_driven_in_an_instant_that_is_not_over_takes_effect_at_its_end() {
+    let mut stage = Stage::new(false);
+    let tag = stage.read_begun();
+    stage.done(CPU, tag).unwrap().unwrap();
+    stage.partner(PARTNER, Reaction::NextEdge);
+    stage.read_begun();
+    stage.drive(CSB, stage.hub.now(), PortEvent::RegisterAnswer(0));
+    let why = stage.expelled().expect("it drives a port that it does not hold");
+    assert!(why.contains("csb0"), "{why}");
+}
+
 #[test]
 fn a_quantum_has_an_end() {
     let mut stage = Stage::new(false);

@@ -63,6 +63,21 @@ fn a_servers_platform_gives_the_same_run() {
 }
 
 #[test]
+fn how_a_servers_time_moves_is_said() {
+    let served = Served::tcp();
+    let address = served.address.to_string();
+    let headline = |arguments: &[&str]| {
+        let output = demo(&[&["--images", "1", "--connect", &address], arguments].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().next().unwrap().to_owned()
+    };
+    assert!(headline(&[]).ends_with(", lockstep"), "{}", headline(&[]));
+    let free = headline(&["--time-mode", "free"]);
+    assert!(free.ends_with(", free mode, in which times differ from run to run"), "{free}");
+    assert!(told(&["--time-mode", "free"]).contains("--connect"));
+}
+
+#[test]
 fn it_runs_on_any_platform() {
     assert!(shown(&["--images", "2", "--platform", "nv_full"]).contains("accuracy"));
 }

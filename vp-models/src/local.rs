@@ -316,7 +316,7 @@ impl Host for LocalHost {
     }
 
     fn statistics(&mut self) -> Result<Statistics, HostError> {
-        Ok(self.platform().statistics())
+        Ok(self.hub.statistics())
     }
 
     fn activity(&mut self) -> Option<Activity> {

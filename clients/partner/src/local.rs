@@ -91,7 +91,7 @@ impl PlatformLink for LocalLink {
     }
 
     fn counter(&mut self, name: &str) -> Result<Option<u64>, PartnerError> {
-        Ok(self.hub.platform().statistics().get(name))
+        Ok(self.hub.statistics().get(name))
     }
 
     fn declare(&mut self, clock: Clock) -> Result<Time, PartnerError> {

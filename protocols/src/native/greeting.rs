@@ -252,6 +252,19 @@ pub enum TimeMode {
     },
 }
 
+impl fmt::Display for TimeMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TimeMode::Lockstep => f.write_str("lockstep"),
+            TimeMode::Free => f.write_str("free mode, in which times differ from run to run"),
+            TimeMode::Paced { picoseconds_per_nanosecond } => write!(
+                f,
+                "paced mode at {picoseconds_per_nanosecond} ps a nanosecond, in which times differ from run to run"
+            ),
+        }
+    }
+}
+
 /// What a side can do beyond the bare protocol. Bits without a meaning are kept and ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Capabilities(u64);

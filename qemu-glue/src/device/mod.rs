@@ -241,7 +241,8 @@ impl Opened {
         device.warn_of_host_time();
         DEVICES.lock().unwrap_or_else(PoisonError::into_inner).push(device);
         let (kib, name) = (platform.size.div_ceil(1024), &platform.name);
-        say(format_args!("{place}, {kib} KiB of registers, {interrupt}: {name} at {endpoint}"));
+        let mode = &platform.time_mode;
+        say(format_args!("{place}, {kib} KiB of registers, {interrupt}: {name} at {endpoint}, {mode}"));
         Ok(())
     }
 }

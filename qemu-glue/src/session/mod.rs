@@ -89,6 +89,8 @@ pub(crate) struct Platform {
     pub(crate) size: u64,
     /// The addresses that its memory interfaces reach.
     pub(crate) memory: Vec<Range<u64>>,
+    /// How its simulated time moves, for people.
+    pub(crate) time_mode: String,
 }
 
 /// Why there is no session, for people.

@@ -154,8 +154,13 @@ impl Wire {
                 self.open_ring(line)?;
             }
         }
-        self.platform =
-            Platform { name: welcome.platform, compatible, size: window.end - window.start, memory };
+        self.platform = Platform {
+            name: welcome.platform,
+            compatible,
+            size: window.end - window.start,
+            memory,
+            time_mode: welcome.time_mode.to_string(),
+        };
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use super::Failure;
 use super::memory_limit::MemoryArgs;
 use super::parts::{PartArgs, PartsOutside};
 use super::platform_args::{PlatformArgs, headline};
+use vp_client::native::TimeMode;
 use vp_client::{Credentials, SilenceLimit};
 use vp_core::Time;
 use vp_models::host::Host;
@@ -41,6 +42,16 @@ pub(super) struct HostArgs {
     #[arg(long, value_name = "ADDR", conflicts_with = "connect", help_heading = "Parts in other programs")]
     pub(super) listen: Option<Address>,
 
+    /// How simulated time moves at the server: lockstep is reproducible, free is not
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "lockstep",
+        requires = "connect",
+        help_heading = "Server"
+    )]
+    pub(super) time_mode: WantedTimeMode,
+
     /// Keep the RAM on this side of the connection: the device's DMA crosses it
     #[arg(long, requires = "connect", help_heading = "Server")]
     pub(super) own_memory: bool,
@@ -48,6 +59,24 @@ pub(super) struct HostArgs {
     /// How long the server may be silent while it is waited for: seconds, or `none`, such as for a server in a debugger
     #[arg(long, value_name = "SECONDS", default_value_t, env = SilenceLimit::VARIABLE, help_heading = "Server")]
     pub(super) heartbeat: SilenceLimit,
+}
+
+/// How simulated time is to move at a server. A shared platform that is there already keeps its own way.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum WantedTimeMode {
+    /// With the requests of this program only: the same run each time
+    Lockstep,
+    /// Whenever the platform has work: times differ from run to run
+    Free,
+}
+
+impl From<WantedTimeMode> for TimeMode {
+    fn from(mode: WantedTimeMode) -> TimeMode {
+        match mode {
+            WantedTimeMode::Lockstep => TimeMode::Lockstep,
+            WantedTimeMode::Free => TimeMode::Free,
+        }
+    }
 }
 
 /// A CPU's place at a platform, and what is known of that platform.
@@ -127,6 +156,7 @@ impl HostArgs {
             memory,
             memory_limit: self.memory.limit(),
             platform: self.shared.clone(),
+            time_mode: self.time_mode.into(),
             credentials: Credentials::from_environment().map_err(Failure::new)?,
             heartbeat: self.heartbeat,
             ..RemoteOptions::default()
@@ -137,7 +167,8 @@ impl HostArgs {
             host.reset().map_err(Failure::new)?;
         }
         let whose = if self.own_memory { ", memory on this side" } else { "" };
-        let headline = format!("{} at {address}{whose}", host.welcome().platform);
+        let welcome = host.welcome();
+        let headline = format!("{} at {address}{whose}, {}", welcome.platform, welcome.time_mode);
         Ok(OpenedHost { parts: None, host: Box::new(host), description: None, headline })
     }
 }

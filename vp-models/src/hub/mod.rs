@@ -68,6 +68,7 @@ pub use time::{Activity, Pace, Ran, TimeMode};
 
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
+use crate::host::Statistics;
 use crate::platform::{Platform, Port, SaveError, Warned};
 use goals::Current;
 use jobs::OnBus;
@@ -238,6 +239,14 @@ impl Hub {
     #[must_use]
     pub fn mode(&self) -> TimeMode {
         self.mode
+    }
+
+    /// The platform's counters, and who lets its time move.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.platform.statistics();
+        statistics.note("time.mode", self.mode.name());
+        statistics
     }
 
     /// The simulated time.

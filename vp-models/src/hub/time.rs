@@ -23,6 +23,17 @@ pub enum TimeMode {
     Free,
 }
 
+impl TimeMode {
+    /// The mode in one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            TimeMode::Lockstep => "lockstep",
+            TimeMode::Free => "free",
+        }
+    }
+}
+
 /// What a run came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
@@ -188,6 +199,8 @@ impl Hub {
             }
             (_, Bound::Event(at) | Bound::Horizon(at)) if until < at => Ran::Limit,
             (_, Bound::Event(_)) => Ran::Again,
+            // This run has ended the instant in which something is to take effect.
+            (_, Bound::Horizon(_)) if self.is_instant_over && self.is_driven_due() => Ran::Again,
             (_, Bound::Horizon(_)) => {
                 self.is_held = true;
                 Ran::Waiting

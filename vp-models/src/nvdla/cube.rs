@@ -66,6 +66,17 @@ impl Surface {
         };
         self.base.wrapping_add(offset) & !(self.atom as u64 - 1)
     }
+
+    /// Whether a cube of that many lines and surfaces has each pixel at the same address in both. A stride to a line or surface
+    /// that the cube does not have makes no difference.
+    pub fn places_alike(&self, other: &Surface, lines: u32, surfaces: u32) -> bool {
+        let without_unused = |surface: &Surface| Surface {
+            line_stride: if lines > 1 { surface.line_stride } else { 0 },
+            surface_stride: if surfaces > 1 { surface.surface_stride } else { 0 },
+            ..*surface
+        };
+        without_unused(self) == without_unused(other)
+    }
 }
 
 /// Surfaces that `channels` need when each holds `lanes` of them.
@@ -218,6 +229,17 @@ mod tests {
         let odd = Surface { base: 0x8000_0003, line_stride: 0x63, ..STRIDED };
         let lines: Vec<u64> = (0..4).map(|y| odd.address(0, 1, y)).collect();
         assert_eq!(lines, [0x8000_0008, 0x8000_0068, 0x8000_00d0, 0x8000_0130]);
+    }
+
+    #[test]
+    fn a_stride_that_a_cube_does_not_use_makes_no_difference_to_its_places() {
+        let (other_lines, other_surfaces) =
+            (Surface { line_stride: 0x80, ..STRIDED }, Surface { surface_stride: 0xb00, ..STRIDED });
+        for (other, lines, surfaces) in [(other_lines, 1, 5), (other_surfaces, 5, 1)] {
+            assert!(STRIDED.places_alike(&other, lines, surfaces));
+            assert!(!STRIDED.places_alike(&other, 2, 2));
+        }
+        assert!(!STRIDED.places_alike(&Surface { base: STRIDED.base + 8, ..STRIDED }, 1, 1));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! cargo run --release -p vp-tests --bin fuzz -- TARGET FILE
 //! ```
 //!
-//! A case that panics, or makes no progress for a second, ends it: the case is written to a file, which the second form runs again.
+//! A case that panics, or makes no progress for a second of its thread's time, ends it: the case is written to a file, which the second form runs again.
 
 mod workers;
 

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
+use rustix::thread::Pid;
 use vp_tests::fuzz::{Target, case};
 use vp_tests::progress::Progress;
 
-/// A case that makes no progress for so long hangs.
+/// A case that makes no progress while its thread runs for so long hangs.
 const HANGS: Duration = Duration::from_secs(1);
+/// So does one whose thread waits for so long. It is far from what a machine with other work makes threads wait.
+const WAITS: Duration = Duration::from_secs(60);
 
 /// When to stop.
 #[derive(Clone, Copy)]
@@ -28,7 +31,43 @@ pub(crate) struct Done {
 }
 
 /// What a thread runs: how far it is, and the input.
-type Case = (ThreadId, Arc<Progress>, Vec<u8>);
+type Case = (Worker, Arc<Progress>, Vec<u8>);
+
+/// A thread, as Rust and the kernel name it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Worker {
+    thread: ThreadId,
+    kernel: Pid,
+}
+
+impl Worker {
+    fn this() -> Worker {
+        Worker { thread: std::thread::current().id(), kernel: rustix::thread::gettid() }
+    }
+
+    /// For how long it has run on a processor (proc(5), `schedstat`); none where the kernel does not tell.
+    fn has_run(self) -> Option<Duration> {
+        let path = format!("/proc/self/task/{}/schedstat", self.kernel);
+        let nanoseconds = std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()?;
+        Some(Duration::from_nanos(nanoseconds))
+    }
+}
+
+/// When a worker was seen to make progress: the clock, and for how long it had run.
+#[derive(Clone, Copy)]
+struct Seen {
+    steps: u64,
+    at: Instant,
+    had_run: Option<Duration>,
+}
+
+impl Seen {
+    fn hangs(&self, now: Instant, has_run: Option<Duration>) -> bool {
+        let waited = now - self.at;
+        let ran = has_run.zip(self.had_run).map_or(waited, |(now, then)| now.saturating_sub(then));
+        ran > HANGS || waited > WAITS
+    }
+}
 
 pub(crate) struct Workers {
     target: Target,
@@ -63,7 +102,7 @@ impl Workers {
         });
         let watched = workers.clone();
         std::panic::set_hook(Box::new(move |panic| {
-            watched.fail(&panic.to_string(), |thread| thread == std::thread::current().id());
+            watched.fail(&panic.to_string(), |worker| worker.thread == std::thread::current().id());
         }));
         let cores = std::thread::available_parallelism()?.get();
         let threads: Vec<JoinHandle<()>> = (0..cores)
@@ -91,7 +130,7 @@ impl Workers {
     }
 
     fn work(&self) {
-        let (own, progress) = (std::thread::current().id(), Progress::of_thread());
+        let (own, progress) = (Worker::this(), Progress::of_thread());
         while let Some(next) = self.next() {
             let seed = self.first.wrapping_add(next);
             let bytes = case(seed, self.target.form, &self.corpus);
@@ -101,16 +140,16 @@ impl Workers {
             self.cases.fetch_add(1, Ordering::Relaxed);
             self.units.fetch_add(units, Ordering::Relaxed);
         }
-        self.lock().retain(|(thread, ..)| *thread != own);
+        self.lock().retain(|(worker, ..)| *worker != own);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Case>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(&self, own: ThreadId, progress: &Arc<Progress>, bytes: Vec<u8>) {
+    fn begin(&self, own: Worker, progress: &Arc<Progress>, bytes: Vec<u8>) {
         let mut current = self.lock();
-        match current.iter_mut().find(|(thread, ..)| *thread == own) {
+        match current.iter_mut().find(|(worker, ..)| *worker == own) {
             Some((.., kept)) => *kept = bytes,
             None => current.push((own, progress.clone(), bytes)),
         }
@@ -118,28 +157,29 @@ impl Workers {
 
     /// Looks at all threads until they have ended.
     fn watch(&self, threads: &[JoinHandle<()>]) {
-        let mut seen: Vec<(ThreadId, u64, Instant)> = Vec::new();
+        let mut seen: Vec<(Worker, Seen)> = Vec::new();
         while threads.iter().any(|thread| !thread.is_finished()) {
             std::thread::sleep(Duration::from_millis(20));
-            let now = Instant::now();
-            let current: Vec<(ThreadId, u64)> =
-                self.lock().iter().map(|(thread, progress, _)| (*thread, progress.steps())).collect();
-            for &(thread, steps) in &current {
-                match seen.iter_mut().find(|(known, ..)| *known == thread) {
-                    None => seen.push((thread, steps, now)),
-                    Some((_, known, since)) if *known != steps => (*known, *since) = (steps, now),
-                    Some((.., since)) if now - *since > HANGS => {
-                        self.fail(&format!("no progress for {} s", HANGS.as_secs()), |it| it == thread);
+            let at = Instant::now();
+            let current: Vec<(Worker, u64)> =
+                self.lock().iter().map(|(worker, progress, _)| (*worker, progress.steps())).collect();
+            for &(worker, steps) in &current {
+                let now = Seen { steps, at, had_run: worker.has_run() };
+                match seen.iter_mut().find(|(known, _)| *known == worker) {
+                    None => seen.push((worker, now)),
+                    Some((_, seen)) if seen.steps != steps => *seen = now,
+                    Some((_, seen)) if seen.hangs(at, now.had_run) => {
+                        self.fail(&format!("no progress for {} s", HANGS.as_secs()), |it| it == worker);
                     }
                     Some(_) => {}
                 }
             }
-            seen.retain(|(thread, ..)| current.iter().any(|(other, _)| other == thread));
+            seen.retain(|(worker, _)| current.iter().any(|(other, _)| other == worker));
         }
     }
 
     /// Writes the case of the thread to a file, or those of all if it is a thread that has none, and ends the program.
-    fn fail(&self, why: &str, is_it: impl Fn(ThreadId) -> bool) {
+    fn fail(&self, why: &str, is_it: impl Fn(Worker) -> bool) {
         if self.has_failed.swap(true, Ordering::Relaxed) {
             // Another thread is at it, and ends this one too.
             loop {
@@ -147,8 +187,8 @@ impl Workers {
             }
         }
         let current = self.lock();
-        let is_known = current.iter().any(|(thread, ..)| is_it(*thread));
-        let failed = current.iter().filter(|(thread, ..)| !is_known || is_it(*thread));
+        let is_known = current.iter().any(|(worker, ..)| is_it(*worker));
+        let failed = current.iter().filter(|(worker, ..)| !is_known || is_it(*worker));
         let mut err = std::io::stderr();
         // Standard error may be closed: the files are there all the same.
         _ = writeln!(err, "{}: {why}", self.target.name);

@@ -146,7 +146,7 @@ impl Instance {
                         }
                         thread.serve();
                         if let Some(ended) = ended {
-                            let (name, statistics) = (label.clone(), thread.hub.platform().statistics());
+                            let (name, statistics) = (label.clone(), thread.hub.statistics());
                             let _ = ended.send(EndedPlatform { name, statistics });
                         }
                     }
@@ -462,7 +462,8 @@ impl PlatformThread {
             Err((code, reason)) => return stream.close(code, End::Wrong(reason)),
         };
         let who = guest.presence.as_ref().map(|presence| format!("{}, ", presence.holder().name));
-        tracing::info!("{name}: {}{agent} on platform {platform}", who.unwrap_or_default());
+        let mode = welcome.time_mode;
+        tracing::info!("{name}: {}{agent} on platform {platform}, {mode}", who.unwrap_or_default());
         let member = Member::new(welcome.capabilities, guest, stream);
         let memory = MemoryPromise { in_order: member.is_in_order().then_some(welcome.max_in_flight) };
         self.members.insert(id, member);
@@ -488,7 +489,7 @@ impl PlatformThread {
         }
         self.set_mode(newcomer.time_mode);
         let (id, name) = (newcomer.id, format!("session {}", newcomer.id.0));
-        tracing::info!("{} on platform {}", newcomer.name, self.name());
+        tracing::info!("{} on platform {}, {}", newcomer.name, self.name(), self.time_mode());
         let memory = MemoryPromise::default();
         self.handle(Input::Enter { party: translate::party(id), name, memory });
         let platform = self.hub.platform();
@@ -530,7 +531,7 @@ impl PlatformThread {
         let answer = match request {
             Request::Status => Reply::Status(Box::new(self.status())),
             Request::Statistics { prefix, first } => {
-                let counters = counters(&self.hub.platform().statistics(), &prefix);
+                let counters = counters(&self.hub.statistics(), &prefix);
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
             Request::Save { first } => return self.save(session, id, first),

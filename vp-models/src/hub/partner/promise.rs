@@ -119,6 +119,11 @@ impl Hub {
         self.partners.values().filter_map(|partner| partner.queue.front()).map(|front| front.0).min()
     }
 
+    /// Whether something that partners have driven is to take effect once the present instant is over.
+    pub(in crate::hub) fn is_driven_due(&self) -> bool {
+        self.next_driven().is_some_and(|at| at <= self.now())
+    }
+
     /// Whether all partners have promised to be silent for ever, unless something comes.
     pub(in crate::hub) fn are_partners_silent(&self) -> bool {
         self.partners.values().all(|partner| partner.horizon() == Time::MAX)

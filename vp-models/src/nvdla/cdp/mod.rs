@@ -121,8 +121,8 @@ impl Engine for Cdp {
     }
 
     fn reads_alike(&self, one: &CdpLayer, other: &CdpLayer) -> bool {
-        one.source.ram == other.source.ram
-            && timing::lines(one, one.source).eq(timing::lines(other, other.source))
+        let size = |layer: &CdpLayer| (layer.width, layer.height, layer.surfaces());
+        size(one) == size(other) && one.source.places_alike(&other.source, one.height, one.surfaces())
     }
 
     async fn discard(&self, layer: &CdpLayer) {
