@@ -287,7 +287,7 @@ impl Pages {
             let Some(bytes) = bytes else { continue };
             match runs.last_mut() {
                 Some((start, run)) if *start as usize + run.len() == part.start => {
-                    run.extend_from_slice(bytes)
+                    run.extend_from_slice(bytes);
                 }
                 _ => runs.push((part.start as u32, bytes.to_vec())),
             }
