@@ -540,4 +540,38 @@ impl<H: Handler> Client<H> {
             }
         }
     }
+
+    /// Writes the platform, saved at this time, into `into`; says when that is. From these bytes `vp serve --restore` goes on.
+    ///
+    /// # Errors
+    /// [`Error`], such as a refusal with [`ErrorCode::NotAtRest`]; [`SaveError::Write`], after which the session goes on.
+    pub fn save(&mut self, into: &mut dyn std::io::Write) -> Result<Time, SaveError> {
+        let (mut first, mut saved) = (0, None);
+        loop {
+            let Answer { reply, time, payload, .. } = self.ask(Request::Save { first }, &[])?;
+            let Reply::Saved { total } = reply else { return Err(Error::Unfit(reply.name()).into()) };
+            let (time, of) = *saved.get_or_insert((time, total));
+            let end = first + payload.len() as u64;
+            if payload.is_empty() || total != of || end > total {
+                let what = format!("the server sends bytes {first} to {end} of {total} that were {of}");
+                return Err(self.end(what).into());
+            }
+            into.write_all(&payload).map_err(SaveError::Write)?;
+            first = end;
+            if first == total {
+                return Ok(time);
+            }
+        }
+    }
+}
+
+/// Why a platform was not saved.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// The server's refusal, or the end of the session.
+    #[error(transparent)]
+    Session(#[from] Error),
+    /// Its bytes cannot be written.
+    #[error(transparent)]
+    Write(std::io::Error),
 }

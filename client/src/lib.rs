@@ -97,7 +97,7 @@ mod silence;
 mod tests;
 mod wire;
 
-pub use calls::is_memory;
+pub use calls::{SaveError, is_memory};
 pub use client::{Answer, Client, Options};
 pub use credentials::{
     AUTHORITY, CERTIFICATE, Credentials, CredentialsError, KEY, TOKEN, TOKEN_FILE, token_of,

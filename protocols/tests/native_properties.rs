@@ -195,6 +195,7 @@ fn request() -> impl Strategy<Value = (Request, Vec<u8>)> {
         )),
         vec(any::<u8>(), 1..100).prop_map(|text| (Request::Inject { length: text.len() as u32 }, text)),
         debug_command().prop_map(|command| (Request::Debug { command }, vec![])),
+        any::<u64>().prop_map(|first| (Request::Save { first }, vec![])),
     ]
 }
 
@@ -307,6 +308,8 @@ fn reply() -> impl Strategy<Value = (Reply, Vec<u8>)> {
         option::of(time()).prop_map(|next| (Reply::Stepped { next }, vec![])),
         stop_report().prop_map(|report| (Reply::Stopped(Box::new(report)), vec![])),
         debug_state().prop_map(|state| (Reply::DebugState(Box::new(state)), vec![])),
+        (any::<u64>(), vec(any::<u8>(), 0..200))
+            .prop_map(|(total, payload)| (Reply::Saved { total }, payload)),
     ]
 }
 

@@ -402,6 +402,9 @@ fn examples() -> Vec<(&'static str, Message, Vec<u8>)> {
             none(),
         ),
         ("stop-notice", Message::Notice(Notice::Stopped(Box::new(report(hits)))), none()),
+        ("save", request(15, Request::Save { first: 0 }), none()),
+        ("save-on", request(16, Request::Save { first: 1 << 20 }), none()),
+        ("saved", reply(15, 1_300_000, Reply::Saved { total: 9 }), b"VPSV".to_vec()),
     ]
 }
 
@@ -478,8 +481,8 @@ fn the_vectors_cover_every_message() {
     let mut seen: Vec<&str> = examples().iter().map(|(_, message, _)| message.name()).collect();
     seen.sort_unstable();
     seen.dedup();
-    // 4 of the handshake, 20 requests, 6 of debuggers, 11 replies, 2 posted writes, 3 notices, 2 of partners.
-    assert_eq!(seen.len(), 4 + 20 + 6 + 11 + 2 + 3 + 2, "{seen:?}");
+    // 4 of the handshake, 21 requests, 6 of debuggers, 12 replies, 2 posted writes, 3 notices, 2 of partners.
+    assert_eq!(seen.len(), 4 + 21 + 6 + 12 + 2 + 3 + 2, "{seen:?}");
 }
 
 #[test]

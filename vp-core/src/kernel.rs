@@ -4,9 +4,11 @@
 
 mod advance;
 mod observing;
+mod rest;
 mod watchdog;
 
 pub use observing::Subscription;
+pub use rest::{Busy, Rest, ResumeError};
 
 use crate::body::Body;
 use crate::event::Event;
@@ -38,6 +40,8 @@ pub(crate) struct Kernel {
     delta_due: Cell<u64>,
     /// Whether a process has run since the last delta cycle was counted.
     ran: Cell<bool>,
+    /// When the last run in which anything ran had come to its end.
+    active_until: Cell<u64>,
     begun: Cell<bool>,
     running: Cell<u32>,
     /// Why the run ends after the present evaluation phase, if it does.
@@ -400,6 +404,7 @@ impl Simulation {
             delta_left: Cell::new(0),
             delta_due: Cell::new(0),
             ran: Cell::new(false),
+            active_until: Cell::new(0),
             begun: Cell::new(false),
             running: Cell::new(NOBODY),
             stop: Cell::new(None),
@@ -472,7 +477,12 @@ impl Simulation {
     fn run_unflushed(&mut self, limit: Time) -> Stop {
         let kernel = &self.kernel;
         kernel.limit.set(last(limit));
-        kernel.run(&Sim(kernel.clone()), last(limit))
+        let before = kernel.schedule.activations();
+        let stop = kernel.run(&Sim(kernel.clone()), last(limit));
+        if kernel.schedule.activations() != before {
+            kernel.active_until.set(kernel.now.get());
+        }
+        stop
     }
 
     /// Ends all processes and methods, and takes back every notification that is outstanding: what a reset of everything

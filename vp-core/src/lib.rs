@@ -78,7 +78,7 @@ pub use combine::{Either, join, select, wait_all, wait_any};
 pub use event::{Event, EventWait};
 pub use fifo::Fifo;
 pub use inject::{Bell, Injector};
-pub use kernel::{Hold, Sim, Simulation, Stop};
+pub use kernel::{Busy, Hold, Rest, ResumeError, Sim, Simulation, Stop};
 pub use name::Name;
 pub use process::{MethodBuilder, Process, Trigger, Wait};
 pub use report::{Blocked, IdleReport, Livelock};

@@ -1,6 +1,7 @@
 //! Names of processes, events and other things.
 
 use ecow::EcoString;
+use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 /// assert_eq!(names[0].to_string(), "cpu");
 /// assert_eq!(names[2].as_str(), "irq");
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub struct Name(EcoString);
 
 impl Name {
@@ -57,6 +59,12 @@ impl From<&str> for Name {
 impl From<String> for Name {
     fn from(text: String) -> Name {
         Name(text.into())
+    }
+}
+
+impl From<Name> for String {
+    fn from(name: Name) -> String {
+        name.0.into()
     }
 }
 

@@ -4,6 +4,7 @@
 //! platform wires it to memories and to an interrupt line, reaches its registers through the bus that it brings, and knows
 //! nothing else of it. How one more is added: `docs/adding-a-device.md` in the repository.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 
@@ -100,6 +101,12 @@ pub trait Device {
 
     /// Adds the device's counters; `cycle` is the length of one.
     fn count(&self, cycle: Time, statistics: &mut Statistics);
+
+    /// Saves all that outlives a piece of the device's work, or takes it up in a device that was just built and has not run. A
+    /// device that does neither is not saved, and no platform with it.
+    fn checkpoint(&self, _: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        Err(CheckpointError::Unsupported("the device cannot be saved".to_owned()))
+    }
 
     /// The stream that feeds it, if it has one.
     fn input_stream(&self) -> Option<&Rc<InputStream>> {

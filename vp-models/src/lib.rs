@@ -4,6 +4,7 @@
 pub mod registers;
 
 pub mod bus;
+pub mod checkpoint;
 pub mod counters;
 pub mod device;
 pub mod faults;

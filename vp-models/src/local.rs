@@ -1,5 +1,7 @@
 //! A CPU in the same process as its platform: an adapter from the calls of [`Host`] to a [`Hub`].
 
+use std::io::Write;
+
 use bytes::Bytes;
 use vp_core::Time;
 
@@ -77,6 +79,30 @@ impl LocalHost {
     /// [`HostError`].
     pub fn reset(&mut self) -> Result<(), HostError> {
         self.command(PartyCommand::Reset).map(drop)
+    }
+
+    /// Saves the platform ([`Platform::save`]) where it next comes to rest: lets time pass up to there, and says when that was.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use vp_models::host::Host;
+    /// use vp_models::local::LocalHost;
+    /// use vp_models::memory::MemoryBudget;
+    /// use vp_models::platform::{Description, Platform};
+    /// let mut host = LocalHost::new(Platform::build(&Description::named("nv_small")?)?);
+    /// let mut saved = Vec::new();
+    /// let time = host.save(&mut saved)?;
+    /// let platform = Platform::restore(&mut Cursor::new(saved), None, MemoryBudget::unlimited())?;
+    /// assert_eq!(LocalHost::new(platform).now()?, time);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`HostError`]; the platform waits for something that does not come, or is one that is not saved.
+    pub fn save(&mut self, into: &mut dyn Write) -> Result<Time, HostError> {
+        self.command(PartyCommand::Advance(Until::Idle))?;
+        self.hub.save(into).map_err(|error| HostError::Refused(error.to_string()))?;
+        Ok(self.hub.now())
     }
 
     /// The platform.

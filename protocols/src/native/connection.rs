@@ -356,6 +356,7 @@ impl Session {
             Message::Request { request: Request::Debug { .. }, .. } | Message::Notice(Notice::Stopped(_)) => {
                 Capabilities::DEBUGGING
             }
+            Message::Request { request: Request::Save { .. }, .. } => Capabilities::SAVING,
             _ if message.memory_write().is_some_and(|write| write.strobes) => Capabilities::STROBES,
             _ => Capabilities::NONE,
         };

@@ -113,6 +113,9 @@ codes! {
     /// The memory that the platform, or all platforms of the server, may take is used up; the reason names the limit.
     OutOfMemory = 44, "out of memory";
 
+    /// The platform is in the middle of something; the reason names it. Try again when it is over.
+    NotAtRest = 60, "not at rest";
+
     // 64..: the simulated bus answered with an error.
     /// Nothing answers at that address (AXI DECERR).
     DecodeError = 64, "decode error";

@@ -308,8 +308,10 @@ impl Capabilities {
     pub const FAULTS: Self = Self(1 << 13);
     /// Takes [`Debug`](super::Request::Debug).
     pub const DEBUGGING: Self = Self(1 << 14);
+    /// Takes [`Save`](super::Request::Save).
+    pub const SAVING: Self = Self(1 << 15);
     /// All that this crate knows and any client and stream can do.
-    pub const ALL: Self = Self(0b110_1001_1010_0111);
+    pub const ALL: Self = Self(0b1110_1001_1010_0111);
     /// What only a stream between processes of one host can carry: one that takes files beside its bytes.
     pub const LOCAL: Self = Self(0b11000);
 

@@ -79,6 +79,7 @@ enum Wanted {
     Stopped,
     Number,
     DebugState,
+    Saved,
 }
 
 impl Wanted {
@@ -109,6 +110,7 @@ impl Wanted {
                 DebugCommand::Break(_) => Self::Number,
                 DebugCommand::Continue | DebugCommand::Clear { .. } => Self::Done,
             },
+            Request::Save { .. } => Self::Saved,
         }
     }
 
@@ -134,6 +136,7 @@ impl Wanted {
                 | (Self::Stepped, Reply::Stepped { .. })
                 | (Self::Stopped, Reply::Stopped(_))
                 | (Self::DebugState, Reply::DebugState(_))
+                | (Self::Saved, Reply::Saved { .. })
         )
     }
 }

@@ -160,6 +160,12 @@ pub enum Request {
         /// What.
         command: DebugCommand,
     },
+    /// Client → server: what a saved platform consists of, byte after byte. [`Reply::Saved`], with as many of the bytes as fit its payload.
+    /// Needs [`Capabilities::SAVING`](super::Capabilities::SAVING).
+    Save {
+        /// The first byte. 0 saves the platform, if it is at rest; another number reads on in what this session has saved last.
+        first: u64,
+    },
 }
 
 /// Look at registers that follow each other.
@@ -437,6 +443,11 @@ pub enum Reply {
     Stopped(Box<StopReport>),
     /// What debuggers have done.
     DebugState(Box<DebugState>),
+    /// Bytes of a saved platform, in the payload, from the first that was asked for on.
+    Saved {
+        /// How many there are in all.
+        total: u64,
+    },
 }
 
 /// The state of platform and session.
@@ -573,8 +584,10 @@ impl Message {
             return driven.event.check_data(payload.len());
         }
         let expected = match self {
-            Self::Reply { reply: Reply::Data | Reply::Statistics { .. }, .. } => Payload::Any,
             Self::Request { request: Request::Inject { length }, .. } => Payload::Exactly((*length).into()),
+            Self::Reply { reply: Reply::Data | Reply::Statistics { .. } | Reply::Saved { .. }, .. } => {
+                Payload::Any
+            }
             _ => Payload::Exactly(self.memory_write().map_or(0, MemoryWrite::payload_length)),
         };
         match expected {
@@ -641,6 +654,7 @@ impl Request {
             Self::Debug { command: DebugCommand::Step { .. } } => "Debug Step",
             Self::Debug { command: DebugCommand::Break(_) } => "Debug Break",
             Self::Debug { command: DebugCommand::Clear { .. } } => "Debug Clear",
+            Self::Save { .. } => "Save",
         }
     }
 
@@ -681,6 +695,7 @@ impl Reply {
             Self::Stepped { .. } => "Stepped",
             Self::Stopped(_) => "Stopped",
             Self::DebugState(_) => "Debug state",
+            Self::Saved { .. } => "Saved",
         }
     }
 }

@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
-use vp_models::platform::Description;
+use vp_models::local::LocalHost;
+use vp_models::platform::{Description, Platform};
 use vp_protocols::native::{
     self, Attach, Connection, Message, PortId, Posted, RegisterRead, RegisterWrite, Request, RequestId, Role,
     TimeMode, Until, emit,
@@ -279,6 +280,10 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
                   [[fault]]\nkind = \"register-flip\"\nregister = \"PDP.D_DATA_CUBE_IN_WIDTH\"\nbit = 3\n\
                   at = \"2 us\"\n[[fault]]\nkind = \"lost-interrupt\"\nafter = 1\ntimes = 2\n";
     let recording = "W 1000c ffffffff\nR 1000 31303030\nI 3\n";
+    let mut saved = Vec::new();
+    let small = Description::named("nv_small").expect("a built-in platform");
+    let mut host = LocalHost::new(Platform::build(&small).expect("it can be built"));
+    host.save(&mut saved).expect("it is at rest");
     let contents: Vec<(&str, Vec<u8>)> = vec![
         ("platform", described("nv_small")),
         ("platform", described(Description::OTHER_NAMES[0])),
@@ -300,6 +305,7 @@ fn files() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("inputs", recordings::inputs()),
         ("inputs-in-blocks", recordings::entries()),
         ("faults", faults.into()),
+        ("saved", files::state_of(&saved)),
     ];
     let mut files = Vec::new();
     for (name, contents) in contents {

@@ -2,16 +2,19 @@
 //!
 //! A case: a byte for the format, then the file.
 
-use std::io::Write as _;
+use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::bufread::DeflateDecoder;
+use flate2::write::{DeflateEncoder, GzEncoder};
+use flate2::{Compression, Crc};
+use vp_core::Time;
 use vp_models::host::fpga_ai_suite::{Job, Model};
 use vp_models::host::loadable::Loadable;
 use vp_models::host::network::{Network, Plan};
 use vp_models::host::trace::recording::Dimg;
 use vp_models::host::trace::{Language, Trace};
+use vp_models::memory::MemoryBudget;
 use vp_models::platform::{Description, Platform};
 use vp_study::rtl::{distribution, log, table::Table};
 use vp_study::{Store, Study};
@@ -25,7 +28,7 @@ pub const FORM: Form = Form::Bytes;
 type Read = fn(&[u8]) -> bool;
 
 /// The formats, by name. A case's first byte is a position here: new ones come at the end.
-pub const FORMATS: [(&str, Read); 18] = [
+pub const FORMATS: [(&str, Read); 19] = [
     ("platform", platform),
     ("network", network),
     ("sheet", |bytes| {
@@ -47,6 +50,7 @@ pub const FORMATS: [(&str, Read); 18] = [
     ("inputs", recordings::is_replayed),
     ("inputs-in-blocks", |bytes| recordings::is_replayed(&recordings::in_blocks(bytes))),
     ("faults", faults),
+    ("saved", |bytes| saved(&sealed(bytes))),
 ];
 
 /// Runs a case; one file.
@@ -139,6 +143,32 @@ fn trace(bytes: &[u8], language: Language) -> bool {
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
     packer.write_all(bytes).and_then(|()| packer.finish()).expect("memory takes all")
+}
+
+/// A saved platform with that state, whatever it is: its sum is right, so that it is read.
+fn sealed(state: &[u8]) -> Vec<u8> {
+    let mut packer = DeflateEncoder::new(b"VPSV\x01\0".to_vec(), Compression::fast());
+    let mut file = packer.write_all(state).and_then(|()| packer.finish()).expect("memory takes all");
+    let mut sum = Crc::new();
+    sum.update(&file);
+    file.extend(sum.sum().to_le_bytes());
+    file
+}
+
+/// The state of a saved platform.
+pub(super) fn state_of(saved: &[u8]) -> Vec<u8> {
+    let mut state = Vec::new();
+    DeflateDecoder::new(&saved[6..saved.len() - 4]).read_to_end(&mut state).expect("it was deflated");
+    state
+}
+
+/// A platform that goes on from a file can be run, and saved again.
+fn saved(bytes: &[u8]) -> bool {
+    let budget = MemoryBudget::new(64 << 20);
+    let Ok(mut platform) = Platform::restore(&mut Cursor::new(bytes), None, budget) else { return false };
+    let end = platform.settled_from() + Time::us(10);
+    platform.simulation_mut().run_until(end);
+    platform.save(&mut Vec::new()).is_ok()
 }
 
 /// Reads what is read from files only, in a folder of this thread.

@@ -42,6 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use bytes::Bytes;
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -58,7 +59,7 @@ pub use access::{Access, NoSuchGroup, Right, Rights, Role, Tokens, TokensError, 
 use adapters::Adapter;
 use adapters::renode::Renode;
 pub use files::allow_files_for;
-use instance::Patience;
+use instance::{Patience, Start};
 pub use listener::ListenError;
 use listener::Listener;
 use meeting::Meeting;
@@ -126,6 +127,8 @@ pub struct Options {
     pub one_platform: bool,
     /// Whether time stands on each platform from its beginning on, until a debugger lets it go on.
     pub stopped: bool,
+    /// A saved platform ([`vp_models::platform::Platform::save`]) from which each platform goes on, in place of power-on.
+    pub saved: Option<Bytes>,
     /// Longest payload in bytes, requests in flight, capabilities. Those of one host are granted on Unix sockets only.
     pub terms: Terms,
     /// Program and version, as sessions are told.
@@ -166,6 +169,7 @@ impl Default for Options {
             delta_limit: vp_core::Simulation::DELTA_LIMIT,
             one_platform: false,
             stopped: false,
+            saved: None,
             terms: Terms {
                 capabilities: Capabilities::ALL
                     .union(Capabilities::LOCAL)
@@ -349,7 +353,7 @@ impl Server {
         options.max_sessions = sessions;
         let house = House {
             registry: Registry::new(
-                description,
+                Start { description, saved: options.saved.clone() },
                 options.patience(),
                 options.one_platform,
                 options.memory(),

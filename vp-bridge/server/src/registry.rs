@@ -10,14 +10,14 @@ use vp_models::memory::{MemoryBudget, MemoryPool, OutOfMemory};
 use vp_models::platform::{Description, DeviceDescription};
 use vp_protocols::native::{ErrorCode, SessionId, TimeMode};
 
-use super::instance::{Instance, Patience, PlatformCommand};
+use super::instance::{Instance, Patience, PlatformCommand, Start};
 use super::{Listeners, files};
 use crate::access::Right;
 use crate::authentication::Guest;
 
 /// All platforms of a server.
 pub(super) struct Registry {
-    description: Description,
+    start: Start,
     patience: Patience,
     /// Whether all sessions have one platform.
     is_one: bool,
@@ -89,20 +89,20 @@ struct Shared {
 
 impl Registry {
     pub(super) fn new(
-        description: Description,
+        start: Start,
         patience: Patience,
         one_platform: bool,
         memory: PlatformMemory,
         faults: Option<Arc<str>>,
         listeners: Listeners,
     ) -> Self {
-        let is_outside = matches!(description.device, DeviceDescription::Outside(_));
+        let is_outside = matches!(start.description.device, DeviceDescription::Outside(_));
         let is_one = one_platform || is_outside;
-        Self { description, patience, is_one, memory, faults, listeners, platforms: Mutex::default() }
+        Self { start, patience, is_one, memory, faults, listeners, platforms: Mutex::default() }
     }
 
     pub(super) fn description(&self) -> &Description {
-        &self.description
+        &self.start.description
     }
 
     /// Notified when a platform has ended and its memory is free.
@@ -123,12 +123,12 @@ impl Registry {
     pub(super) fn enter(&self, tenant: Tenant<'_>, mode: TimeMode) -> Result<Instance, EnterError> {
         let start = |name| -> Result<Instance, EnterError> {
             let budget = MemoryBudget::within(&self.memory.pool, self.memory.limit)?;
-            let (description, listeners) = (self.description.clone(), self.listeners.clone());
+            let (begins, listeners) = (self.start.clone(), self.listeners.clone());
             let faults = self.faults.clone();
-            Ok(Instance::start(name, description, budget, mode, self.patience, faults, listeners)?)
+            Ok(Instance::start(name, begins, budget, mode, self.patience, faults, listeners)?)
         };
         let Some(name) = self.shared_name(tenant.platform) else {
-            let instance = start(&self.description.name)?;
+            let instance = start(&self.description().name)?;
             let own = Own { instance: instance.clone(), holder: tenant.holder.map(str::to_owned) };
             self.platforms().own.insert(tenant.session, own);
             return Ok(instance);
@@ -149,7 +149,7 @@ impl Registry {
     /// The name of the platform that a session is for; none if that is its own. One whose device is outside is for all who name
     /// no other: the device is a session, too.
     fn shared_name<'a>(&'a self, name: Option<&'a str>) -> Option<&'a str> {
-        name.or_else(|| self.is_one.then_some(self.description.name.as_str()))
+        name.or_else(|| self.is_one.then_some(self.description().name.as_str()))
     }
 
     /// The platform that a session would share, if it is there.

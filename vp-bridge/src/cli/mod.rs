@@ -32,6 +32,7 @@ mod replay;
 mod rtl;
 mod run;
 mod runtime;
+mod save;
 mod sequences;
 mod serve;
 mod study;
@@ -59,6 +60,8 @@ enum Command {
     Run(run::Args),
     /// Serve a platform to programs that connect
     Serve(serve::Args),
+    /// Save a served platform where it next comes to rest: `vp serve --restore` goes on from there
+    Save(save::Args),
     /// Be a part of a served platform: its device, or a memory with its times
     AttachDevice(attach_device::Args),
     /// Debug a served platform: look at it, stop its time, step it, have it stop where something happens
@@ -161,6 +164,7 @@ pub(super) fn main() -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Serve(args) => serve::main(&args),
+        Command::Save(args) => save::main(&args),
         Command::CheckPeer(args) => check_peer::main(&args),
         Command::Attach(args) => attach::main(&args),
         Command::Where(args) => attach::whereabouts::main(&args),

@@ -6,10 +6,15 @@ use super::observing::ObserveArgs;
 use super::parts::PartArgs;
 use super::platform_args::{PlatformArgs, headline, into_guest_memory};
 use super::{Failure, Verdict, certificates};
-use std::path::PathBuf;
+use bytes::Bytes;
+use std::fmt;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use vp_client::{Credentials, SilenceLimit};
+use vp_models::memory::MemoryBudget;
+use vp_models::platform::{Description, Platform};
 use vp_server::remote_port::{Peer, TimeSource};
 use vp_server::{Access, Options, Server, Tokens, UserGroup, allow_files_for};
 use vp_transport::{Address, MeetingPlace, tls};
@@ -22,6 +27,11 @@ pub(super) struct Args {
     /// Where to listen: tls:HOST:PORT, tcp:HOST:PORT (port 0 for any free one) or unix:PATH
     #[arg(long, value_name = "ADDR", default_value = "tcp:127.0.0.1:7700")]
     listen: Address,
+
+    /// Let each platform go on from one that was saved, in place of power-on: a file of `vp save`. The platform is that one; options that
+    /// describe one must describe the same
+    #[arg(long, value_name = "FILE")]
+    restore: Option<PathBuf>,
 
     /// Let the memory interfaces reach every address: the memory is that of a guest, whose emulator serves it
     #[arg(long)]
@@ -131,28 +141,59 @@ impl Args {
     }
 }
 
+impl Args {
+    /// The saved platform: what it was built from, and its bytes, from which one can be made.
+    fn saved(&self, path: &Path) -> Result<(Description, Bytes), Failure> {
+        let failure = |error: &dyn fmt::Display| Failure::new(format!("{}: {error}", path.display()));
+        if let Some(option) = self.guest_memory.then_some("--guest-memory").or(self.parts.first_given()) {
+            let what = format!("{option} puts a part of the platform outside, and a saved platform is whole");
+            return Err(Failure::new(what).hint("leave it out, or start without --restore"));
+        }
+        let saved = std::fs::read(path).map_err(|error| failure(&error))?;
+        let description =
+            Platform::saved_description(&mut Cursor::new(&saved)).map_err(|error| failure(&error))?;
+        let expected = match self.platform.first_given() {
+            Some(_) => self.platform.description("nv_small")?,
+            None => description,
+        };
+        // What is wrong with it is told now, and not to the first who comes.
+        let budget = MemoryBudget::new(self.platform_memory_limit());
+        Platform::restore(&mut Cursor::new(&saved), Some(&expected), budget)
+            .map_err(|error| failure(&error))?;
+        Ok((expected, saved.into()))
+    }
+
+    fn platform_memory_limit(&self) -> u64 {
+        self.platform_memory_limit.unwrap_or(self.memory.limit() / 4)
+    }
+}
+
 pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
     start_log("info");
     if let Some(folder) = &args.make_certificates {
         certificates::make(folder, &args.listen)?;
         return Ok(Verdict::Right);
     }
-    let mut description = args.platform.description("nv_small")?;
+    let saved = args.restore.as_deref().map(|path| args.saved(path)).transpose()?;
+    let (mut description, saved) = match saved {
+        Some((description, saved)) => (description, Some(saved)),
+        None => (args.platform.description("nv_small")?, None),
+    };
     if args.guest_memory {
         into_guest_memory(&mut description, |_| true);
     }
     let parts = args.parts.of(&mut description)?;
     let what = headline(&description);
-    let memory_limit = args.memory.limit();
     let options = Options {
-        memory_limit,
-        platform_memory_limit: args.platform_memory_limit.unwrap_or(memory_limit / 4),
+        memory_limit: args.memory.limit(),
+        platform_memory_limit: args.platform_memory_limit(),
         max_sessions: args.max_sessions,
         owner_timeout: args.parts.owner_timeout(),
         heartbeat: args.heartbeat.duration(),
         idle_timeout: args.idle_timeout.duration(),
         one_platform: !parts.is_empty(),
         stopped: args.stopped,
+        saved,
         access: args.access()?,
         observe: args.observing.of_server(&description)?,
         faults: args.faults.text()?,

@@ -16,6 +16,8 @@ pub(super) struct Observing {
     observers: RefCell<Rc<[Rc<Member>]>>,
     /// An observer is being told.
     is_telling: Cell<bool>,
+    /// Nobody is told anything for the time being.
+    is_muted: Cell<bool>,
     sources: RefCell<Vec<SourceInfo>>,
     /// Those whose owners [`crate::Simulation::end_all`] has ended, until they are announced again.
     ownerless: RefCell<Vec<u32>>,
@@ -60,6 +62,24 @@ impl Observing {
         *self.ownerless.borrow_mut() = (0..self.sources.borrow().len() as u32).collect();
     }
 
+    /// Tells nobody anything from now on, or goes on telling. Sources are announced either way.
+    pub(super) fn mute(&self, is_muted: bool) {
+        self.is_muted.set(is_muted);
+        self.wanted.set(if is_muted { Kinds::NONE } else { wanted_by(&self.observers.borrow()) });
+    }
+
+    /// All sources, in the order in which they were announced, each with whether it has an owner.
+    pub(super) fn sources(&self) -> Vec<(SourceInfo, bool)> {
+        let ownerless = self.ownerless.borrow();
+        let owned = |at: usize| !ownerless.contains(&(at as u32));
+        self.sources.borrow().iter().enumerate().map(|(at, info)| (info.clone(), owned(at))).collect()
+    }
+
+    /// Those of the sources, by number, that may be announced again.
+    pub(super) fn set_ownerless(&self, sources: Vec<u32>) {
+        *self.ownerless.borrow_mut() = sources;
+    }
+
     /// Nobody observes any more. What is returned is to be dropped when nothing is borrowed.
     pub(super) fn end(&self) -> impl Drop + use<> {
         self.wanted.set(Kinds::NONE);
@@ -77,12 +97,15 @@ impl Observing {
     fn change_observers(&self, change: impl FnOnce(&mut Vec<Rc<Member>>)) {
         let mut observers = self.observers.borrow().to_vec();
         change(&mut observers);
-        let wanted = observers.iter().fold(Kinds::NONE, |all, member| all | member.wants);
-        self.wanted.set(wanted);
+        self.wanted.set(if self.is_muted.get() { Kinds::NONE } else { wanted_by(&observers) });
         // Who has left is dropped after this, as its destructor may come back here.
         let before = self.observers.replace(observers.into());
         drop(before);
     }
+}
+
+fn wanted_by(observers: &[Rc<Member>]) -> Kinds {
+    observers.iter().fold(Kinds::NONE, |all, member| all | member.wants)
 }
 
 impl Kernel {

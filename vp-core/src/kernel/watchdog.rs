@@ -58,6 +58,13 @@ impl Kernel {
         self.schedule.limit_phase(cycles);
     }
 
+    /// Delta cycles are counted on from that number.
+    pub(super) fn count_deltas_from(&self, number: u64) {
+        self.delta_due.set(number);
+        self.delta_left.set(0);
+        self.count_anew();
+    }
+
     /// From this delta cycle on they are counted anew.
     fn count_anew(&self) {
         self.look_after(self.watchdog.limit.get());

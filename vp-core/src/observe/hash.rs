@@ -50,6 +50,19 @@ impl EventHash {
         self.count.set(0);
     }
 
+    /// Goes on from where another one stood, with its value and count.
+    ///
+    /// ```
+    /// use vp_core::observe::EventHash;
+    /// let hash = EventHash::default();
+    /// hash.resume(0x1234, 7);
+    /// assert_eq!((hash.value(), hash.count()), (0x1234, 7));
+    /// ```
+    pub fn resume(&self, value: u64, count: u64) {
+        self.hash.set(value);
+        self.count.set(count);
+    }
+
     /// The number of observations so far.
     ///
     /// ```

@@ -1,6 +1,7 @@
 //! Who reports, and what.
 
 use crate::name::Name;
+use serde::{Deserialize, Serialize};
 
 /// Something that reports: a port, an engine, a channel. Announced once, by [`crate::Sim::source`].
 ///
@@ -13,7 +14,7 @@ use crate::name::Name;
 /// assert_eq!((bus.index(), irq.index()), (0, 1));
 /// assert_eq!(&*sim.source_name(irq), "irq");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Source(pub(crate) u32);
 
 impl Source {

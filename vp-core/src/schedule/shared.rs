@@ -310,6 +310,11 @@ impl Shared {
         self.step(|schedule| schedule.activations)
     }
 
+    /// Counts on from there.
+    pub(crate) fn set_activations(&self, activations: u64) {
+        self.step(|schedule| schedule.activations = activations);
+    }
+
     pub(crate) fn idle_report(&self, time: Time) -> IdleReport {
         self.step(|schedule| schedule.idle_report(time))
     }

@@ -1,5 +1,6 @@
 //! A pipeline of fixed depth: what goes in comes out later, in order.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Name, Sim, Time};
@@ -70,6 +71,13 @@ impl<T> DelayLine<T> {
     /// Forgets what is inside (a reset).
     pub fn clear(&self) {
         self.items.borrow_mut().clear();
+    }
+}
+
+impl<T> DelayLine<T> {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let DelayLine { sim: _, latency: _, items, arrived: _ } = self;
+        at.at_rest(items.borrow().is_empty(), "something is on its way through a pipeline")
     }
 }
 

@@ -1,5 +1,6 @@
 //! A registered FIFO between two pipeline stages.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Name, Sim, Time};
@@ -104,6 +105,16 @@ impl<T> Handoff<T> {
         drop(places);
         self.taken.notify_delta();
         Some(item)
+    }
+}
+
+impl<T> Handoff<T> {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Handoff { sim: _, forward: _, backward, depth, places, items, put: _, taken: _ } = self;
+        at.at_rest(items.borrow().is_empty(), "something is in a FIFO between two stages")?;
+        at.cell(backward)?;
+        at.cell(depth)?;
+        at.place(places)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Who sends knows nothing of time: the port keeps what was sent until the device takes it, as a FIFO in front of the
 //! device does, and refuses what it has no room for. A device turns its stream on and off (`InputStream::listen`).
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -142,6 +143,28 @@ impl InputStream {
             return None;
         }
         Some(taken)
+    }
+}
+
+impl InputStream {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let InputStream {
+            sim: _,
+            source: _,
+            name,
+            cycle: _,
+            beat_bytes: _,
+            capacity,
+            waiting,
+            is_on,
+            turned_off,
+            changed: _,
+        } = self;
+        at.part(name)?;
+        at.place(waiting)?;
+        at.check(waiting.borrow().len() <= *capacity, "more bytes than it keeps")?;
+        at.cell(is_on)?;
+        at.cell(turned_off)
     }
 }
 

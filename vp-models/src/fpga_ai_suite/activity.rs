@@ -1,9 +1,10 @@
 //! The performance counters: clocks in which jobs were active.
 
+use serde::{Deserialize, Serialize};
 use vp_core::Time;
 
 /// Clocks with any job active, and clocks times jobs active.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Activity {
     active: u32,
     since: Time,

@@ -1,5 +1,6 @@
 //! The IP as the device of a platform, behind its register bus.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 
 use super::architecture::Architecture;
@@ -79,6 +80,10 @@ impl Device for Attached {
         statistics.count("fpga_ai_suite.input", self.suite.words(&counts.input_bytes), "words");
         statistics.count("fpga_ai_suite.filters", self.suite.words(&counts.filter_bytes), "words");
         statistics.count("fpga_ai_suite.output", self.suite.words(&counts.output_bytes), "words");
+    }
+
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        self.suite.checkpoint(at)
     }
 
     fn input_stream(&self) -> Option<&Rc<InputStream>> {

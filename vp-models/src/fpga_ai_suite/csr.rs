@@ -6,6 +6,7 @@
 use super::architecture::Architecture;
 use super::queue::Descriptor;
 use super::registers as reg;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::registers::{Family, FieldRef, RegisterRef, Rights};
 
 /// Bytes of the block.
@@ -218,6 +219,16 @@ impl Csr {
             return Some(Asked::Update { target, address, word });
         }
         None
+    }
+}
+
+impl Csr {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Csr { places, arisen } = self;
+        let mut words: Vec<u32> = places.iter().flatten().map(|place| place.word).collect();
+        at.fixed(&mut words)?;
+        places.iter_mut().flatten().zip(words).for_each(|(place, word)| place.word = word);
+        at.value(arisen)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The device: the CSR block on the register bus, the queue behind it, and what jobs share.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -300,5 +301,64 @@ impl RegisterTarget for Suite {
             self.carry_out(asked);
         }
         self.follow();
+    }
+}
+
+impl Suite {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The process that fetches has one of the slots and waits for a descriptor, here as after power-on.
+        let Suite {
+            sim: _,
+            cycle: _,
+            architecture: _,
+            skips_arithmetic: _,
+            occupancy: _,
+            job_source: _,
+            layer_source: _,
+            csr,
+            line,
+            queue,
+            activity,
+            counts,
+            on_chip,
+            dma,
+            stream,
+            may_begin: _,
+            debug: _,
+            slots: _,
+            to_compute: _,
+            to_store: _,
+            resets,
+            was_reset: _,
+            open,
+            next_job,
+            next_layer,
+        } = self;
+        at.part("fpga_ai_suite")?;
+        at.at_rest(open.borrow().is_empty() && activity.borrow().active() == 0, "a job is under way")?;
+        csr.borrow_mut().checkpoint(at)?;
+        line.drive(csr.borrow().level());
+        queue.borrow_mut().checkpoint(at)?;
+        at.place(activity)?;
+        let Counts { begun, complete, failed, layers, input_bytes, filter_bytes, output_bytes } = counts;
+        for count in [
+            begun,
+            complete,
+            failed,
+            layers,
+            input_bytes,
+            filter_bytes,
+            output_bytes,
+            resets,
+            next_job,
+            next_layer,
+        ] {
+            at.cell(count)?;
+        }
+        on_chip.borrow_mut().checkpoint(at)?;
+        let Dma { configuration, filters, input, spilled, output, spill } = dma;
+        [configuration, filters, input, spilled].into_iter().try_for_each(|reader| reader.checkpoint(at))?;
+        [output, spill].into_iter().try_for_each(|writer| writer.checkpoint(at))?;
+        stream.iter().try_for_each(|stream| stream.checkpoint(at))
     }
 }

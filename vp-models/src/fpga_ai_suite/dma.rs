@@ -3,6 +3,7 @@
 //! AXI knows no taking back: what was asked for comes, and is taken. So a run that nobody wants any more, or of which a burst
 //! was answered with an error, asks for nothing more, and ends when the rest has come.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 
 use super::architecture::Architecture;
@@ -122,5 +123,19 @@ fn cut(is_wanted: bool, refused: Option<Unmapped>) -> Result<(), Cut> {
         _ if !is_wanted => Err(Cut::Unwanted),
         Some(refused) => Err(Cut::Refused(refused)),
         None => Ok(()),
+    }
+}
+
+impl Reader {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Reader { stream, part: _ } = self;
+        stream.checkpoint(at)
+    }
+}
+
+impl Writer {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Writer { sim: _, cycle: _, stream, word: _, burst: _ } = self;
+        stream.checkpoint(at)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::architecture::Architecture;
 use super::csr::{Target, UPDATE_WORDS};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// Both memories. They are not touched by a reset of the IP.
 pub(super) struct OnChip {
@@ -47,6 +48,14 @@ impl OnChip {
     /// Filters.
     pub(super) fn filters(&self, at: u32, bytes: u32) -> Option<&[u8]> {
         self.scratchpad.get(at as usize..(at as usize).checked_add(bytes as usize)?)
+    }
+}
+
+impl OnChip {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let OnChip { configuration, scratchpad, word: _ } = self;
+        at.fixed(configuration)?;
+        at.fixed(scratchpad)
     }
 }
 

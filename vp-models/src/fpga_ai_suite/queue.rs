@@ -1,5 +1,6 @@
 //! The descriptor queue: requests that wait for the engine.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 
 use thiserror::Error;
@@ -145,6 +146,15 @@ impl Queue {
     pub fn reset(&mut self) {
         self.waiting.clear();
         self.overflow = false;
+    }
+}
+
+impl Queue {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Queue { depth: _, almost_full: _, word: _, limit: _, taken, overflow, waiting } = self;
+        at.at_rest(waiting.is_empty(), "descriptors wait")?;
+        at.value(taken)?;
+        at.value(overflow)
     }
 }
 

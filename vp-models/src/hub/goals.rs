@@ -13,6 +13,16 @@ pub(super) struct Current {
     goal: Goal,
 }
 
+impl Current {
+    /// The job that waits for its moment, and whose it is.
+    pub(super) fn to_begin(&self) -> Option<(PartyId, &Job)> {
+        match &self.goal {
+            Goal::Begin(_, job) => Some((self.party, job)),
+            _ => None,
+        }
+    }
+}
+
 /// What the job waits for.
 pub(super) enum Goal {
     /// The moment at which a job is to begin.

@@ -156,6 +156,8 @@ pub enum Input {
         /// What.
         command: DebugCommand,
     },
+    /// The platform is to be saved: time moves on to where that can be, if that is near and nobody else lets it move.
+    Settle,
 }
 
 /// What the hub may rely on if a party owns a memory.

@@ -52,6 +52,11 @@ impl Job {
         matches!(self.task, Task::Memory(_))
     }
 
+    /// Whether it is an access: a part of what the platform does, and not only a wait.
+    fn is_access(&self) -> bool {
+        matches!(self.task, Task::Register { .. } | Task::Memory(_) | Task::Fail(_))
+    }
+
     /// Whether something follows from it at the ports, or time moves for it.
     fn waits_for_time(&self) -> bool {
         self.at.is_some() || !matches!(self.task, Task::Memory(_) | Task::Fail(_))
@@ -146,6 +151,14 @@ impl Hub {
         if let Some(party) = self.parties.get_mut(party) {
             party.jobs.push_back(job);
         }
+    }
+
+    /// Who has accesses that wait for their turn, if somebody has.
+    pub(super) fn has_accesses(&self) -> Option<PartyId> {
+        let to_begin = self.current.as_ref().and_then(|current| current.to_begin());
+        let begins = to_begin.filter(|(_, job)| job.is_access()).map(|(party, _)| party);
+        let waits = |(id, party): (PartyId, &Party)| party.jobs.iter().any(Job::is_access).then_some(id);
+        begins.or_else(|| self.parties.iter().find_map(waits))
     }
 
     fn has_memory_jobs(&self, party: PartyId) -> bool {

@@ -52,10 +52,11 @@ mod told;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::Write;
 use std::rc::Rc;
 
 use vp_core::observe::Warning;
-use vp_core::{Simulation, Time};
+use vp_core::{Simulation, Stop, Time};
 
 pub use debug::MOST_REGISTERS;
 pub use debugger::{
@@ -80,7 +81,7 @@ pub use told::{Asker, Askers, LoadListener};
 use crate::bus::axi::Unmapped;
 use crate::bus::register::{RegisterError, RegisterResponse};
 use crate::host::Statistics;
-use crate::platform::{Platform, Port, Warned};
+use crate::platform::{Platform, Port, SaveError, Warned};
 use debugger::Debugging;
 use goals::Current;
 use jobs::OnBus;
@@ -112,6 +113,9 @@ enum Happened {
         number: usize,
     },
 }
+
+/// Cycles that may pass at once for a platform that is to be saved.
+const SETTLING: u64 = 65_536;
 
 /// A platform with its parties.
 pub struct Hub {
@@ -362,6 +366,7 @@ impl Hub {
                     return;
                 }
             }
+            Input::Settle => self.let_settle(),
         }
         self.settle();
         self.collect();
@@ -442,6 +447,51 @@ impl Hub {
             self.tell_level(false, now);
         }
         Ok(())
+    }
+
+    /// Saves the platform, as [`Platform::save`] does, if it comes to rest within some thousand cycles of lockstep in which nobody
+    /// else lets time move; and moves on by the few in which nothing happens. If it does not, time has moved, and the next call may find it at rest.
+    /// Parties are not saved: who goes on with it comes anew.
+    ///
+    /// # Errors
+    /// As there; and a party has asked for accesses that wait, or is a part of the hardware.
+    pub fn save(&mut self, into: &mut dyn Write) -> Result<(), SaveError> {
+        if let Some(party) = self.partners.keys().next() {
+            let text = format!("{} is a part of its hardware", self.parties.name(*party));
+            return Err(SaveError::Unsupported(text));
+        }
+        if let Some(outside) = self.platform.memories().iter().find(|memory| memory.is_outside()) {
+            let text =
+                format!("the memory of {} is outside, and is not saved with the platform", outside.name());
+            return Err(SaveError::Unsupported(text));
+        }
+        if let Some(party) = self.has_accesses() {
+            return Err(SaveError::Busy(format!("accesses of {} wait", self.parties.name(party))));
+        }
+        self.handle(Input::Settle);
+        self.platform.save(into)
+    }
+
+    /// Lets time pass until nothing is left to do, though not for long; and then that in which nothing happens, which makes all times before
+    /// it alike.
+    fn let_settle(&mut self) {
+        let is_whole = self.platform.memories().iter().all(|memory| !memory.is_outside());
+        if !self.partners.is_empty() || !is_whole || self.standstill.is_some() {
+            return;
+        }
+        let end = self.now() + self.platform.description().period * SETTLING;
+        while self.mode == TimeMode::Lockstep && self.current.is_none() && self.now() < end {
+            let stop = self.run_kernel(Time::MAX, end);
+            self.collect();
+            if stop != Stop::Requested {
+                break;
+            }
+        }
+        let to = self.platform.settled_from();
+        let is_idle = self.platform.simulation().rest().is_ok() && self.platform.is_quiescent();
+        if is_idle && to <= self.granted {
+            self.platform.simulation_mut().run_until(to);
+        }
     }
 
     // What is told.

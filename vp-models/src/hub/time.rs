@@ -258,7 +258,7 @@ impl Hub {
     }
 
     /// Runs the kernel to `limit`, or for now to `until`, if that is earlier.
-    fn run_kernel(&mut self, limit: Time, until: Time) -> Stop {
+    pub(super) fn run_kernel(&mut self, limit: Time, until: Time) -> Stop {
         let stops = self.stops.get();
         self.requests.borrow_mut().run_limit = limit;
         self.driven.is_running.set(true);

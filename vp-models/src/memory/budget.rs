@@ -5,6 +5,7 @@
 //! limit is the same in every run. The pool is another matter: what is left there depends on other platforms. A platform that
 //! the pool refuses is [short](MemoryBudget::shortage), and its hub ends its run: it goes no other way than alone.
 
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -159,6 +160,55 @@ impl Drop for MemoryBudget {
     }
 }
 
+/// Bytes that are counted in a budget as long as they are kept.
+#[derive(Debug)]
+pub struct CountedBytes {
+    bytes: Vec<u8>,
+    budget: Arc<MemoryBudget>,
+    taken: u64,
+}
+
+impl CountedBytes {
+    pub(crate) fn new(budget: Arc<MemoryBudget>) -> CountedBytes {
+        CountedBytes { bytes: Vec::new(), budget, taken: 0 }
+    }
+}
+
+impl Write for CountedBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = (self.bytes.len() + bytes.len()) as u64;
+        if length > self.taken {
+            let more = (length - self.taken).next_multiple_of(GRANT);
+            // That these bytes find no room is not the platform's misfortune.
+            let was_short = self.budget.is_short.load(Ordering::Relaxed);
+            self.budget.take(more).map_err(|limit| {
+                self.budget.is_short.store(was_short, Ordering::Relaxed);
+                io::Error::new(io::ErrorKind::OutOfMemory, limit)
+            })?;
+            self.taken += more;
+            self.bytes.reserve_exact((self.taken - self.bytes.len() as u64) as usize);
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for CountedBytes {
+    fn drop(&mut self) {
+        self.budget.give_back(self.taken);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,5 +253,18 @@ mod tests {
         assert_eq!(pool.taken(), GRANT + 7);
         assert_eq!(small.take(1), Err(OutOfMemory::Platform { limit: GRANT + 7 }));
         assert_eq!(small.take_shortage(), None);
+    }
+
+    #[test]
+    fn kept_bytes_are_counted_and_given_back() {
+        let budget = Arc::new(MemoryBudget::new(3 << 20));
+        let mut kept = CountedBytes::new(budget.clone());
+        kept.write_all(&[1; 1 << 20]).unwrap();
+        kept.write_all(&[2]).unwrap();
+        assert_eq!((kept.as_ref().len(), budget.counts().taken), ((1 << 20) + 1, 2 << 20));
+        let full = kept.write_all(&vec![3; 2 << 20]).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::OutOfMemory);
+        drop(kept);
+        assert_eq!(budget.counts().taken, 0);
     }
 }

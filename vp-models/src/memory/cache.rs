@@ -3,6 +3,7 @@
 //! It keeps no data, as nothing here does: which lines there are and which are dirty is what time depends on.
 
 use super::level::{Answers, Done, Level, Part, parts};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ impl Default for CacheConfig {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Line {
     valid: bool,
     dirty: bool,
@@ -286,5 +287,19 @@ impl Level for Cache {
 
     fn on_done(&self, done: Done) {
         self.answers.on_done(done);
+    }
+
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Cache { sim: _, source: _, period: _, config: _, below, state, work: _, room: _, answers, free } =
+            self;
+        at.part("cache")?;
+        let State { lines, count, misses, outgoing, random } = &mut *state.borrow_mut();
+        at.at_rest(misses.is_empty() && outgoing.is_empty(), "lines are on their way")?;
+        at.fixed(lines)?;
+        at.value(count)?;
+        at.drawn(random)?;
+        answers.checkpoint(at)?;
+        at.cell(free)?;
+        below.checkpoint(at)
     }
 }

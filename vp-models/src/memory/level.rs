@@ -1,5 +1,6 @@
 //! What a memory system is made of: levels that take transfers, and answer each once.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -32,6 +33,9 @@ pub(crate) trait Level {
 
     /// Who is told, once for each part taken: for a read that its data is there, for a write that it is taken care of.
     fn on_done(&self, done: Done);
+
+    /// Saves what outlives an access, or takes it up.
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError>;
 }
 
 /// Cuts `bytes` from `address` on at multiples of `granule`.
@@ -104,6 +108,14 @@ impl Answers {
                 }
             }
         }
+    }
+}
+
+impl Answers {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The count keeps the answers of one time apart.
+        let Answers { sim: _, waiting, count: _, earlier: _, done: _ } = self;
+        at.at_rest(waiting.borrow().is_empty(), "an answer is due")
     }
 }
 

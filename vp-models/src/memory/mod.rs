@@ -18,7 +18,7 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{MemoryBudget, MemoryPool, OutOfMemory};
+pub use budget::{CountedBytes, MemoryBudget, MemoryPool, OutOfMemory};
 pub use cache::{CacheConfig, Replacement};
 pub(crate) use model::Built;
 pub use model::{MemoryModel, ModelError};

@@ -8,10 +8,10 @@ use super::sram::{Sram, SramConfig};
 use super::system::{MasterPort, MemorySystem};
 use super::traffic::{Traffic, TrafficConfig};
 use crate::bus::axi::{AxiConfig, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use vp_core::Sim;
-use vp_core::observe::Source;
 
 /// What is behind a memory interface beside a latency. Nothing of it means that there is only that.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -176,9 +176,9 @@ impl MemoryModel {
 /// A model at work: NVDLA's place at it, and who else reports transfers to it.
 pub(crate) struct Built {
     pub(crate) place: Rc<dyn TimedPort>,
-    pub(crate) masters: Vec<(String, Source)>,
+    pub(crate) masters: Vec<(String, Rc<Traffic>)>,
     /// Keeps the places' system alive.
-    _system: Rc<MemorySystem>,
+    system: Rc<MemorySystem>,
 }
 
 impl MemoryModel {
@@ -214,10 +214,19 @@ impl MemoryModel {
             let label = format!("{name}.{}", traffic.name);
             let own = system.place(&label, depth);
             let (beat, config) = (axi.beat_bytes, traffic.clone());
-            let source = Traffic::start(sim, &label, period, base, beat, config, own, place.clone());
-            (label, source)
+            let traffic = Traffic::start(sim, &label, period, base, beat, config, own, place.clone());
+            (label, traffic)
         });
         let masters = masters.collect();
-        Ok(Some(Built { place, masters, _system: system }))
+        Ok(Some(Built { place, masters, system }))
+    }
+}
+
+impl Built {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The system has its places.
+        let Built { place: _, masters, system } = self;
+        system.checkpoint(at)?;
+        masters.iter().try_for_each(|(_, traffic)| traffic.checkpoint(at))
     }
 }

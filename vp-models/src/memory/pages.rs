@@ -271,6 +271,31 @@ fn parts(address: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range
     })
 }
 
+impl Pages {
+    /// The numbers of the pages that were written, in order.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        let mut numbers: Vec<u64> = self.places.keys().copied().collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The runs of bytes of a page that were written: where they begin in it, and what they are.
+    pub(super) fn written(&self, page: u64) -> Vec<(u32, Vec<u8>)> {
+        let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
+        let Some(page) = self.get(page) else { return runs };
+        for (part, bytes) in page.runs(0, PAGE as usize) {
+            let Some(bytes) = bytes else { continue };
+            match runs.last_mut() {
+                Some((start, run)) if *start as usize + run.len() == part.start => {
+                    run.extend_from_slice(bytes);
+                }
+                _ => runs.push((part.start as u32, bytes.to_vec())),
+            }
+        }
+        runs
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

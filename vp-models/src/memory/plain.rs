@@ -3,6 +3,7 @@
 
 use super::level::{Answers, Done, Level, Part};
 use crate::bus::axi::{Latency, LatencySource};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
@@ -79,5 +80,14 @@ impl Level for Plain {
 
     fn on_done(&self, done: Done) {
         self.answers.on_done(done);
+    }
+
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Plain { sim: _, period: _, bandwidth: _, latency, free, last_read, answers, room: _ } = self;
+        at.part("memory")?;
+        latency.borrow_mut().checkpoint(at)?;
+        at.cell(free)?;
+        at.cell(last_read)?;
+        answers.checkpoint(at)
     }
 }

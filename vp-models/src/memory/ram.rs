@@ -1,8 +1,9 @@
 //! RAM: bytes in a range of addresses, zero until written.
 
 use super::budget::{MemoryBudget, OutOfMemory};
-use super::pages::Pages;
+use super::pages::{PAGE, Pages};
 use crate::bus::axi::{Answer, AxiTarget, Burst, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
@@ -206,6 +207,50 @@ impl Target for Ram {
 
     fn transport_dbg(&self, payload: &mut Payload) -> usize {
         if payload.access(self).is_ok() { payload.data.len() } else { 0 }
+    }
+}
+
+impl Ram {
+    /// Saves what was written, or writes it.
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Ram { range: _, pages, budget: _, taken: _ } = self;
+        if at.is_restoring() {
+            return self.take_up(at);
+        }
+        let numbers = pages.borrow().numbers();
+        at.value(&mut (numbers.len() as u64))?;
+        for mut number in numbers {
+            let runs = pages.borrow().written(number);
+            at.value(&mut number)?;
+            at.value(&mut (runs.len() as u32))?;
+            for (mut start, mut bytes) in runs {
+                at.value(&mut start)?;
+                at.bytes(&mut bytes, PAGE as usize)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_up(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let mut pages = 0u64;
+        at.value(&mut pages)?;
+        for _ in 0..pages {
+            let (mut number, mut runs) = (0u64, 0u32);
+            at.value(&mut number)?;
+            at.value(&mut runs)?;
+            for _ in 0..runs {
+                let (mut start, mut bytes) = (0u32, Vec::new());
+                at.value(&mut start)?;
+                at.bytes(&mut bytes, PAGE as usize)?;
+                let address = number.checked_mul(PAGE).and_then(|page| page.checked_add(start.into()));
+                match self.write(address.unwrap_or(u64::MAX), &bytes) {
+                    Ok(()) => {}
+                    Err(WriteError::OutOfMemory { limit, .. }) => return Err(limit.into()),
+                    Err(WriteError::OutOfRange(outside)) => at.check(false, &outside.to_string())?,
+                }
+            }
+        }
+        Ok(())
     }
 }
 

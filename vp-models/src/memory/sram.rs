@@ -1,6 +1,7 @@
 //! An SRAM of several banks, each with one port.
 
 use super::level::{Answers, Done, Level, Part};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -78,5 +79,12 @@ impl Level for Sram {
 
     fn on_done(&self, done: Done) {
         self.answers.on_done(done);
+    }
+
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Sram { sim: _, period: _, config: _, source: _, free, answers, room: _ } = self;
+        at.part("sram")?;
+        at.fixed(&mut free.borrow_mut())?;
+        answers.checkpoint(at)
     }
 }

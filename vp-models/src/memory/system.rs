@@ -5,6 +5,7 @@
 
 use super::level::{Level, Part, parts};
 use crate::bus::axi::{Burst, Served, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
@@ -186,5 +187,27 @@ impl TimedPort for MasterPort {
 
     fn on_served(&self, write: bool, served: Served) {
         *self.queues[usize::from(write)].served.borrow_mut() = Some(served);
+    }
+}
+
+impl MemorySystem {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The count is for names only.
+        let MemorySystem { sim: _, period: _, base: _, level, places, directions, open, count: _ } = self;
+        at.part("memory system")?;
+        at.at_rest(open.borrow().is_empty(), "bursts are served")?;
+        let places = places.borrow();
+        for Direction { asked: _, turn } in directions {
+            let mut at_turn = turn.get();
+            at.index(&mut at_turn, places.len())?;
+            turn.set(at_turn);
+        }
+        for place in &*places {
+            let MasterPort { system: _, depth: _, queues, last, woken: _ } = &**place;
+            let waits = queues.iter().any(|queue| !queue.waiting.borrow().is_empty());
+            at.at_rest(!waits, "bursts wait for their turn")?;
+            at.cell(last)?;
+        }
+        level.checkpoint(at)
     }
 }

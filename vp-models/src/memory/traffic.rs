@@ -2,6 +2,7 @@
 
 use super::system::MasterPort;
 use crate::bus::axi::{Burst, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,9 @@ pub(crate) struct Traffic {
     under_way: RefCell<Vec<Option<(Burst, Time)>>>,
     served: Event,
     at: Cell<u64>,
+    random: RefCell<ChaCha8Rng>,
+    /// When the next burst is due.
+    next: Cell<Time>,
 }
 
 impl Traffic {
@@ -107,7 +111,7 @@ impl Traffic {
         config: TrafficConfig,
         own: Rc<MasterPort>,
         beside: Rc<MasterPort>,
-    ) -> Source {
+    ) -> Rc<Traffic> {
         let traffic = Rc::new(Traffic {
             sim: sim.clone(),
             period,
@@ -119,6 +123,8 @@ impl Traffic {
             under_way: RefCell::new(vec![None; config.outstanding as usize]),
             served: sim.event(format!("{name}.served")),
             at: Cell::new(0),
+            random: RefCell::new(ChaCha8Rng::seed_from_u64(config.seed)),
+            next: Cell::new(Time::ZERO),
             config,
         });
         for write in [false, true] {
@@ -132,28 +138,30 @@ impl Traffic {
                 }),
             );
         }
-        let source = traffic.source;
-        sim.server(format!("{name}.traffic"), traffic.run());
-        source
+        sim.server(format!("{name}.traffic"), traffic.clone().run());
+        traffic
+    }
+
+    /// What its bursts are reported as.
+    pub(crate) fn source(&self) -> Source {
+        self.source
     }
 
     async fn run(self: Rc<Self>) {
-        let mut random = ChaCha8Rng::seed_from_u64(self.config.seed);
         let interval =
             u128::from(self.config.burst) * 1_000_000_000_000 / u128::from(self.config.rate.max(1));
         let interval = Time::ps(interval as u64);
-        let mut next = Time::ZERO;
         loop {
             let rest = self.period * u64::from(self.config.rest);
             while self.beside.last().is_none_or(|last| last + rest < self.sim.now()) {
                 self.beside.woken().wait().await;
             }
             // What the memory did not keep up with is not made up for.
-            next = next.max(self.sim.now());
+            let next = self.next.get().max(self.sim.now());
+            self.next.set(next + interval);
             self.sim.wait_until(next).await;
-            next += interval;
-            let write = random.random_bool(self.config.writes);
-            let address = self.base.wrapping_add(self.config.offset + self.step(&mut random));
+            let write = self.random.borrow_mut().random_bool(self.config.writes);
+            let address = self.base.wrapping_add(self.config.offset + self.step());
             let id = loop {
                 let free = self.under_way.borrow().iter().position(Option::is_none);
                 match free {
@@ -174,12 +182,12 @@ impl Traffic {
     }
 
     /// Where in its range the next burst is.
-    fn step(&self, random: &mut ChaCha8Rng) -> u64 {
+    fn step(&self) -> u64 {
         let burst = u64::from(self.config.burst);
         let bursts = (self.config.range / burst).max(1);
         let at = self.at.get();
         match self.config.pattern {
-            Pattern::Random => random.random_range(0..bursts) * burst,
+            Pattern::Random => self.random.borrow_mut().random_range(0..bursts) * burst,
             Pattern::Sequential => {
                 self.at.set((at + 1) % bursts);
                 at * burst
@@ -207,5 +215,30 @@ impl Traffic {
         let Burst { id, address, bytes, .. } = *burst;
         let transfer = Transfer { stage, write, id, address, bytes, requested };
         self.sim.report(self.source, What::Transfer(transfer));
+    }
+}
+
+impl Traffic {
+    pub(crate) fn checkpoint(&self, to: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Traffic {
+            sim: _,
+            period: _,
+            beat_bytes: _,
+            base: _,
+            config,
+            source: _,
+            own: _,
+            beside: _,
+            under_way,
+            served: _,
+            at,
+            random,
+            next,
+        } = self;
+        to.part(&config.name)?;
+        to.at_rest(under_way.borrow().iter().all(Option::is_none), "bursts are under way")?;
+        to.cell(at)?;
+        to.drawn(&mut random.borrow_mut())?;
+        to.cell(next)
     }
 }

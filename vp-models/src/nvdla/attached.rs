@@ -1,5 +1,6 @@
 //! NVDLA as the device of a platform.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 
 use super::device::{Nvdla, Parts};
@@ -96,6 +97,10 @@ impl Device for Attached {
 
     fn flippable(&self) -> Option<Rc<dyn FlippableRegisters>> {
         Some(self.nvdla.clone())
+    }
+
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        self.nvdla.checkpoint(at)
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {

@@ -1,6 +1,7 @@
 //! What an engine sees of its unit's registers: groups that come and groups that end.
 
 use super::registers::{FieldRef, Group, RegisterFile, RegisterMap, RegisterRef, Unit, Written};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -173,5 +174,15 @@ impl Control {
             let text = &text.to_string();
             self.sim.report(self.source, What::Warning(Warning::Repeated { cause, text }));
         }
+    }
+}
+
+impl Control {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Control { sim: _, name, source: _, registers, enabled: _, enabled_at, taken } = self;
+        at.part(name)?;
+        registers.borrow_mut().checkpoint(at)?;
+        at.at_rest(taken.iter().all(|taken| !taken.get()), "a layer is under way")?;
+        enabled_at.iter().try_for_each(|enabled_at| at.cell(enabled_at))
     }
 }

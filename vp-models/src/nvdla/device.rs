@@ -18,6 +18,7 @@ use crate::bus::Handoff;
 use crate::bus::axi::Interconnect;
 use crate::bus::irq::IrqLine;
 use crate::bus::register::RegisterTarget;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::faults::FlippableRegisters;
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
@@ -73,6 +74,8 @@ enum Registers {
 pub struct Nvdla {
     map: RegisterMap,
     units: Vec<(Unit, Registers)>,
+    /// What is behind their registers.
+    engines: Vec<Rc<dyn Remembers>>,
     interrupts: Rc<Interrupts>,
     first_enabled: Cell<Option<Time>>,
     sim: Sim,
@@ -118,11 +121,18 @@ impl Nvdla {
             cmac_b: cmac_b.clone(),
             cacc: cacc.clone(),
         };
-        conv::start(&around, convolution, sums.clone());
-        engine::start(Sdp::new(&around, sdp.clone(), sdp_rdma.clone(), sums, on_the_fly.clone()));
-        engine::start(Pdp::new(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly));
+        let mut engines = Vec::new();
+        engines.extend(conv::start(&around, convolution, sums.clone()));
+        engines.push(engine::start(Sdp::new(
+            &around,
+            sdp.clone(),
+            sdp_rdma.clone(),
+            sums,
+            on_the_fly.clone(),
+        )));
+        engines.push(engine::start(Pdp::new(&around, pdp.clone(), pdp_rdma.clone(), on_the_fly)));
         let (cdp, cdp_rdma) = (control(Unit::Cdp), control(Unit::CdpRdma));
-        engine::start(Cdp::new(&around, cdp.clone(), cdp_rdma.clone()));
+        engines.push(engine::start(Cdp::new(&around, cdp.clone(), cdp_rdma.clone())));
 
         let units = Unit::ALL.into_iter().filter(|&unit| config.has_unit(unit) && map.base(unit).is_some());
         let units = units.map(|unit| {
@@ -155,7 +165,7 @@ impl Nvdla {
                 Unit::Bdma => Registers::Bdma(Bdma::start(&around, control(unit))),
                 Unit::Rbk => {
                     let rubik = control(unit);
-                    engine::start(Rubik::new(&around, rubik.clone()));
+                    engines.push(engine::start(Rubik::new(&around, rubik.clone())));
                     Registers::Unit(rubik)
                 }
             };
@@ -163,9 +173,17 @@ impl Nvdla {
         });
         let (units, first_enabled) = (units.collect(), Cell::new(None));
         let (sim_here, other_map) = (sim.clone(), RefCell::new(OtherMap::new(map)));
-        let missing = RefCell::default();
-        let device =
-            Rc::new(Nvdla { map, units, interrupts, first_enabled, sim: sim_here, other_map, missing });
+        let (sim, missing) = (&sim_here.clone(), RefCell::default());
+        let device = Rc::new(Nvdla {
+            map,
+            units,
+            engines,
+            interrupts,
+            first_enabled,
+            sim: sim_here,
+            other_map,
+            missing,
+        });
         device.clear_buffer(sim, cycle * u64::from(timing.cbuf_flush));
         device
     }
@@ -175,6 +193,11 @@ impl Nvdla {
         if let Some(Registers::Unit(cdma) | Registers::Bare(cdma)) = self.registers(Unit::Cdma) {
             let (clock, cdma) = (sim.clone(), cdma.clone());
             sim.server("nvdla.cdma.flush", async move {
+                // One that goes on from another's state has been cleared.
+                let is_done = cdma.present(0).flag(cdma::s_cbuf_flush_status::FLUSH_DONE);
+                if is_done {
+                    return;
+                }
                 clock.wait(after).await;
                 cdma.registers().borrow_mut().set_field(0, cdma::s_cbuf_flush_status::FLUSH_DONE, 1);
             });
@@ -319,5 +342,30 @@ impl FlippableRegisters for Nvdla {
             }
             Some((Registers::Rom(_), _)) | None => {}
         }
+    }
+}
+
+impl Nvdla {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Nvdla { map: _, units, engines, interrupts, first_enabled, sim: _, other_map, missing } = self;
+        for (unit, registers) in units {
+            at.part(unit.name())?;
+            match registers {
+                Registers::Rom(_) | Registers::Glb => {}
+                Registers::Nocif(nocif) => nocif.checkpoint(at)?,
+                Registers::Unit(control) | Registers::Bare(control) => control.checkpoint(at)?,
+                Registers::Bdma(bdma) => bdma.checkpoint(at)?,
+            }
+        }
+        engines.iter().try_for_each(|engine| engine.checkpoint(at))?;
+        interrupts.checkpoint(at)?;
+        at.part("nvdla")?;
+        at.cell(first_enabled)?;
+        other_map.borrow_mut().checkpoint(at)?;
+        let mut names: Vec<String> = missing.borrow().iter().map(|unit| unit.name().to_owned()).collect();
+        at.value(&mut names)?;
+        let known = |name: &String| Unit::ALL.into_iter().find(|unit| unit.name() == name);
+        *missing.borrow_mut() = names.iter().filter_map(known).collect();
+        Ok(())
     }
 }

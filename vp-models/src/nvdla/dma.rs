@@ -2,6 +2,7 @@
 
 use super::cube::{Packing, Ram, Surface};
 use crate::bus::axi::{IntakeStage, Interconnect, ReadStream, ReadStreamConfig, WriteStream};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::Time;
@@ -219,6 +220,26 @@ impl WriteDma {
     /// Waits until memory has acknowledged every atom put so far.
     pub(crate) async fn drained(&self) {
         self.stream().drained().await;
+    }
+}
+
+impl ReadDma {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let ReadDma { streams, ports: _ } = self;
+        streams.iter().try_for_each(|stream| stream.checkpoint(at))
+    }
+}
+
+impl WriteDma {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The next layer has lines of its own.
+        let WriteDma { ports: _, streams, selected, atom: _, capacity: _, lines: _, line_left: _, last_due } =
+            self;
+        streams.iter().try_for_each(|stream| stream.checkpoint(at))?;
+        let mut stream = selected.get();
+        at.index(&mut stream, streams.len())?;
+        selected.set(stream);
+        at.cell(last_due)
     }
 }
 

@@ -13,6 +13,7 @@ use super::refused::Refused;
 use super::registers::Group;
 use super::timing::Timing;
 use crate::bus::DelayLine;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -196,8 +197,8 @@ pub(crate) trait Engine: Sized + 'static {
     async fn release_partner(&self, registers: &Group);
 }
 
-/// Starts an engine's processes, which own it.
-pub(crate) fn start<E: Engine>(engine: E) {
+/// Starts an engine's processes, which own it with what comes back.
+pub(crate) fn start<E: Engine + Remembers>(engine: E) -> Rc<dyn Remembers> {
     let engine = Rc::new(engine);
     let common = engine.common();
     let (sim, fetch, run) = (&common.sim, common.rdma.name(), common.control.name());
@@ -205,12 +206,14 @@ pub(crate) fn start<E: Engine>(engine: E) {
     sim.server(run, run_layers(engine.clone()));
     sim.server(format!("{}.writes", common.control.name()), await_writes(engine.clone()));
     sim.server(format!("{}.ends", common.control.name()), end_layers(engine.clone()));
+    engine
 }
 
 /// The RDMA: takes enabled groups in their order, decodes them and reads what they need.
 async fn fetch_layers<E: Engine>(engine: Rc<E>) {
     let Common { sim, control, rdma, timing, .. } = engine.common();
-    let mut group = 0;
+    // All groups before have ended.
+    let mut group = control.registers().borrow().consumer();
     loop {
         let registers = match select(control.enabled(group), early(&engine, group)).await {
             Either::First(registers) => registers,
@@ -357,5 +360,33 @@ async fn end_layers<E: Engine>(engine: Rc<E>) {
             control.end(|| E::shape(layer), group);
         }
         interrupts.raise(E::done(group));
+    }
+}
+
+impl<Layer> Common<Layer> {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // Registers are their units'.
+        let Common {
+            sim: _,
+            cycle: _,
+            timing: _,
+            control,
+            rdma: _,
+            skips_arithmetic: _,
+            occupancy: _,
+            interrupts: _,
+            decoded,
+            layer_decoded: _,
+            busy,
+            start,
+            streamed,
+            done,
+        } = self;
+        at.part(&format!("{}.engine", control.name()))?;
+        at.at_rest(decoded.borrow().is_empty(), "a layer waits for the engine")?;
+        at.cell(busy)?;
+        at.cell(start)?;
+        streamed.checkpoint(at)?;
+        done.checkpoint(at)
     }
 }

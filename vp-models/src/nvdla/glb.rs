@@ -9,6 +9,7 @@ use super::{
     config::Config,
     registers::{Family, FieldRef, RegisterRef, Unit, glb},
 };
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// A done event: who ended, and in which group the layer was programmed (BDMA: the launch group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,6 +174,14 @@ impl Glb {
 
 fn fields(register: RegisterRef) -> u32 {
     register.mask(FAMILY, |_| true)
+}
+
+impl Glb {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Glb { present: _, mask, status } = self;
+        at.value(mask)?;
+        at.value(status)
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::glb::{Glb, Source};
 use crate::bus::irq::IrqLine;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::{Sim, Time};
@@ -46,5 +47,15 @@ impl Interrupts {
     pub(crate) fn write(&self, offset: u32, value: u32) {
         self.glb.borrow_mut().write(offset, value);
         self.line.drive(self.glb.borrow().level());
+    }
+}
+
+impl Interrupts {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Interrupts { sim: _, glb, line, last_raised } = self;
+        at.part("nvdla.glb")?;
+        glb.borrow_mut().checkpoint(at)?;
+        line.drive(glb.borrow().level());
+        at.cell(last_raised)
     }
 }

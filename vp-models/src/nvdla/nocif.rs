@@ -2,6 +2,7 @@
 
 use super::registers::{FieldRef, RegisterFile, mcif};
 use crate::bus::axi::Interconnect;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -116,5 +117,14 @@ impl Nocif {
         let limit = |field| settings.get(field) + 1;
         let (reads, writes) = (mcif::cfg_outstanding_cnt::RD_OS_CNT, mcif::cfg_outstanding_cnt::WR_OS_CNT);
         self.interconnect.set_outstanding(limit(reads), limit(writes));
+    }
+}
+
+impl Nocif {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Nocif { registers, interconnect: _ } = self;
+        registers.borrow_mut().checkpoint(at)?;
+        self.apply();
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod description;
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -85,6 +86,12 @@ impl Device for OutsideDevice {
 
     fn unfinished(&self, _: &[OpenWork<'_>]) -> Vec<String> {
         self.outside.gone().into_iter().map(|why| format!("csb0: {why}")).collect()
+    }
+
+    fn checkpoint(&self, _: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        Err(CheckpointError::Unsupported(
+            "the device is outside, and is not saved with the platform".to_owned(),
+        ))
     }
 
     fn count(&self, cycle: Time, statistics: &mut Statistics) {

@@ -10,18 +10,19 @@ use crate::bus::axi::{AxiConfig, Latency, Traffic};
 use crate::bus::irq::IrqLine;
 use crate::bus::register::{OutsideRegisters, RegisterBus};
 use crate::bus::stream::InputStream;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::counters::Statistics;
 use crate::device::{Device, Identity, MemoryInterface, OpenWork, Wiring};
 use crate::faults::Faults;
 use crate::host::Activity;
-use crate::memory::{MemoryBudget, OutOfMemory, Ram};
+use crate::memory::{CountedBytes, MemoryBudget, OutOfMemory, Ram};
 use crate::nvdla::registers::RegisterMap;
 use crate::occupancy::{BufferFill, Datapath, Occupancy};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use vp_core::observe::{EventHash, Warning, What};
-use vp_core::{Name, Sim, Simulation, Time};
+use vp_core::{Name, Rest, ResumeError, Sim, Simulation, Time};
 
 /// What kind of interface a port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +129,14 @@ impl Platform {
         budget: MemoryBudget,
     ) -> Result<Platform, DescriptionError> {
         description.check()?;
-        let simulation = Simulation::new();
+        Platform::assemble(Simulation::new(), description, budget)
+    }
+
+    fn assemble(
+        simulation: Simulation,
+        description: &Description,
+        budget: MemoryBudget,
+    ) -> Result<Platform, DescriptionError> {
         let sim = simulation.sim();
         let (hash, chronicle) = (Rc::new(EventHash::default()), Rc::new(Chronicle::new(&sim)));
         sim.observe(hash.clone());
@@ -453,6 +461,61 @@ impl Platform {
             statistics.count(format!("{}.{label}", self.sim().source_name(source)), count, "times");
         }
         statistics
+    }
+}
+
+impl Platform {
+    /// Since when nothing has happened in it, as far as runs that are over tell.
+    pub fn active_until(&self) -> Time {
+        self.simulation.active_until()
+    }
+
+    /// For bytes of the host's memory that count like those of its RAM, such as what it is saved as.
+    #[must_use]
+    pub fn counted_bytes(&self) -> CountedBytes {
+        CountedBytes::new(self.budget.clone())
+    }
+
+    /// Builds a platform that goes on from another one's state, which `state` takes up.
+    pub(super) fn resume<E: From<DescriptionError> + From<ResumeError>>(
+        description: &Description,
+        budget: MemoryBudget,
+        rest: &Rest,
+        state: impl FnOnce(&Platform) -> Result<(), E>,
+    ) -> Result<Platform, E> {
+        description.check()?;
+        let mut platform = Platform::assemble(Simulation::at_rest(rest)?, description, budget)?;
+        state(&platform)?;
+        platform.simulation.resume(rest)?;
+        Ok(platform)
+    }
+
+    /// Saves all but the simulation's own state and the description, or takes it up.
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // What bounds a run is watched by who runs it; the occupancy is for that, and the budget is another one.
+        let Platform {
+            description: _,
+            simulation: _,
+            hardware,
+            chronicle,
+            tally,
+            hash,
+            occupancy: _,
+            budget: _,
+            watch: _,
+            on_reset: _,
+            faults: _,
+        } = self;
+        // The device drives the line.
+        let Hardware { irq: _, device, memories } = hardware;
+        at.part("observers")?;
+        chronicle.checkpoint(at)?;
+        tally.checkpoint(at)?;
+        let mut events = (hash.value(), hash.count());
+        at.value(&mut events)?;
+        hash.resume(events.0, events.1);
+        device.checkpoint(at)?;
+        memories.iter().try_for_each(|memory| memory.checkpoint(at))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A memory interface as a port of the platform: its RAM inside, or a memory outside in its place.
 
 use crate::bus::axi::{Answer, AxiConfig, AxiStatistics, AxiTarget, Burst, Interconnect, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
 use crate::memory::{Built, MemoryModel, ModelError, OutOfRange, Ram, WriteError};
 use std::cell::{Cell, RefCell};
@@ -149,8 +150,9 @@ impl MemoryPort {
         let interconnect = Interconnect::timed_by(sim, name, config, switch.clone(), timed);
         let statistics = Rc::new(AxiStatistics::new(interconnect.source()));
         let masters = built.iter().flat_map(|built| &built.masters);
-        let masters =
-            masters.map(|(name, source)| (name.clone(), Rc::new(AxiStatistics::new(*source)))).collect();
+        let masters = masters
+            .map(|(name, traffic)| (name.clone(), Rc::new(AxiStatistics::new(traffic.source()))))
+            .collect();
         Ok(MemoryPort { name, interconnect, switch, statistics, built, masters })
     }
 
@@ -242,5 +244,27 @@ impl MemoryPort {
     /// The addresses of the RAM inside.
     pub fn range(&self) -> std::ops::Range<u64> {
         self.switch.ram.range()
+    }
+}
+
+impl MemoryPort {
+    /// Saves the interface and what is behind it, or takes it up.
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let MemoryPort { name, interconnect, switch, statistics, built, masters } = self;
+        let Switch { ram, outside, faults: _, has_faults: _ } = &**switch;
+        at.part(name)?;
+        if outside.borrow().is_some() {
+            let text = format!("the memory of {name} is outside, and is not saved with the platform");
+            return Err(CheckpointError::Unsupported(text));
+        }
+        interconnect.checkpoint(at)?;
+        if let Some(built) = built {
+            built.checkpoint(at)?;
+        }
+        at.part("statistics")?;
+        statistics.checkpoint(at)?;
+        masters.iter().try_for_each(|(_, statistics)| statistics.checkpoint(at))?;
+        at.part("contents")?;
+        ram.checkpoint(at)
     }
 }

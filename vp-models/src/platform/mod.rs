@@ -12,6 +12,7 @@ mod inspection;
 mod memory_port;
 mod observers;
 mod registers;
+mod saved;
 mod settings;
 mod warnings;
 
@@ -24,5 +25,6 @@ pub use description::{Arithmetic, Description, DescriptionError, MemoryDescripti
 pub use memory_port::MemoryPort;
 pub use observers::{LayerRecord, RegisterRecord};
 pub use registers::{Assignment, DecodedField, DeviceRegisters, NamedKind, NamedRegister, NoSuchRegister};
+pub use saved::{RestoreError, SaveError};
 pub use settings::SettingError;
 pub use warnings::{Warned, Warnings};

@@ -2,6 +2,8 @@
 //! everything.
 
 use super::warnings::Warnings;
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use vp_core::observe::{Kinds, Observation, Observer, Source, SourceInfo, SourceKind, What};
@@ -13,7 +15,7 @@ const KEPT: usize = 4096;
 const KEPT_ACCESSES: usize = 16;
 
 /// A hardware layer that ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerRecord {
     /// The unit, such as `sdp`.
     pub unit: Name,
@@ -28,7 +30,7 @@ pub struct LayerRecord {
 }
 
 /// A register access over the bus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterRecord {
     /// When it took effect.
     pub time: Time,
@@ -41,7 +43,7 @@ pub struct RegisterRecord {
 }
 
 /// How much a unit worked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct UnitRecord {
     /// The unit, such as `sdp`.
     pub(super) unit: Name,
@@ -227,6 +229,23 @@ fn keep<T>(list: &mut VecDeque<T>, item: T) {
         list.pop_front();
     }
     list.push_back(item);
+}
+
+impl Tally {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Tally(counts) = self;
+        at.place(counts)
+    }
+}
+
+impl Chronicle {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Chronicle { sim: _, layers, units, known_units: _, warnings, accesses } = self;
+        at.place(layers)?;
+        at.place(units)?;
+        at.place(accesses)?;
+        warnings.borrow_mut().checkpoint(at)
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Models report what is wrong each time that it happens. What repeats is told twice: when it first happens, and once more
 //! when the work that it belongs to ends, with how often it happened and where. What happened once is told once.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
 use vp_core::observe::Warning;
 use vp_core::{Name, Time};
 
@@ -23,7 +25,7 @@ pub struct Warned {
 }
 
 /// What makes two warnings of one source the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Cause {
     Named(String),
     Access { client: String, write: bool },
@@ -41,7 +43,7 @@ impl Cause {
 }
 
 /// A cause that has been told and may have repeated since.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Repeating {
     source: Name,
     cause: Cause,
@@ -187,6 +189,15 @@ impl Warnings {
 
     fn tell(&mut self, time: Time, source: &Name, text: String) {
         self.told.push(Warned { time, source: source.clone(), text });
+    }
+}
+
+impl Warnings {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // What is to be told is told by who saves.
+        let Warnings { repeating, told: _, reported } = self;
+        at.value(repeating)?;
+        at.value(reported)
     }
 }
 

@@ -41,6 +41,7 @@ rights! {
     Debug = "debug", "stopping simulated time for all sessions of a platform";
     PrivatePlatforms = "private-platforms", "looking at a platform that is a session's own";
     Faults = "faults", "having things go wrong";
+    Save = "save", "all of the platform's state and memory, to go on from elsewhere";
 }
 
 impl fmt::Display for Right {

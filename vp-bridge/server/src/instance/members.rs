@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
+use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use vp_models::hub::Tag;
 use vp_models::platform::Warnings;
@@ -45,6 +46,8 @@ pub(super) struct Member {
     pub(super) lost_warnings: u64,
     /// Looks at its stream, one after the other, at which nothing was there or to be done.
     quiet_looks: u32,
+    /// The platform, as it was saved for the session last.
+    pub(super) saved: Option<Bytes>,
 }
 
 impl Member {
@@ -73,6 +76,7 @@ impl Member {
             failures: Warnings::default(),
             lost_warnings: 0,
             quiet_looks: 0,
+            saved: None,
         }
     }
 

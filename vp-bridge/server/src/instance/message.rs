@@ -83,6 +83,8 @@ pub(super) enum ToSession {
     Reply { id: RequestId, time: native::Time, reply: Reply, payload: Bytes, permit: Option<Permit> },
     /// All counters that were asked for; the session cuts them to what a frame holds.
     Statistics { id: RequestId, time: native::Time, counters: Vec<Counter>, first: u32 },
+    /// A saved platform, from a byte on; the session cuts it to what a frame holds.
+    Saved { id: RequestId, time: native::Time, bytes: Bytes, first: usize },
     /// A request of the platform to the memory that the session owns.
     Ask { token: Token, request: Request, payload: Bytes },
     /// Something happened.

@@ -25,6 +25,7 @@ mod permits;
 mod quota;
 mod rights;
 mod run;
+mod save;
 mod session_stream;
 mod share;
 mod silence;
@@ -32,6 +33,7 @@ mod told;
 mod translate;
 mod turns;
 
+use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -88,6 +90,30 @@ impl Default for Patience {
     }
 }
 
+/// What a platform begins as.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) description: Description,
+    /// Where one stood that was saved; at power-on without.
+    pub(super) saved: Option<Bytes>,
+}
+
+impl From<Description> for Start {
+    fn from(description: Description) -> Self {
+        Self { description, saved: None }
+    }
+}
+
+impl Start {
+    fn platform(&self, budget: MemoryBudget) -> Result<Platform, String> {
+        match &self.saved {
+            Some(saved) => Platform::restore(&mut Cursor::new(saved), Some(&self.description), budget)
+                .map_err(|error| error.to_string()),
+            None => Platform::build_within(&self.description, budget).map_err(|error| error.to_string()),
+        }
+    }
+}
+
 /// The outside of an instance.
 #[derive(Clone)]
 pub(super) struct Instance {
@@ -99,7 +125,7 @@ impl Instance {
     /// it is not taken in.
     pub(super) fn start(
         name: &str,
-        description: Description,
+        start: impl Into<Start>,
         budget: MemoryBudget,
         mode: TimeMode,
         patience: Patience,
@@ -107,14 +133,14 @@ impl Instance {
         listeners: Listeners,
     ) -> std::io::Result<Self> {
         let inbox = Arc::new(Inbox::new()?);
-        let inside = inbox.clone();
+        let (inside, start) = (inbox.clone(), start.into());
         let label = name.to_owned();
         thread::Builder::new().name(format!("platform {name}")).spawn(move || {
             let inbox = CloseAtEnd(inside);
             let (freed, _running) = (listeners.freed.clone(), listeners.running.token());
             // What the thread owned is gone with it; nothing half-done is looked at again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                let built = PlatformThread::build(&inbox.0, &description, budget, mode, patience);
+                let built = PlatformThread::build(&inbox.0, &start, budget, mode, patience);
                 let built = built.and_then(|thread| thread.with_faults(faults.as_deref()));
                 match built {
                     Ok(mut thread) => {
@@ -202,13 +228,12 @@ type Failure = (ErrorCode, String);
 impl PlatformThread {
     fn build(
         inbox: &Arc<Inbox>,
-        description: &Description,
+        start: &Start,
         budget: MemoryBudget,
         mode: TimeMode,
         patience: Patience,
     ) -> Result<Self, String> {
-        let platform = Platform::build_within(description, budget).map_err(|error| error.to_string())?;
-        let mut hub = Hub::new(platform, translate::time_mode(mode));
+        let mut hub = Hub::new(start.platform(budget)?, translate::time_mode(mode));
         hub.set_delta_limit(patience.delta_limit);
         Ok(Self {
             inbox: inbox.clone(),
@@ -572,6 +597,7 @@ impl PlatformThread {
                 let counters = inspect::counters(&self.hub.statistics(), &prefix);
                 return self.send(session, ToSession::Statistics { id, time, counters, first });
             }
+            Request::Save { first } => return self.save(session, id, first),
             Request::Ping => Reply::Pong,
             Request::Inspect { first } => {
                 let counters = self.inspect();

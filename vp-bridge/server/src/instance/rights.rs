@@ -115,6 +115,7 @@ fn needed(command: &SessionCommand, ports: &[Port], rights: Rights, has_clock: b
         Request::Inject { .. } => one(Right::Faults),
         Request::Debug { command: DebugCommand::State } => one(Right::Statistics),
         Request::Debug { .. } => one(Right::Debug),
+        Request::Save { .. } => one(Right::Save),
         // Time waits for partners: for whoever may be one of them in some way.
         Request::Clock { .. } => {
             let parts = [Right::Cpu, Right::OwnMemory];

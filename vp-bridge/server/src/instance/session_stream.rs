@@ -97,6 +97,11 @@ pub(super) struct SessionStream {
 }
 
 impl SessionStream {
+    /// Longest payload in bytes.
+    pub(super) fn max_payload(&self) -> u32 {
+        self.connection.max_payload()
+    }
+
     /// The stream of a session that is open; `input` has come behind its hello.
     pub(super) fn new(
         socket: Arc<Socket>,
@@ -549,6 +554,11 @@ impl SessionStream {
                 let total = u32::try_from(counters.len()).unwrap_or(u32::MAX);
                 let (payload, count) = emit_counters(counters.iter().skip(first as usize), limit);
                 self.connection.reply(id, time, Reply::Statistics { total, count }, payload.freeze())
+            }
+            ToSession::Saved { id, time, bytes, first } => {
+                let end = bytes.len().min(first.saturating_add(self.connection.max_payload() as usize));
+                let total = bytes.len() as u64;
+                self.connection.reply(id, time, Reply::Saved { total }, bytes.slice(first..end))
             }
             ToSession::Notice(notice) => {
                 self.permits.notice_taken();

@@ -161,7 +161,8 @@ pub(super) fn command(
         | Request::Inspect { .. }
         | Request::RegisterPeek(_)
         | Request::RegisterPoke(_)
-        | Request::Debug { .. } => return None,
+        | Request::Debug { .. }
+        | Request::Save { .. } => return None,
     })
 }
 

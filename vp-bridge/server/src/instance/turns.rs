@@ -30,7 +30,8 @@ impl SessionCommand {
     pub(super) fn cost(&self) -> u64 {
         let bytes = match self {
             Self::Request {
-                request: Request::Statistics { .. } | Request::Inspect { .. } | Request::Reset,
+                request:
+                    Request::Statistics { .. } | Request::Inspect { .. } | Request::Reset | Request::Save { .. },
                 ..
             } => return REPORT,
             Self::Request { request: Request::RegisterPeek(peek), .. } => u64::from(peek.bytes()),

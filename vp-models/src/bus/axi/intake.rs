@@ -5,6 +5,7 @@
 //! full the data waits on the bus, and everything behind it. All is in order, so the way of a beat is known as soon
 //! as the beats before it are: nothing here waits, it only says when.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::Time;
@@ -109,6 +110,17 @@ impl Intake {
             left = accepted;
         }
         left
+    }
+}
+
+impl Intake {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Intake { cycle: _, stages, taker, seen: _ } = self;
+        at.at_rest(taker.is_none(), "a layer takes its input")?;
+        for Stage { place: _, last } in stages {
+            at.value(last)?;
+        }
+        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use super::read_pins::Partners;
 use super::write::Writes;
 use super::write_client::WriteClient;
 use super::{AxiConfig, AxiEvent, AxiTarget, AxiViolation, ManagerPins, SubordinatePins, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -384,6 +385,28 @@ impl Advance for Interconnect {
 
     fn quiet_until(&self) -> Time {
         if self.stepwise.get() { self.sim.now() } else { self.sim.quiet_until() }
+    }
+}
+
+impl Interconnect {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // When it is to run next follows from what is asked of it: nothing.
+        let Interconnect {
+            sim: _,
+            observed,
+            config: _,
+            reads,
+            writes,
+            due: _,
+            work: _,
+            next: _,
+            stepwise: _,
+        } = self;
+        at.at_rest(observed.told_until() == Time::MAX, "transfers are not told yet")?;
+        at.part("reads")?;
+        reads.checkpoint(at)?;
+        at.part("writes")?;
+        writes.checkpoint(at)
     }
 }
 

@@ -1,5 +1,6 @@
 //! How long a memory takes to answer: fixed, or drawn from a seeded distribution.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, Normal};
@@ -177,6 +178,13 @@ impl LatencySource {
                 Err(_) => u64::from(min),
             },
         }
+    }
+}
+
+impl LatencySource {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let LatencySource { latency: _, random } = self;
+        at.drawn(random)
     }
 }
 

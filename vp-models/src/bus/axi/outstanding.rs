@@ -1,5 +1,6 @@
 //! How many transactions of one direction are in flight, and when there is room for another.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use vp_core::Time;
 
 /// From when on the places of the last so many can be used again, in order.
@@ -153,6 +154,21 @@ impl Beats {
             None | Some(0) => Time::MAX,
             Some(before) => self.places.back(before),
         }
+    }
+}
+
+impl Outstanding {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The limit follows from registers; times are past.
+        let Outstanding { lag: _, most: _, limit: _, places: _, open } = self;
+        at.at_rest(*open == 0, "transactions are in flight")
+    }
+}
+
+impl Beats {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Beats { lag: _, period: _, limit: _, places: _, open } = self;
+        at.at_rest(*open == 0, "reads are in flight")
     }
 }
 

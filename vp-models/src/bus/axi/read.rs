@@ -9,6 +9,7 @@ use super::read_pipeline::{Chosen, ReadPipeline};
 use super::read_run::Granting;
 use super::turn::{Clients, Turn};
 use super::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, Completion, TimedPort, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -643,5 +644,61 @@ fn place(
             observed.refused(now, &client.name, false, &refused, "zeros returned");
             client.refused.borrow_mut().get_or_insert(refused);
         }
+    }
+}
+
+impl Reads {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Reads {
+            config: _,
+            target: _,
+            timed: _,
+            clients,
+            asking,
+            asking_in_vain,
+            making,
+            channel,
+            partners: _,
+            has_partners,
+            faults: _,
+            has_faults: _,
+        } = self;
+        let is_asked = asking.get() != 0 || asking_in_vain.get() != 0 || making.get() != 0;
+        at.at_rest(!is_asked, "reads are asked for")?;
+        // The others are their engines'.
+        let had_master = clients.borrow().iter().any(|client| client.is_outside());
+        at.at_rest(
+            !has_partners.get() && !had_master,
+            "a partner is, or was since the last reset, at its pins",
+        )?;
+        let mut channel = channel.borrow_mut();
+        // A tag is a name only.
+        let Channel {
+            turn,
+            pipeline,
+            outstanding,
+            beats,
+            latency,
+            bus_free,
+            memory_free,
+            tags: _,
+            in_flight,
+            bus_queue,
+            driving,
+            asked,
+            ids,
+            granting: _,
+            answers,
+            stall: _,
+        } = &mut *channel;
+        turn.checkpoint(at)?;
+        pipeline.checkpoint(at)?;
+        outstanding.checkpoint(at)?;
+        beats.checkpoint(at)?;
+        latency.checkpoint(at)?;
+        at.value(bus_free)?;
+        at.cell(memory_free)?;
+        let is_back = in_flight.is_empty() && bus_queue.is_empty() && driving.is_none() && answers.is_empty();
+        at.at_rest(is_back && ids.is_empty() && asked.values().all(VecDeque::is_empty), "reads are in flight")
     }
 }

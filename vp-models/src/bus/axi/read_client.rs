@@ -6,6 +6,7 @@ use super::intake::{BeatConsumer, Intake};
 use super::request_path::RequestPath;
 use super::ring::Ring;
 use super::{Answer, AxiTarget, Burst, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -501,5 +502,52 @@ impl ReadClient {
             self.wanted.set(0);
             self.arrived.notify_delta();
         }
+    }
+}
+
+impl ReadClient {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The weight is a register's.
+        let ReadClient {
+            name,
+            id: _,
+            weight: _,
+            beat_bytes: _,
+            cut: _,
+            period: _,
+            queue,
+            waiting,
+            making,
+            makes,
+            made: _,
+            path,
+            intake,
+            expected,
+            reading,
+            data,
+            beats,
+            come,
+            arrived: _,
+            wanted,
+            granted: _,
+            awaits_grant,
+            refused,
+            outside,
+        } = self;
+        at.part(name)?;
+        let asks = waiting.get() > 0 || !queue.borrow().is_empty() || making.borrow().is_some();
+        at.at_rest(!asks && !awaits_grant.get() && wanted.get() == 0, "a read is asked for")?;
+        at.at_rest(expected.borrow().is_empty() && reading.get().0.bytes == 0, "a read is in flight")?;
+        let is_empty = data.borrow().len() == 0 && beats.borrow().is_empty() && come.get() == 0;
+        at.at_rest(is_empty, "nobody has taken what was read")?;
+        at.at_rest(outside.is_none(), "a master outside was attached")?;
+        at.cell(makes)?;
+        if let Some(path) = &mut *path.borrow_mut() {
+            path.checkpoint(at)?;
+        }
+        if let Some(intake) = &mut *intake.borrow_mut() {
+            intake.checkpoint(at)?;
+        }
+        at.place(refused)
     }
 }

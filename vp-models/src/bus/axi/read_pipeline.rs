@@ -13,6 +13,7 @@
 
 use super::Burst;
 use super::outstanding::Outstanding;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 use vp_core::Time;
 
@@ -118,6 +119,16 @@ impl ReadPipeline {
         for chosen in self.waiting.iter_mut().filter(|chosen| chosen.client == Some(client)) {
             (chosen.client, chosen.counts) = (None, false);
         }
+    }
+}
+
+impl ReadPipeline {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let ReadPipeline { period: _, waiting, counted, before_count, behind_count, free } = self;
+        at.at_rest(waiting.is_empty() && *counted == 0, "reads wait for the bus")?;
+        before_count.checkpoint(at)?;
+        behind_count.checkpoint(at)?;
+        at.value(free)
     }
 }
 

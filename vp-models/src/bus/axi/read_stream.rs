@@ -2,8 +2,9 @@
 
 use super::intake::{BeatConsumer, Intake, IntakeStage};
 use super::read_client::{Events, REQUESTS_AHEAD, ReadClient, Requester};
-use super::request_path::RequestPath;
+use super::request_path::{RequestPath, STALL_COUNTERS};
 use super::{Interconnect, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -160,21 +161,24 @@ impl ReadStream {
         }
     }
 
+    /// Takes back the room that has come back by now; tells when the next does.
+    fn take_back(&self) -> Option<Time> {
+        let mut returning = self.returning.borrow_mut();
+        while let Some(&(due, freed, lines)) = returning.front()
+            && due <= self.sim.now()
+        {
+            returning.pop_front();
+            self.used.set(self.used.get() - freed);
+            self.lines_used.set(self.lines_used.get() - lines);
+        }
+        returning.front().map(|&(due, ..)| due)
+    }
+
     async fn room(&self, bytes: u32, places: u32) {
         // A burst larger than the whole FIFO may still pass alone.
         let capacity = self.config.capacity.max(bytes);
         loop {
-            let next = {
-                let mut returning = self.returning.borrow_mut();
-                while let Some(&(due, freed, lines)) = returning.front()
-                    && due <= self.sim.now()
-                {
-                    returning.pop_front();
-                    self.used.set(self.used.get() - freed);
-                    self.lines_used.set(self.lines_used.get() - lines);
-                }
-                returning.front().map(|&(due, ..)| due)
-            };
+            let next = self.take_back();
             let has_place = self.lines_used.get() + places <= self.config.lines;
             if self.used.get() + bytes <= capacity && has_place {
                 return;
@@ -284,5 +288,38 @@ impl ReadStream {
         if self.awaits_room.take() {
             self.returned.notify_delta();
         }
+    }
+}
+
+impl ReadStream {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let ReadStream {
+            sim: _,
+            interconnect: _,
+            client,
+            number: _,
+            config: _,
+            buffered: _,
+            used,
+            lines_used,
+            lines,
+            pending,
+            emptied: _,
+            returning,
+            returned: _,
+            awaits_room,
+            requested,
+            counter,
+        } = self;
+        client.checkpoint(at)?;
+        self.take_back();
+        let has_room = used.get() == 0 && lines_used.get() == 0 && returning.borrow().is_empty();
+        let is_taken = pending.get() == 0 && lines.borrow().is_empty();
+        at.at_rest(has_room && is_taken && !awaits_room.get(), "nobody has taken what was read")?;
+        at.cell(requested)?;
+        let mut counts_in = counter.get();
+        at.index(&mut counts_in, STALL_COUNTERS)?;
+        counter.set(counts_in);
+        Ok(())
     }
 }

@@ -15,6 +15,7 @@
 //! Nothing waits here: what is asked for and granted is known from the interface, and from it follows how long the engine's
 //! `valid` was high in vain. Times are those of the arbiter: what passes freely is requested, split and granted at the same time.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::collections::VecDeque;
 use vp_core::Time;
 
@@ -118,6 +119,29 @@ impl RequestPath {
             self.stalled[counter] += ready.since(valid);
             self.next_request = ready + self.period;
         }
+    }
+}
+
+impl RequestPath {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let RequestPath {
+            period: _,
+            free_contexts,
+            free_requests,
+            free_bursts,
+            requests,
+            bursts,
+            next_request,
+            next_burst,
+            stalled,
+        } = self;
+        at.at_rest(requests.is_empty() && bursts.is_empty(), "requests wait for a place")?;
+        at.value(free_contexts)?;
+        at.value(free_requests)?;
+        at.value(free_bursts)?;
+        at.value(next_request)?;
+        at.value(next_burst)?;
+        at.value(stalled)
     }
 }
 

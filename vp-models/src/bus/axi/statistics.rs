@@ -1,5 +1,7 @@
 //! What an AXI interface did, counted from its observations.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 
@@ -8,7 +10,7 @@ use vp_core::Time;
 use vp_core::observe::{Kinds, Observation, Observer, Source, Stage, Transfer, What};
 
 /// The traffic of one transaction id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Client {
     id: u32,
     bursts: u64,
@@ -18,11 +20,43 @@ struct Client {
 const DIGITS: u8 = 3;
 
 /// How long bursts took, in picoseconds.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "CountedLatencies", try_from = "CountedLatencies")]
 struct Latencies {
     counted: Option<Box<Histogram<u64>>>,
     /// The last one, and how often it came in a row: mostly the next one is the same.
     last: (Time, u64),
+}
+
+/// The same as values that can be written down: which latencies were counted, how often, and the last.
+#[derive(Serialize, Deserialize)]
+struct CountedLatencies {
+    counted: Vec<(u64, u64)>,
+    last: (Time, u64),
+}
+
+impl From<Latencies> for CountedLatencies {
+    fn from(Latencies { counted, last }: Latencies) -> CountedLatencies {
+        let recorded = counted.iter().flat_map(|counted| counted.iter_recorded());
+        let counted = recorded.map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
+        CountedLatencies { counted, last }
+    }
+}
+
+impl TryFrom<CountedLatencies> for Latencies {
+    type Error = String;
+
+    fn try_from(CountedLatencies { counted, last }: CountedLatencies) -> Result<Latencies, String> {
+        let mut histogram = None;
+        for (value, count) in counted {
+            let kept = match &mut histogram {
+                Some(kept) => kept,
+                none => none.insert(Box::new(Histogram::new(DIGITS).map_err(|error| error.to_string())?)),
+            };
+            kept.record_n(value, count).map_err(|error| format!("a latency of {value} ps: {error}"))?;
+        }
+        Ok(Latencies { counted: histogram, last })
+    }
 }
 
 impl Latencies {
@@ -58,7 +92,7 @@ impl Latencies {
 }
 
 /// The traffic of one direction of one interface.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Bursts.
     pub bursts: u64,
@@ -212,6 +246,17 @@ impl Observer for AxiStatistics {
             let (reads, writes) = &mut *traffic;
             if transfer.write { writes } else { reads }.see(observation.time, &transfer);
         }
+    }
+}
+
+impl AxiStatistics {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let AxiStatistics { source: _, traffic } = self;
+        at.place(traffic)?;
+        let (reads, writes) = &*traffic.borrow();
+        let has_last =
+            |traffic: &Traffic| traffic.clients.is_empty() || traffic.last_client < traffic.clients.len();
+        at.check(has_last(reads) && has_last(writes), "no such client")
     }
 }
 

@@ -1,12 +1,13 @@
 //! The memory side of an AXI interface: in this process, or beyond a socket.
 
 use super::Burst;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vp_core::{Event, Sim};
 
 /// A burst that nobody could serve (an AXI DECERR or SLVERR response).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("no memory at 0x{address:x} ({bytes} bytes): {why}")]
 pub struct Unmapped {
     /// Address of the first byte.

@@ -1,5 +1,7 @@
 //! Who of several clients is granted next.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
+
 /// Clients, a bit each.
 pub(crate) type Clients = u64;
 
@@ -32,6 +34,15 @@ impl Turn {
         let next = next.trailing_zeros();
         *self = Turn { granted: Some(next), left: weight(next as usize).max(1) - 1 };
         Some(next as usize)
+    }
+}
+
+impl Turn {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Turn { granted, left } = self;
+        at.value(granted)?;
+        at.check(granted.is_none_or(|granted| granted < Clients::BITS), "no such client")?;
+        at.value(left)
     }
 }
 

@@ -10,6 +10,7 @@ use super::turn::{Clients, Turn};
 use super::write_client::WriteClient;
 use super::write_pins;
 use super::{Answer, AxiChannel, AxiConfig, AxiTarget, Burst, TimedPort};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::faults::BurstFaults;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -475,5 +476,49 @@ impl Writes {
             }
         }
         None
+    }
+}
+
+impl Writes {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // Clients are their engines'. That one is in `asking` says only that it is to be looked at.
+        let Writes {
+            config: _,
+            target: _,
+            timed: _,
+            clients: _,
+            asking: _,
+            asking_in_vain: _,
+            channel,
+            partners: _,
+            has_partners,
+            faults: _,
+            has_faults: _,
+        } = self;
+        at.at_rest(!has_partners.get(), "a partner is at its pins")?;
+        let mut channel = channel.borrow_mut();
+        // A tag is a name only; what the memory has moved is saved with the reads.
+        let Channel {
+            turn,
+            free,
+            outstanding,
+            latency,
+            last_acknowledged,
+            memory_free: _,
+            tags: _,
+            moving,
+            given,
+            asked,
+            ids,
+            standing,
+            response_held_up: _,
+        } = &mut *channel;
+        turn.checkpoint(at)?;
+        at.value(free)?;
+        outstanding.checkpoint(at)?;
+        latency.checkpoint(at)?;
+        at.value(last_acknowledged)?;
+        let is_over = moving.is_empty() && given.is_empty() && ids.is_empty() && standing.is_none();
+        at.at_rest(is_over && asked.values().all(VecDeque::is_empty), "writes are in flight")
     }
 }

@@ -2,6 +2,7 @@
 
 use super::bytes::Bytes;
 use super::{AxiConfig, Burst, Unmapped};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use vp_core::{Event, Name, Time};
@@ -251,5 +252,49 @@ impl WriteClient {
         if self.unacknowledged.get() == 0 || count == self.awaited_count.get() {
             self.acknowledged.notify_delta();
         }
+    }
+}
+
+impl WriteClient {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The weight is a register's.
+        let WriteClient {
+            name,
+            id: _,
+            weight: _,
+            enters: _,
+            period: _,
+            planned,
+            filled,
+            queue,
+            waiting,
+            limit: _,
+            data,
+            buffer_free,
+            under_way,
+            incomplete,
+            last_granted,
+            stalled,
+            granted: _,
+            awaits_grant,
+            unacknowledged,
+            acknowledged_count,
+            awaited_count,
+            acknowledged: _,
+            refused,
+            outside,
+        } = self;
+        at.part(name)?;
+        let is_put = planned.borrow().is_empty() && filled.get() == 0 && incomplete.get() == 0;
+        let has_gone = queue.borrow().is_empty() && waiting.borrow().is_empty() && data.borrow().len() == 0;
+        let is_over = under_way.get() == 0 && unacknowledged.get() == 0 && !awaits_grant.get();
+        at.at_rest(is_put && has_gone && is_over, "a write is under way")?;
+        at.at_rest(outside.is_none(), "a master outside was attached")?;
+        at.cell(buffer_free)?;
+        at.cell(last_granted)?;
+        at.cell(stalled)?;
+        at.cell(acknowledged_count)?;
+        at.cell(awaited_count)?;
+        at.place(refused)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::write_client::WriteClient;
 use super::{Interconnect, Unmapped, bursts};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::rc::Rc;
 use vp_core::{Sim, Time};
 
@@ -111,5 +112,12 @@ impl WriteStream {
     /// same time count once.
     pub fn take_stalled(&self) -> Time {
         self.client.stalled.take()
+    }
+}
+
+impl WriteStream {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let WriteStream { sim: _, interconnect: _, client, number: _ } = self;
+        client.checkpoint(at)
     }
 }

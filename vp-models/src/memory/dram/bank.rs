@@ -4,6 +4,8 @@
 //! a command may be given when none of them is later.
 
 use super::standard::{Organisation, Timing};
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A command, and the bank that it is for.
@@ -57,7 +59,7 @@ impl DramCommand {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Bank {
     row: Option<u32>,
     activate: u64,
@@ -66,7 +68,7 @@ struct Bank {
 }
 
 /// The earliest clocks of commands to one group, or to any.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Earliest {
     activate: u64,
     read: u64,
@@ -234,5 +236,19 @@ impl Bank {
         if close {
             self.close(self.precharge, recovery, refresh);
         }
+    }
+}
+
+impl Banks {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Banks { timing: _, banks_in_group: _, banks, groups, any, precharge, refresh, bus, activations } =
+            self;
+        at.fixed(banks)?;
+        at.fixed(groups)?;
+        at.value(any)?;
+        at.value(precharge)?;
+        at.value(refresh)?;
+        at.value(bus)?;
+        at.value(activations)
     }
 }

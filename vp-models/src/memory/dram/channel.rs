@@ -5,8 +5,9 @@ use super::mapping::Location;
 use super::queue::{Next, Queues};
 use super::standard::{Organisation, Timing};
 use super::{DramConfig, PagePolicy};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::memory::level::Answers;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use vp_core::observe::{Source, SourceKind, What};
 use vp_core::{Event, Sim, Time, select};
@@ -29,6 +30,8 @@ pub(super) struct Channel {
     banks_in_group: u32,
     state: RefCell<State>,
     arrived: Event,
+    /// There was nothing to do at the last look, and nothing has arrived since.
+    rests: Cell<bool>,
     answers: Rc<Answers>,
     room: Event,
 }
@@ -58,6 +61,7 @@ impl Channel {
                 refresh_due: timing.tREFI,
             }),
             arrived: sim.work_event(format!("{name}.arrived")),
+            rests: Cell::new(false),
             answers,
             room,
         });
@@ -91,6 +95,10 @@ impl Channel {
 
     async fn run(self: Rc<Self>) {
         loop {
+            if self.rests.get() {
+                self.arrived.wait().await;
+                self.rests.set(false);
+            }
             let now = self.sim.now().as_ps().div_ceil(self.clock.as_ps());
             let edge = self.clock * now;
             if edge > self.sim.now() {
@@ -102,7 +110,7 @@ impl Channel {
                 Next::NotBefore(clock) => {
                     select(self.arrived.wait(), self.sim.wait_until(self.clock * clock)).await;
                 }
-                Next::Nothing => self.arrived.wait().await,
+                Next::Nothing => self.rests.set(true),
             }
         }
     }
@@ -204,6 +212,31 @@ impl Channel {
 }
 
 /// A page policy, as a word.
+impl Channel {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Channel {
+            sim: _,
+            source: _,
+            timing: _,
+            clock: _,
+            latency: _,
+            config: _,
+            banks_in_group: _,
+            state,
+            arrived: _,
+            rests,
+            answers: _,
+            room: _,
+        } = self;
+        at.at_rest(rests.get(), "the controller has something to do")?;
+        at.cell(rests)?;
+        let State { banks, queues, refresh_due } = &mut *state.borrow_mut();
+        banks.checkpoint(at)?;
+        queues.checkpoint(at)?;
+        at.value(refresh_due)
+    }
+}
+
 impl std::fmt::Display for PagePolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -14,6 +14,7 @@ pub mod standard;
 mod tests;
 
 use super::level::{Answers, Done, Level, Part};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use channel::Channel;
 use mapping::{Mapping, MappingError};
 use serde::{Deserialize, Serialize};
@@ -325,5 +326,12 @@ impl Level for Dram {
 
     fn on_done(&self, done: Done) {
         self.answers.on_done(done);
+    }
+
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Dram { granule: _, mapping: _, channels, answers, room: _ } = self;
+        at.part("dram")?;
+        answers.checkpoint(at)?;
+        channels.iter().try_for_each(|channel| channel.checkpoint(at))
     }
 }

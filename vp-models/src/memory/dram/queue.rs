@@ -3,6 +3,7 @@
 use super::bank::{Banks, DramCommand};
 use super::mapping::Location;
 use super::{DramConfig, PagePolicy, Scheduler};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// A burst that waits for its column command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,4 +179,14 @@ impl Queues {
 
 fn overlap(a: (u32, u32), b: (u32, u32)) -> bool {
     a.0 < b.1 && b.0 < a.1
+}
+
+impl Queues {
+    pub(super) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Queues { reads, writes, writing, overtaken, count } = self;
+        at.at_rest(reads.is_empty() && writes.is_empty(), "bursts wait for the banks")?;
+        at.value(writing)?;
+        at.fixed(overtaken)?;
+        at.value(count)
+    }
 }

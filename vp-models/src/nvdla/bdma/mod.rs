@@ -24,6 +24,7 @@ use super::nocif::read_id;
 use super::registers::{FieldRef, RegisterRef, bdma as reg};
 use super::timing::Timing;
 use crate::bus::axi::ReadStreamConfig;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -287,5 +288,33 @@ impl Bdma {
         self.queue.borrow_mut().done(group);
         self.control.end(|| "group".into(), group);
         self.interrupts.raise(glb::Source::Bdma(group));
+    }
+}
+
+impl Bdma {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Bdma {
+            sim: _,
+            cycle: _,
+            timing: _,
+            control,
+            interrupts: _,
+            queue,
+            launched: _,
+            input,
+            loaded,
+            loading: _,
+            to_store,
+            stored: _,
+            output,
+        } = self;
+        control.checkpoint(at)?;
+        at.at_rest(
+            queue.borrow().is_idle(),
+            "commands are queued: launch them, and wait for their interrupt",
+        )?;
+        at.at_rest(loaded.borrow().is_empty() && to_store.get() == 0, "a command is carried out")?;
+        input.checkpoint(at)?;
+        output.checkpoint(at)
     }
 }

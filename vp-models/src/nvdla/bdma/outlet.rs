@@ -5,6 +5,7 @@
 
 use crate::bus::DelayLine;
 use crate::bus::axi::WriteStream;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::cube::Ram;
 use crate::nvdla::dma::MemoryPorts;
 use crate::nvdla::nocif::write_id;
@@ -138,5 +139,24 @@ impl Outlet {
             self.under_way.set(self.under_way.get() - 1);
             self.passed.notify_delta();
         }
+    }
+}
+
+impl Outlet {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Outlet {
+            ports: _,
+            streams,
+            pipeline,
+            capacity: _,
+            under_way,
+            passed: _,
+            sim: _,
+            cycle: _,
+            gathered: _,
+        } = self;
+        at.at_rest(under_way.get() == 0, "BDMA has yet to write")?;
+        pipeline.checkpoint(at)?;
+        streams.iter().try_for_each(|stream| stream.checkpoint(at))
     }
 }

@@ -22,6 +22,7 @@ use super::refused::Refused;
 use super::registers::{Group, cdp as reg, cdp_rdma as rdma_reg};
 use crate::bus::DelayLine;
 use crate::bus::axi::ReadStreamConfig;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath as Busy;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -338,5 +339,17 @@ impl<'a> Block<'a> {
             output
         });
         (result.collect(), counters)
+    }
+}
+
+impl Remembers for Cdp {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Cdp { common, hardware: _, input, spread, arrived: _, places, freed: _, started, output } = self;
+        common.checkpoint(at)?;
+        input.checkpoint(at)?;
+        at.at_rest(spread.borrow().is_empty(), "atoms wait for CDP")?;
+        at.place(places)?;
+        started.checkpoint(at)?;
+        output.checkpoint(at)
     }
 }

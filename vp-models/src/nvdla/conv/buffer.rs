@@ -7,9 +7,11 @@
 
 use super::elements::Elements;
 use super::weight_set::{Stored, Surplus, WeightSet};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::Group;
 use crate::occupancy::{BufferFill, Occupancy};
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,7 +19,7 @@ use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
 
 /// How a layer splits the buffer, in banks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Banks {
     /// For input.
     pub data: u32,
@@ -56,6 +58,7 @@ pub(super) struct Fetch {
     pub(super) cancelled: Cell<bool>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Slice {
     layer: u64,
     entries: u32,
@@ -63,7 +66,7 @@ struct Slice {
 }
 
 /// Room for one part of the weights, in bytes.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Room {
     /// Held or on their way.
     taken: u32,
@@ -435,6 +438,11 @@ impl Buffer {
         self.freed.notify_delta();
     }
 
+    /// Whether all kernels of a layer up to byte `end` are there.
+    pub(super) fn has_weights(&self, layer: u64, end: u64) -> bool {
+        self.state.borrow_mut().set(layer).is_some_and(|set| set.released() == 0 && set.come() >= end)
+    }
+
     /// By how many bytes the kernels that are read of a layer lie before its own, and the layer that has left the last of these
     /// bytes behind its own kernels.
     pub(super) fn shift(&self, layer: u64) -> Option<(u64, u64)> {
@@ -473,6 +481,52 @@ impl Buffer {
         }
         self.tell(&state);
         self.freed.notify_delta();
+    }
+}
+
+impl Buffer {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Buffer {
+            sim: _,
+            occupancy: _,
+            entry_bytes,
+            state,
+            announced,
+            announcement: _,
+            arrived: _,
+            freed: _,
+            begun,
+            begun_at,
+            beginning: _,
+        } = self;
+        at.part("nvdla.cbuf")?;
+        at.at_rest(announced.borrow().is_empty(), "CSC has yet to begin a layer")?;
+        at.cell(begun)?;
+        at.cell(begun_at)?;
+        let state = &mut *state.borrow_mut();
+        let State { slices, entries, sets, surplus, rooms, lost } = state;
+        at.value(slices)?;
+        at.value(entries)?;
+        at.value(sets)?;
+        at.value(surplus)?;
+        at.fixed(rooms)?;
+        at.value(lost)?;
+        at.check(state.is_consistent(*entry_bytes), "it holds what it cannot hold")
+    }
+}
+
+impl State {
+    /// Whether all that is held has its room.
+    fn is_consistent(&self, entry_bytes: u32) -> bool {
+        let entries: u64 = self.slices.iter().map(|slice| u64::from(slice.entries)).sum();
+        let sets: Option<Vec<[u64; 2]>> = self.sets.iter().map(|set| set.holds(entry_bytes)).collect();
+        let Some(sets) = sets else { return false };
+        let held = |part: usize| sets.iter().map(|held| held[part]).fold(0, u64::saturating_add);
+        let has_room = |(part, room): (usize, &Room)| {
+            let surplus = if part == 0 { self.surplus.bytes.len() as u64 } else { 0 };
+            held(part).saturating_add(surplus) <= room.held.into()
+        };
+        entries <= self.entries.into() && self.rooms.iter().enumerate().all(has_room)
     }
 }
 

@@ -3,6 +3,7 @@
 //! CSC takes *credits* for the sums of a stripe before it computes them, an atom each; SDP gives them back when it
 //! takes an atom. So what SDP cannot take holds the sequence back.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -229,6 +230,34 @@ impl Delivery {
                 return;
             }
         }
+    }
+}
+
+impl Delivery {
+    pub(crate) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Delivery {
+            sim: _,
+            batches,
+            taken,
+            put: _,
+            layers,
+            capacity,
+            credits,
+            returning,
+            credit_return: _,
+            wanted,
+            returned: _,
+        } = self;
+        at.part("nvdla.cacc.delivery")?;
+        self.settle();
+        let is_taken = batches.borrow().is_empty() && taken.get() == 0;
+        at.at_rest(
+            is_taken && returning.borrow().is_empty() && wanted.get() == 0,
+            "sums are on their way to SDP",
+        )?;
+        layers.checkpoint(at)?;
+        at.cell(credits)?;
+        at.check(credits.get() <= *capacity, "more room than there is")
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::nvdla::float::Fp16;
 use crate::nvdla::numeric::{Precision, saturate};
+use serde::{Deserialize, Serialize};
 
 /// A run of elements, as the MAC array takes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Elements {
     /// 8-bit two's complement.
     Int8(Vec<i8>),

@@ -31,6 +31,7 @@ use self::hardware::Hardware;
 use super::control::Control;
 use super::engine::Surroundings;
 use crate::bus::DelayLine;
+use crate::checkpoint::Remembers;
 use std::rc::Rc;
 use vp_core::Time;
 
@@ -45,8 +46,12 @@ pub(crate) struct Controls {
     pub(crate) cacc: Rc<Control>,
 }
 
-/// Starts the pipeline's processes, which own it.
-pub(crate) fn start(around: &Surroundings<'_>, controls: Controls, delivery: Rc<Delivery>) {
+/// Starts the pipeline's processes, which own it with what comes back.
+pub(crate) fn start(
+    around: &Surroundings<'_>,
+    controls: Controls,
+    delivery: Rc<Delivery>,
+) -> [Rc<dyn Remembers>; 3] {
     let sim = around.sim;
     let Controls { cdma, csc, cmac_a, cmac_b, cacc } = controls;
     let names = [cdma.name(), csc.name(), cacc.name()];
@@ -57,9 +62,10 @@ pub(crate) fn start(around: &Surroundings<'_>, controls: Controls, delivery: Rc<
     let csc = Csc::new(around, csc, arrays, buffer, delivery.clone(), sums.clone());
     let cacc = Cacc::new(around, cacc, delivery, sums);
     let [cdma_name, csc_name, cacc_name] = names;
-    sim.server(cdma_name, cdma.run());
+    sim.server(cdma_name, cdma.clone().run());
     sim.server(format!("{csc_name}.release"), csc.clone().release());
-    sim.server(csc_name, csc.run());
+    sim.server(csc_name, csc.clone().run());
     sim.server(format!("{cacc_name}.report"), cacc.clone().report());
-    sim.server(cacc_name, cacc.run());
+    sim.server(cacc_name, cacc.clone().run());
+    [cdma, csc, cacc]
 }

@@ -3,6 +3,7 @@
 //! Places are those of the layer's kernels in a row, without compression. Of compressed weights the buffer holds those
 //! that are not zero, and a mask with a bit for each element of the kernels (architecture text, "Weight compression").
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
 use vp_core::Time;
@@ -17,7 +18,7 @@ pub(super) enum Stored {
 }
 
 /// A stream of bytes that comes at the end and is released from the front.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Held {
     /// Bytes released.
     released: u64,
@@ -55,6 +56,7 @@ impl Held {
 }
 
 /// Masks, and what they say of the weights released so far.
+#[derive(Serialize, Deserialize)]
 struct Mask {
     bits: Held,
     /// Bytes of an element.
@@ -94,7 +96,7 @@ impl Mask {
 
 /// What layers have stored behind their last kernels: CSC gives back the entries that it has read and no more (RTL,
 /// `NV_NVDLA_CSC_wl.v`, `wt_rls_cnt`), so that the next layer's kernels are read from there on.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Surplus {
     /// The layer that has left the last of it.
     pub(super) layer: u64,
@@ -102,6 +104,7 @@ pub(super) struct Surplus {
 }
 
 /// The weights of one layer.
+#[derive(Serialize, Deserialize)]
 pub(super) struct WeightSet {
     pub(super) layer: u64,
     /// Up to which byte CSC can use the kernels from when on.
@@ -252,6 +255,23 @@ impl WeightSet {
         (self.consumed, self.leaves_surplus) = (true, false);
         let mask = self.mask.as_mut().map_or(0, |mask| mask.bits.release(u64::MAX, self.entry));
         [self.weights.release(u64::MAX, self.entry), mask]
+    }
+}
+
+impl WeightSet {
+    /// Bytes of weights, and of masks, whose room is not free; `None` if it is no set of a buffer with such entries.
+    pub(super) fn holds(&self, entry_bytes: u32) -> Option<[u64; 2]> {
+        let held = |held: &Held| {
+            let come = held.released.checked_add(held.bytes.len() as u64)?;
+            (held.freed <= come && come < 1 << 48).then(|| come - held.freed)
+        };
+        let mask = match &self.mask {
+            Some(mask) if !(1..=2).contains(&mask.element) => return None,
+            Some(mask) => held(&mask.bits)?,
+            None => 0,
+        };
+        let is_one = self.entry == u64::from(entry_bytes) && self.released < 1 << 48;
+        if is_one { Some([held(&self.weights)?, mask]) } else { None }
     }
 }
 

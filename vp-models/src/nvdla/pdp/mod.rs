@@ -25,6 +25,7 @@ use super::registers::{Group, pdp as reg, pdp_rdma as rdma_reg};
 use super::timing::PdpTiming;
 use crate::bus::axi::{ReadStream, ReadStreamConfig};
 use crate::bus::{DelayLine, Handoff};
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -351,4 +352,29 @@ fn raster(
         let columns = columns.clone();
         (0..height).flat_map(move |y| columns.clone().map(move |x| (surface, x, y)))
     })
+}
+
+impl Remembers for Pdp {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // What comes from SDP is SDP's.
+        let Pdp {
+            common,
+            hardware: _,
+            input,
+            ahead,
+            from_sdp: _,
+            unread,
+            left_behind,
+            started,
+            stands: _,
+            output,
+        } = self;
+        common.checkpoint(at)?;
+        input.checkpoint(at)?;
+        ahead.checkpoint(at)?;
+        unread.checkpoint(at)?;
+        at.place(left_behind)?;
+        started.checkpoint(at)?;
+        output.checkpoint(at)
+    }
 }

@@ -3,6 +3,7 @@
 //! A layer whose input SDP sends is done with its last output (RTL, `NV_NVDLA_PDP_wdma`, reading_done_flag: set from the beginning
 //! where PDP is on the fly). What SDP still sends is taken all the same.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -66,5 +67,12 @@ impl Unread {
             self.taken.notify_delta();
             self.left.wait().await;
         }
+    }
+}
+
+impl Unread {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Unread { sim: _, pace: _, from_sdp: _, atoms, left: _, taken: _ } = self;
+        at.at_rest(atoms.get() == 0, "SDP has yet to send what no window reads")
     }
 }

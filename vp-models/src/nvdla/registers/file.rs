@@ -9,6 +9,7 @@
 //! to the hardware: until the layer ends, every write to it is dropped without an error. Undefined offsets
 //! read 0 and ignore writes.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::registers::Rights;
 
 use super::{
@@ -318,6 +319,22 @@ impl RegisterFile {
             let index = u32::from(lut.visible_index());
             let bits = s_lut_access_cfg::LUT_ADDR.bits(self.groups[0].family());
             self.set(0, register, bits.insert(self.groups[0].word(register), index));
+        }
+    }
+}
+
+impl RegisterFile {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let RegisterFile { groups, rights: _, op_enable: _, producer, consumer, enabled, lut } = self;
+        at.at_rest(*enabled == [false; 2], "a group is enabled")?;
+        let [first, second] = groups;
+        first.checkpoint(at)?;
+        second.checkpoint(at)?;
+        at.index(producer, 2)?;
+        at.index(consumer, 2)?;
+        match lut {
+            Some(lut) => lut.checkpoint(at),
+            None => Ok(()),
         }
     }
 }

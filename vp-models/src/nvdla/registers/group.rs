@@ -1,6 +1,7 @@
 //! The register values one hardware layer sees.
 
 use super::{Encoding, Family, FieldRef, RegisterMap, RegisterRef, Unit};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// One unit's registers as a layer sees them: its group's `D_` registers and the unit's single ones.
 ///
@@ -119,6 +120,13 @@ impl Group {
             "a register of {table} asked of {}",
             self.unit
         );
+    }
+}
+
+impl Group {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Group { unit: _, family: _, words } = self;
+        at.fixed(words)
     }
 }
 

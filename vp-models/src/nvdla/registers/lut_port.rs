@@ -4,6 +4,9 @@
 //! `S_LUT_ACCESS_DATA`. The two units advance the index by different rules ([`LutRules`]). The register file
 //! owns a port and drives it; models read the tables.
 
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use serde::{Deserialize, Serialize};
+
 /// Which unit's rules the port obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LutRules {
@@ -15,7 +18,7 @@ pub enum LutRules {
 }
 
 /// The two tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Table {
     /// The exponential or coarse table, 65 entries.
     Le,
@@ -24,7 +27,7 @@ pub enum Table {
 }
 
 /// What software announced it would do through the port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
     /// Data writes are ignored.
     Read,
@@ -148,6 +151,19 @@ impl LutPort {
             Table::Le => &mut self.le,
             Table::Lo => &mut self.lo,
         }
+    }
+}
+
+impl LutPort {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let LutPort { rules: _, table, direction, written_index, index, le, lo } = self;
+        at.value(table)?;
+        at.value(direction)?;
+        at.value(written_index)?;
+        at.value(index)?;
+        at.check(*index <= Self::INDEX_MASK && *written_index <= Self::INDEX_MASK, "no such entry")?;
+        at.fixed(le)?;
+        at.fixed(lo)
     }
 }
 

@@ -2,6 +2,7 @@
 //! hardware, and nothing else says why.
 
 use super::{Family, Located, RegisterMap, Unit};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// Accesses that several maps of different drivers explain, before it is said without knowing which.
 const UNDECIDED: u32 = 4;
@@ -78,6 +79,15 @@ fn built(map: RegisterMap) -> &'static str {
     match map.family() {
         Family::Full => "for it without a switch",
         Family::Small => "for it with -DDLA_2_CONFIG (until 2019 -DDLA_SMALL_CONFIG)",
+    }
+}
+
+impl OtherMap {
+    pub(crate) fn checkpoint(&mut self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let OtherMap { map: _, evidence, is_said } = self;
+        at.fixed(evidence)?;
+        at.check(evidence.iter().all(|count| *count < u32::MAX / 2), "more accesses than there can be")?;
+        at.value(is_said)
     }
 }
 

@@ -17,6 +17,7 @@ use super::nocif::{read_id, write_id};
 use super::refused::Refused;
 use super::registers::{Group, rbk as reg};
 use crate::bus::axi::ReadStreamConfig;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath;
 use std::rc::Rc;
 use vp_core::join;
@@ -165,5 +166,14 @@ impl Rubik {
                 self.output.put_at(*cycle * *due, &atom);
             }
         }
+    }
+}
+
+impl Remembers for Rubik {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Rubik { common, hardware: _, input, output } = self;
+        common.checkpoint(at)?;
+        input.checkpoint(at)?;
+        output.checkpoint(at)
     }
 }

@@ -6,10 +6,11 @@
 //! RTL: with 100 cycles of latency, credits return four at a time every four atoms.
 
 use crate::bus::Handoff;
+use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::nvdla::cube::Ram;
 use crate::nvdla::dma::{Atom, MAX_ATOM, ReadDma};
 use crate::nvdla::timing::Packing;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vp_core::{Event, Sim, Time};
@@ -73,6 +74,8 @@ pub(super) struct Feed {
     output: Handoff<Atom>,
     /// …and the others.
     others: RefCell<VecDeque<Atom>>,
+    /// Of atoms that are used together the first, while some of them are missing.
+    first: Cell<Option<Atom>>,
     /// Somebody takes operands that nobody does: never.
     untaken: Event,
 }
@@ -102,6 +105,7 @@ impl Feed {
             group_entered: sim.work_event(format!("{name}.group")),
             output: Handoff::new(sim, format!("{name}.output"), 2, cycle, cycle),
             others: RefCell::default(),
+            first: Cell::new(None),
             untaken: sim.event(format!("{name}.operands_nobody_takes")),
         });
         sim.server(format!("{name}.pack"), feed.clone().pack());
@@ -182,8 +186,8 @@ impl Feed {
     }
 
     async fn spread(self: Rc<Self>) {
-        // The first of the atoms that are used together, and how many are missing.
-        let (mut first, mut missing) = (None, 0);
+        // How many of the atoms that are used together are missing.
+        let mut missing = 0;
         loop {
             let group = self.groups.borrow_mut().pop_front();
             let Some((count, together)) = group else {
@@ -192,27 +196,53 @@ impl Feed {
             };
             let mut lanes = &self.lanes[..count];
             while !lanes.is_empty() {
-                if first.is_none() {
+                if self.first.get().is_none() {
                     missing = together.max(1);
                     self.output.room().await;
                 }
                 let (taken, left) = lanes.split_at(missing.min(lanes.len()));
                 taken[0].ready().await;
                 for atom in taken.iter().filter_map(Handoff::take) {
-                    match first {
-                        None => first = Some(atom),
+                    match self.first.get() {
+                        None => self.first.set(Some(atom)),
                         Some(_) => self.others.borrow_mut().push_back(atom),
                     }
                 }
                 (lanes, missing) = (left, missing - taken.len());
                 if missing == 0
-                    && let Some(first) = first.take()
+                    && let Some(first) = self.first.take()
                 {
                     self.output.put(first);
                 }
                 self.sim.wait(self.cycle).await;
             }
         }
+    }
+}
+
+impl Feed {
+    pub(super) fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Feed {
+            sim: _,
+            cycle: _,
+            atom: _,
+            at_once: _,
+            dma,
+            layers,
+            layer_added: _,
+            lanes,
+            groups,
+            group_entered: _,
+            output,
+            others,
+            first,
+            untaken: _,
+        } = self;
+        dma.checkpoint(at)?;
+        let is_empty = layers.borrow().is_empty() && groups.borrow().is_empty() && others.borrow().is_empty();
+        at.at_rest(is_empty && first.get().is_none(), "atoms are on their way to SDP")?;
+        lanes.iter().try_for_each(|lane| lane.checkpoint(at))?;
+        output.checkpoint(at)
     }
 }
 

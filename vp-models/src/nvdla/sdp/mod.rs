@@ -32,6 +32,7 @@ use super::refused::Refused;
 use super::registers::{Group, sdp as reg, sdp_rdma as rdma_reg};
 use crate::bus::axi::ReadStreamConfig;
 use crate::bus::{DelayLine, Handoff};
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::occupancy::Datapath as Busy;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -608,5 +609,20 @@ impl<'a> StageOperands<'a> {
 
     fn bytes(&self, step: u64) -> &[u8] {
         &self.buffers[self.slot(step)][..self.atoms * self.atom]
+    }
+}
+
+impl Remembers for Sdp {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Sdp { common, hardware: _, main, ahead, bs, bn, ew, output, pooling, accumulator, started } =
+            self;
+        common.checkpoint(at)?;
+        at.at_rest(ahead.borrow().is_empty(), "atoms wait for SDP")?;
+        // A feed has its DMA.
+        [main, bs, bn, ew].into_iter().try_for_each(|Input { dma: _, feed }| feed.checkpoint(at))?;
+        output.checkpoint(at)?;
+        pooling.checkpoint(at)?;
+        accumulator.checkpoint(at)?;
+        started.checkpoint(at)
     }
 }

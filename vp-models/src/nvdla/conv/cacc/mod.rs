@@ -9,6 +9,7 @@ use super::delivery::Delivery;
 use super::hardware::Hardware;
 use super::sums::Sums;
 use crate::bus::DelayLine;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
 use crate::nvdla::glb::Source;
@@ -171,4 +172,22 @@ fn spread(results: Vec<i32>, kernels: usize, lanes: usize) -> Vec<i32> {
         lanes.iter_mut().zip(results).for_each(|(lane, &result)| *lane = result);
     }
     spread
+}
+
+impl Remembers for Cacc {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Cacc {
+            sim: _,
+            cycle: _,
+            timing: _,
+            hardware: _,
+            control: _,
+            interrupts: _,
+            delivery: _,
+            sums: _,
+            endings,
+        } = self;
+        at.part("nvdla.cacc.layers")?;
+        endings.checkpoint(at)
+    }
 }

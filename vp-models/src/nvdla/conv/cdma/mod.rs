@@ -22,6 +22,7 @@ use super::buffer::{Banks, Buffer, Fetch};
 use super::hardware::Hardware;
 use super::weight_set::Stored;
 use crate::bus::axi::BeatConsumer;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::dma::ReadDma;
 use crate::nvdla::engine::Surroundings;
@@ -32,6 +33,7 @@ use crate::nvdla::nocif::read_id;
 use crate::nvdla::numeric::Precision;
 use crate::nvdla::registers::{Group, RegisterRef, cdma as reg};
 use crate::nvdla::timing::Timing;
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
@@ -61,10 +63,13 @@ pub(super) struct Cdma {
     atom_a_beat: bool,
     /// Bytes of weights that go into the buffer in a cycle: a beat of the bus, and no less than an atom.
     weight_beat: u32,
+    /// Layers that have ended, and what the last one has left.
+    layers: Cell<u64>,
+    before: Cell<Option<Before>>,
 }
 
 /// What a layer takes over from its predecessor, as CDMA sees it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Before {
     banks: Banks,
     kept_data: bool,
@@ -114,19 +119,21 @@ impl Cdma {
             weights,
             atom_a_beat,
             weight_beat: ports.primary.config().beat_bytes.max(hardware.atom),
+            layers: Cell::new(0),
+            before: Cell::new(None),
         })
     }
 
     /// Runs layers one after the other; ends never.
     pub(super) async fn run(self: Rc<Self>) {
-        let mut before = None;
-        for number in 0.. {
+        loop {
+            let number = self.layers.get();
             let (group, registers, enabled) = self.control.next_group().await;
             match CdmaLayer::decode(&registers, &self.hardware) {
                 Ok(layer) => {
                     let label = || format!("{} slices", layer.input.height());
                     self.control.begin(label, group);
-                    let fetch = Rc::new(fetch(&registers, &layer, before));
+                    let fetch = Rc::new(fetch(&registers, &layer, self.before.get()));
                     for sentence in layer.unaligned(&registers, [fetch.slices > 0, fetch.weights]) {
                         self.control.warn(sentence);
                     }
@@ -148,12 +155,12 @@ impl Cdma {
                     };
                     join(data, weights).await;
                     self.control.end(label, group);
-                    before = Some(Before {
+                    self.before.set(Some(Before {
                         banks: layer.banks,
                         kept_data: layer.reuse.keep_data,
                         kept_weights: layer.reuse.keep_weight,
                         was_image: layer.input.is_image(),
-                    });
+                    }));
                 }
                 Err(refused) => {
                     self.control.warn(format_args!("layer refused: {refused}"));
@@ -162,6 +169,7 @@ impl Cdma {
                     self.raise(Source::CdmaWeight(group)).await;
                 }
             }
+            self.layers.set(number + 1);
             self.control.finish();
         }
     }
@@ -517,5 +525,31 @@ fn fetch(registers: &Group, layer: &CdmaLayer, before: Option<Before>) -> Fetch 
         clear_data,
         clear_weights,
         cancelled: Cell::new(false),
+    }
+}
+
+impl Remembers for Cdma {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        let Cdma {
+            sim: _,
+            cycle: _,
+            timing: _,
+            hardware: _,
+            control: _,
+            interrupts: _,
+            buffer,
+            data,
+            weights,
+            atom_a_beat: _,
+            weight_beat: _,
+            layers,
+            before,
+        } = self;
+        buffer.checkpoint(at)?;
+        data.checkpoint(at)?;
+        weights.checkpoint(at)?;
+        at.part("nvdla.cdma.layers")?;
+        at.cell(layers)?;
+        at.cell(before)
     }
 }

@@ -19,11 +19,14 @@ use super::elements::Elements;
 use super::hardware::Hardware;
 use super::sums::{Activations, Batch, Shape, groups_at_once};
 use crate::bus::DelayLine;
+use crate::checkpoint::{Checkpoint, CheckpointError, Remembers};
 use crate::nvdla::control::Control;
 use crate::nvdla::engine::Surroundings;
 use crate::nvdla::refused::Refused;
 use crate::nvdla::registers::{Group, csc as reg};
 use crate::occupancy::{Datapath, Occupancy};
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 use vp_core::{Sim, Time};
@@ -57,6 +60,9 @@ pub(super) struct Csc {
     pub(super) sums: Rc<DelayLine<Message>>,
     /// Weights on their way to being released: of which layer, and up to which byte; `None`: all.
     released: DelayLine<(u64, Option<u64>)>,
+    /// Layers that have ended, and what the last one has left.
+    layers: Cell<u64>,
+    before: Cell<Option<Before>>,
 }
 
 /// Kernels whose turn it is.
@@ -71,7 +77,7 @@ struct Turn {
 }
 
 /// What a layer has left in the buffer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Before {
     was_image: bool,
     /// The weights that stay: whose they are, and how many bytes.
@@ -102,6 +108,8 @@ impl Csc {
             delivery,
             sums,
             released: DelayLine::new(around.sim, "nvdla.csc.released", Time::ZERO),
+            layers: Cell::new(0),
+            before: Cell::new(None),
         })
     }
 
@@ -117,8 +125,8 @@ impl Csc {
 
     /// Runs layers one after the other; ends never.
     pub(super) async fn run(self: Rc<Self>) {
-        let mut before = None;
-        for number in 0.. {
+        loop {
+            let (number, mut before) = (self.layers.get(), self.before.get());
             let (group, registers, _) = self.control.next_group().await;
             let decoded = CscLayer::decode(&registers, &self.hardware);
             let arrays = self.arrays.turn().await;
@@ -154,6 +162,8 @@ impl Csc {
                 self.buffer.cancel(number, &fetch);
                 self.sums.push(Message::Abandoned);
             }
+            self.layers.set(number + 1);
+            self.before.set(before);
             self.arrays.finish();
             self.control.finish();
         }
@@ -359,5 +369,35 @@ impl Csc {
             }
         }
         (start, flushed)
+    }
+}
+
+impl Remembers for Csc {
+    fn checkpoint(&self, at: &mut Checkpoint<'_>) -> Result<(), CheckpointError> {
+        // The buffer is CDMA's, the way to SDP SDP's.
+        let Csc {
+            sim: _,
+            cycle: _,
+            hardware: _,
+            control: _,
+            arrays: _,
+            array: _,
+            skips_arithmetic: _,
+            occupancy: _,
+            buffer,
+            delivery: _,
+            sums,
+            released,
+            layers,
+            before,
+        } = self;
+        at.part("nvdla.csc.layers")?;
+        sums.checkpoint(at)?;
+        released.checkpoint(at)?;
+        at.cell(layers)?;
+        at.cell(before)?;
+        let kept = before.get().and_then(|before| before.weights);
+        let is_there = kept.is_none_or(|(layer, bytes)| buffer.has_weights(layer, bytes));
+        at.check(is_there, "the weights that the last layer has kept are not there")
     }
 }

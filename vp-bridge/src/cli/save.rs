@@ -1,0 +1,80 @@
+//! `vp save`: writes down where a served platform stands, for `vp serve --restore`.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vp_client::{Client, Credentials, Error, Options, SaveError};
+use vp_core::Time;
+use vp_observers::WholeFile;
+use vp_protocols::native::{ErrorCode, TimeMode, Until};
+use vp_transport::Address;
+
+use super::{Failure, Verdict};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where the platform is: tcp:HOST:PORT, tls:HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDR")]
+    connect: Address,
+
+    /// The shared platform of that name. Left out where all sessions of the server have one
+    #[arg(long, value_name = "NAME")]
+    shared: Option<String>,
+
+    /// How long to wait for a platform that is in the middle of something, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    wait: u64,
+
+    /// Where to write it. What is there stays until all of it has come
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(2);
+
+pub(super) fn main(args: &Args) -> Result<Verdict, Failure> {
+    let mut options = Options::new(concat!("vp save ", env!("CARGO_PKG_VERSION")));
+    options.platform = args.shared.clone();
+    options.credentials = Credentials::from_environment().map_err(Failure::new)?;
+    options.time_mode = TimeMode::Lockstep;
+    let mut client = Client::connect(&args.connect, &options, ()).map_err(Failure::connection)?;
+    if args.shared.is_none() && client.status().is_ok_and(|status| status.sessions == 1) {
+        let what = "nobody else is at this platform: the server has made it for this session, or all others have gone";
+        return Err(Failure::new(what).hint("name the shared platform that is meant: --shared NAME"));
+    }
+    let until = Instant::now() + Duration::from_secs(args.wait);
+    if client.welcome().time_mode == TimeMode::Lockstep {
+        client.set_deadline(Some(until));
+        match client.advance(Until::Idle) {
+            // Who may not let time move saves what is at rest.
+            Ok(_) | Err(Error::Refused { .. }) => {}
+            Err(_) if Instant::now() >= until => {
+                let what = format!("the platform has not come to rest within {} s", args.wait);
+                return Err(Failure::new(what).hint("let it have longer: --wait SECONDS"));
+            }
+            Err(error) => return Err(Failure::connection(error)),
+        }
+        client.set_deadline(None);
+    }
+    let cannot_write = |error| Failure::new(format!("{}: {error}", args.file.display()));
+    loop {
+        let mut file = WholeFile::create(&args.file).map_err(cannot_write)?;
+        match client.save(&mut file) {
+            Ok(time) => {
+                file.keep().map_err(cannot_write)?;
+                anstream::println!("saved at {} as {}", Time::ps(time.0), args.file.display());
+                return Ok(Verdict::Right);
+            }
+            Err(SaveError::Session(Error::Refused { code: ErrorCode::NotAtRest, .. }))
+                if Instant::now() < until =>
+            {
+                thread::sleep(PAUSE);
+            }
+            Err(SaveError::Session(error @ Error::Refused { .. })) => return Err(Failure::new(error)),
+            Err(SaveError::Session(error)) => return Err(Failure::connection(error)),
+            Err(SaveError::Write(error)) => return Err(cannot_write(error)),
+        }
+    }
+}
