@@ -85,15 +85,13 @@ impl Whereabouts {
     ) -> Result<Whereabouts, Failure> {
         let standing: Vec<Counter> = look.inspect().map_err(Failure::new)?;
         let time = |name: &str| Time::ps(count(&standing, name).unwrap_or(0));
-        let phrases = text(&standing, "unfinished")
-            .map_or_else(Vec::new, |text| text.split("; ").map(str::to_owned).collect());
         let accesses = (0..).map_while(|index| text(&standing, &format!("access.{index}")));
         let mut seen = Whereabouts {
             now: time("time"),
             is_high: count(&standing, "line.irq0").unwrap_or(0) > 0,
             since: time("irq.since"),
             accesses: accesses.filter_map(|text| Accessed::parse(text, registers)).collect(),
-            unfinished: phrases,
+            unfinished: unfinished(&standing),
             is_stuck: text(&standing, "activity") == Some("deadlocked"),
             is_stopped: text(&standing, "stopped").is_some(),
             ..Whereabouts::default()
@@ -219,6 +217,18 @@ impl Whereabouts {
             ),
         }
     }
+}
+
+/// What is begun or asked for and not done, and who waits for what, a phrase each.
+pub(super) fn unfinished(standing: &[Counter]) -> Vec<String> {
+    let Some(phrases) = text(standing, "unfinished") else { return Vec::new() };
+    let is_stuck = text(standing, "activity") == Some("deadlocked");
+    let phrase = |phrase: &str| match phrase.strip_suffix("for nothing that could come") {
+        // The report is one of rest, where no time comes any more.
+        Some(who) if !is_stuck => format!("{who}for its time"),
+        _ => phrase.to_owned(),
+    };
+    phrases.split("; ").map(phrase).collect()
 }
 
 /// Writes a text behind a label, in lines that a terminal of 80 columns has.
