@@ -153,7 +153,8 @@ fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
         let program = thread::spawn(move || {
             let done = classify(&mut host);
             over.store(true, Ordering::Release);
-            done
+            // The platform is there as long as its session.
+            (done, host)
         });
         let (mut steps, began) = (0, Instant::now());
         while !is_over.load(Ordering::Acquire) {
@@ -176,7 +177,7 @@ fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
             );
             steps += 1;
         }
-        let (output, statistics) = program.join().unwrap();
+        let ((output, statistics), _host) = program.join().unwrap();
         assert_eq!(output, expected.0, "{by:?}");
         assert_eq!(hash(&statistics), hash(&expected.1), "{by:?}");
         assert!(steps > 4, "{by:?}: {steps}");
