@@ -144,8 +144,9 @@ fn classify(host: &mut dyn Host) -> (Vec<i8>, Statistics) {
 #[test]
 fn stepping_through_the_whole_digits_network_leaves_its_run_as_it_is() {
     let expected = classify(&mut local());
-    let (served, _folder) = served(Options { stopped: true, ..Options::default() });
     for (by, count) in [(StepBy::Layer, 1), (StepBy::Access, 1), (StepBy::Event, 50), (StepBy::Cycle, 400)] {
+        // Each has a platform of its own, which ends a moment after its session.
+        let (served, _folder) = served(Options { stopped: true, ..Options::default() });
         let mut host = host(&served);
         let mut debugger = debugger(&served);
         let is_over = Arc::new(AtomicBool::new(false));
